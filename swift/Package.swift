@@ -1,0 +1,37 @@
+// swift-tools-version:5.9
+import PackageDescription
+
+// On Linux a target named `Metal` stands in for Apple's framework. It must never exist on Apple systems, where
+// it would hide the real one.
+#if os(Linux)
+let softwareDevice: [Target] = [
+    .target(
+        name: "MetalRuntime",
+        exclude: ["metal"],
+        cxxSettings: [.unsafeFlags(["-O2", "-fno-rtti", "-Wall", "-Wextra", "-Werror"])],
+        linkerSettings: [.linkedLibrary("dl"), .linkedLibrary("pthread")]
+    ),
+    .target(name: "CGlibcCompat"),
+    .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat"]),
+    .testTarget(name: "MetalRuntimeTests", dependencies: ["MetalRuntime", "CGlibcCompat"]),
+    .testTarget(name: "MetalTests", dependencies: ["Metal", "MetalRuntime"]),
+]
+let metalDependency: [Target.Dependency] = ["Metal", "MetalRuntime"]
+let metalProducts: [Product] = [.library(name: "Metal", type: .static, targets: ["Metal"])]
+#else
+let softwareDevice: [Target] = []
+let metalDependency: [Target.Dependency] = []
+let metalProducts: [Product] = []
+#endif
+
+let package = Package(
+    name: "Orchard",
+    platforms: [.macOS(.v14)],
+    products: [.library(name: "OrchardMetal", type: .dynamic, targets: ["OrchardMetal"])] + metalProducts,
+    targets: [
+        .target(name: "COrchard"),
+        .target(name: "OrchardMetal", dependencies: ["COrchard"] + metalDependency),
+        .testTarget(name: "OrchardMetalTests", dependencies: ["OrchardMetal"] + metalDependency),
+    ] + softwareDevice,
+    cxxLanguageStandard: .cxx17
+)

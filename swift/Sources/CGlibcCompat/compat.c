@@ -1,0 +1,19 @@
+// Swift's static libraries are built against glibc 2.38 or newer, where strtol and friends are reached by the
+// C23 names below. An older glibc (Debian 12 has 2.36) lacks those names; there the plain functions serve: the
+// only difference is that the C23 forms also read the "0b" prefix.
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((weak)) long __isoc23_strtol(const char *text, char **end, int base) { return strtol(text, end, base); }
+__attribute__((weak)) long long __isoc23_strtoll(const char *text, char **end, int base) { return strtoll(text, end, base); }
+__attribute__((weak)) unsigned long __isoc23_strtoul(const char *text, char **end, int base) { return strtoul(text, end, base); }
+__attribute__((weak)) unsigned long long __isoc23_strtoull(const char *text, char **end, int base) { return strtoull(text, end, base); }
+
+__attribute__((weak)) int __isoc23_sscanf(const char *text, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int matched = vsscanf(text, format, arguments);
+  va_end(arguments);
+  return matched;
+}

@@ -1,0 +1,2 @@
+// Apple's Metal re-exports Foundation.
+@_exported import Foundation
