@@ -1,0 +1,8 @@
+public protocol MTLBuffer: MTLResource {
+    var length: Int { get }
+    var gpuAddress: UInt64 { get }
+    func contents() -> UnsafeMutableRawPointer
+    func didModifyRange(_ range: Range<Int>)
+    func addDebugMarker(_ marker: String, range: Range<Int>)
+    func removeAllDebugMarkers()
+}

@@ -1,0 +1,25 @@
+public protocol MTLComputeCommandEncoder: MTLCommandEncoder {
+    var dispatchType: MTLDispatchType { get }
+    func setComputePipelineState(_ state: any MTLComputePipelineState)
+    func setBytes(_ bytes: UnsafeRawPointer, length: Int, index: Int)
+    func setBytes(_ bytes: UnsafeRawPointer, length: Int, attributeStride stride: Int, index: Int)
+    func setBuffer(_ buffer: (any MTLBuffer)?, offset: Int, index: Int)
+    func setBuffer(_ buffer: any MTLBuffer, offset: Int, attributeStride stride: Int, index: Int)
+    func setBuffers(_ buffers: [(any MTLBuffer)?], offsets: [Int], range: Range<Int>)
+    func setBuffers(_ buffers: [(any MTLBuffer)?], offsets: [Int], attributeStrides: [Int], range: Range<Int>)
+    func setBufferOffset(_ offset: Int, index: Int)
+    func setBufferOffset(offset: Int, attributeStride stride: Int, index: Int)
+    func setThreadgroupMemoryLength(_ length: Int, index: Int)
+    func dispatchThreadgroups(_ threadgroupsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize)
+    func dispatchThreadgroups(
+        indirectBuffer: any MTLBuffer, indirectBufferOffset: Int, threadsPerThreadgroup: MTLSize)
+    func dispatchThreads(_ threadsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize)
+    func updateFence(_ fence: any MTLFence)
+    func waitForFence(_ fence: any MTLFence)
+    func useResource(_ resource: any MTLResource, usage: MTLResourceUsage)
+    func useResources(_ resources: [any MTLResource], usage: MTLResourceUsage)
+    func useHeap(_ heap: any MTLHeap)
+    func useHeaps(_ heaps: [any MTLHeap])
+    func memoryBarrier(scope: MTLBarrierScope)
+    func memoryBarrier(resources: [any MTLResource])
+}

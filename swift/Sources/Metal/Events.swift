@@ -1,0 +1,37 @@
+public protocol MTLEvent: NSObjectProtocol {
+    var device: (any MTLDevice)? { get }
+    var label: String? { get set }
+}
+
+public typealias MTLSharedEventNotificationBlock = (any MTLSharedEvent, UInt64) -> Void
+
+public protocol MTLSharedEvent: MTLEvent {
+    var signaledValue: UInt64 { get set }
+    func notify(
+        _ listener: MTLSharedEventListener, atValue value: UInt64, block: @escaping MTLSharedEventNotificationBlock)
+    func makeSharedEventHandle() -> MTLSharedEventHandle
+    func wait(untilSignaledValue value: UInt64, timeoutMS milliseconds: UInt64) -> Bool
+}
+
+/// The queue that blocks given to `notify` run on.
+public class MTLSharedEventListener: NSObject {
+    public let dispatchQueue: DispatchQueue
+
+    public override init() { dispatchQueue = DispatchQueue(label: "MTLSharedEventListener") }
+
+    public init(dispatchQueue: DispatchQueue) { self.dispatchQueue = dispatchQueue }
+}
+
+/// A shared event that can be handed to another device object of this process.
+public class MTLSharedEventHandle: NSObject {
+    let event: SoftwareSharedEvent
+
+    init(event: SoftwareSharedEvent) { self.event = event }
+
+    public var label: String? { event.label }
+}
+
+public protocol MTLFence: NSObjectProtocol {
+    var device: any MTLDevice { get }
+    var label: String? { get set }
+}

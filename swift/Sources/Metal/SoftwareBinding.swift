@@ -1,0 +1,35 @@
+import MetalRuntime
+
+/// One argument of a kernel, as reflection shows it: a buffer, or threadgroup memory.
+final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, @unchecked Sendable {
+    let name: String
+    let type: MTLBindingType
+    let access: MTLBindingAccess
+    let index: Int
+    let isUsed: Bool
+    let isArgument = true
+    let elementSize: Int
+    let elementAlignment: Int
+    let bufferDataType: MTLDataType
+    let bufferPointerType: MTLPointerType?
+
+    init(_ argument: mrt_argument) {
+        name = String(cString: argument.name)
+        type = argument.kind == MRT_ARGUMENT_BUFFER.rawValue ? .buffer : .threadgroupMemory
+        access = argument.is_const ? .readOnly : .readWrite
+        index = Int(argument.index)
+        isUsed = argument.is_active
+        elementSize = Int(argument.element_size)
+        elementAlignment = Int(argument.element_alignment)
+        bufferDataType = MTLDataType(rawValue: UInt(argument.data_type)) ?? .none
+        bufferPointerType = type == .buffer
+            ? MTLPointerType(
+                elementType: bufferDataType, access: access, alignment: elementAlignment, dataSize: elementSize)
+            : nil
+    }
+
+    var bufferAlignment: Int { type == .buffer ? elementAlignment : 0 }
+    var bufferDataSize: Int { type == .buffer ? elementSize : 0 }
+    var threadgroupMemoryAlignment: Int { type == .threadgroupMemory ? elementAlignment : 0 }
+    var threadgroupMemoryDataSize: Int { type == .threadgroupMemory ? elementSize : 0 }
+}

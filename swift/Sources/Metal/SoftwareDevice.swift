@@ -1,0 +1,3 @@
+public func MTLCreateSystemDefaultDevice() -> (any MTLDevice)? { nil }
+
+public func MTLCopyAllDevices() -> [any MTLDevice] { [] }

@@ -1,0 +1,3 @@
+final class SoftwareSharedEvent: NSObject {
+    var label: String?
+}

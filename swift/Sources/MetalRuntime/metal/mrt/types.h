@@ -1,0 +1,56 @@
+// Scalar types with MSL's sizes (MSL 2.1), the address spaces of the two modes, and the attributes of the library's functions.
+//
+// MRT_STRICT: the text is type-checked in clang's C++ for OpenCL, where address spaces are types. Else ("flat") it is C++17 and
+// address spaces are erased.
+#ifndef MRT_TYPES_H
+#define MRT_TYPES_H
+
+#ifdef MRT_STRICT
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define MRT_DEVICE __global
+#define MRT_THREADGROUP __local
+#define MRT_CONSTANT __constant
+#define MRT_THREAD __private
+#else
+#define MRT_DEVICE
+#define MRT_THREADGROUP
+#define MRT_CONSTANT const
+#define MRT_THREAD
+typedef _Float16 half;
+#endif
+
+// Inlined, and with the caller's line: an access in the library belongs to the line that called it.
+#define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
+#define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef __bf16 bfloat;
+
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef __INTPTR_TYPE__ intptr_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+
+static_assert(sizeof(long) == 8 && sizeof(half) == 2 && sizeof(bfloat) == 2, "MSL's sizes");
+
+namespace metal {
+using ::uchar, ::ushort, ::uint, ::ulong, ::bfloat;
+using ::int8_t, ::int16_t, ::int32_t, ::int64_t, ::uint8_t, ::uint16_t, ::uint32_t, ::uint64_t;
+using ::size_t, ::ptrdiff_t, ::intptr_t, ::uintptr_t;
+#ifndef MRT_STRICT
+using ::half;
+#endif
+} // namespace metal
+
+#endif

@@ -1,0 +1,211 @@
+// Vectors (MSL 2.2): vec<T, N>, N = 2, 3, 4, with the sizes and alignments of Table 2.3 (a vector of 3 takes the room of 4).
+#ifndef MRT_VEC_H
+#define MRT_VEC_H
+
+#include "swizzle.h"
+#include "traits.h"
+
+namespace mrt {
+
+template <typename T> constexpr MRT_CONSTANT bool is_integer = __is_integral(T);
+template <typename T> constexpr MRT_CONSTANT bool is_scalar = __is_arithmetic(T) || __is_enum(T);
+// A scalar S may stand for a vector of T in an operator: not a floating one beside integers.
+template <typename S, typename T>
+constexpr MRT_CONSTANT bool is_scalar_beside = is_scalar<S> && (!is_integer<T> || is_integer<S> || __is_enum(S));
+template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is_scalar_beside<S, T>, int>;
+
+} // namespace mrt
+
+namespace metal {
+
+#define MRT_VEC2 vec<T, 2>
+#define MRT_VEC3 vec<T, 3>
+#define MRT_VEC4 vec<T, 4>
+
+// Conversions between vectors of different element types are explicit.
+// In the strict mode an object in the constant space is copied by a constructor and an assignment of its own; as templates these
+// leave the class trivial (usable in unions and threadgroup memory).
+#ifdef MRT_STRICT
+#define MRT_VEC_FROM_CONSTANT(N, ...)                                                                                  \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  MRT_METHOD vec(const MRT_CONSTANT vec<U, N> &v) : __VA_ARGS__ {}                                                     \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  MRT_METHOD vec &operator=(const MRT_CONSTANT vec<U, N> &v) { return *this = vec(v); }
+#define MRT_VEC_INDEX                                                                                                  \
+  MRT_METHOD T operator[](size_t i) const MRT_CONSTANT { return (&x)[i]; }
+#else
+#define MRT_VEC_FROM_CONSTANT(N, ...)
+#define MRT_VEC_INDEX
+#endif
+
+#define MRT_VEC_MEMBERS(N)                                                                                             \
+  typedef T value_type;                                                                                                \
+  constexpr vec() = default;                                                                                           \
+  MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
+  MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
+  MRT_VEC_INDEX                                                                                                        \
+  MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
+
+template <typename T> struct alignas(2 * sizeof(T)) vec<T, 2> {
+  T x, y;
+  MRT_VEC_MEMBERS(2)
+  MRT_VEC_FROM_CONSTANT(2, x(v.x), y(v.y))
+  constexpr MRT_METHOD vec(T v) : x(v), y(v) {}
+  constexpr MRT_METHOD vec(T x, T y) : x(x), y(y) {}
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>
+  constexpr MRT_METHOD explicit vec(vec<U, 2> v) : x(T(v.x)), y(T(v.y)) {}
+};
+
+template <typename T> struct alignas(4 * sizeof(T)) vec<T, 3> {
+  T x, y, z;
+  MRT_VEC_MEMBERS(3)
+  MRT_VEC_FROM_CONSTANT(3, x(v.x), y(v.y), z(v.z))
+  constexpr MRT_METHOD vec(T v) : x(v), y(v), z(v) {}
+  constexpr MRT_METHOD vec(T x, T y, T z) : x(x), y(y), z(z) {}
+  constexpr MRT_METHOD vec(T x, vec<T, 2> v) : x(x), y(v.x), z(v.y) {}
+  constexpr MRT_METHOD vec(vec<T, 2> v, T z) : x(v.x), y(v.y), z(z) {}
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>
+  constexpr MRT_METHOD explicit vec(vec<U, 3> v) : x(T(v.x)), y(T(v.y)), z(T(v.z)) {}
+};
+
+template <typename T> struct alignas(4 * sizeof(T)) vec<T, 4> {
+  T x, y, z, w;
+  MRT_VEC_MEMBERS(4)
+  MRT_VEC_FROM_CONSTANT(4, x(v.x), y(v.y), z(v.z), w(v.w))
+  constexpr MRT_METHOD vec(T v) : x(v), y(v), z(v), w(v) {}
+  constexpr MRT_METHOD vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+  constexpr MRT_METHOD vec(vec<T, 2> v, T z, T w) : x(v.x), y(v.y), z(z), w(w) {}
+  constexpr MRT_METHOD vec(T x, vec<T, 2> v, T w) : x(x), y(v.x), z(v.y), w(w) {}
+  constexpr MRT_METHOD vec(T x, T y, vec<T, 2> v) : x(x), y(y), z(v.x), w(v.y) {}
+  constexpr MRT_METHOD vec(vec<T, 2> a, vec<T, 2> b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
+  constexpr MRT_METHOD vec(vec<T, 3> v, T w) : x(v.x), y(v.y), z(v.z), w(w) {}
+  constexpr MRT_METHOD vec(T x, vec<T, 3> v) : x(x), y(v.x), z(v.y), w(v.z) {}
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>
+  constexpr MRT_METHOD explicit vec(vec<U, 4> v) : x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)) {}
+};
+
+// ---------------------------------------------------------------- operators, component by component (MSL 3.1)
+#define MRT_COMPONENTS(R, E)                                                                                           \
+  if constexpr (N == 2)                                                                                                \
+    return R(E(x), E(y));                                                                                              \
+  else if constexpr (N == 3)                                                                                           \
+    return R(E(x), E(y), E(z));                                                                                        \
+  else                                                                                                                 \
+    return R(E(x), E(y), E(z), E(w));
+
+// a OP b for two vectors, a vector and a scalar, a scalar and a vector.
+#define MRT_VEC_BINARY(OP, R, E)                                                                                       \
+  template <typename T, int N> constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a, vec<T, N> b) {                    \
+    typedef vec<R, N> result;                                                                                          \
+    MRT_COMPONENTS(result, E)                                                                                          \
+  }                                                                                                                    \
+  template <typename T, int N, typename S, mrt::if_scalar_beside<S, T> = 0>                                            \
+  constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a, S b) {                                                         \
+    return a OP vec<T, N>(T(b));                                                                                       \
+  }                                                                                                                    \
+  template <typename T, int N, typename S, mrt::if_scalar_beside<S, T> = 0>                                            \
+  constexpr MRT_FUNC vec<R, N> operator OP(S a, vec<T, N> b) {                                                         \
+    return vec<T, N>(T(a)) OP b;                                                                                       \
+  }
+
+#define MRT_ADD(c) T(a.c + b.c)
+#define MRT_SUBTRACT(c) T(a.c - b.c)
+#define MRT_MULTIPLY(c) T(a.c * b.c)
+#define MRT_DIVIDE(c) T(a.c / b.c)
+#define MRT_REMAINDER(c) T(a.c % b.c)
+#define MRT_AND(c) T(a.c & b.c)
+#define MRT_OR(c) T(a.c | b.c)
+#define MRT_XOR(c) T(a.c ^ b.c)
+// A shift takes the low bits of its amount (MSL 3.1).
+#define MRT_LEFT(c) T(a.c << (b.c & T(8 * sizeof(T) - 1)))
+#define MRT_RIGHT(c) T(a.c >> (b.c & T(8 * sizeof(T) - 1)))
+#define MRT_LESS(c) (a.c < b.c)
+#define MRT_GREATER(c) (a.c > b.c)
+#define MRT_AT_MOST(c) (a.c <= b.c)
+#define MRT_AT_LEAST(c) (a.c >= b.c)
+#define MRT_EQUAL(c) (a.c == b.c)
+#define MRT_UNEQUAL(c) (a.c != b.c)
+#define MRT_BOTH(c) (a.c && b.c)
+#define MRT_EITHER(c) (a.c || b.c)
+
+MRT_VEC_BINARY(+, T, MRT_ADD)
+MRT_VEC_BINARY(-, T, MRT_SUBTRACT)
+MRT_VEC_BINARY(*, T, MRT_MULTIPLY)
+MRT_VEC_BINARY(/, T, MRT_DIVIDE)
+MRT_VEC_BINARY(%, T, MRT_REMAINDER)
+MRT_VEC_BINARY(&, T, MRT_AND)
+MRT_VEC_BINARY(|, T, MRT_OR)
+MRT_VEC_BINARY(^, T, MRT_XOR)
+MRT_VEC_BINARY(<<, T, MRT_LEFT)
+MRT_VEC_BINARY(>>, T, MRT_RIGHT)
+MRT_VEC_BINARY(<, bool, MRT_LESS)
+MRT_VEC_BINARY(>, bool, MRT_GREATER)
+MRT_VEC_BINARY(<=, bool, MRT_AT_MOST)
+MRT_VEC_BINARY(>=, bool, MRT_AT_LEAST)
+MRT_VEC_BINARY(==, bool, MRT_EQUAL)
+MRT_VEC_BINARY(!=, bool, MRT_UNEQUAL)
+MRT_VEC_BINARY(&&, bool, MRT_BOTH)
+MRT_VEC_BINARY(||, bool, MRT_EITHER)
+
+#define MRT_VEC_ASSIGN(OP)                                                                                             \
+  template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, vec<T, N> b) {               \
+    return a = a OP b;                                                                                                 \
+  }                                                                                                                    \
+  template <typename T, int N, typename S, mrt::if_scalar_beside<S, T> = 0>                                            \
+  constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, S b) {                                                    \
+    return a = a OP b;                                                                                                 \
+  }
+MRT_VEC_ASSIGN(+)
+MRT_VEC_ASSIGN(-)
+MRT_VEC_ASSIGN(*)
+MRT_VEC_ASSIGN(/)
+MRT_VEC_ASSIGN(%)
+MRT_VEC_ASSIGN(&)
+MRT_VEC_ASSIGN(|)
+MRT_VEC_ASSIGN(^)
+MRT_VEC_ASSIGN(<<)
+MRT_VEC_ASSIGN(>>)
+
+#define MRT_VEC_UNARY(OP, R, E)                                                                                        \
+  template <typename T, int N> constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a) {                                 \
+    typedef vec<R, N> result;                                                                                          \
+    MRT_COMPONENTS(result, E)                                                                                          \
+  }
+#define MRT_PLUS(c) T(+a.c)
+#define MRT_MINUS(c) T(-a.c)
+#define MRT_COMPLEMENT(c) T(~a.c)
+#define MRT_NOT(c) (!a.c)
+MRT_VEC_UNARY(+, T, MRT_PLUS)
+MRT_VEC_UNARY(-, T, MRT_MINUS)
+MRT_VEC_UNARY(~, T, MRT_COMPLEMENT)
+MRT_VEC_UNARY(!, bool, MRT_NOT)
+
+template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator++(vec<T, N> &a) { return a += T(1); }
+template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator--(vec<T, N> &a) { return a -= T(1); }
+template <typename T, int N> constexpr MRT_FUNC vec<T, N> operator++(vec<T, N> &a, int) {
+  vec<T, N> old = a;
+  a += T(1);
+  return old;
+}
+template <typename T, int N> constexpr MRT_FUNC vec<T, N> operator--(vec<T, N> &a, int) {
+  vec<T, N> old = a;
+  a -= T(1);
+  return old;
+}
+
+// ---------------------------------------------------------------- names: float2, uint4, …
+#define MRT_VEC_NAMES(T)                                                                                               \
+  typedef vec<T, 2> T##2;                                                                                              \
+  typedef vec<T, 3> T##3;                                                                                              \
+  typedef vec<T, 4> T##4;                                                                                              \
+  static_assert(sizeof(T##2) == 2 * sizeof(T) && sizeof(T##3) == 4 * sizeof(T) && sizeof(T##4) == 4 * sizeof(T), "");
+#define MRT_FOR_VECTOR_ELEMENTS(M)                                                                                     \
+  M(bool) M(char) M(uchar) M(short) M(ushort) M(int) M(uint) M(long) M(ulong) M(half) M(float) M(bfloat)
+MRT_FOR_VECTOR_ELEMENTS(MRT_VEC_NAMES)
+
+} // namespace metal
+
+#define MRT_VEC_GLOBAL_NAMES(T) using metal::T##2, metal::T##3, metal::T##4;
+MRT_FOR_VECTOR_ELEMENTS(MRT_VEC_GLOBAL_NAMES)
+
+#endif
