@@ -26,8 +26,10 @@ void Order::begin_group(const mrt_u32 position[3], const mrt_u32 size[3]) {
   std::copy(position, position + 3, group.position);
   std::copy(size, size + 3, group.size);
   group.dispatch = dispatch_;
+  group.published = 0;
   thread_count_ = size[0] * size[1] * size[2];
   barriers_ = 0;
+  fenced_ = false;
   group_start_ = device_.fence = threadgroup_.fence = next_;
   device_.simdgroup.assign((thread_count_ + 31) / 32, 0);
   threadgroup_.simdgroup.assign((thread_count_ + 31) / 32, 0);
@@ -58,6 +60,21 @@ void Order::threadgroup_barrier(mrt_u32 flags) {
 void Order::simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags) {
   if (flags & MRT_MEM_DEVICE) device_.simdgroup[simdgroup] = next_;
   if (flags & MRT_MEM_THREADGROUP) threadgroup_.simdgroup[simdgroup] = next_;
+  renew(simdgroup);
+}
+
+void Order::device_fence(mrt_u32 simdgroup) {
+  groups_[group_ % kept_groups].published = next_;
+  fenced_ = true;
+  renew(simdgroup);
+}
+
+bool Order::published(Moment then) const {
+  const Block *found = fenced_ ? block(then) : nullptr;
+  return found && group_ - found->group < kept_groups && then < groups_[found->group % kept_groups].published;
+}
+
+void Order::renew(mrt_u32 simdgroup) {
   const Moment first = take_block(simdgroup);
   for (mrt_u32 lane = 0; lane < 32 && simdgroup * 32 + lane < thread_count_; lane++)
     moments_[simdgroup * 32 + lane] = first + lane * 2;
@@ -71,7 +88,7 @@ const Order::Block *Order::block(Moment moment) const {
 Gap Order::gap(Moment then, Moment now, Space space) const {
   if (then < group_start_) {
     if (space == Space::threadgroup || then < epoch_start_) return Gap::none;
-    if (then >= dispatch_start_) return Gap::groups;
+    if (then >= dispatch_start_) return published(then) ? Gap::none : Gap::groups;
     // Dispatches of other epochs may lie between those of this one.
     const DispatchRecord *earlier = record(party(then));
     return earlier && earlier->epoch == dispatches_[dispatch_ % kept_dispatches].epoch ? Gap::dispatches : Gap::none;

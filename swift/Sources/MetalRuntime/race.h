@@ -52,6 +52,9 @@ public:
   void begin_group(const mrt_u32 position[3], const mrt_u32 size[3]);
   void threadgroup_barrier(mrt_u32 flags);
   void simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags);
+  // atomic_thread_fence over the device (MSL 3.2): what this threadgroup did so far is before what a threadgroup
+  // that runs later does after a fence of its own.
+  void device_fence(mrt_u32 simdgroup);
 
   Moment moment(mrt_u32 thread) const { return moments_[thread]; }
   // Is `then` ordered before the moment `now` of the threadgroup that runs? A thread is ordered with itself.
@@ -69,11 +72,13 @@ public:
 
 private:
   struct Block { mrt_u32 group; uint16_t simdgroup, barriers; };
-  struct Group { mrt_u32 position[3]; mrt_u32 size[3]; mrt_u32 dispatch; };
+  struct Group { mrt_u32 position[3]; mrt_u32 size[3]; mrt_u32 dispatch; Moment published; };
   struct Fences { Moment fence = 0; std::vector<Moment> simdgroup; };
 
   Moment take_block(mrt_u32 simdgroup);
   void take_blocks();
+  void renew(mrt_u32 simdgroup);
+  bool published(Moment then) const;
   const Block *block(Moment moment) const;
 
   static constexpr size_t kept_blocks = 1u << 18, kept_groups = 1u << 16, kept_dispatches = 1u << 10;
@@ -86,6 +91,7 @@ private:
   Moment group_start_ = 0, dispatch_start_ = 0, epoch_start_ = 0;
   mrt_u32 thread_count_ = 0;
   uint16_t barriers_ = 0;
+  bool fenced_ = false;
   Fences device_, threadgroup_;
   Moment moments_[1024] = {};
 };
