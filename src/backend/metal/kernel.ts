@@ -144,7 +144,7 @@ export class MetalKernel implements Disposable {
     }
   }
 
-  private dispatch(bound: BoundArguments<never>, options: RunOptions, label: string): number {
+  private dispatch(bound: BoundArguments<unknown>, options: RunOptions, label: string): number {
     const { grid, kind } = this.grid(options);
     const block = writeBlock(layouts.dispatch, {
       pipeline: this.pipeline.handle,
