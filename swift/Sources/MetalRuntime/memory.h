@@ -1,0 +1,46 @@
+// Device memory as the runtime's own code sees it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace mrt {
+
+// Fresh memory is filled with this byte. It is the only byte whose repetition is a NaN as half, bfloat, float and double at
+// any alignment (each has its exponent's bits set, and the quiet bit, so no operation traps on it); as an integer it is -1
+// or the largest unsigned value. The checker takes a run of it for memory that nothing wrote.
+constexpr uint8_t poison_byte = 0xff;
+
+// One buffer's memory. A record outlives its memory for a while, so that a stale address can be named.
+struct Allocation {
+  uintptr_t address = 0;
+  size_t length = 0;        // exact
+  uint64_t serial = 0;      // unique for the life of the process
+  bool freed = false;
+  bool wrapped = false;     // the caller's own memory, outside the arena
+  std::string label;        // read with allocation_label
+
+  bool contains(uintptr_t at, size_t size) const { return at >= address && at + size <= address + length; }
+};
+
+// The region in which all allocations lie that are not wrapped: the checker's shadow is indexed by the distance from its start.
+struct ArenaBounds {
+  uintptr_t address;
+  size_t size;
+};
+ArenaBounds arena_bounds();
+
+// The allocation to which an address belongs, or in whose guard range it lies; null where there is none. Inside the arena
+// that is two loads and no lock.
+const Allocation *find_allocation(const void *address);
+
+// The allocation that is nearest to an address, by its bytes' distance; null where nothing is allocated.
+const Allocation *nearest_allocation(const void *address, size_t *distance);
+
+std::string allocation_label(const Allocation *allocation);
+
+// "17 bytes past the end of buffer 'x' (4096 bytes)": where an address lies, for messages.
+std::string describe_address(const void *address);
+
+} // namespace mrt

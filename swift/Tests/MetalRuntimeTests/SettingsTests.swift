@@ -1,0 +1,59 @@
+import MetalRuntime
+import XCTest
+
+final class SettingsTests: XCTestCase {
+    private func get(_ name: String) -> String? {
+        guard let value = mrt_setting_get(name) else { return nil }
+        defer { mrt_string_free(value) }
+        return String(cString: value)
+    }
+
+    private func problem(_ name: String, _ value: String) -> String? {
+        var message: UnsafeMutablePointer<CChar>?
+        if mrt_setting_set(name, value, &message) { return nil }
+        defer { mrt_string_free(message) }
+        return String(cString: message!)
+    }
+
+    func testASettingIsReadBackAsItWasSet() {
+        for (name, value) in [("seed", "77"), ("denormals", "flush"), ("fast", "1"), ("clang", "/some/clang++"), ("check", "1")] {
+            let old = get(name)!
+            XCTAssertNotEqual(old, value)
+            withSetting(name, value) { XCTAssertEqual(get(name), value) }
+            XCTAssertEqual(get(name), old)
+        }
+    }
+
+    func testAWrongValueIsRefusedAndChangesNothing() {
+        let before = get("seed")
+        XCTAssertEqual(problem("seed", "-1"), "setting seed is \"-1\" but must be a whole number from 0 up")
+        XCTAssertEqual(problem("seed", "12x"), "setting seed is \"12x\" but must be a whole number from 0 up")
+        XCTAssertEqual(problem("max_threads", "2048"), "setting max_threads is \"2048\" but must be a whole number from 1 to 1024")
+        XCTAssertEqual(problem("denormals", "kept"), "setting denormals is \"kept\" but must be one of keep, flush")
+        XCTAssertEqual(get("seed"), before)
+    }
+
+    func testAnUnknownNameIsRefusedWithTheNamesThatThereAre() {
+        XCTAssertNil(get("chekc"))
+        let message = problem("chekc", "1") ?? ""
+        XCTAssertTrue(message.hasPrefix("no setting is named \"chekc\"; there are check workers"), message)
+    }
+
+    func testTheJsonHoldsEverySetting() throws {
+        let text = mrt_settings_json()!
+        defer { mrt_string_free(text) }
+        let values = try JSONSerialization.jsonObject(with: Data(String(cString: text).utf8)) as! [String: Any]
+        XCTAssertEqual(values.count, 17)
+        XCTAssertEqual(values["timeout_ms"] as? Int, 60000)
+        XCTAssertEqual(values["denormals"] as? String, "keep")
+    }
+
+    func testAFaultIsTakenAfterTheOnesThatAreSkippedAndAsOftenAsAsked() {
+        mrt_fault_inject("queue", 2, 2, 7)
+        var code: Int32 = 0
+        let taken = (0..<6).map { _ in mrt_fault_take("queue", &code) }
+        XCTAssertEqual(taken, [false, false, true, true, false, false])
+        XCTAssertEqual(code, 7)
+        XCTAssertFalse(mrt_fault_take("allocate", nil))
+    }
+}
