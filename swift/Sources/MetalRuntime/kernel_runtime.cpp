@@ -50,7 +50,7 @@ void count_matrix(mrt_u32 multiply_accumulates) {
 
 constexpr MrtRuntime table = {
     MRT_ABI_VERSION, threadgroup_barrier, collective, atomic, fence, count_matrix, checker::layout_dependence,
-    checker::access, checker::misaligned, checker::subscript,
+    checker::access, checker::copy, checker::misaligned, checker::subscript,
 };
 
 } // namespace
