@@ -74,6 +74,8 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
         }
     }
 
+    func supportsFeatureSet(_ featureSet: MTLFeatureSet) -> Bool { true }
+
     func supportsTextureSampleCount(_ sampleCount: Int) -> Bool { false }
 
     func makeCommandQueue() -> (any MTLCommandQueue)? { makeCommandQueue(maxCommandBufferCount: 64) }
@@ -108,7 +110,9 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     }
 
     func makeLogState(descriptor: MTLLogStateDescriptor) throws -> any MTLLogState {
-        throw MTLLogStateError(.invalid, "\(name) has no shader logging: remove the log state, or write to a buffer.")
+        throw DescribedError(domain: MTLLogStateErrorDomain, code: Int(MTLLogStateError.invalid.rawValue), userInfo: [
+            NSLocalizedDescriptionKey: "\(name) has no shader logging: remove the log state, or write to a buffer."
+        ])
     }
 }
 
