@@ -7,11 +7,10 @@
 
 namespace mrt {
 
-template <typename T> constexpr MRT_CONSTANT bool is_integer = __is_integral(T);
-template <typename T> constexpr MRT_CONSTANT bool is_scalar = __is_arithmetic(T) || __is_enum(T);
-// A scalar S may stand for a vector of T in an operator: not a floating one beside integers.
+// A scalar S may stand for a vector of T in an operator or a function: not a floating one beside integers.
 template <typename S, typename T>
-constexpr MRT_CONSTANT bool is_scalar_beside = is_scalar<S> && (!is_integer<T> || is_integer<S> || __is_enum(S));
+constexpr MRT_CONSTANT bool is_scalar_beside =
+    __is_integral(S) || __is_enum(S) || ((__is_arithmetic(S) || MRT_IS_BFLOAT(S)) && !__is_integral(T));
 template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is_scalar_beside<S, T>, int>;
 
 } // namespace mrt
@@ -41,6 +40,8 @@ namespace metal {
 #define MRT_VEC_MEMBERS(N)                                                                                             \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
+  template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
+  constexpr MRT_METHOD explicit vec(S v) : vec(T(v)) {}                                                                \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   MRT_VEC_INDEX                                                                                                        \
