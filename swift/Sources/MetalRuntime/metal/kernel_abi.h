@@ -87,6 +87,17 @@ typedef struct MrtCollective {
   mrt_u32 line;
 } MrtCollective;
 
+// Mathematics in double precision, from the host's libm: a kernel is linked against no library. A float function that
+// computes in double and rounds once is within 1 ulp. Filled in by math_table.cpp.
+typedef struct MrtMath {
+  double (*sin)(double), (*cos)(double), (*tan)(double);
+  double (*asin)(double), (*acos)(double), (*atan)(double);
+  double (*sinh)(double), (*cosh)(double), (*tanh)(double);
+  double (*asinh)(double), (*acosh)(double), (*atanh)(double);
+  double (*exp)(double), (*exp2)(double), (*log)(double), (*log2)(double), (*log10)(double);
+  double (*atan2)(double, double), (*pow)(double, double), (*fmod)(double, double);
+} MrtMath;
+
 // What the runtime offers to kernels.
 typedef struct MrtRuntime {
   mrt_u32 version;
@@ -110,6 +121,7 @@ typedef struct MrtRuntime {
   void (*misaligned)(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
   // A subscript past the end of an array of known size. `type` is the array's, quoted: "'float[8]'".
   void (*subscript)(mrt_u64 index, const char *type, const void *program_counter);
+  const MrtMath *math;       // mrt_math_table
 } MrtRuntime;
 
 // ---- what a library exports

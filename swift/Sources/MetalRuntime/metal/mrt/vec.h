@@ -38,6 +38,8 @@ namespace metal {
 #endif
 
 #define MRT_VEC_MEMBERS(N)                                                                                             \
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \
+  constexpr MRT_METHOD explicit vec(packed_vec<U, N> v) : vec(vec<U, N>(v)) {}                                         \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
   template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
@@ -148,6 +150,9 @@ MRT_VEC_BINARY(!=, bool, MRT_UNEQUAL)
 MRT_VEC_BINARY(&&, bool, MRT_BOTH)
 MRT_VEC_BINARY(||, bool, MRT_EITHER)
 
+#define MRT_FOR_VEC_BINARY(M) M(+) M(-) M(*) M(/) M(%) M(&) M(|) M(^) M(<<) M(>>)
+#define MRT_FOR_VEC_COMPARISON(M) M(<) M(>) M(<=) M(>=) M(==) M(!=) M(&&) M(||)
+
 #define MRT_VEC_ASSIGN(OP)                                                                                             \
   template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, vec<T, N> b) {               \
     return a = a OP b;                                                                                                 \
@@ -156,16 +161,7 @@ MRT_VEC_BINARY(||, bool, MRT_EITHER)
   constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, S b) {                                                    \
     return a = a OP b;                                                                                                 \
   }
-MRT_VEC_ASSIGN(+)
-MRT_VEC_ASSIGN(-)
-MRT_VEC_ASSIGN(*)
-MRT_VEC_ASSIGN(/)
-MRT_VEC_ASSIGN(%)
-MRT_VEC_ASSIGN(&)
-MRT_VEC_ASSIGN(|)
-MRT_VEC_ASSIGN(^)
-MRT_VEC_ASSIGN(<<)
-MRT_VEC_ASSIGN(>>)
+MRT_FOR_VEC_BINARY(MRT_VEC_ASSIGN)
 
 #define MRT_VEC_UNARY(OP, R, E)                                                                                        \
   template <typename T, int N> constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a) {                                 \
