@@ -1,5 +1,5 @@
 // The callbacks that the checked build of a kernel calls, forwarded to the runtime. Included once, by the prelude, where
-// MRT_CHECKED is defined; `mrt_runtime` is the table that MrtModule::bind received.
+// MRT_CHECKED is defined.
 //
 // The checked build is compiled with these flags (beside those of every build), and linked without any -fsanitize:
 //   -O2 -fno-vectorize -fno-slp-vectorize -fno-unroll-loops    every access is at most 16 bytes, so none is skipped
@@ -15,18 +15,18 @@
 #ifndef MRT_HOOKS_H
 #define MRT_HOOKS_H
 
-#include "../kernel_abi.h"
+#include "current.h"
 
 #define MRT_HOOK                                                                                                       \
   extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__,                             \
-                            __no_sanitize__("thread", "alignment", "bounds")))
+                            __disable_sanitizer_instrumentation__, __no_sanitize__("alignment", "bounds")))
 #define MRT_HOOK_CALLER __builtin_return_address(0)
 
 // MrtRuntime::access's `write`
 enum { MRT_ACCESS_READ = 0, MRT_ACCESS_WRITE = 1, MRT_ACCESS_READ_WRITE = 2 };
 
 #define MRT_ACCESS_HOOK(name, size, write)                                                                             \
-  MRT_HOOK void name(const void *address) { mrt_runtime->access(address, size, write, MRT_HOOK_CALLER); }
+  MRT_HOOK void name(const void *address) { mrt::runtime->access(address, size, write, MRT_HOOK_CALLER); }
 #define MRT_ACCESS_HOOKS(size)                                                                                         \
   MRT_ACCESS_HOOK(__tsan_read##size, size, MRT_ACCESS_READ)                                                            \
   MRT_ACCESS_HOOK(__tsan_write##size, size, MRT_ACCESS_WRITE)                                                          \
@@ -42,17 +42,17 @@ MRT_ACCESS_HOOKS(8)
 MRT_ACCESS_HOOKS(16)
 
 MRT_HOOK void *__tsan_memcpy(void *destination, const void *source, __SIZE_TYPE__ size) {
-  mrt_runtime->copy(destination, source, size, MRT_HOOK_CALLER);
+  mrt::runtime->copy(destination, source, size, MRT_HOOK_CALLER);
   return __builtin_memcpy(destination, source, size);
 }
 
 MRT_HOOK void *__tsan_memmove(void *destination, const void *source, __SIZE_TYPE__ size) {
-  mrt_runtime->copy(destination, source, size, MRT_HOOK_CALLER);
+  mrt::runtime->copy(destination, source, size, MRT_HOOK_CALLER);
   return __builtin_memmove(destination, source, size);
 }
 
 MRT_HOOK void *__tsan_memset(void *destination, int value, __SIZE_TYPE__ size) {
-  mrt_runtime->access(destination, size, MRT_ACCESS_WRITE, MRT_HOOK_CALLER);
+  mrt::runtime->access(destination, size, MRT_ACCESS_WRITE, MRT_HOOK_CALLER);
   return __builtin_memset(destination, value, size);
 }
 
@@ -82,12 +82,12 @@ struct MrtOutOfBounds {
 };
 
 MRT_HOOK void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data, __UINTPTR_TYPE__ address) {
-  mrt_runtime->misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER);
+  mrt::runtime->misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER);
 }
 
 // The handler stays quiet where the index is an integer wider than a register: there is none in MSL.
 MRT_HOOK void __ubsan_handle_out_of_bounds(const MrtOutOfBounds *data, __UINTPTR_TYPE__ index) {
-  mrt_runtime->subscript(index, data->array_type->name, MRT_HOOK_CALLER);
+  mrt::runtime->subscript(index, data->array_type->name, MRT_HOOK_CALLER);
 }
 
 #undef MRT_ACCESS_HOOKS
