@@ -133,6 +133,7 @@ void ShadowRange::copy_written(uintptr_t destination, uintptr_t source, size_t s
 }
 
 void ShadowRange::drop_pages(PagePool &pool, uintptr_t address, size_t size) {
+  if (!size) return;
   for (ShadowPage **page = slot(address), **end = slot(address + size - 1) + 1; page < end; page++)
     if (*page) pool.drop(*page);
 }
