@@ -48,7 +48,10 @@ function plate(): Float32Array {
   ];
   return Float32Array.from({ length: width * height }, (_, i) => {
     const [x, y] = [i % width, Math.floor(i / width)];
-    return spots.reduce((sum, spot) => sum + (Math.hypot(x - spot.x, 2 * (y - spot.y)) < spot.radius ? spot.heat : 0), 0);
+    return spots.reduce(
+      (sum, spot) => sum + (Math.hypot(x - spot.x, 2 * (y - spot.y)) < spot.radius ? spot.heat : 0),
+      0,
+    );
   });
 }
 
@@ -72,7 +75,10 @@ function heatInFloat64(start: Float32Array, c: number): Float64Array {
 function draw(temperatures: Float32Array): string {
   const shades = " ·:-=+*#%@";
   const rows = Array.from({ length: height / 2 }, (_, row) =>
-    Array.from(temperatures.subarray(2 * row * width, (2 * row + 1) * width), (t) => shades[Math.min(9, Math.floor(t * 24))] ?? " ").join(""),
+    Array.from(
+      temperatures.subarray(2 * row * width, (2 * row + 1) * width),
+      (t) => shades[Math.min(9, Math.floor(t * 24))] ?? " ",
+    ).join(""),
   );
   return rows.map((row) => `  │${row}│`).join("\n");
 }
@@ -92,13 +98,20 @@ function demonstrateHeat(): void {
   const exact = heatInFloat64(plate(), c);
   const error = Math.max(...result.map((value, i) => Math.abs(value - (exact[i] as number))));
 
-  console.log(`\nHeat on a plate of ${width} × ${height} after ${steps} steps, ${milliseconds.toFixed(0)} ms:\n${draw(result)}`);
+  console.log(
+    `\nHeat on a plate of ${width} × ${height} after ${steps} steps, ${milliseconds.toFixed(0)} ms:\n${draw(result)}`,
+  );
   console.log(`  largest difference to the same in float64: ${error.toExponential(1)}`);
-  const { counters } = heat.run({ before: a, after: b, c }, { grid: [width, height], threadgroup: [16, 16], counters: true });
+  const { counters } = heat.run(
+    { before: a, after: b, c },
+    { grid: [width, height], threadgroup: [16, 16], counters: true },
+  );
   if (counters) {
     const cells = width * height;
     console.log(`  one step: ${counters.threads} threads in ${counters.threadgroups} threadgroups, each cell`);
-    console.log(`  ${(counters.device_bytes_read / cells).toFixed(1)} bytes read and ${(counters.device_bytes_written / cells).toFixed(1)} written; ${counters.cache_lines_read} cache lines of 128 bytes read`);
+    console.log(
+      `  ${(counters.device_bytes_read / cells).toFixed(1)} bytes read and ${(counters.device_bytes_written / cells).toFixed(1)} written; ${counters.cache_lines_read} cache lines of 128 bytes read`,
+    );
   }
   if (!(error < 1e-5)) throw new Error(`the result is off by ${error}`);
 }
@@ -111,7 +124,10 @@ function demonstrateChecker(): void {
   }
   context.configure("check", true);
   const x = Float32Array.from({ length: 64 }, (_, i) => i);
-  for (const [what, source] of [["The same sums without a barrier", racySource], ["With the barrier", mendedSource]] as const) {
+  for (const [what, source] of [
+    ["The same sums without a barrier", racySource],
+    ["With the barrier", mendedSource],
+  ] as const) {
     using kernel = metalKernel({ name: "pair_sums", source });
     context.report({ clear: true });
     kernel.run({ x, sums: new Float32Array(64) }, { grid: 64, threadgroup: 64 });

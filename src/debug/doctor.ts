@@ -18,7 +18,14 @@ export interface Diagnosis {
 
 /** Looks at the machine, at each backend by computing something on it, and at the caches. */
 export function diagnose(cacheFolder: string): Diagnosis[] {
-  return [machine(), bun(), compiler(), ...metal(), cache("compiled kernels", join(cacheFolder, "kernels")), cache("toolchains", join(cacheFolder, "toolchain"))];
+  return [
+    machine(),
+    bun(),
+    compiler(),
+    ...metal(),
+    cache("compiled kernels", join(cacheFolder, "kernels")),
+    cache("toolchains", join(cacheFolder, "toolchain")),
+  ];
 }
 
 /** The report as lines of text. */
@@ -26,14 +33,21 @@ export function formatDiagnoses(diagnoses: readonly Diagnosis[]): string {
   const marks = { ok: "✓", note: "·", missing: "✗" } as const;
   const widest = Math.max(...diagnoses.map(({ subject }) => subject.length));
   return diagnoses
-    .map(({ subject, state, detail, mend }) => `${marks[state]} ${subject.padEnd(widest)}  ${detail}${mend ? `\n  ${" ".repeat(widest)}  mend: ${mend}` : ""}`)
+    .map(
+      ({ subject, state, detail, mend }) =>
+        `${marks[state]} ${subject.padEnd(widest)}  ${detail}${mend ? `\n  ${" ".repeat(widest)}  mend: ${mend}` : ""}`,
+    )
     .join("\n");
 }
 
 function machine(): Diagnosis {
   const model = cpus()[0]?.model.trim() ?? "unknown processor";
   const memory = Math.round(totalmem() / 2 ** 30);
-  return { subject: "machine", state: "ok", detail: `${process.platform} ${process.arch}, ${model}, ${availableParallelism()} cores, ${memory} GiB` };
+  return {
+    subject: "machine",
+    state: "ok",
+    detail: `${process.platform} ${process.arch}, ${model}, ${availableParallelism()} cores, ${memory} GiB`,
+  };
 }
 
 function bun(): Diagnosis {
@@ -52,9 +66,15 @@ function metal(): Diagnosis[] {
   if (!place) return [{ subject: "metal", state: "missing", detail: "the dylib is not built", mend: "bun run build" }];
   try {
     const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
-    const can = Object.entries(capabilities ?? {}).map(([what, { supported, reason }]) => `${what} ${supported ? "yes" : `no (${reason})`}`);
+    const can = Object.entries(capabilities ?? {}).map(
+      ([what, { supported, reason }]) => `${what} ${supported ? "yes" : `no (${reason})`}`,
+    );
     return [
-      { subject: "metal", state: "ok", detail: `${name}, ${system}, ${families.at(-1) ?? "no family"}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}` },
+      {
+        subject: "metal",
+        state: "ok",
+        detail: `${name}, ${system}, ${families.at(-1) ?? "no family"}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}`,
+      },
       { subject: "metal kernels", state: "ok", detail: computeSomething() },
       { subject: "metal can", state: "ok", detail: can.join(", ") },
     ];
@@ -67,7 +87,8 @@ function metal(): Diagnosis[] {
 function computeSomething(): string {
   using kernel = metalKernel({
     name: "squares",
-    source: "#include <metal_stdlib>\nkernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
+    source:
+      "#include <metal_stdlib>\nkernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
   });
   const started = performance.now();
   const { x } = kernel.run({ x: new Float32Array([3, 4]) }, { grid: 2 }).outputs;

@@ -30,7 +30,12 @@ function functionsOf(code: string): CFunction[] {
       .split(",")
       .map((parameter) => parameter.trim())
       .filter((parameter) => parameter !== "void" && parameter !== "")
-      .map((parameter) => parameter.replace(/\s*\b\w+$/, "").replace(/\s+\*/g, " *").trim()),
+      .map((parameter) =>
+        parameter
+          .replace(/\s*\b\w+$/, "")
+          .replace(/\s+\*/g, " *")
+          .trim(),
+      ),
   }));
 }
 
@@ -56,7 +61,9 @@ function fieldsOf(line: string, constants: Map<string, number>) {
 }
 
 function constantsOf(code: string): Map<string, number> {
-  return new Map([...code.matchAll(/\b(ORCHARD_\w+)\s*=\s*(\d+)/g)].map((match) => [match[1] as string, Number(match[2])]));
+  return new Map(
+    [...code.matchAll(/\b(ORCHARD_\w+)\s*=\s*(\d+)/g)].map((match) => [match[1] as string, Number(match[2])]),
+  );
 }
 
 /** `live_bytes` → `liveBytes`. */

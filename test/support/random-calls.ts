@@ -31,7 +31,13 @@ kernel void fold(device float* a [[buffer(0)]], threadgroup float* t [[threadgro
 }`;
 
 /** Functions that are left out of the storm: they would block it, or change what it measures. */
-const spared = new Set(["orchard_abi_version", "orchard_capture_begin", "orchard_configure", "orchard_close", "orchard_open"]);
+const spared = new Set([
+  "orchard_abi_version",
+  "orchard_capture_begin",
+  "orchard_configure",
+  "orchard_close",
+  "orchard_open",
+]);
 const names = Object.keys(declarations).filter((name) => !spared.has(name)) as (keyof typeof declarations)[];
 
 class Storm {
@@ -72,7 +78,8 @@ class Storm {
   /** A block that makes sense most of the time, with bytes altered some of the time. */
   private block(layout: Layout, sensible: () => Parameters<typeof writeBlock>[1]): Uint8Array {
     const block = new Uint8Array(writeBlock(layout, sensible()));
-    if (this.random() < 0.35) for (let times = this.below(4); times >= 0; times--) block[this.below(block.length)] = this.below(256);
+    if (this.random() < 0.35)
+      for (let times = this.below(4); times >= 0; times--) block[this.below(block.length)] = this.below(256);
     return block;
   }
 
@@ -80,11 +87,22 @@ class Storm {
     const label = this.pick(["", "x", "buffer", "ü".repeat(20)]);
     switch (name) {
       case "orchard_buffer_create":
-        return this.block(layouts.bufferOptions, () => ({ length: this.pick([1, 16, 4096, 65536, this.size()]), storage: this.below(4), flags: this.below(2), label }));
+        return this.block(layouts.bufferOptions, () => ({
+          length: this.pick([1, 16, 4096, 65536, this.size()]),
+          storage: this.below(4),
+          flags: this.below(2),
+          label,
+        }));
       case "orchard_library_create":
-        return this.block(layouts.libraryOptions, () => ({ source: this.pick([source, source, source, "", "kernel void k(", "no"]), label }));
+        return this.block(layouts.libraryOptions, () => ({
+          source: this.pick([source, source, source, "", "kernel void k(", "no"]),
+          label,
+        }));
       case "orchard_pipeline_create":
-        return this.block(layouts.pipelineOptions, () => ({ function: this.pick(["copy", "fold", "none", ""]), maxThreads: this.pick([0, 0, 32, 1024, 5000]) }));
+        return this.block(layouts.pipelineOptions, () => ({
+          function: this.pick(["copy", "fold", "none", ""]),
+          maxThreads: this.pick([0, 0, 32, 1024, 5000]),
+        }));
       case "orchard_dispatch_encode":
         return this.block(layouts.dispatch, () => this.dispatch());
       default:
@@ -102,15 +120,27 @@ class Storm {
   }
 
   private dispatch(): Parameters<typeof writeBlock>[1] {
-    const binding = (index: number) => ({ buffer: this.handle(), offset: this.pick([0, 0, 0, 4, this.size()]), length: 0, index, access: this.pick([1, 2, 3, 3, 0, 9]) });
+    const binding = (index: number) => ({
+      buffer: this.handle(),
+      offset: this.pick([0, 0, 0, 4, this.size()]),
+      length: 0,
+      index,
+      access: this.pick([1, 2, 3, 3, 0, 9]),
+    });
     return {
       pipeline: this.handle(),
       grid: [this.pick([1, 32, 64, this.small()]), this.pick([1, 1, 1, this.below(3)]), 1],
       gridKind: this.pick([0, 0, 1, 2]),
       threadgroup: [this.pick([1, 32, this.small()]), 1, 1],
       bindings: { layout: layouts.binding, items: [binding(0), binding(this.pick([1, 1, 0, 31, 77]))] },
-      inlineBytes: this.random() < 0.1 ? { layout: layouts.inline, items: [{ index: 2, bytes: new Uint8Array(this.pick([4, 4096, 4097])) }] } : undefined,
-      threadgroupMemory: this.random() < 0.5 ? { layout: layouts.threadgroupMemory, items: [{ index: 0, length: this.pick([16, 128, 5, 40000]) }] } : undefined,
+      inlineBytes:
+        this.random() < 0.1
+          ? { layout: layouts.inline, items: [{ index: 2, bytes: new Uint8Array(this.pick([4, 4096, 4097])) }] }
+          : undefined,
+      threadgroupMemory:
+        this.random() < 0.5
+          ? { layout: layouts.threadgroupMemory, items: [{ index: 0, length: this.pick([16, 128, 5, 40000]) }] }
+          : undefined,
       label: "storm",
     };
   }
@@ -131,7 +161,13 @@ class Storm {
     const bytes = new Uint8Array(this.pick([1, 16, 4096]));
     const text = new Uint8Array(this.pick([0, 5, 64])).fill(97 + this.below(26));
     const owner = this.random() < 0.8 ? this.context : this.handle();
-    if (/_create$/.test(name) || name === "orchard_dispatch_encode" || name === "orchard_materialize" || name === "orchard_write_back") return this.build(name, owner, out);
+    if (
+      /_create$/.test(name) ||
+      name === "orchard_dispatch_encode" ||
+      name === "orchard_materialize" ||
+      name === "orchard_write_back"
+    )
+      return this.build(name, owner, out);
     switch (name) {
       case "orchard_buffer_info_get":
         return native.orchard_buffer_info_get(this.handle(), emptyStruct(layouts.bufferInfo), layouts.bufferInfo.size);
@@ -142,9 +178,22 @@ class Storm {
       case "orchard_buffer_write":
         return native.orchard_buffer_write(this.handle(), this.pick([0, 1, this.size()]), bytes, bytes.length);
       case "orchard_buffer_fill":
-        return native.orchard_buffer_fill(this.handle(), this.pick([0, this.size()]), this.size(), this.below(300), out);
+        return native.orchard_buffer_fill(
+          this.handle(),
+          this.pick([0, this.size()]),
+          this.size(),
+          this.below(300),
+          out,
+        );
       case "orchard_buffer_copy":
-        return native.orchard_buffer_copy(this.handle(), this.pick([0, this.size()]), this.handle(), this.pick([0, this.size()]), this.size(), out);
+        return native.orchard_buffer_copy(
+          this.handle(),
+          this.pick([0, this.size()]),
+          this.handle(),
+          this.pick([0, this.size()]),
+          this.size(),
+          out,
+        );
       case "orchard_ticket_wait":
         return native.orchard_ticket_wait(owner, this.pick([0, 1, 5, this.size()]), this.below(3));
       case "orchard_inject_fault":
@@ -157,7 +206,8 @@ class Storm {
   private build(name: keyof typeof declarations, owner: number, out: BigUint64Array): number {
     const block = this.descriptor(name);
     if (name === "orchard_dispatch_encode") return native.orchard_dispatch_encode(block, block.length, out);
-    if (name === "orchard_write_back") return native.orchard_write_back(block, block.length, this.handle(), this.size(), out);
+    if (name === "orchard_write_back")
+      return native.orchard_write_back(block, block.length, this.handle(), this.size(), out);
     if (name === "orchard_materialize") {
       const result = emptyStruct(layouts.materialized);
       const status = native.orchard_materialize(block, block.length, result, result.length);
@@ -169,13 +219,27 @@ class Storm {
   }
 
   /** The functions whose arguments follow from their types alone. */
-  private plain(name: keyof typeof declarations, owner: number, bytes: Uint8Array, text: Uint8Array, out: BigUint64Array): number {
+  private plain(
+    name: keyof typeof declarations,
+    owner: number,
+    bytes: Uint8Array,
+    text: Uint8Array,
+    out: BigUint64Array,
+  ): number {
     const { args } = declarations[name] as { args: readonly string[] };
     const values: unknown[] = [];
     for (const [position, type] of args.entries()) {
       if (type === "buffer") values.push(args[position + 1] === "u64" ? (name.includes("label") ? text : bytes) : out);
-      else if (position > 0 && args[position - 1] === "buffer") values.push(name.includes("label") ? text.length : bytes.length);
-      else if (type === "u64") values.push(position === 0 ? (/commit|ticket|trim|label|report|completion|device/.test(name) ? owner : this.handle()) : this.size());
+      else if (position > 0 && args[position - 1] === "buffer")
+        values.push(name.includes("label") ? text.length : bytes.length);
+      else if (type === "u64")
+        values.push(
+          position === 0
+            ? /commit|ticket|trim|label|report|completion|device/.test(name)
+              ? owner
+              : this.handle()
+            : this.size(),
+        );
       else values.push(this.small() | 0);
     }
     return (native[name] as (...values: unknown[]) => number)(...values);
@@ -199,7 +263,9 @@ if (!isMainThread) {
   const context = Number(out[0]);
   const counts = await Promise.all(
     Array.from({ length: threads }, (_, index) => {
-      const worker = new Worker(new URL(import.meta.url), { workerData: { seed: seed + index, calls: calls / threads, context } });
+      const worker = new Worker(new URL(import.meta.url), {
+        workerData: { seed: seed + index, calls: calls / threads, context },
+      });
       return new Promise<Record<string, number>>((resolve, reject) => {
         worker.on("message", resolve);
         worker.on("error", reject);

@@ -23,9 +23,9 @@ export type BindingValue = NumericArray | OutputRequest | DeviceBuffer | BufferS
 
 /** The arrays that come back: one for each typed array or {@link output} among the bindings. */
 export type Outputs<Bindings> = {
-  -readonly [Name in keyof Bindings as Bindings[Name] extends NumericArray | OutputRequest ? Name : never]: Bindings[Name] extends OutputRequest<infer T>
-    ? T
-    : Bindings[Name];
+  -readonly [Name in keyof Bindings as Bindings[Name] extends NumericArray | OutputRequest
+    ? Name
+    : never]: Bindings[Name] extends OutputRequest<infer T> ? T : Bindings[Name];
 };
 
 /**
@@ -85,7 +85,8 @@ export class BoundArguments<Bindings> {
 
   private bindScalar({ name, dataType, dataSize, index, access }: PipelineBinding, value: ScalarValue): void {
     const type = dataTypeOf(dataType);
-    if (access !== "read") throw this.unfit(name, "the kernel writes it; give it an array, an output or a DeviceBuffer");
+    if (access !== "read")
+      throw this.unfit(name, "the kernel writes it; give it an array, an output or a DeviceBuffer");
     if (!type) throw this.unfit(name, `it points to a struct of ${dataSize} bytes; give its bytes as a typed array`);
     const bytes = encodeScalar(type, value);
     if (typeof bytes === "string") throw this.unfit(name, `${bytes} (it is ${dataTypeName(type)})`);
@@ -139,7 +140,8 @@ export function bindArguments<Bindings extends Record<string, BindingValue>>(
   const bound = new BoundArguments<Bindings>(context, operation);
   try {
     for (const argument of info.bindings) {
-      if (argument.kind === "threadgroup") bound.threadgroupMemory.push({ index: argument.index, length: threadgroupMemory[argument.name] ?? 0 });
+      if (argument.kind === "threadgroup")
+        bound.threadgroupMemory.push({ index: argument.index, length: threadgroupMemory[argument.name] ?? 0 });
       else if (argument.name in bindings) bound.bind(argument, bindings[argument.name] as BindingValue);
     }
   } catch (error) {
@@ -149,17 +151,30 @@ export function bindArguments<Bindings extends Record<string, BindingValue>>(
   return bound;
 }
 
-function checkNames(operation: string, kind: PipelineBinding["kind"], info: PipelineInfo, given: Record<string, unknown>): void {
+function checkNames(
+  operation: string,
+  kind: PipelineBinding["kind"],
+  info: PipelineInfo,
+  given: Record<string, unknown>,
+): void {
   const wanted = info.bindings.filter((argument) => argument.kind === kind);
   const names = wanted.map(({ name }) => name).join(", ") || "none";
   const what = kind === "buffer" ? "argument" : "threadgroup memory argument";
   const missing = wanted.filter(({ name, used }) => used && given[name] === undefined).map(({ name }) => name);
   const unknown = Object.keys(given).filter((name) => !wanted.some((argument) => argument.name === name));
   if (unknown.length > 0) {
-    throw new ArgumentError(operation, "invalidArgument", `there is no ${what} ${unknown.join(", ")}; there are: ${names}`);
+    throw new ArgumentError(
+      operation,
+      "invalidArgument",
+      `there is no ${what} ${unknown.join(", ")}; there are: ${names}`,
+    );
   }
   if (missing.length > 0) {
-    throw new ArgumentError(operation, "bindingMissing", `${what} ${missing.join(", ")} has no value; wanted are: ${names}`);
+    throw new ArgumentError(
+      operation,
+      "bindingMissing",
+      `${what} ${missing.join(", ")} has no value; wanted are: ${names}`,
+    );
   }
 }
 

@@ -7,7 +7,9 @@ export interface StructArray {
 }
 
 /** Values of a struct's fields. A span takes text, bytes, or an array of structs; what is left out is zero. */
-export type Fields = Readonly<Record<string, number | string | ArrayBufferView | StructArray | readonly number[] | undefined>>;
+export type Fields = Readonly<
+  Record<string, number | string | ArrayBufferView | StructArray | readonly number[] | undefined>
+>;
 
 const encoder = new TextEncoder();
 

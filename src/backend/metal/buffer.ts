@@ -63,7 +63,11 @@ export class DeviceBuffer implements Disposable {
     this.label = options.label ?? "buffer";
     this.byteLength = typeof content === "number" ? content : content.byteLength;
     if (!Number.isSafeInteger(this.byteLength) || this.byteLength < 1) {
-      throw new ArgumentError("DeviceBuffer", "invalidArgument", `a length of at least 1 byte is wanted, ${this.byteLength} came`);
+      throw new ArgumentError(
+        "DeviceBuffer",
+        "invalidArgument",
+        `a length of at least 1 byte is wanted, ${this.byteLength} came`,
+      );
     }
     const { native, handle } = this.context;
     const block = writeBlock(layouts.bufferOptions, {
@@ -101,25 +105,42 @@ export class DeviceBuffer implements Disposable {
 
   private info() {
     const bytes = emptyStruct(layouts.bufferInfo);
-    this.context.call(`DeviceBuffer ${this.label}`, this.context.native.orchard_buffer_info_get(this.handle, bytes, bytes.length));
+    this.context.call(
+      `DeviceBuffer ${this.label}`,
+      this.context.native.orchard_buffer_info_get(this.handle, bytes, bytes.length),
+    );
     return readStruct<"length" | "allocated" | "lastTicket" | "storage" | "retainCount">(layouts.bufferInfo, bytes);
   }
 
   /** Copies an array in, at a byte offset; waits for work that uses the buffer. */
   write(content: NumericArray, byteOffset = 0): void {
     const { native } = this.context;
-    this.context.call(`write ${this.label}`, native.orchard_buffer_write(this.handle, byteOffset, content, content.byteLength));
+    this.context.call(
+      `write ${this.label}`,
+      native.orchard_buffer_write(this.handle, byteOffset, content, content.byteLength),
+    );
   }
 
   /** A copy of the contents; blocks until the work that uses the buffer is done. @see {@link readAsync} */
-  read<T extends NumericArray>(type: NumericArrayConstructor<T>, byteOffset = 0, length = this.elementsFrom(type, byteOffset)): T {
+  read<T extends NumericArray>(
+    type: NumericArrayConstructor<T>,
+    byteOffset = 0,
+    length = this.elementsFrom(type, byteOffset),
+  ): T {
     const result = new type(length);
-    this.context.call(`read ${this.label}`, this.context.native.orchard_buffer_read(this.handle, byteOffset, result, result.byteLength));
+    this.context.call(
+      `read ${this.label}`,
+      this.context.native.orchard_buffer_read(this.handle, byteOffset, result, result.byteLength),
+    );
     return result;
   }
 
   /** As {@link read}, without blocking the event loop. */
-  async readAsync<T extends NumericArray>(type: NumericArrayConstructor<T>, byteOffset = 0, length?: number): Promise<T> {
+  async readAsync<T extends NumericArray>(
+    type: NumericArrayConstructor<T>,
+    byteOffset = 0,
+    length?: number,
+  ): Promise<T> {
     this.context.commit();
     await this.context.finished(this.info().lastTicket);
     return this.read(type, byteOffset, length);
@@ -132,7 +153,10 @@ export class DeviceBuffer implements Disposable {
   /** Sets bytes on the device, in order with dispatches. */
   fill(byte: number, byteOffset = 0, byteLength = this.byteLength - byteOffset): void {
     const ticket = new BigUint64Array(1);
-    this.context.call(`fill ${this.label}`, this.context.native.orchard_buffer_fill(this.handle, byteOffset, byteLength, byte & 0xff, ticket));
+    this.context.call(
+      `fill ${this.label}`,
+      this.context.native.orchard_buffer_fill(this.handle, byteOffset, byteLength, byte & 0xff, ticket),
+    );
   }
 
   /** Copies bytes to another buffer on the device, in order with dispatches. */

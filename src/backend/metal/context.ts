@@ -1,4 +1,4 @@
-import { read, type Pointer } from "bun:ffi";
+import { type Pointer, read } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DisposedError } from "../../errors.ts";
@@ -6,7 +6,7 @@ import { OPEN_EXACT, Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
 import { library, type Native } from "./loader.ts";
-import { parseReport, type DispatchCounters, type Finding, type MetalReport } from "./report.ts";
+import { type DispatchCounters, type Finding, type MetalReport, parseReport } from "./report.ts";
 import { check, errorOf, readText } from "./status.ts";
 
 export interface MetalContextOptions {
@@ -46,7 +46,10 @@ export interface DeviceInfo {
   maxInlineBytes: number;
   maxBuffers: number;
   /** What a probe found, where one was asked for. */
-  capabilities: Record<"bfloat" | "simdReduction" | "simdMatrix" | "tensorOps", { supported: boolean; reason: string }> | null;
+  capabilities: Record<
+    "bfloat" | "simdReduction" | "simdMatrix" | "tensorOps",
+    { supported: boolean; reason: string }
+  > | null;
 }
 
 export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
@@ -181,7 +184,12 @@ export class MetalContext implements Disposable {
     this.kept.findings.push(...(fresh.findings ?? []));
     this.kept.dispatches.push(...(fresh.dispatches ?? []));
     this.kept.notes.push(...fresh.notes);
-    const whole = { ...fresh, findings: [...this.kept.findings], dispatches: [...this.kept.dispatches], notes: [...this.kept.notes] };
+    const whole = {
+      ...fresh,
+      findings: [...this.kept.findings],
+      dispatches: [...this.kept.dispatches],
+      notes: [...this.kept.notes],
+    };
     if (options.clear) for (const list of [this.kept.findings, this.kept.dispatches, this.kept.notes]) list.length = 0;
     return whole;
   }

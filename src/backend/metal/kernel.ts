@@ -91,7 +91,10 @@ export class MetalKernel implements Disposable {
    * @throws {ArgumentError} for a missing, unknown or unfit binding. @throws {ShapeError} for a grid or threadgroup that does not fit.
    * @throws {BackendError} where the device failed.
    */
-  run<const Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunOptions): KernelResult<Bindings> {
+  run<const Bindings extends Record<string, BindingValue>>(
+    bindings: Bindings,
+    options: RunOptions,
+  ): KernelResult<Bindings> {
     const call = this.start(bindings, options);
     try {
       this.context.wait(call.ticket);
@@ -124,11 +127,18 @@ export class MetalKernel implements Disposable {
     const outputs = bound.outputNames();
     bound.dispose();
     if (outputs.length > 0) {
-      throw new ArgumentError(this.operation, "invalidArgument", `encode() can't return ${outputs.join(", ")}: bind a DeviceBuffer, or call run()`);
+      throw new ArgumentError(
+        this.operation,
+        "invalidArgument",
+        `encode() can't return ${outputs.join(", ")}: bind a DeviceBuffer, or call run()`,
+      );
     }
   }
 
-  private start<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunOptions): Call<Bindings> {
+  private start<Bindings extends Record<string, BindingValue>>(
+    bindings: Bindings,
+    options: RunOptions,
+  ): Call<Bindings> {
     if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
     const bound = bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory ?? {});
     try {
@@ -174,7 +184,11 @@ export class MetalKernel implements Disposable {
     const threads = size.reduce((product, extent) => product * extent, 1);
     const most = this.info.maxTotalThreads;
     if (threads > most) {
-      throw new ShapeError(this.operation, "limitExceeded", `a threadgroup of ${size.join("×")} = ${threads} threads came, at most ${most} are possible`);
+      throw new ShapeError(
+        this.operation,
+        "limitExceeded",
+        `a threadgroup of ${size.join("×")} = ${threads} threads came, at most ${most} are possible`,
+      );
     }
     return size;
   }
@@ -183,13 +197,19 @@ export class MetalKernel implements Disposable {
     const [width, height = 1, depth = 1] = typeof size === "number" ? [size] : size;
     const extents = [width, height, depth];
     if (extents.every((extent) => Number.isInteger(extent) && extent >= 1 && extent < 2 ** 32)) return extents;
-    throw new ShapeError(this.operation, "invalidArgument", `${what} wants whole numbers of at least 1, [${extents.join(", ")}] came`);
+    throw new ShapeError(
+      this.operation,
+      "invalidArgument",
+      `${what} wants whole numbers of at least 1, [${extents.join(", ")}] came`,
+    );
   }
 
   private collect<Bindings>({ bound, label, counted }: Call<Bindings>): KernelResult<Bindings> {
     const checked = counted || process.env["ORCHARD_METAL_CHECK"] === "1";
     const report = checked ? this.context.report() : undefined;
-    const counters = counted ? (report?.dispatches.find((dispatch) => dispatch.label?.endsWith(label))?.counters ?? null) : null;
+    const counters = counted
+      ? (report?.dispatches.find((dispatch) => dispatch.label?.endsWith(label))?.counters ?? null)
+      : null;
     const findings = report?.findings.filter((finding) => finding.kernel === this.name) ?? [];
     return { outputs: bound.readOutputs(), counters, findings };
   }

@@ -52,7 +52,11 @@ export function loadLibrary(candidates: readonly Candidate[] = libraryCandidates
   const found = candidates.find((candidate) => existsSync(candidate.path));
   if (!found) {
     const places = candidates.map(({ origin, path }) => `${path} (${origin})`).join(", ");
-    throw new BackendError("metal", "libraryMissing", `there is no ${fileName} at ${places}. \`bun run build\` makes it.`);
+    throw new BackendError(
+      "metal",
+      "libraryMissing",
+      `there is no ${fileName} at ${places}. \`bun run build\` makes it.`,
+    );
   }
   checkVersion(found);
   return { ...found, native: openLibrary(found.path, declarations) };
@@ -62,8 +66,15 @@ function checkVersion({ path, origin }: Candidate): void {
   const { orchard_abi_version: declaration } = declarations;
   const version = openLibrary(path, { orchard_abi_version: declaration }).orchard_abi_version();
   if (version === ABI_VERSION) return;
-  const mend = origin === "ORCHARD_LIBRARY" ? "Point ORCHARD_LIBRARY at a matching one, or unset it." : "`bun run build` makes a matching one.";
-  throw new BackendError("metal", "abiMismatch", `${path} speaks version ${version} of orchard.h, version ${ABI_VERSION} is wanted. ${mend}`);
+  const mend =
+    origin === "ORCHARD_LIBRARY"
+      ? "Point ORCHARD_LIBRARY at a matching one, or unset it."
+      : "`bun run build` makes a matching one.";
+  throw new BackendError(
+    "metal",
+    "abiMismatch",
+    `${path} speaks version ${version} of orchard.h, version ${ABI_VERSION} is wanted. ${mend}`,
+  );
 }
 
 function openLibrary<Declarations extends Record<string, object>>(path: string, wanted: Declarations) {
@@ -71,7 +82,12 @@ function openLibrary<Declarations extends Record<string, object>>(path: string, 
     return dlopen(path, wanted as never).symbols as unknown as Library<Declarations & typeof declarations>["symbols"];
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BackendError("metal", "libraryUnusable", `${path} can't be used: ${reason}. \`bun run build\` makes it anew.`, { cause });
+    throw new BackendError(
+      "metal",
+      "libraryUnusable",
+      `${path} can't be used: ${reason}. \`bun run build\` makes it anew.`,
+      { cause },
+    );
   }
 }
 

@@ -123,11 +123,18 @@ function encodeConstants(
     const constant = known.find((candidate) => candidate.name === key);
     if (!constant) {
       const names = known.map((candidate) => candidate.name).join(", ") || "none";
-      throw new KernelCompileError(operation, "constantMissing", `${name} has no function constant ${key}; it has: ${names}`);
+      throw new KernelCompileError(
+        operation,
+        "constantMissing",
+        `${name} has no function constant ${key}; it has: ${names}`,
+      );
     }
     const type = dataTypeOf(constant.type);
-    const bytes = type ? encodeScalar(type, value) : `its type (MTLDataType ${constant.type}) can't be set from TypeScript`;
-    if (typeof bytes === "string") throw new KernelCompileError(operation, "constantMissing", `function constant ${key}: ${bytes}`);
+    const bytes = type
+      ? encodeScalar(type, value)
+      : `its type (MTLDataType ${constant.type}) can't be set from TypeScript`;
+    if (typeof bytes === "string")
+      throw new KernelCompileError(operation, "constantMissing", `function constant ${key}: ${bytes}`);
     return { name: key, index: constant.index, type: constant.type, value: bytes };
   });
 }

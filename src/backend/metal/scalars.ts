@@ -1,4 +1,4 @@
-import { type ScalarTypeName, dataTypes } from "./abi.ts";
+import { dataTypes, type ScalarTypeName } from "./abi.ts";
 
 /** A value for one scalar or vector of Metal Shading Language. */
 export type ScalarValue = number | bigint | boolean | readonly (number | bigint | boolean)[];
@@ -55,7 +55,12 @@ export function encodeScalar(type: DataType, value: ScalarValue): Uint8Array | s
   return new Uint8Array(view.buffer);
 }
 
-function writeScalar(view: DataView, lane: number, scalar: ScalarTypeName, item: number | bigint | boolean): string | undefined {
+function writeScalar(
+  view: DataView,
+  lane: number,
+  scalar: ScalarTypeName,
+  item: number | bigint | boolean,
+): string | undefined {
   const { bytes, range } = scalars[scalar];
   const at = lane * bytes;
   if (scalar === "bool") {
@@ -71,7 +76,14 @@ function writeScalar(view: DataView, lane: number, scalar: ScalarTypeName, item:
   return undefined;
 }
 
-function writeInteger(view: DataView, at: number, scalar: string, item: number | bigint, range: readonly [bigint, bigint], bytes: number) {
+function writeInteger(
+  view: DataView,
+  at: number,
+  scalar: string,
+  item: number | bigint,
+  range: readonly [bigint, bigint],
+  bytes: number,
+) {
   if (typeof item === "number" && !Number.isInteger(item)) return `${scalar} takes a whole number, ${item} came`;
   const whole = BigInt(item);
   if (whole < range[0] || whole > range[1]) return `${scalar} takes ${range[0]} to ${range[1]}, ${item} came`;

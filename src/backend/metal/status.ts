@@ -3,7 +3,7 @@ import {
   BackendError,
   DisposedError,
   KernelCompileError,
-  OrchardError,
+  type OrchardError,
   OutOfMemoryError,
 } from "../../errors.ts";
 import { type StatusName, statusNames } from "./abi.ts";
@@ -22,7 +22,10 @@ export function errorOf(native: Native, status: number, operation: string): Orch
   return constructors[name](operation, name, message);
 }
 
-const constructors: Record<Exclude<StatusName, "ok">, (operation: string, code: string, message: string) => OrchardError> = {
+const constructors: Record<
+  Exclude<StatusName, "ok">,
+  (operation: string, code: string, message: string) => OrchardError
+> = {
   invalidArgument: (...parts) => new ArgumentError(...parts),
   staleHandle: (...parts) => new DisposedError(...parts),
   wrongKind: (...parts) => new ArgumentError(...parts),

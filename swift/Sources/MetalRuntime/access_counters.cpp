@@ -2,7 +2,7 @@
 
 #include "lazy_memory.h"
 
-namespace mrt {
+namespace mrt::checker {
 
 void LineCounter::reserve(uintptr_t base, size_t size) {
   reset();
@@ -35,4 +35,4 @@ void LineCounter::take(Traffic &traffic) {
   touched_.clear();
 }
 
-} // namespace mrt
+} // namespace mrt::checker

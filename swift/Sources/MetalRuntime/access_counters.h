@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace mrt {
+namespace mrt::checker {
 
 struct Traffic {
   uint64_t bytes_read = 0, bytes_written = 0, lines_read = 0, lines_written = 0;
@@ -41,4 +41,4 @@ private:
   std::vector<size_t> touched_;
 };
 
-} // namespace mrt
+} // namespace mrt::checker

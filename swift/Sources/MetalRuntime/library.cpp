@@ -1,5 +1,14 @@
 // Placeholder until its part of the runtime lands.
 #include "include/metal_runtime.h"
+#include "library_internal.h"
+
+namespace mrt {
+Build current_build(const mrt_function *, bool) { return {}; }
+const KernelCode *kernel_code(const mrt_function *, Build, std::string &problem) {
+  problem = "there is no compiler yet";
+  return nullptr;
+}
+} // namespace mrt
 
 mrt_library * mrt_library_create(const char *, const mrt_compile_options *, char **) { return {}; }
 void mrt_library_retain(mrt_library *) { }

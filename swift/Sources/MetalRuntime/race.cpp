@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mrt {
+namespace mrt::checker {
 
 void Order::begin_dispatch(const DispatchRecord &record) {
   blocks_.resize(kept_blocks);
@@ -122,4 +122,4 @@ const DispatchRecord *Order::record(const Party &party) const {
   return &dispatches_[party.dispatch % kept_dispatches];
 }
 
-} // namespace mrt
+} // namespace mrt::checker

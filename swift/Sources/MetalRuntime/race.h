@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace mrt {
+namespace mrt::checker {
 
 typedef uint32_t Moment; // 0: never
 
@@ -96,4 +96,4 @@ private:
   Moment moments_[1024] = {};
 };
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <sys/mman.h> // madvise
 
-namespace mrt {
+namespace mrt::checker {
 namespace {
 
 size_t page_count(size_t size) { return (size + page_bytes - 1) / page_bytes; }
@@ -138,4 +138,4 @@ void ShadowRange::drop_pages(PagePool &pool, uintptr_t address, size_t size) {
     if (*page) pool.drop(*page);
 }
 
-} // namespace mrt
+} // namespace mrt::checker

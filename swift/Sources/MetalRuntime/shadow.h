@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace mrt {
+namespace mrt::checker {
 
 // A program counter's low 32 bits, or, where the moment is atomic, an index into the checker's table of atomic sites.
 typedef uint32_t Site;
@@ -85,4 +85,4 @@ private:
   uint8_t *bits_ = nullptr;
 };
 
-} // namespace mrt
+} // namespace mrt::checker

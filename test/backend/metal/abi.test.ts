@@ -1,5 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { Access, BUFFER_ZERO, declarations, GridKind, MAX_INLINE_BYTES, OPEN_EXACT, Storage, statusNames, VIEW_CONTIGUOUS } from "../../../src/backend/metal/abi.ts";
+import {
+  Access,
+  BUFFER_ZERO,
+  declarations,
+  GridKind,
+  MAX_INLINE_BYTES,
+  OPEN_EXACT,
+  Storage,
+  statusNames,
+  VIEW_CONTIGUOUS,
+} from "../../../src/backend/metal/abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "../../../src/backend/metal/block.ts";
 import { type FieldType, layouts } from "../../../src/backend/metal/layouts.ts";
 import { camelCase, readHeader } from "../../support/header.ts";
@@ -10,7 +20,14 @@ const header = readHeader();
 const ffiTypes: Record<string, string> = { uint64_t: "u64", uint32_t: "u32", int32_t: "i32" };
 const ffiType = (cType: string) => (cType.includes("*") ? "buffer" : (ffiTypes[cType] ?? `unknown ${cType}`));
 
-const fieldTypes: Record<string, string> = { uint32_t: "u32", int32_t: "i32", uint64_t: "u64", int64_t: "i64", uint8_t: "u8", orchard_span: "span" };
+const fieldTypes: Record<string, string> = {
+  uint32_t: "u32",
+  int32_t: "i32",
+  uint64_t: "u64",
+  int64_t: "i64",
+  uint8_t: "u8",
+  orchard_span: "span",
+};
 
 describe("the declarations are those of orchard.h", () => {
   test("the header is read", () => {
@@ -33,7 +50,9 @@ describe("the declarations are those of orchard.h", () => {
   }
 
   test("the same structs, but for orchard_span, which is a field type", () => {
-    const names = header.structs.map(({ name }) => camelCase(name.replace(/^orchard_/, ""))).filter((name) => name !== "span");
+    const names = header.structs
+      .map(({ name }) => camelCase(name.replace(/^orchard_/, "")))
+      .filter((name) => name !== "span");
     expect(Object.keys(layouts).sort()).toEqual(names.sort());
   });
 
@@ -49,7 +68,15 @@ describe("the declarations are those of orchard.h", () => {
   }
 
   test("the sizes that the header asserts", () => {
-    const sizes = { openOptions: 72, bufferOptions: 32, bufferInfo: 48, view: 176, dispatch: 80, constant: 48, binding: 32 } as const;
+    const sizes = {
+      openOptions: 72,
+      bufferOptions: 32,
+      bufferInfo: 48,
+      view: 176,
+      dispatch: 80,
+      constant: 48,
+      binding: 32,
+    } as const;
     for (const [name, size] of Object.entries(sizes)) expect(layouts[name as keyof typeof sizes].size).toBe(size);
   });
 
@@ -67,7 +94,8 @@ describe("the declarations are those of orchard.h", () => {
       ORCHARD_VIEW_CONTIGUOUS: VIEW_CONTIGUOUS,
       ORCHARD_MAX_INLINE_BYTES: MAX_INLINE_BYTES,
     };
-    for (const [name, value] of Object.entries(wanted)) expect([name, header.constants.get(name)]).toEqual([name, value]);
+    for (const [name, value] of Object.entries(wanted))
+      expect([name, header.constants.get(name)]).toEqual([name, value]);
     for (const [value, name] of statusNames.entries()) {
       const cName = `ORCHARD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
       expect([cName, header.constants.get(cName)]).toEqual([cName, value]);
@@ -79,16 +107,28 @@ describe("descriptor blocks", () => {
   test("a struct array with text of its own is laid out by offsets", () => {
     const block = writeBlock(layouts.libraryOptions, {
       source: "kernel",
-      headers: { layout: layouts.namedText, items: [{ name: "a.h", text: "A" }, { name: "b.h", text: "BB" }] },
+      headers: {
+        layout: layouts.namedText,
+        items: [
+          { name: "a.h", text: "A" },
+          { name: "b.h", text: "BB" },
+        ],
+      },
     });
     const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
     const span = (at: number) => [view.getUint32(at, true), view.getUint32(at + 4, true)] as const;
-    const text = ([offset, length]: readonly [number, number]) => new TextDecoder().decode(block.subarray(offset, offset + length));
+    const text = ([offset, length]: readonly [number, number]) =>
+      new TextDecoder().decode(block.subarray(offset, offset + length));
     expect(view.getUint32(0, true)).toBe(layouts.libraryOptions.size);
     expect(text(span(layouts.libraryOptions.offsets["source"] as number))).toBe("kernel");
     const [headers, length] = span(layouts.libraryOptions.offsets["headers"] as number);
     expect(length).toBe(32);
-    expect([text(span(headers)), text(span(headers + 8)), text(span(headers + 16)), text(span(headers + 24))]).toEqual(["a.h", "A", "b.h", "BB"]);
+    expect([text(span(headers)), text(span(headers + 8)), text(span(headers + 16)), text(span(headers + 24))]).toEqual([
+      "a.h",
+      "A",
+      "b.h",
+      "BB",
+    ]);
   });
 
   test("a block larger than the first guess keeps what was written", () => {
@@ -100,7 +140,9 @@ describe("descriptor blocks", () => {
 
   test("numbers up to 2^53 survive, and an unknown field is refused", () => {
     const big = 2 ** 53 - 1;
-    expect(readStruct<"length">(layouts.bufferOptions, writeBlock(layouts.bufferOptions, { length: big })).length).toBe(big);
+    expect(readStruct<"length">(layouts.bufferOptions, writeBlock(layouts.bufferOptions, { length: big })).length).toBe(
+      big,
+    );
     expect(() => writeBlock(layouts.bufferOptions, { lenght: 4 })).toThrow("no field lenght");
     expect(emptyStruct(layouts.statistics).length).toBe(layouts.statistics.size);
   });

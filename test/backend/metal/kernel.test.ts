@@ -1,5 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { ArgumentError, BackendError, DeviceBuffer, DisposedError, KernelCompileError, MetalContext, metalContext, metalKernel, output, ShapeError } from "../../../src/index.ts";
+import {
+  ArgumentError,
+  BackendError,
+  DeviceBuffer,
+  DisposedError,
+  KernelCompileError,
+  MetalContext,
+  metalContext,
+  metalKernel,
+  output,
+  ShapeError,
+} from "../../../src/index.ts";
 
 const header = "#include <metal_stdlib>\nusing namespace metal;\n";
 
@@ -9,7 +20,8 @@ kernel void saxpy(device const float* x [[buffer(0)]], device float* y [[buffer(
   y[i] += a * x[i];
 }`;
 
-const numbers = (length: number, of: (index: number) => number) => Float32Array.from({ length }, (_, index) => of(index));
+const numbers = (length: number, of: (index: number) => number) =>
+  Float32Array.from({ length }, (_, index) => of(index));
 
 describe("a kernel of the user's own", () => {
   test("runs on typed arrays and returns what it wrote", () => {
@@ -17,7 +29,9 @@ describe("a kernel of the user's own", () => {
     const x = numbers(1000, (i) => i / 7);
     const y = numbers(1000, (i) => 3 - i);
     const { outputs } = kernel.run({ x, y, a: 2.5 }, { grid: 1000 });
-    expect(outputs.y).toEqual(numbers(1000, (i) => Math.fround(Math.fround(3 - i) + Math.fround(2.5 * Math.fround(i / 7)))));
+    expect(outputs.y).toEqual(
+      numbers(1000, (i) => Math.fround(Math.fround(3 - i) + Math.fround(2.5 * Math.fround(i / 7)))),
+    );
     expect(y[5]).toBe(-2); // the caller's array stays as it was
   });
 
@@ -25,7 +39,10 @@ describe("a kernel of the user's own", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     let ticks = 0;
     const timer = setInterval(() => ticks++, 1);
-    const { outputs } = await kernel.runAsync({ x: numbers(200_000, (i) => i), y: numbers(200_000, () => 1), a: 1 }, { grid: 200_000 });
+    const { outputs } = await kernel.runAsync(
+      { x: numbers(200_000, (i) => i), y: numbers(200_000, () => 1), a: 1 },
+      { grid: 200_000 },
+    );
     clearInterval(timer);
     expect(outputs.y[199_999]).toBe(200_000);
     expect(ticks).toBeGreaterThan(0);
@@ -34,7 +51,10 @@ describe("a kernel of the user's own", () => {
   test("works on device buffers, shared and private, in the order of the calls", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     for (const storage of ["shared", "private"] as const) {
-      using x = new DeviceBuffer(numbers(64, (i) => i), { label: "x", storage });
+      using x = new DeviceBuffer(
+        numbers(64, (i) => i),
+        { label: "x", storage },
+      );
       using y = new DeviceBuffer(256, { label: "y", storage, zero: true });
       for (let step = 0; step < 5; step++) kernel.encode({ x, y, a: 2 }, { grid: 64 });
       expect(y.read(Float32Array)).toEqual(numbers(64, (i) => 10 * i));
@@ -45,7 +65,10 @@ describe("a kernel of the user's own", () => {
   test("binds a part of a buffer", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     using all = new DeviceBuffer(numbers(128, (i) => i));
-    const { outputs } = kernel.run({ x: { buffer: all, byteOffset: 256 }, y: numbers(64, () => 0), a: 1 }, { grid: 64 });
+    const { outputs } = kernel.run(
+      { x: { buffer: all, byteOffset: 256 }, y: numbers(64, () => 0), a: 1 },
+      { grid: 64 },
+    );
     expect(outputs.y[0]).toBe(64);
   });
 
@@ -89,7 +112,13 @@ kernel void mix(device const half* h, device const long* l, device uchar* c, dev
 }`,
     });
     const { outputs } = kernel.run(
-      { h: new Float16Array([0.5, 1.5]), l: new BigInt64Array([3n, -4n]), c: new Uint8Array([1, 10]), out: output(Float16Array, 2), b: 2 },
+      {
+        h: new Float16Array([0.5, 1.5]),
+        l: new BigInt64Array([3n, -4n]),
+        c: new Uint8Array([1, 10]),
+        out: output(Float16Array, 2),
+        b: 2,
+      },
       { grid: 2 },
     );
     expect(outputs.out).toEqual(new Float16Array([4, -1]));
@@ -99,7 +128,10 @@ kernel void mix(device const half* h, device const long* l, device uchar* c, dev
   test("counts what it moves, on the software device", () => {
     if (!metalContext().deviceInfo().isSoftware) return expect(process.platform).toBe("darwin");
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
-    const { counters } = kernel.run({ x: numbers(2048, (i) => i), y: numbers(2048, (i) => i), a: 2 }, { grid: 2048, counters: true });
+    const { counters } = kernel.run(
+      { x: numbers(2048, (i) => i), y: numbers(2048, (i) => i), a: 2 },
+      { grid: 2048, counters: true },
+    );
     expect(counters).toMatchObject({ threads: 2048, threadgroups: 8, device_bytes_written: 8192, barriers: 0 });
     expect(counters?.device_bytes_read).toBe(2048 * 4 * 2 + 2048 * 4);
     expect(counters?.cache_lines_written).toBe(64);
@@ -113,22 +145,72 @@ describe("what does not fit is refused, by name", () => {
   afterAll(() => kernel.dispose());
 
   const refusals: [string, () => unknown, new (...args: never[]) => Error, string | RegExp][] = [
-    ["source that does not compile", () => metalKernel({ name: "k", source: `${header}kernel void k(device float* x) {\n  x[0] = y;\n}` }), KernelCompileError, /program_source:4:\d+: error: .*'y'/],
+    [
+      "source that does not compile",
+      () => metalKernel({ name: "k", source: `${header}kernel void k(device float* x) {\n  x[0] = y;\n}` }),
+      KernelCompileError,
+      /program_source:4:\d+: error: .*'y'/,
+    ],
     ["an unknown kernel", () => metalKernel({ name: "saxpi", source: saxpy }), KernelCompileError, /saxpi[\s\S]*saxpy/],
-    ["an unknown constant", () => metalKernel({ name: "saxpy", source: saxpy, constants: { n: 1 } }), KernelCompileError, "no function constant n; it has: none"],
-    ["a missing header", () => metalKernel({ name: "k", source: '#include "nothing.h"\nkernel void k() {}' }), KernelCompileError, "nothing.h"],
+    [
+      "an unknown constant",
+      () => metalKernel({ name: "saxpy", source: saxpy, constants: { n: 1 } }),
+      KernelCompileError,
+      "no function constant n; it has: none",
+    ],
+    [
+      "a missing header",
+      () => metalKernel({ name: "k", source: '#include "nothing.h"\nkernel void k() {}' }),
+      KernelCompileError,
+      "nothing.h",
+    ],
     ["a missing binding", () => kernel.run({ x, a: 1 }, { grid: 8 }), ArgumentError, "argument y has no value"],
-    ["an unknown binding", () => kernel.run({ ...good, z: 1 }, { grid: 8 }), ArgumentError, "there is no argument z; there are: x, y, a"],
-    ["a number for a pointer that is written", () => kernel.run({ ...good, y: 3 }, { grid: 8 }), ArgumentError, "argument y: the kernel writes it"],
-    ["an output that is only read", () => kernel.run({ ...good, x: output(Float32Array, 8) }, { grid: 8 }), ArgumentError, "only reads it"],
+    [
+      "an unknown binding",
+      () => kernel.run({ ...good, z: 1 }, { grid: 8 }),
+      ArgumentError,
+      "there is no argument z; there are: x, y, a",
+    ],
+    [
+      "a number for a pointer that is written",
+      () => kernel.run({ ...good, y: 3 }, { grid: 8 }),
+      ArgumentError,
+      "argument y: the kernel writes it",
+    ],
+    [
+      "an output that is only read",
+      () => kernel.run({ ...good, x: output(Float32Array, 8) }, { grid: 8 }),
+      ArgumentError,
+      "only reads it",
+    ],
     ["an empty array", () => kernel.run({ ...good, x: new Float32Array(0) }, { grid: 8 }), ArgumentError, "empty"],
-    ["a boolean for a float", () => kernel.run({ ...good, a: true }, { grid: 8 }), ArgumentError, "float takes a number"],
+    [
+      "a boolean for a float",
+      () => kernel.run({ ...good, a: true }, { grid: 8 }),
+      ArgumentError,
+      "float takes a number",
+    ],
     ["a grid of zero", () => kernel.run(good, { grid: 0 }), ShapeError, "at least 1"],
     ["a fraction of a grid", () => kernel.run(good, { grid: 1.5 }), ShapeError, "whole numbers"],
     ["no grid", () => kernel.run(good, {}), ShapeError, "either grid"],
-    ["a threadgroup over the limit", () => kernel.run(good, { grid: 8, threadgroup: 2048 }), ShapeError, /2048.*at most 1024/],
-    ["threadgroup memory that is not an argument", () => kernel.run(good, { grid: 8, threadgroupMemory: { tile: 16 } }), ArgumentError, "tile"],
-    ["encode with an array to return", () => kernel.encode(good, { grid: 8 }), ArgumentError, "encode() can't return y"],
+    [
+      "a threadgroup over the limit",
+      () => kernel.run(good, { grid: 8, threadgroup: 2048 }),
+      ShapeError,
+      /2048.*at most 1024/,
+    ],
+    [
+      "threadgroup memory that is not an argument",
+      () => kernel.run(good, { grid: 8, threadgroupMemory: { tile: 16 } }),
+      ArgumentError,
+      "tile",
+    ],
+    [
+      "encode with an array to return",
+      () => kernel.encode(good, { grid: 8 }),
+      ArgumentError,
+      "encode() can't return y",
+    ],
     ["a buffer of no length", () => new DeviceBuffer(0), ArgumentError, "at least 1 byte"],
     ["a setting that is not there", () => metalContext().configure("colour", "red"), BackendError, "colour"],
   ];

@@ -47,7 +47,8 @@ describe("memory stays flat", () => {
     for (let index = 0; index < 50_000; index++) {
       buffer.write(new Uint32Array([index, ~index >>> 0]), 8);
       const [first, second] = buffer.read(Uint32Array, 8, 2);
-      if (first !== index || second !== ~index >>> 0) expect([index, first, second]).toEqual([index, index, ~index >>> 0]);
+      if (first !== index || second !== ~index >>> 0)
+        expect([index, first, second]).toEqual([index, index, ~index >>> 0]);
     }
     expect(buffer.byteLength).toBe(64);
   }, 120_000);

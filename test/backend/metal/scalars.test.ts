@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { bfloatBits, byteLengthOf, dataTypeOf, encodeScalar, type ScalarValue } from "../../../src/backend/metal/scalars.ts";
+import {
+  bfloatBits,
+  byteLengthOf,
+  dataTypeOf,
+  encodeScalar,
+  type ScalarValue,
+} from "../../../src/backend/metal/scalars.ts";
 
 const hex = (bytes: Uint8Array | string) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("hex"));
 const encode = (raw: number, value: ScalarValue) => hex(encodeScalar(dataTypeOf(raw)!, value));
@@ -42,21 +48,27 @@ describe("numbers as Metal lays them out", () => {
 
   test("bfloat rounds to the nearest, ties to even", () => {
     const view = new DataView(new ArrayBuffer(4));
-    const valueOf = (bits: number) => (view.setUint32(0, bits << 16), view.getFloat32(0));
+    const widened = (bits: number) => {
+      view.setUint32(0, bits << 16);
+      return view.getFloat32(0);
+    };
     fc.assert(
-      fc.property(fc.float({ noNaN: true, noDefaultInfinity: true, max: Math.fround(1e38), min: Math.fround(-1e38) }), (value) => {
-        const bits = bfloatBits(value);
-        const error = Math.abs(valueOf(bits) - value);
-        const neighbours = [bits - 1, bits + 1].filter((candidate) => candidate >= 0 && candidate <= 0xffff);
-        for (const other of neighbours) {
-          const otherError = Math.abs(valueOf(other) - value);
-          if (Number.isNaN(otherError)) continue;
-          expect(error).toBeLessThanOrEqual(otherError);
-          if (error === otherError && error > 0) expect(bits & 1).toBe(0);
-        }
-      }),
+      fc.property(
+        fc.float({ noNaN: true, noDefaultInfinity: true, max: Math.fround(1e38), min: Math.fround(-1e38) }),
+        (value) => {
+          const bits = bfloatBits(value);
+          const error = Math.abs(widened(bits) - value);
+          const neighbours = [bits - 1, bits + 1].filter((candidate) => candidate >= 0 && candidate <= 0xffff);
+          for (const other of neighbours) {
+            const otherError = Math.abs(widened(other) - value);
+            if (Number.isNaN(otherError)) continue;
+            expect(error).toBeLessThanOrEqual(otherError);
+            if (error === otherError && error > 0) expect(bits & 1).toBe(0);
+          }
+        },
+      ),
     );
-    expect(Number.isNaN(valueOf(bfloatBits(Number.NaN)))).toBe(true);
-    expect(valueOf(bfloatBits(Number.POSITIVE_INFINITY))).toBe(Number.POSITIVE_INFINITY);
+    expect(Number.isNaN(widened(bfloatBits(Number.NaN)))).toBe(true);
+    expect(widened(bfloatBits(Number.POSITIVE_INFINITY))).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -59,7 +59,8 @@ describe("a process that ends with work in flight ends cleanly", () => {
   const endings = {
     "by running out": "",
     "by process.exit": "process.exit(0);",
-    "by an error": "process.exitCode = 0; process.on('uncaughtException', () => process.exit(0)); throw new Error('x');",
+    "by an error":
+      "process.exitCode = 0; process.on('uncaughtException', () => process.exit(0)); throw new Error('x');",
   };
   for (const [how, ending] of Object.entries(endings)) {
     test(how, async () => {
@@ -71,8 +72,16 @@ describe("a process that ends with work in flight ends cleanly", () => {
         metalContext().commit();
         console.log("left");
         ${ending}`;
-      const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "pipe", cwd: `${import.meta.dir}/../../..` });
-      const [out, err, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+      const child = Bun.spawn([process.execPath, "-e", script], {
+        stdout: "pipe",
+        stderr: "pipe",
+        cwd: `${import.meta.dir}/../../..`,
+      });
+      const [out, err, code] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+        child.exited,
+      ]);
       expect([out.trim(), err.trim(), code]).toEqual(["left", "", 0]);
     }, 60_000);
   }

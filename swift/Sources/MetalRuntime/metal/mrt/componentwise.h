@@ -46,37 +46,46 @@ template <typename T, int N> struct shape<vec<T, N>> {
 template <typename V> using booleans = typename shape<V>::booleans;
 template <typename V> using integers = typename shape<V>::integers;
 template <typename V> using same = V;
+// Two templates of one name that differ in KIND alone (min of integers, min of floats) need distinct heads.
+enum any_kind {};
+enum float_kind {};
+enum integer_kind {};
 
 // A scalar type that only bfloat matches: bfloat converts to float for a function that has no form of its own for it.
 template <typename B> using if_bfloat = enable_if_t<__is_same(B, bfloat), int>;
 
 } // namespace mrt
 
-// NAME of one, two or three vectors, from NAME of scalars. KIND: mrt::float_vector, mrt::integer_vector or mrt::any_vector;
-// RESULT: mrt::same or mrt::booleans.
+// The component i of NAME of up to three vectors.
+#define MRT_CALL1(NAME, i) NAME(a.i)
+#define MRT_CALL2(NAME, i) NAME(a.i, b.i)
+#define MRT_CALL3(NAME, i) NAME(a.i, b.i, c.i)
+
+#define MRT_PER_COMPONENT(NAME, CALL, R)                                                                               \
+  if constexpr (mrt::shape<V>::count == 2) return R(CALL(NAME, x), CALL(NAME, y));                                     \
+  else if constexpr (mrt::shape<V>::count == 3) return R(CALL(NAME, x), CALL(NAME, y), CALL(NAME, z));                 \
+  else return R(CALL(NAME, x), CALL(NAME, y), CALL(NAME, z), CALL(NAME, w));
+
+// NAME of one, two or three vectors, from NAME of scalars. KIND of the elements: float, integer or any; RESULT: mrt::same,
+// mrt::booleans, mrt::integers.
 #define MRT_VECTOR1(NAME, KIND, RESULT)                                                                                \
-  template <typename A, typename V = KIND<A>> MRT_FUNC RESULT<V> NAME(A a_) {                                          \
-    const V a(a_);                                                                                                     \
-    if constexpr (mrt::shape<V>::count == 2) return RESULT<V>(NAME(a.x), NAME(a.y));                                   \
-    else if constexpr (mrt::shape<V>::count == 3) return RESULT<V>(NAME(a.x), NAME(a.y), NAME(a.z));                   \
-    else return RESULT<V>(NAME(a.x), NAME(a.y), NAME(a.z), NAME(a.w));                                                 \
+  template <typename A, typename V = mrt::KIND##_vector<A>, mrt::KIND##_kind = mrt::KIND##_kind()>                     \
+  MRT_FUNC RESULT<V> NAME(A first) {                                                                                   \
+    const V a(first);                                                                                                  \
+    MRT_PER_COMPONENT(NAME, MRT_CALL1, RESULT<V>)                                                                      \
   }
 #define MRT_VECTOR2(NAME, KIND, RESULT)                                                                                \
-  template <typename A, typename B, typename V = KIND<A, B>> MRT_FUNC RESULT<V> NAME(A a_, B b_) {                     \
-    const V a(a_), b(b_);                                                                                              \
-    if constexpr (mrt::shape<V>::count == 2) return RESULT<V>(NAME(a.x, b.x), NAME(a.y, b.y));                         \
-    else if constexpr (mrt::shape<V>::count == 3)                                                                      \
-      return RESULT<V>(NAME(a.x, b.x), NAME(a.y, b.y), NAME(a.z, b.z));                                                \
-    else return RESULT<V>(NAME(a.x, b.x), NAME(a.y, b.y), NAME(a.z, b.z), NAME(a.w, b.w));                             \
+  template <typename A, typename B, typename V = mrt::KIND##_vector<A, B>, mrt::KIND##_kind = mrt::KIND##_kind()>      \
+  MRT_FUNC RESULT<V> NAME(A first, B second) {                                                                         \
+    const V a(first), b(second);                                                     \
+    MRT_PER_COMPONENT(NAME, MRT_CALL2, RESULT<V>)                                                                      \
   }
 #define MRT_VECTOR3(NAME, KIND, RESULT)                                                                                \
-  template <typename A, typename B, typename C, typename V = KIND<A, B, C>> MRT_FUNC RESULT<V> NAME(A a_, B b_, C c_) { \
-    const V a(a_), b(b_), c(c_);                                                                                       \
-    if constexpr (mrt::shape<V>::count == 2) return RESULT<V>(NAME(a.x, b.x, c.x), NAME(a.y, b.y, c.y));               \
-    else if constexpr (mrt::shape<V>::count == 3)                                                                      \
-      return RESULT<V>(NAME(a.x, b.x, c.x), NAME(a.y, b.y, c.y), NAME(a.z, b.z, c.z));                                 \
-    else                                                                                                               \
-      return RESULT<V>(NAME(a.x, b.x, c.x), NAME(a.y, b.y, c.y), NAME(a.z, b.z, c.z), NAME(a.w, b.w, c.w));            \
+  template <typename A, typename B, typename C, typename V = mrt::KIND##_vector<A, B, C>,                              \
+            mrt::KIND##_kind = mrt::KIND##_kind()>                                                                     \
+  MRT_FUNC RESULT<V> NAME(A first, B second, C third) {                                                                \
+    const V a(first), b(second), c(third);                         \
+    MRT_PER_COMPONENT(NAME, MRT_CALL3, RESULT<V>)                                                                      \
   }
 
 #endif

@@ -11,6 +11,8 @@ namespace mrt {
 namespace fast {
 
 using precise::asin, precise::acos, precise::atan, precise::fmod, precise::log2, precise::exp2, precise::rsqrt, precise::divide;
+using precise::floor, precise::ceil, precise::trunc, precise::rint, precise::round, precise::fabs;
+using precise::copysign, precise::fdim;
 
 MRT_FUNC float exp(float x) { return exp2(x * 1.44269504088896340736f); }
 MRT_FUNC float exp10(float x) { return exp2(x * 3.32192809488736234787f); }

@@ -60,7 +60,7 @@ template <typename T> struct numeric_limits {
   };
 MRT_INTEGER_LIMITS(bool, false, 1, false, true)
 MRT_INTEGER_LIMITS(char, true, 7, CHAR_MIN, CHAR_MAX)
-MRT_INTEGER_LIMITS(signed char, true, 7, SCHAR_MIN, SCHAR_MAX)
+MRT_INTEGER_LIMITS(int8_t, true, 7, SCHAR_MIN, SCHAR_MAX)
 MRT_INTEGER_LIMITS(uchar, false, 8, 0, UCHAR_MAX)
 MRT_INTEGER_LIMITS(short, true, 15, SHRT_MIN, SHRT_MAX)
 MRT_INTEGER_LIMITS(ushort, false, 16, 0, USHRT_MAX)

@@ -6,6 +6,7 @@
 #ifndef MRT_STRICT
 
 #include "current.h"
+#include "macros.h"
 #include "types.h"
 
 namespace mrt {
@@ -66,6 +67,42 @@ MRT_FUNC float tanpi(float x) {
 // MSL 6.5: where one operand is a NaN, the other.
 MRT_FUNC float fmin(float x, float y) { return __builtin_fminf(x, y); }
 MRT_FUNC float fmax(float x, float y) { return __builtin_fmaxf(x, y); }
+
+MRT_FUNC float floor(float x) { return __builtin_floorf(x); }
+MRT_FUNC float ceil(float x) { return __builtin_ceilf(x); }
+MRT_FUNC float trunc(float x) { return __builtin_truncf(x); }
+MRT_FUNC float rint(float x) { return __builtin_rintf(x); }
+MRT_FUNC float round(float x) { return __builtin_roundf(x); }
+MRT_FUNC float fabs(float x) { return __builtin_fabsf(x); }
+MRT_FUNC float copysign(float x, float y) { return __builtin_copysignf(x, y); }
+MRT_FUNC float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+MRT_FUNC float fdim(float x, float y) { return x <= y ? 0 : x - y; }
+
+// fma of halves: their product is exact in double, and its sum with a third keeps every bit that decides the rounding to half,
+// if the float on the way is rounded to odd.
+MRT_FUNC float round_to_odd(double x) {
+  const float nearest = float(x);
+  if (double(nearest) == x || nearest != nearest) return nearest;
+  const uint bits = __builtin_bit_cast(uint, nearest);
+  return __builtin_bit_cast(float, (__builtin_fabs(double(nearest)) > __builtin_fabs(x) ? bits - 1 : bits) | 1);
+}
+MRT_FUNC half fma(half x, half y, half z) { return half(round_to_odd(double(x) * double(y) + double(z))); }
+
+// 2^k as a double, for the k at which no float is left: scaling is exact but for the last rounding.
+MRT_FUNC double power_of_two(int k) { return __builtin_bit_cast(double, long(1023 + (k < -400 ? -400 : k > 400 ? 400 : k)) << 52); }
+MRT_FUNC float ldexp(float x, int k) { return float(double(x) * power_of_two(k)); }
+
+// The exponent of x, which is finite and not 0, with 1 <= |x| / 2^e < 2: a denormal float is a normal double.
+MRT_FUNC int exponent(float x) { return int(__builtin_bit_cast(ulong, double(x)) >> 52 & 0x7ff) - 1023; }
+MRT_FUNC int ilogb(float x) {
+  if (x != x) return FP_ILOGBNAN;
+  return x == 0 ? FP_ILOGB0 : __builtin_isinf(x) ? INT_MAX : exponent(x);
+}
+// A fraction in [0.5, 1) and the exponent; 0, infinities and NaN are their own fractions.
+MRT_FUNC float frexp(float x, int &power) {
+  power = x == 0 || !__builtin_isfinite(x) ? 0 : exponent(x) + 1;
+  return ldexp(x, -power);
+}
 
 } // namespace precise
 } // namespace mrt
