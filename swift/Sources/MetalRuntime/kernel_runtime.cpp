@@ -1,5 +1,6 @@
 // The functions that kernels call.
 #include "checker.h"
+#include "math_table.h"
 #include "library_internal.h"
 #include "math_table.h"
 #include "report.h"
