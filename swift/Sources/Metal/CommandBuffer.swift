@@ -65,9 +65,13 @@ public protocol MTLCommandBuffer: NSObjectProtocol {
     var error: (any Error)? { get }
     func enqueue()
     func commit()
+    @preconcurrency
     func addScheduledHandler(_ block: @escaping MTLCommandBufferHandler)
+    @preconcurrency
     func addCompletedHandler(_ block: @escaping MTLCommandBufferHandler)
+    @available(*, noasync, message: "Use 'await scheduled()' instead.")
     func waitUntilScheduled()
+    @available(*, noasync, message: "Use 'await completed()' instead.")
     func waitUntilCompleted()
     func makeBlitCommandEncoder() -> (any MTLBlitCommandEncoder)?
     func makeBlitCommandEncoder(descriptor blitPassDescriptor: MTLBlitPassDescriptor) -> (any MTLBlitCommandEncoder)?

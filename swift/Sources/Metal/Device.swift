@@ -18,6 +18,16 @@ public enum MTLGPUFamily: Int, Sendable {
     case metal3 = 5001
 }
 
+/// What `MTLGPUFamily` replaced; programs written before still ask for it.
+public enum MTLFeatureSet: UInt, Sendable {
+    case macOS_GPUFamily1_v1 = 10000
+    case macOS_GPUFamily1_v2 = 10001
+    case macOS_ReadWriteTextureTier2 = 10002
+    case macOS_GPUFamily1_v3 = 10003
+    case macOS_GPUFamily1_v4 = 10004
+    case macOS_GPUFamily2_v1 = 10005
+}
+
 public enum MTLArgumentBuffersTier: UInt, Sendable {
     case tier1 = 0
     case tier2 = 1
@@ -97,6 +107,7 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
     var maximumConcurrentCompilationTaskCount: Int { get }
     var shouldMaximizeConcurrentCompilation: Bool { get set }
     func supportsFamily(_ gpuFamily: MTLGPUFamily) -> Bool
+    func supportsFeatureSet(_ featureSet: MTLFeatureSet) -> Bool
     func supportsTextureSampleCount(_ sampleCount: Int) -> Bool
 
     func makeBuffer(length: Int, options: MTLResourceOptions) -> (any MTLBuffer)?
@@ -124,6 +135,7 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
     func makeLibrary(filepath: String) throws -> any MTLLibrary
     func makeLibrary(data: DispatchData) throws -> any MTLLibrary
     func makeLibrary(source: String, options: MTLCompileOptions?) throws -> any MTLLibrary
+    @preconcurrency
     func makeLibrary(
         source: String, options: MTLCompileOptions?, completionHandler: @escaping MTLNewLibraryCompletionHandler)
     func makeDynamicLibrary(library: any MTLLibrary) throws -> any MTLDynamicLibrary
@@ -136,9 +148,11 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
         function computeFunction: any MTLFunction, options: MTLPipelineOption,
         reflection: AutoreleasingUnsafeMutablePointer<MTLAutoreleasedComputePipelineReflection?>?
     ) throws -> any MTLComputePipelineState
+    @preconcurrency
     func makeComputePipelineState(
         function computeFunction: any MTLFunction,
         completionHandler: @escaping MTLNewComputePipelineStateCompletionHandler)
+    @preconcurrency
     func makeComputePipelineState(
         function computeFunction: any MTLFunction, options: MTLPipelineOption,
         completionHandler: @escaping MTLNewComputePipelineStateWithReflectionCompletionHandler)
@@ -146,6 +160,7 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
         descriptor: MTLComputePipelineDescriptor, options: MTLPipelineOption,
         reflection: AutoreleasingUnsafeMutablePointer<MTLAutoreleasedComputePipelineReflection?>?
     ) throws -> any MTLComputePipelineState
+    @preconcurrency
     func makeComputePipelineState(
         descriptor: MTLComputePipelineDescriptor, options: MTLPipelineOption,
         completionHandler: @escaping MTLNewComputePipelineStateWithReflectionCompletionHandler)

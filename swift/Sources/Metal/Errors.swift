@@ -136,19 +136,8 @@ public struct MTLDynamicLibraryError: _BridgedStoredNSError, Sendable {
     public static var unsupported: Code { .unsupported }
 }
 
-public struct MTLLogStateError: _BridgedStoredNSError, Sendable {
-    public enum Code: UInt, _ErrorCodeProtocol, Sendable {
-        public typealias _ErrorType = MTLLogStateError
-
-        case invalidSize = 1
-        case invalid = 2
-    }
-
-    public let _nsError: NSError
-
-    public init(_nsError: NSError) { self._nsError = _nsError }
-
-    public static var _nsErrorDomain: String { MTLLogStateErrorDomain }
-    public static var invalidSize: Code { .invalidSize }
-    public static var invalid: Code { .invalid }
+/// The one code of these that Apple does not turn into an error structure.
+public enum MTLLogStateError: UInt, Sendable {
+    case invalidSize = 1
+    case invalid = 2
 }

@@ -1,12 +1,13 @@
-public protocol MTLEvent: NSObjectProtocol {
+public protocol MTLEvent: NSObjectProtocol, Sendable {
     var device: (any MTLDevice)? { get }
     var label: String? { get set }
 }
 
-public typealias MTLSharedEventNotificationBlock = (any MTLSharedEvent, UInt64) -> Void
+public typealias MTLSharedEventNotificationBlock = @Sendable (any MTLSharedEvent, UInt64) -> Void
 
 public protocol MTLSharedEvent: MTLEvent {
     var signaledValue: UInt64 { get set }
+    @preconcurrency
     func notify(
         _ listener: MTLSharedEventListener, atValue value: UInt64, block: @escaping MTLSharedEventNotificationBlock)
     func makeSharedEventHandle() -> MTLSharedEventHandle
@@ -14,7 +15,7 @@ public protocol MTLSharedEvent: MTLEvent {
 }
 
 /// The queue that blocks given to `notify` run on.
-public class MTLSharedEventListener: NSObject {
+public class MTLSharedEventListener: NSObject, @unchecked Sendable {
     public let dispatchQueue: DispatchQueue
 
     public override init() { dispatchQueue = DispatchQueue(label: "MTLSharedEventListener") }
@@ -31,7 +32,7 @@ public class MTLSharedEventHandle: NSObject {
     public var label: String? { event.label }
 }
 
-public protocol MTLFence: NSObjectProtocol {
+public protocol MTLFence: NSObjectProtocol, Sendable {
     var device: any MTLDevice { get }
     var label: String? { get set }
 }

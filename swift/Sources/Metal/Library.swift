@@ -89,10 +89,12 @@ public protocol MTLLibrary: NSObjectProtocol, Sendable {
     var installName: String? { get }
     func makeFunction(name functionName: String) -> (any MTLFunction)?
     func makeFunction(name: String, constantValues: MTLFunctionConstantValues) throws -> any MTLFunction
+    @preconcurrency
     func makeFunction(
         name: String, constantValues: MTLFunctionConstantValues,
         completionHandler: @escaping @Sendable ((any MTLFunction)?, (any Error)?) -> Void)
     func makeFunction(descriptor: MTLFunctionDescriptor) throws -> any MTLFunction
+    @preconcurrency
     func makeFunction(
         descriptor: MTLFunctionDescriptor,
         completionHandler: @escaping @Sendable ((any MTLFunction)?, (any Error)?) -> Void)

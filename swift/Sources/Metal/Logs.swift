@@ -20,6 +20,7 @@ public class MTLLogStateDescriptor: NSObject, NSCopying {
 }
 
 public protocol MTLLogState: NSObjectProtocol, Sendable {
+    @preconcurrency
     func addLogHandler(_ block: @escaping @Sendable (String?, String?, MTLLogLevel, String) -> Void)
 }
 

@@ -8,6 +8,9 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
     let index: Int
     let isUsed: Bool
     let isArgument = true
+    /// A reference reads a whole element; a pointer need not be followed.
+    let isReference: Bool
+    private let space: mrt_argument_space
     let elementSize: Int
     let elementAlignment: Int
     let bufferDataType: MTLDataType
@@ -19,6 +22,8 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
         access = argument.is_const ? .readOnly : .readWrite
         index = Int(argument.index)
         isUsed = argument.is_active
+        isReference = argument.is_reference
+        space = mrt_argument_space(rawValue: argument.space)
         elementSize = Int(argument.element_size)
         elementAlignment = Int(argument.element_alignment)
         bufferDataType = MTLDataType(rawValue: UInt(argument.data_type)) ?? .none
@@ -27,6 +32,9 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
                 elementType: bufferDataType, access: access, alignment: elementAlignment, dataSize: elementSize)
             : nil
     }
+
+    /// What a buffer's offset must be a multiple of: 32 bytes in constant memory on a Mac (Metal Feature Set Tables), elsewhere the element's alignment.
+    var offsetAlignment: Int { space == MRT_SPACE_CONSTANT ? 32 : max(elementAlignment, 1) }
 
     var bufferAlignment: Int { type == .buffer ? elementAlignment : 0 }
     var bufferDataSize: Int { type == .buffer ? elementSize : 0 }

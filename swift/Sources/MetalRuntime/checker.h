@@ -46,10 +46,11 @@ void threadgroup_barrier(const MrtGroup *group, mrt_u32 flags, const char *file,
 // orders no memory (MRT_MEM_NONE).
 void simd_barrier(const MrtGroup *group, mrt_u32 simdgroup, mrt_u32 lanes, mrt_u32 flags);
 
-// Called through the table of the runtime, by instrumented kernels only, on the kernel's own stack.
-void access(const void *address, mrt_u32 size, mrt_u32 write, const void *program_counter);
-void misaligned(const void *address, mrt_u32 alignment, const char *type, const char *file, mrt_u32 line, mrt_u32 column);
-void subscript(mrt_u64 index, mrt_u64 count, const char *type, const char *file, mrt_u32 line, mrt_u32 column);
+// Called through the table of the runtime, by instrumented kernels only, on the kernel's own stack (MrtRuntime says when).
+void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter);
+void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter);
+void misaligned(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
+void subscript(mrt_u64 index, const char *type, const void *program_counter);
 void layout_dependence(const char *file, mrt_u32 line);
 // Called by the executor for the same, when a checked dispatch runs. `write`: 0 load, 1 store, 2 read-modify-write.
 void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line);

@@ -1,5 +1,6 @@
 // The functions that kernels call.
 #include "checker.h"
+#include "math_table.h"
 #include "library_internal.h"
 #include "report.h"
 #include "scheduler.h"
@@ -50,7 +51,7 @@ void count_matrix(mrt_u32 multiply_accumulates) {
 
 constexpr MrtRuntime table = {
     MRT_ABI_VERSION, threadgroup_barrier, collective, atomic, fence, count_matrix, checker::layout_dependence,
-    checker::access, checker::misaligned, checker::subscript,
+    checker::access, checker::copy, checker::misaligned, checker::subscript, &mrt_math_table,
 };
 
 } // namespace

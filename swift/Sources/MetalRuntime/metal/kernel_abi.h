@@ -87,6 +87,17 @@ typedef struct MrtCollective {
   mrt_u32 line;
 } MrtCollective;
 
+// Mathematics in double precision, from the host's libm: a kernel is linked against no library. A float function that
+// computes in double and rounds once is within 1 ulp. Filled in by math_table.cpp.
+typedef struct MrtMath {
+  double (*sin)(double), (*cos)(double), (*tan)(double);
+  double (*asin)(double), (*acos)(double), (*atan)(double);
+  double (*sinh)(double), (*cosh)(double), (*tanh)(double);
+  double (*asinh)(double), (*acosh)(double), (*atanh)(double);
+  double (*exp)(double), (*exp2)(double), (*log)(double), (*log2)(double), (*log10)(double);
+  double (*atan2)(double, double), (*pow)(double, double), (*fmod)(double, double);
+} MrtMath;
+
 // What the runtime offers to kernels.
 typedef struct MrtRuntime {
   mrt_u32 version;
@@ -101,12 +112,16 @@ typedef struct MrtRuntime {
   void (*count_matrix)(mrt_u32 multiply_accumulates);
   // thread_elements() was used: code relies on the lane layout
   void (*layout_dependence)(const char *file, mrt_u32 line);
-  // Memory accesses of the checked build (the instrumentation's callbacks, defined in the prelude, end here).
-  void (*access)(const void *address, mrt_u32 size, mrt_u32 write, const void *program_counter);
-  // A pointer whose alignment is wrong for its type, with the source position that the instrumentation carries.
-  void (*misaligned)(const void *address, mrt_u32 alignment, const char *type, const char *file, mrt_u32 line, mrt_u32 column);
-  // A subscript past the end of an array of known size.
-  void (*subscript)(mrt_u64 index, mrt_u64 count, const char *type, const char *file, mrt_u32 line, mrt_u32 column);
+  // Memory accesses of the checked build (the instrumentation's callbacks, defined in mrt/hooks.h, end here), before
+  // they happen. `write`: 0 read, 1 write, 2 read and then write. The program counter gives the source line.
+  void (*access)(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter);
+  // A copy of `size` bytes, such as that of a struct.
+  void (*copy)(const void *destination, const void *source, mrt_u64 size, const void *program_counter);
+  // A pointer whose alignment is wrong for its type. `type` is quoted: "'float4'".
+  void (*misaligned)(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
+  // A subscript past the end of an array of known size. `type` is the array's, quoted: "'float[8]'".
+  void (*subscript)(mrt_u64 index, const char *type, const void *program_counter);
+  const MrtMath *math;       // mrt_math_table
 } MrtRuntime;
 
 // ---- what a library exports

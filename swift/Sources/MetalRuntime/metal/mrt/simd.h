@@ -1,47 +1,27 @@
-// SIMD-group functions (MSL 6.9.2).
+// SIMD-group functions (MSL 6.9.2). A SIMD-group has 32 lanes; only the active ones take part.
+//
+// A program must find out whether the device has them (families of the Metal Feature Set Tables):
+//
+//   functions                                              needs
+//   simd_broadcast, simd_shuffle, _up, _down, _xor         Apple6, Mac2 ("SIMD-scoped permute")
+//   simd_shuffle_rotate_up, _rotate_down, _broadcast_first Apple6, Mac2
+//   simd_ballot, _all, _any, _is_first, _active_threads_mask Apple6, Mac2
+//   simd_sum, _product, _min, _max, _and, _or, _xor, _prefix_… Apple7, Mac2 ("SIMD-scoped reduction")
+//   simd_shuffle_and_fill_up, _and_fill_down               Apple8 (M2), Mac2 ("SIMD shift and fill")
 #ifndef MRT_SIMD_H
 #define MRT_SIMD_H
 
-#include "current.h"
-#include "types.h"
-
-namespace mrt {
-
-template <typename T>
-MRT_UNINSTRUMENTED void resolve_sum(MrtExchange *exchange) {
-  T sum = *static_cast<T *>(exchange->input[exchange->order[0]]);
-  for (mrt_u32 i = 1; i < exchange->active_count; ++i) sum = T(sum + *static_cast<T *>(exchange->input[exchange->order[i]]));
-  for (mrt_u32 i = 0; i < exchange->active_count; ++i) *static_cast<T *>(exchange->output[exchange->order[i]]) = sum;
-}
-
-template <typename T>
-MRT_UNINSTRUMENTED void resolve_shuffle(MrtExchange *exchange) {
-  struct Operand { T data; ushort lane; };
-  for (mrt_u32 i = 0; i < exchange->active_count; ++i) {
-    const mrt_u32 lane = exchange->order[i];
-    const mrt_u32 from = static_cast<Operand *>(exchange->input[lane])->lane;
-    T &result = *static_cast<T *>(exchange->output[lane]);
-    if (from < 32 && (exchange->active >> from & 1)) {
-      result = static_cast<Operand *>(exchange->input[from])->data;
-    } else {
-      exchange->inactive_lane(exchange, lane, from);
-      __builtin_memset(&result, 0xff, sizeof(T));
-    }
-  }
-}
-
-} // namespace mrt
+#include "lane_functions.h"
 
 namespace metal {
-
-template <typename T> MRT_COOPERATIVE T simd_sum(T data MRT_SITE) {
-  return mrt::exchange<T, mrt::resolve_sum<T>>(data, MRT_COLLECTIVE_SIMD, "simd_sum", site);
-}
-
-template <typename T> MRT_COOPERATIVE T simd_shuffle(T data, ushort lane MRT_SITE) {
-  struct Operand { T data; ushort lane; };
-  return mrt::exchange<T, mrt::resolve_shuffle<T>>(Operand{data, lane}, MRT_COLLECTIVE_SIMD, "simd_shuffle", site);
-}
-
+MRT_LANE_FUNCTIONS(simd, simd)
+MRT_LANE_VOTES(simd, 0xffffffffu)
 } // namespace metal
+
+// The compiler's own names, which some programs use to add an element type (bfloat by its bits, for one).
+MRT_LANE_FUNCTIONS(__metal_simd, simd)
+
+template <typename T> MRT_CALL T __metal_get_thread_index_in_simdgroup(T) MRT_BODY(return T(mrt::lane_index());)
+template <typename T> MRT_CALL T __metal_get_simdgroup_size(T) MRT_BODY(return T(mrt::simd_width);)
+
 #endif

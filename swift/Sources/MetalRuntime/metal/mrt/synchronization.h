@@ -1,11 +1,13 @@
-// Barriers and fences (MSL 6.9.1 and 6.15.3).
+// Barriers and fences (MSL 6.9.1, 6.15.3).
 //
-// Needs: threadgroup_barrier and simdgroup_barrier every family; atomic_thread_fence Metal 3.2.
+//   function               needs
+//   threadgroup_barrier    every family
+//   simdgroup_barrier      every family
+//   atomic_thread_fence    Metal 3.2
 #ifndef MRT_SYNCHRONIZATION_H
 #define MRT_SYNCHRONIZATION_H
 
 #include "current.h"
-#include "types.h"
 
 namespace metal {
 
@@ -18,9 +20,12 @@ enum class mem_flags {
   mem_object_data = 16
 };
 
-MRT_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(int(a) | int(b)); }
-MRT_FUNC constexpr mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(int(a) & int(b)); }
+constexpr MRT_FUNC mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(int(a) | int(b)); }
+constexpr MRT_FUNC mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(int(a) & int(b)); }
+constexpr MRT_FUNC mem_flags operator^(mem_flags a, mem_flags b) { return mem_flags(int(a) ^ int(b)); }
+constexpr MRT_FUNC mem_flags operator~(mem_flags a) { return mem_flags(~int(a)); }
 
+// Atomic operations take memory_order_relaxed; the others order fences.
 enum memory_order {
   memory_order_relaxed = 0,
 #if __METAL_VERSION__ >= 320
@@ -31,32 +36,26 @@ enum memory_order {
 #endif
 };
 
-enum thread_scope { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
+// Numbered as AIR numbers scopes. 3 is the whole system's, which MSL does not name but some programs define for themselves.
+enum thread_scope {
+  thread_scope_thread = 0,
+  thread_scope_threadgroup = 1,
+  thread_scope_device = 2,
+  thread_scope_simdgroup = 4
+};
 
-#ifdef MRT_STRICT
+MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
+  mrt_runtime->threadgroup_barrier(mrt_u32(flags), site.file, mrt_u32(site.line));
+)
 
-void threadgroup_barrier(mem_flags flags);
-void simdgroup_barrier(mem_flags flags);
-#if __METAL_VERSION__ >= 320
-void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device);
-#endif
-
-#else
-
-MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) {
-  mrt::runtime->threadgroup_barrier(mrt_u32(flags), site.file, site.line);
-}
-
-MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE) {
-  mrt::meet(MRT_COLLECTIVE_BARRIER, mrt_u32(flags), "simdgroup_barrier", site);
-}
+MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
+  mrt::meet({MRT_COLLECTIVE_BARRIER, "simdgroup_barrier", site}, nullptr, nullptr, nullptr, mrt_u32(flags));
+)
 
 #if __METAL_VERSION__ >= 320
-MRT_COOPERATIVE void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device) {
-  mrt::runtime->fence(mrt_u32(flags), order, scope);
-}
-#endif
-
+MRT_CALL void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device) MRT_BODY(
+  mrt_runtime->fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));
+)
 #endif
 
 } // namespace metal

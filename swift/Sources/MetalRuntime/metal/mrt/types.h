@@ -23,11 +23,18 @@ typedef _Float16 half;
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
+// A function that the strict mode needs to know by its type alone.
+#ifdef MRT_STRICT
+#define MRT_DEFINE(DECLARATION, ...) DECLARATION;
+#else
+#define MRT_DEFINE(DECLARATION, ...)                                                                                   \
+  MRT_FUNC DECLARATION { __VA_ARGS__ }
+#endif
+
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
-typedef __bf16 bfloat;
 
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
@@ -41,6 +48,8 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long int64_t;
 typedef unsigned long uint64_t;
+
+#include "bfloat.h"
 
 static_assert(sizeof(long) == 8 && sizeof(half) == 2 && sizeof(bfloat) == 2, "MSL's sizes");
 

@@ -7,11 +7,10 @@
 
 namespace mrt {
 
-template <typename T> constexpr MRT_CONSTANT bool is_integer = __is_integral(T);
-template <typename T> constexpr MRT_CONSTANT bool is_scalar = __is_arithmetic(T) || __is_enum(T);
-// A scalar S may stand for a vector of T in an operator: not a floating one beside integers.
+// A scalar S may stand for a vector of T in an operator or a function: not a floating one beside integers.
 template <typename S, typename T>
-constexpr MRT_CONSTANT bool is_scalar_beside = is_scalar<S> && (!is_integer<T> || is_integer<S> || __is_enum(S));
+constexpr MRT_CONSTANT bool is_scalar_beside =
+    __is_integral(S) || __is_enum(S) || ((__is_arithmetic(S) || MRT_IS_BFLOAT(S)) && !__is_integral(T));
 template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is_scalar_beside<S, T>, int>;
 
 } // namespace mrt
@@ -39,8 +38,12 @@ namespace metal {
 #endif
 
 #define MRT_VEC_MEMBERS(N)                                                                                             \
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \
+  constexpr MRT_METHOD explicit vec(packed_vec<U, N> v) : vec(vec<U, N>(v)) {}                                         \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
+  template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
+  constexpr MRT_METHOD explicit vec(S v) : vec(T(v)) {}                                                                \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   MRT_VEC_INDEX                                                                                                        \
@@ -147,6 +150,9 @@ MRT_VEC_BINARY(!=, bool, MRT_UNEQUAL)
 MRT_VEC_BINARY(&&, bool, MRT_BOTH)
 MRT_VEC_BINARY(||, bool, MRT_EITHER)
 
+#define MRT_FOR_VEC_BINARY(M) M(+) M(-) M(*) M(/) M(%) M(&) M(|) M(^) M(<<) M(>>)
+#define MRT_FOR_VEC_COMPARISON(M) M(<) M(>) M(<=) M(>=) M(==) M(!=) M(&&) M(||)
+
 #define MRT_VEC_ASSIGN(OP)                                                                                             \
   template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, vec<T, N> b) {               \
     return a = a OP b;                                                                                                 \
@@ -155,16 +161,7 @@ MRT_VEC_BINARY(||, bool, MRT_EITHER)
   constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, S b) {                                                    \
     return a = a OP b;                                                                                                 \
   }
-MRT_VEC_ASSIGN(+)
-MRT_VEC_ASSIGN(-)
-MRT_VEC_ASSIGN(*)
-MRT_VEC_ASSIGN(/)
-MRT_VEC_ASSIGN(%)
-MRT_VEC_ASSIGN(&)
-MRT_VEC_ASSIGN(|)
-MRT_VEC_ASSIGN(^)
-MRT_VEC_ASSIGN(<<)
-MRT_VEC_ASSIGN(>>)
+MRT_FOR_VEC_BINARY(MRT_VEC_ASSIGN)
 
 #define MRT_VEC_UNARY(OP, R, E)                                                                                        \
   template <typename T, int N> constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a) {                                 \

@@ -1,0 +1,187 @@
+import { ArgumentError } from "../../errors.ts";
+import { Access, MAX_INLINE_BYTES } from "./abi.ts";
+import { asBytes, type Fields } from "./block.ts";
+import { DeviceBuffer, type NumericArray, type NumericArrayConstructor } from "./buffer.ts";
+import type { MetalContext } from "./context.ts";
+import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
+import { dataTypeName, dataTypeOf, encodeScalar, type ScalarValue } from "./scalars.ts";
+
+/** Room for results: see {@link output}. */
+export interface OutputRequest<T extends NumericArray = NumericArray> {
+  readonly type: NumericArrayConstructor<T>;
+  readonly length: number;
+}
+
+/** A part of a device buffer, from a byte offset on. */
+export interface BufferSlice {
+  readonly buffer: DeviceBuffer;
+  readonly byteOffset: number;
+}
+
+/** What an argument may be bound to. */
+export type BindingValue = NumericArray | OutputRequest | DeviceBuffer | BufferSlice | ScalarValue;
+
+/** The arrays that come back: one for each typed array or {@link output} among the bindings. */
+export type Outputs<Bindings> = {
+  -readonly [Name in keyof Bindings as Bindings[Name] extends NumericArray | OutputRequest
+    ? Name
+    : never]: Bindings[Name] extends OutputRequest<infer T> ? T : Bindings[Name];
+};
+
+/**
+ * Asks for an array that a kernel writes and that need not be copied in.
+ *
+ * @param type such as `Float32Array`
+ * @param length in elements
+ */
+export function output<T extends NumericArray>(type: NumericArrayConstructor<T>, length: number): OutputRequest<T> {
+  return { type, length };
+}
+
+/** Arguments as a dispatch wants them, with the temporary buffers that hold typed arrays. */
+export class BoundArguments<Bindings> {
+  readonly buffers: Fields[] = [];
+  readonly inline: Fields[] = [];
+  readonly threadgroupMemory: Fields[] = [];
+  private readonly temporaries: { name: string; buffer: DeviceBuffer; read?: () => NumericArray }[] = [];
+
+  constructor(
+    private readonly context: MetalContext,
+    private readonly operation: string,
+  ) {}
+
+  bind(argument: PipelineBinding, value: BindingValue): void {
+    if (value instanceof DeviceBuffer) this.bindBuffer(argument, value, 0);
+    else if (isSlice(value)) this.bindBuffer(argument, value.buffer, value.byteOffset);
+    else if (ArrayBuffer.isView(value)) this.bindArray(argument, value);
+    else if (isOutput(value)) this.bindOutput(argument, value);
+    else this.bindScalar(argument, value as ScalarValue);
+  }
+
+  private bindBuffer({ index, access, name }: PipelineBinding, buffer: DeviceBuffer, offset: number): void {
+    if (buffer.context !== this.context) throw this.unfit(name, "the buffer belongs to another Metal context");
+    this.buffers.push({ buffer: buffer.handle, offset, length: 0, index, access: Access[access] });
+  }
+
+  private bindArray(argument: PipelineBinding, array: NumericArray): void {
+    const { name, access, index } = argument;
+    if (array.byteLength === 0) throw this.unfit(name, "the array is empty; a kernel needs at least one element");
+    if (access === "read" && array.byteLength <= MAX_INLINE_BYTES) {
+      this.inline.push({ index, bytes: asBytes(array) });
+      return;
+    }
+    const buffer = this.temporary(name, array);
+    if (access !== "read") this.returns(name, buffer, array.constructor as NumericArrayConstructor<NumericArray>);
+    this.bindBuffer(argument, buffer, 0);
+  }
+
+  private bindOutput(argument: PipelineBinding, { type, length }: OutputRequest): void {
+    if (argument.access === "read") throw this.unfit(argument.name, "the kernel only reads it; give it an array");
+    if (!Number.isSafeInteger(length) || length < 1) throw this.unfit(argument.name, `an output of ${length} elements`);
+    const buffer = this.temporary(argument.name, length * type.BYTES_PER_ELEMENT);
+    this.returns(argument.name, buffer, type);
+    this.bindBuffer(argument, buffer, 0);
+  }
+
+  private bindScalar({ name, dataType, dataSize, index, access }: PipelineBinding, value: ScalarValue): void {
+    const type = dataTypeOf(dataType);
+    if (access !== "read")
+      throw this.unfit(name, "the kernel writes it; give it an array, an output or a DeviceBuffer");
+    if (!type) throw this.unfit(name, `it points to a struct of ${dataSize} bytes; give its bytes as a typed array`);
+    const bytes = encodeScalar(type, value);
+    if (typeof bytes === "string") throw this.unfit(name, `${bytes} (it is ${dataTypeName(type)})`);
+    this.inline.push({ index, bytes });
+  }
+
+  private temporary(name: string, content: number | NumericArray): DeviceBuffer {
+    const buffer = new DeviceBuffer(content, { context: this.context, label: name, storage: "shared" });
+    this.temporaries.push({ name, buffer });
+    return buffer;
+  }
+
+  private returns(name: string, buffer: DeviceBuffer, type: NumericArrayConstructor<NumericArray>): void {
+    const entry = this.temporaries.find((candidate) => candidate.buffer === buffer);
+    if (entry) entry.read = () => buffer.read(type);
+    else this.temporaries.push({ name, buffer, read: () => buffer.read(type) });
+  }
+
+  private unfit(name: string, reason: string): ArgumentError {
+    return new ArgumentError(this.operation, "invalidArgument", `argument ${name}: ${reason}`);
+  }
+
+  outputNames(): string[] {
+    return this.temporaries.filter(({ read }) => read).map(({ name }) => name);
+  }
+
+  readOutputs(): Outputs<Bindings> {
+    const pairs = this.temporaries.flatMap(({ name, read }) => (read ? [[name, read()]] : []));
+    return Object.fromEntries(pairs) as Outputs<Bindings>;
+  }
+
+  dispose(): void {
+    for (const { buffer } of this.temporaries) buffer.dispose();
+  }
+}
+
+/**
+ * Matches values to a kernel's arguments by name.
+ *
+ * @throws {ArgumentError} naming the argument that is missing, unknown or unfit.
+ */
+export function bindArguments<Bindings extends Record<string, BindingValue>>(
+  context: MetalContext,
+  operation: string,
+  info: PipelineInfo,
+  bindings: Bindings,
+  threadgroupMemory: Record<string, number>,
+): BoundArguments<Bindings> {
+  checkNames(operation, "buffer", info, bindings);
+  checkNames(operation, "threadgroup", info, threadgroupMemory);
+  const bound = new BoundArguments<Bindings>(context, operation);
+  try {
+    for (const argument of info.bindings) {
+      if (argument.kind === "threadgroup")
+        bound.threadgroupMemory.push({ index: argument.index, length: threadgroupMemory[argument.name] ?? 0 });
+      else if (argument.name in bindings) bound.bind(argument, bindings[argument.name] as BindingValue);
+    }
+  } catch (error) {
+    bound.dispose();
+    throw error;
+  }
+  return bound;
+}
+
+function checkNames(
+  operation: string,
+  kind: PipelineBinding["kind"],
+  info: PipelineInfo,
+  given: Record<string, unknown>,
+): void {
+  const wanted = info.bindings.filter((argument) => argument.kind === kind);
+  const names = wanted.map(({ name }) => name).join(", ") || "none";
+  const what = kind === "buffer" ? "argument" : "threadgroup memory argument";
+  const missing = wanted.filter(({ name, used }) => used && given[name] === undefined).map(({ name }) => name);
+  const unknown = Object.keys(given).filter((name) => !wanted.some((argument) => argument.name === name));
+  if (unknown.length > 0) {
+    throw new ArgumentError(
+      operation,
+      "invalidArgument",
+      `there is no ${what} ${unknown.join(", ")}; there are: ${names}`,
+    );
+  }
+  if (missing.length > 0) {
+    throw new ArgumentError(
+      operation,
+      "bindingMissing",
+      `${what} ${missing.join(", ")} has no value; wanted are: ${names}`,
+    );
+  }
+}
+
+function isSlice(value: BindingValue): value is BufferSlice {
+  return typeof value === "object" && "buffer" in value && value.buffer instanceof DeviceBuffer;
+}
+
+function isOutput(value: BindingValue): value is OutputRequest {
+  return typeof value === "object" && "type" in value;
+}

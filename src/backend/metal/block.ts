@@ -1,0 +1,119 @@
+import { ABI_VERSION, type Layout } from "./layouts.ts";
+
+/** An array of structs inside a block, each field as in {@link Fields}. */
+export interface StructArray {
+  readonly layout: Layout;
+  readonly items: readonly Fields[];
+}
+
+/** Values of a struct's fields. A span takes text, bytes, or an array of structs; what is left out is zero. */
+export type Fields = Readonly<
+  Record<string, number | string | ArrayBufferView | StructArray | readonly number[] | undefined>
+>;
+
+const encoder = new TextEncoder();
+
+/**
+ * Writes one descriptor block: a struct, then what its spans point to. Blocks hold no pointers, so a block is a plain
+ * byte array that the garbage collector may move until the call.
+ */
+export function writeBlock(layout: Layout, fields: Fields): Uint8Array {
+  const writer = new BlockWriter();
+  writer.struct(layout, writer.reserve(layout.size), fields);
+  return writer.finish();
+}
+
+class BlockWriter {
+  private bytes = new Uint8Array(512);
+  private view = new DataView(this.bytes.buffer);
+  private end = 0;
+
+  finish(): Uint8Array {
+    return this.bytes.subarray(0, this.end);
+  }
+
+  /** Room for `length` zero bytes, aligned to 8; returns where. */
+  reserve(length: number): number {
+    const at = (this.end + 7) & ~7;
+    this.end = at + length;
+    if (this.end > this.bytes.length) {
+      const larger = new Uint8Array(Math.max(this.end, this.bytes.length * 2));
+      larger.set(this.bytes);
+      this.bytes = larger;
+      this.view = new DataView(larger.buffer);
+    }
+    return at;
+  }
+
+  struct(layout: Layout, at: number, fields: Fields): void {
+    if (layout.offsets["version"] === 4) {
+      this.view.setUint32(at, layout.size, true);
+      this.view.setUint32(at + 4, ABI_VERSION, true);
+    }
+    for (const name in fields) {
+      const value = fields[name];
+      const type = layout.fields[name];
+      const offset = layout.offsets[name];
+      if (type === undefined || offset === undefined) throw new TypeError(`no field ${name} in this block`);
+      if (value !== undefined) this.field(type, at + offset, value);
+    }
+  }
+
+  private field(type: string, at: number, value: NonNullable<Fields[string]>): void {
+    if (type === "span") this.span(at, value as string | ArrayBufferView | StructArray);
+    else if (type === "u8[32]") this.bytes.set(asBytes(value as ArrayBufferView), at);
+    else if (type === "u32") this.view.setUint32(at, value as number, true);
+    else if (type === "i32") this.view.setInt32(at, value as number, true);
+    else if (type === "u64") this.view.setBigUint64(at, BigInt(value as number), true);
+    else this.array(type, at, value as readonly number[]);
+  }
+
+  private array(type: string, at: number, values: readonly number[]): void {
+    const wide = type !== "u32[3]";
+    for (const [index, value] of values.entries()) {
+      if (wide) this.view.setBigInt64(at + 8 * index, BigInt(value), true);
+      else this.view.setUint32(at + 4 * index, value, true);
+    }
+  }
+
+  private span(at: number, value: string | ArrayBufferView | StructArray): void {
+    if (typeof value === "object" && "items" in value) {
+      const { layout, items } = value;
+      const start = this.reserve(layout.size * items.length);
+      this.setSpan(at, start, layout.size * items.length);
+      for (const [index, item] of items.entries()) this.struct(layout, start + index * layout.size, item);
+      return;
+    }
+    const payload = typeof value === "string" ? encoder.encode(value) : asBytes(value);
+    const start = this.reserve(payload.length);
+    this.bytes.set(payload, start);
+    this.setSpan(at, start, payload.length);
+  }
+
+  private setSpan(at: number, offset: number, length: number): void {
+    this.view.setUint32(at, offset, true);
+    this.view.setUint32(at + 4, length, true);
+  }
+}
+
+/** The bytes of a view, without a copy. */
+export function asBytes(view: ArrayBufferView): Uint8Array {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
+/** An empty struct for the dylib to fill in. */
+export function emptyStruct(layout: Layout): Uint8Array {
+  return writeBlock(layout, {});
+}
+
+/** Reads the scalar fields of a struct that the dylib filled in. */
+export function readStruct<Name extends string>(layout: Layout, bytes: Uint8Array): Record<Name, number> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const result: Record<string, number> = {};
+  for (const [name, type] of Object.entries(layout.fields)) {
+    const offset = layout.offsets[name] as number;
+    if (type === "u32") result[name] = view.getUint32(offset, true);
+    else if (type === "u64") result[name] = Number(view.getBigUint64(offset, true));
+  }
+  return result as Record<Name, number>;
+}

@@ -1,0 +1,186 @@
+import { ArgumentError, DisposedError } from "../../errors.ts";
+import { BUFFER_ZERO, Storage, type StorageMode } from "./abi.ts";
+import { emptyStruct, readStruct, writeBlock } from "./block.ts";
+import { type MetalContext, metalContext } from "./context.ts";
+import { layouts } from "./layouts.ts";
+
+/** A typed array that Metal knows a type for. */
+export type NumericArray =
+  | Float32Array
+  | Float16Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array;
+
+export type NumericArrayConstructor<T extends NumericArray> = {
+  new (buffer: ArrayBuffer): T;
+  new (length: number): T;
+  readonly BYTES_PER_ELEMENT: number;
+  readonly name: string;
+};
+
+export interface DeviceBufferOptions {
+  /** `"shared"` (the CPU can reach it) or `"private"` (the GPU alone). Default: the context's. */
+  storage?: StorageMode;
+  /** A name for messages, captures and the checker. */
+  label?: string;
+  /** Fill with zeros; else the contents are undefined. */
+  zero?: boolean;
+  /** Default: {@link metalContext}. */
+  context?: MetalContext;
+}
+
+// Frees what a program forgot to dispose of. The last resort: `using` and `dispose` free at once.
+const forgotten = new FinalizationRegistry<{ context: MetalContext; handle: number }>(({ context, handle }) => {
+  if (!context.isClosed) context.native.orchard_release(handle);
+});
+
+/**
+ * Memory of the device.
+ *
+ * @example
+ * using x = new DeviceBuffer(new Float32Array([1, 2, 3]));
+ * x.read(Float32Array); // Float32Array [1, 2, 3]
+ *
+ * @throws {OutOfMemoryError} where the memory limit does not allow it.
+ */
+export class DeviceBuffer implements Disposable {
+  readonly context: MetalContext;
+  /** In bytes. */
+  readonly byteLength: number;
+  readonly label: string;
+  private readonly ownHandle: number;
+  private disposed = false;
+
+  /** @param content a length in bytes, or an array that is copied. */
+  constructor(content: number | NumericArray, options: DeviceBufferOptions = {}) {
+    this.context = options.context ?? metalContext();
+    this.label = options.label ?? "buffer";
+    this.byteLength = typeof content === "number" ? content : content.byteLength;
+    if (!Number.isSafeInteger(this.byteLength) || this.byteLength < 1) {
+      throw new ArgumentError(
+        "DeviceBuffer",
+        "invalidArgument",
+        `a length of at least 1 byte is wanted, ${this.byteLength} came`,
+      );
+    }
+    const { native, handle } = this.context;
+    const block = writeBlock(layouts.bufferOptions, {
+      length: this.byteLength,
+      storage: options.storage ? Storage[options.storage] : Storage.default,
+      flags: options.zero ? BUFFER_ZERO : 0,
+      label: this.label,
+    });
+    const out = new BigUint64Array(1);
+    this.context.call(`DeviceBuffer ${this.label}`, native.orchard_buffer_create(handle, block, block.length, out));
+    this.ownHandle = Number(out[0]);
+    forgotten.register(this, { context: this.context, handle: this.ownHandle }, this);
+    if (typeof content !== "number") this.writeOrDispose(content);
+  }
+
+  private writeOrDispose(content: NumericArray): void {
+    try {
+      this.write(content);
+    } catch (error) {
+      this.dispose();
+      throw error;
+    }
+  }
+
+  /** @internal The handle for the dylib. @throws {DisposedError} */
+  get handle(): number {
+    if (this.disposed) throw new DisposedError(`DeviceBuffer ${this.label}`, "disposed", "it was used after dispose()");
+    return this.ownHandle;
+  }
+
+  /** Where the buffer lives now. */
+  get storage(): StorageMode {
+    return this.info().storage === Storage.private ? "private" : "shared";
+  }
+
+  private info() {
+    const bytes = emptyStruct(layouts.bufferInfo);
+    this.context.call(
+      `DeviceBuffer ${this.label}`,
+      this.context.native.orchard_buffer_info_get(this.handle, bytes, bytes.length),
+    );
+    return readStruct<"length" | "allocated" | "lastTicket" | "storage" | "retainCount">(layouts.bufferInfo, bytes);
+  }
+
+  /** Copies an array in, at a byte offset; waits for work that uses the buffer. */
+  write(content: NumericArray, byteOffset = 0): void {
+    const { native } = this.context;
+    this.context.call(
+      `write ${this.label}`,
+      native.orchard_buffer_write(this.handle, byteOffset, content, content.byteLength),
+    );
+  }
+
+  /** A copy of the contents; blocks until the work that uses the buffer is done. @see {@link readAsync} */
+  read<T extends NumericArray>(
+    type: NumericArrayConstructor<T>,
+    byteOffset = 0,
+    length = this.elementsFrom(type, byteOffset),
+  ): T {
+    const result = new type(length);
+    this.context.call(
+      `read ${this.label}`,
+      this.context.native.orchard_buffer_read(this.handle, byteOffset, result, result.byteLength),
+    );
+    return result;
+  }
+
+  /** As {@link read}, without blocking the event loop. */
+  async readAsync<T extends NumericArray>(
+    type: NumericArrayConstructor<T>,
+    byteOffset = 0,
+    length?: number,
+  ): Promise<T> {
+    this.context.commit();
+    await this.context.finished(this.info().lastTicket);
+    return this.read(type, byteOffset, length);
+  }
+
+  private elementsFrom(type: NumericArrayConstructor<NumericArray>, byteOffset: number): number {
+    return Math.max(0, Math.floor((this.byteLength - byteOffset) / type.BYTES_PER_ELEMENT));
+  }
+
+  /** Sets bytes on the device, in order with dispatches. */
+  fill(byte: number, byteOffset = 0, byteLength = this.byteLength - byteOffset): void {
+    const ticket = new BigUint64Array(1);
+    this.context.call(
+      `fill ${this.label}`,
+      this.context.native.orchard_buffer_fill(this.handle, byteOffset, byteLength, byte & 0xff, ticket),
+    );
+  }
+
+  /** Copies bytes to another buffer on the device, in order with dispatches. */
+  copyTo(target: DeviceBuffer, options: { from?: number; to?: number; byteLength?: number } = {}): void {
+    const { from = 0, to = 0, byteLength = this.byteLength - from } = options;
+    const ticket = new BigUint64Array(1);
+    const status = this.context.native.orchard_buffer_copy(this.handle, from, target.handle, to, byteLength, ticket);
+    this.context.call(`copy ${this.label} to ${target.label}`, status);
+  }
+
+  /** Says where the buffer should live from now on; where that differs, it moves by one copy on the device. */
+  moveTo(storage: StorageMode): void {
+    this.context.call(`move ${this.label}`, this.context.native.orchard_buffer_hint(this.handle, Storage[storage]));
+  }
+
+  /** Gives the memory back, once the device is done with it. A second call has no effect. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    forgotten.unregister(this);
+    if (!this.context.isClosed) this.context.native.orchard_release(this.ownHandle);
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

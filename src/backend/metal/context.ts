@@ -1,0 +1,239 @@
+import { type Pointer, read } from "bun:ffi";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DisposedError } from "../../errors.ts";
+import { OPEN_EXACT, Storage, type StorageMode } from "./abi.ts";
+import { emptyStruct, readStruct, writeBlock } from "./block.ts";
+import { layouts, type MetalStatistics } from "./layouts.ts";
+import { library, type Native } from "./loader.ts";
+import { type DispatchCounters, type Finding, type MetalReport, parseReport } from "./report.ts";
+import { check, errorOf, readText } from "./status.ts";
+
+export interface MetalContextOptions {
+  /** Where buffers live that name no storage of their own. Default `"shared"`. */
+  storage?: StorageMode;
+  /** Allocate exact lengths and never reuse a buffer, so that the checker sees every bound. Default: when it is on. */
+  exact?: boolean;
+  /** Operations in a command buffer before it is committed. Default 40. */
+  batchOperations?: number;
+  /** Bytes bound in a command buffer before it is committed. Default 40 MB. */
+  batchBytes?: number;
+  /** Bytes of free buffers that are kept for reuse. Default: a quarter of the memory limit. */
+  cacheLimit?: number;
+  /** Bytes of buffers in all. Default: the device's recommended working set. */
+  memoryLimit?: number;
+  /** Folder of compiled pipelines; `null` keeps none. */
+  cacheFolder?: string | null;
+  /** Longest wait for the device inside a read, a write or `close`, in milliseconds. Default 60,000. */
+  timeoutMs?: number;
+  label?: string;
+}
+
+/** Facts about the device. */
+export interface DeviceInfo {
+  name: string;
+  architecture: string;
+  /** True for the software device on Linux. */
+  isSoftware: boolean;
+  system: string;
+  families: string[];
+  unifiedMemory: boolean;
+  /** In bytes. */
+  recommendedWorkingSet: number;
+  maxBufferLength: number;
+  maxThreadgroupMemory: number;
+  maxThreadsPerThreadgroup: [number, number, number];
+  maxInlineBytes: number;
+  maxBuffers: number;
+  /** What a probe found, where one was asked for. */
+  capabilities: Record<
+    "bfloat" | "simdReduction" | "simdMatrix" | "tensorOps",
+    { supported: boolean; reason: string }
+  > | null;
+}
+
+export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
+
+const materializeSourcePath = join(import.meta.dir, "..", "..", "..", "kernels", "runtime", "materialize.metal");
+const encoder = new TextEncoder();
+
+/**
+ * One device with its buffers, its pipelines and its stream of work. Most programs use {@link metalContext}, the one
+ * that is shared.
+ *
+ * @throws {BackendError} where the dylib or a device is missing; the message says how to mend it.
+ */
+export class MetalContext implements Disposable {
+  /** @internal */ readonly native: Native;
+  /** @internal */ readonly handle: number;
+  private closed = false;
+  private readonly counterAddress: Pointer;
+  private readonly ticketScratch = new BigUint64Array(1);
+  private readonly kept: { findings: Finding[]; dispatches: DispatchCounters[]; notes: string[] } = {
+    findings: [],
+    dispatches: [],
+    notes: [],
+  };
+
+  constructor(options: MetalContextOptions = {}) {
+    this.native = library().native;
+    const block = writeBlock(layouts.openOptions, {
+      defaultStorage: Storage[options.storage ?? "shared"],
+      flags: (options.exact ?? process.env["ORCHARD_METAL_CHECK"] === "1") ? OPEN_EXACT : 0,
+      batchOperations: options.batchOperations,
+      batchBytes: options.batchBytes,
+      timeoutMs: options.timeoutMs,
+      cacheLimit: options.cacheLimit === 0 ? 1 : options.cacheLimit,
+      memoryLimit: options.memoryLimit,
+      cacheFolder: options.cacheFolder ?? undefined,
+      materializeSource: readFileSync(materializeSourcePath, "utf8"),
+      label: options.label ?? "orchard",
+    });
+    const out = new BigUint64Array(1);
+    check(this.native, this.native.orchard_open(block, block.length, out), "open Metal");
+    this.handle = Number(out[0]);
+    check(this.native, this.native.orchard_completion_counter(this.handle, out), "open Metal");
+    this.counterAddress = Number(out[0]) as Pointer;
+  }
+
+  /** True once {@link close} was called. */
+  get isClosed(): boolean {
+    return this.closed;
+  }
+
+  /** Waits for what runs and frees everything; what belongs to this context throws {@link DisposedError} from then on. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    check(this.native, this.native.orchard_close(this.handle), "close Metal");
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** @internal Calls the dylib and throws what went wrong. */
+  call(operation: string, status: number): void {
+    if (status !== 0) throw this.failure(operation, status);
+  }
+
+  private failure(operation: string, status: number): Error {
+    if (this.closed) return new DisposedError(operation, "closed", "its Metal context was closed");
+    return errorOf(this.native, status, operation);
+  }
+
+  /** Facts about the device; with `probe`, also its capabilities, each found by compiling and running a kernel. */
+  deviceInfo(options: { probe?: boolean } = {}): DeviceInfo {
+    const json = readText(this.native, "device info", (buffer, capacity, length) =>
+      this.native.orchard_device_info(this.handle, options.probe ? 1 : 0, buffer, capacity, length),
+    );
+    return JSON.parse(json) as DeviceInfo;
+  }
+
+  /** Commits what is open and returns the number of the last command buffer, its ticket; 0 where there never was one. */
+  commit(): number {
+    this.call("commit", this.native.orchard_commit(this.handle, this.ticketScratch));
+    return Number(this.ticketScratch[0]);
+  }
+
+  /** Blocks until a ticket, by default all work so far, is done. @throws {BackendError} `deviceFailed` or `timeout`. */
+  wait(ticket: number = this.commit(), timeoutMs = 60_000): void {
+    if (ticket > 0) this.call("wait", this.native.orchard_ticket_wait(this.handle, ticket, timeoutMs));
+  }
+
+  /** As {@link wait}, without blocking the event loop: a counter in memory is polled, native code never calls back. */
+  async finished(ticket: number = this.commit(), timeoutMs = 60_000): Promise<void> {
+    if (ticket > 0 && !this.isComplete(ticket)) this.commit();
+    const deadline = performance.now() + timeoutMs;
+    for (let polls = 0; !this.isComplete(ticket); polls++) {
+      if (this.closed || performance.now() > deadline) break;
+      await pause(polls);
+    }
+    this.wait(ticket, this.isComplete(ticket) ? timeoutMs : 1);
+  }
+
+  private isComplete(ticket: number): boolean {
+    return read.u64(this.counterAddress, 0) >= BigInt(ticket);
+  }
+
+  /** What was allocated, encoded, copied and compiled so far. */
+  statistics(): MetalStatistics {
+    const bytes = emptyStruct(layouts.statistics);
+    this.call("statistics", this.native.orchard_statistics_get(this.handle, bytes, bytes.length));
+    return readStruct<keyof MetalStatistics>(layouts.statistics, bytes);
+  }
+
+  /** Frees cached buffers until at most `keepBytes` are left. */
+  trim(keepBytes = 0): void {
+    this.call("trim", this.native.orchard_trim(this.handle, keepBytes));
+  }
+
+  /** Changes a setting, such as `"memory_limit"`, or on the software device `"check"` and `"seed"`. */
+  configure(name: string, value: string | number | boolean): void {
+    const key = encoder.encode(name);
+    const text = encoder.encode(typeof value === "boolean" ? (value ? "1" : "0") : String(value));
+    this.call(`configure ${name}`, this.native.orchard_configure(this.handle, key, key.length, text, text.length));
+  }
+
+  /** Notes, settings, and what the checker found and counted since the last call that cleared. */
+  report(options: { clear?: boolean } = {}): MetalReport {
+    const json = readText(this.native, "report", (buffer, capacity, length) =>
+      this.native.orchard_report(this.handle, 1, buffer, capacity, length),
+    );
+    const fresh = parseReport(json);
+    this.kept.findings.push(...(fresh.findings ?? []));
+    this.kept.dispatches.push(...(fresh.dispatches ?? []));
+    this.kept.notes.push(...fresh.notes);
+    const whole = {
+      ...fresh,
+      findings: [...this.kept.findings],
+      dispatches: [...this.kept.dispatches],
+      notes: [...this.kept.notes],
+    };
+    if (options.clear) for (const list of [this.kept.findings, this.kept.dispatches, this.kept.notes]) list.length = 0;
+    return whole;
+  }
+
+  /** Makes occurrences fail, to test what happens then: after `skip` further ones, `count` of them. */
+  injectFault(kind: FaultKind, options: { skip?: number; count?: number; code?: number } = {}): void {
+    const text = encoder.encode(kind);
+    const { skip = 0, count = 1, code = 0 } = options;
+    this.call("inject fault", this.native.orchard_inject_fault(this.handle, text, text.length, skip, count, code));
+  }
+
+  /** Names the operations inside `body` in messages, captures and reports. */
+  labelled<Result>(label: string, body: () => Result): Result {
+    const text = encoder.encode(label);
+    this.call("label", this.native.orchard_label_push(this.handle, text, text.length));
+    try {
+      return body();
+    } finally {
+      if (!this.closed) this.call("label", this.native.orchard_label_pop(this.handle));
+    }
+  }
+
+  /** Writes what `body` does on the GPU to a `.gputrace` at `path` (macOS, with `MTL_CAPTURE_ENABLED=1`). */
+  capture<Result>(path: string, body: () => Result): Result {
+    const text = encoder.encode(path);
+    this.call("capture", this.native.orchard_capture_begin(this.handle, text, text.length));
+    try {
+      return body();
+    } finally {
+      this.call("capture", this.native.orchard_capture_end(this.handle));
+    }
+  }
+}
+
+/** A turn of the event loop, longer ones when it takes long. */
+function pause(polls: number): Promise<void> {
+  if (polls < 20) return new Promise((resolve) => setImmediate(resolve));
+  return Bun.sleep(polls < 200 ? 1 : 5);
+}
+
+let shared: MetalContext | undefined;
+
+/** The process's context, opened at the first call, and again after it was closed. */
+export function metalContext(): MetalContext {
+  if (!shared || shared.isClosed) shared = new MetalContext();
+  return shared;
+}

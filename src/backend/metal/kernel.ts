@@ -1,0 +1,241 @@
+import { ArgumentError, DisposedError, ShapeError } from "../../errors.ts";
+import { GridKind } from "./abi.ts";
+import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
+import { writeBlock } from "./block.ts";
+import { type MetalContext, metalContext } from "./context.ts";
+import { layouts } from "./layouts.ts";
+import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } from "./pipeline.ts";
+import type { Counters, Finding } from "./report.ts";
+import type { ScalarValue } from "./scalars.ts";
+
+export interface MetalKernelOptions extends LibrarySource {
+  /** The kernel's name in the source (its host name). */
+  name: string;
+  /** Function constants, by name. */
+  constants?: Record<string, ScalarValue>;
+  /** Default: {@link metalContext}. */
+  context?: MetalContext;
+}
+
+/** Width, height and depth; what is left out is 1. */
+export type Size = number | readonly [number, number?, number?];
+
+export interface RunOptions {
+  /** Threads of the grid, exact: the last threadgroups may be smaller. Give this or `threadgroups`. */
+  grid?: Size;
+  /** Threadgroups of the grid. */
+  threadgroups?: Size;
+  /** Threads in a threadgroup. Default: up to 256 along the first dimension. */
+  threadgroup?: Size;
+  /** Bytes of `[[threadgroup(n)]]` arguments, by name; each a multiple of 16. */
+  threadgroupMemory?: Record<string, number>;
+  /** Count what the dispatch moves (the software device; slower). */
+  counters?: boolean;
+  /** A name for messages, captures and reports. Default: the kernel's. */
+  label?: string;
+}
+
+export interface KernelResult<Bindings> {
+  /** What the kernel wrote, by argument name: a new array for each typed array that the kernel may write. */
+  outputs: Outputs<Bindings>;
+  /** What the dispatch moved; null unless it was asked for, and on Apple's device. */
+  counters: Counters | null;
+  /** What the checker found in this run, where it is on. */
+  findings: Finding[];
+}
+
+/**
+ * Compiles a kernel in Metal Shading Language and makes it callable. On macOS it runs on the GPU, on Linux on the
+ * software device.
+ *
+ * @example
+ * const saxpy = metalKernel({
+ *   name: "saxpy",
+ *   source: `#include <metal_stdlib>
+ *     using namespace metal;
+ *     kernel void saxpy(device const float* x, device float* y, constant float& a, uint i [[thread_position_in_grid]]) {
+ *       y[i] += a * x[i];
+ *     }`,
+ * });
+ * const { outputs } = saxpy.run({ x: new Float32Array([1, 2]), y: new Float32Array([10, 20]), a: 3 }, { grid: 2 });
+ * outputs.y; // Float32Array [13, 26]
+ *
+ * @throws {KernelCompileError} with the compiler's text, where the source does not compile, or has no such kernel or constant.
+ */
+export function metalKernel(options: MetalKernelOptions): MetalKernel {
+  return new MetalKernel(options);
+}
+
+/** A kernel that is ready to run; {@link metalKernel} makes one. */
+export class MetalKernel implements Disposable {
+  readonly context: MetalContext;
+  readonly name: string;
+  private readonly pipeline: Pipeline;
+  private disposed = false;
+
+  constructor({ name, constants, context, ...source }: MetalKernelOptions) {
+    this.context = context ?? metalContext();
+    this.name = name;
+    this.pipeline = createPipeline(this.context, `metalKernel ${name}`, source, name, constants);
+  }
+
+  /** The kernel's arguments and limits. */
+  get info(): PipelineInfo {
+    return this.pipeline.info;
+  }
+
+  /**
+   * Runs the kernel and waits for it, blocking. `bindings` gives each argument by name: a typed array (copied in; and out
+   * into `outputs`, where the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a `constant T&`.
+   *
+   * @throws {ArgumentError} for a missing, unknown or unfit binding. @throws {ShapeError} for a grid or threadgroup that does not fit.
+   * @throws {BackendError} where the device failed.
+   */
+  run<const Bindings extends Record<string, BindingValue>>(
+    bindings: Bindings,
+    options: RunOptions,
+  ): KernelResult<Bindings> {
+    const call = this.start(bindings, options);
+    try {
+      this.context.wait(call.ticket);
+      return this.collect(call);
+    } finally {
+      call.bound.dispose();
+    }
+  }
+
+  /** As {@link run}, without blocking the event loop. */
+  async runAsync<const Bindings extends Record<string, BindingValue>>(
+    bindings: Bindings,
+    options: RunOptions,
+  ): Promise<KernelResult<Bindings>> {
+    const call = this.start(bindings, options);
+    try {
+      await this.context.finished(call.ticket);
+      return this.collect(call);
+    } finally {
+      call.bound.dispose();
+    }
+  }
+
+  /**
+   * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may be
+   * bound to arguments that it only reads.
+   */
+  encode(bindings: Record<string, BindingValue>, options: RunOptions): void {
+    const { bound } = this.start(bindings, options);
+    const outputs = bound.outputNames();
+    bound.dispose();
+    if (outputs.length > 0) {
+      throw new ArgumentError(
+        this.operation,
+        "invalidArgument",
+        `encode() can't return ${outputs.join(", ")}: bind a DeviceBuffer, or call run()`,
+      );
+    }
+  }
+
+  private start<Bindings extends Record<string, BindingValue>>(
+    bindings: Bindings,
+    options: RunOptions,
+  ): Call<Bindings> {
+    if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
+    const bound = bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory ?? {});
+    try {
+      if (options.counters) this.context.configure("count", true);
+      const label = options.counters ? `${options.label ?? this.name} #${++runs}` : (options.label ?? this.name);
+      const ticket = this.dispatch(bound, options, label);
+      return { bound, ticket, label, counted: options.counters === true };
+    } catch (error) {
+      bound.dispose();
+      throw error;
+    } finally {
+      if (options.counters) this.context.configure("count", false);
+    }
+  }
+
+  private dispatch(bound: BoundArguments<unknown>, options: RunOptions, label: string): number {
+    const { grid, kind } = this.grid(options);
+    const block = writeBlock(layouts.dispatch, {
+      pipeline: this.pipeline.handle,
+      grid,
+      gridKind: GridKind[kind],
+      threadgroup: this.threadgroup(options.threadgroup, kind === "threads" ? grid : undefined),
+      bindings: { layout: layouts.binding, items: bound.buffers },
+      inlineBytes: { layout: layouts.inline, items: bound.inline },
+      threadgroupMemory: { layout: layouts.threadgroupMemory, items: bound.threadgroupMemory },
+      label,
+    });
+    this.context.call(this.operation, this.context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
+    return Number(ticketScratch[0]);
+  }
+
+  private grid({ grid, threadgroups }: RunOptions): { grid: number[]; kind: keyof typeof GridKind } {
+    if ((grid === undefined) === (threadgroups === undefined)) {
+      throw new ShapeError(this.operation, "invalidArgument", "give either grid (threads) or threadgroups");
+    }
+    if (grid !== undefined) return { grid: this.size("grid", grid), kind: "threads" };
+    return { grid: this.size("threadgroups", threadgroups as Size), kind: "threadgroups" };
+  }
+
+  private threadgroup(wanted: Size | undefined, grid: number[] | undefined): number[] {
+    if (wanted === undefined) return [Math.min(256, this.info.maxTotalThreads, grid?.[0] ?? 256), 1, 1];
+    const size = this.size("threadgroup", wanted);
+    const threads = size.reduce((product, extent) => product * extent, 1);
+    const most = this.info.maxTotalThreads;
+    if (threads > most) {
+      throw new ShapeError(
+        this.operation,
+        "limitExceeded",
+        `a threadgroup of ${size.join("×")} = ${threads} threads came, at most ${most} are possible`,
+      );
+    }
+    return size;
+  }
+
+  private size(what: string, size: Size): number[] {
+    const [width, height = 1, depth = 1] = typeof size === "number" ? [size] : size;
+    const extents = [width, height, depth];
+    if (extents.every((extent) => Number.isInteger(extent) && extent >= 1 && extent < 2 ** 32)) return extents;
+    throw new ShapeError(
+      this.operation,
+      "invalidArgument",
+      `${what} wants whole numbers of at least 1, [${extents.join(", ")}] came`,
+    );
+  }
+
+  private collect<Bindings>({ bound, label, counted }: Call<Bindings>): KernelResult<Bindings> {
+    const checked = counted || process.env["ORCHARD_METAL_CHECK"] === "1";
+    const report = checked ? this.context.report() : undefined;
+    const counters = counted
+      ? (report?.dispatches.find((dispatch) => dispatch.label?.endsWith(label))?.counters ?? null)
+      : null;
+    const findings = report?.findings.filter((finding) => finding.kernel === this.name) ?? [];
+    return { outputs: bound.readOutputs(), counters, findings };
+  }
+
+  private get operation(): string {
+    return `metalKernel ${this.name}`;
+  }
+
+  /** Gives the pipeline back. A second call has no effect. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    if (!this.context.isClosed) this.context.native.orchard_release(this.pipeline.handle);
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+interface Call<Bindings> {
+  readonly bound: BoundArguments<Bindings>;
+  readonly ticket: number;
+  readonly label: string;
+  readonly counted: boolean;
+}
+
+const ticketScratch = new BigUint64Array(1);
+let runs = 0; // makes the label of a counted run unique

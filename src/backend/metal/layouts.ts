@@ -1,0 +1,173 @@
+/**
+ * The structs of `orchard.h` as data: field by field, in order. A test holds each against the header, so neither can
+ * change alone.
+ */
+
+/** A field's type. `span` is `orchard_span`: offset and length of bytes elsewhere in the block. */
+export type FieldType = "u32" | "i32" | "u64" | "i64" | "span" | "u32[3]" | "u64[8]" | "i64[8]" | "u8[32]";
+
+/** A struct: its fields in order, and where each lies. */
+export interface Layout {
+  readonly fields: Readonly<Record<string, FieldType>>;
+  readonly offsets: Readonly<Record<string, number>>;
+  readonly size: number;
+}
+
+export const fieldSize: Readonly<Record<FieldType, number>> = {
+  u32: 4,
+  i32: 4,
+  u64: 8,
+  i64: 8,
+  span: 8,
+  "u32[3]": 12,
+  "u64[8]": 64,
+  "i64[8]": 64,
+  "u8[32]": 32,
+};
+
+/** Natural alignment, 8 bytes at most: the largest element's size. */
+export const fieldAlignment: Readonly<Record<FieldType, number>> = {
+  u32: 4,
+  i32: 4,
+  u64: 8,
+  i64: 8,
+  span: 4,
+  "u32[3]": 4,
+  "u64[8]": 8,
+  "i64[8]": 8,
+  "u8[32]": 1,
+};
+
+function layout(fields: Record<string, FieldType>): Layout {
+  const offsets: Record<string, number> = {};
+  let end = 0;
+  let widest = 1;
+  for (const [name, type] of Object.entries(fields)) {
+    const alignment = fieldAlignment[type];
+    end = Math.ceil(end / alignment) * alignment;
+    offsets[name] = end;
+    end += fieldSize[type];
+    widest = Math.max(widest, alignment);
+  }
+  return { fields, offsets, size: Math.ceil(end / widest) * widest };
+}
+
+const header = { size: "u32", version: "u32" } as const;
+
+const statisticsFields = [
+  "liveBytes",
+  "liveBuffers",
+  "cachedBytes",
+  "cachedBuffers",
+  "peakBytes",
+  "memoryLimit",
+  "cacheLimit",
+  "allocations",
+  "poolHits",
+  "dispatches",
+  "commandBuffers",
+  "encoders",
+  "barriers",
+  "copiesStorage",
+  "copiesContiguous",
+  "copiesWriteBack",
+  "copiesStaging",
+  "copiesRequested",
+  "copiedBytes",
+  "librariesCompiled",
+  "libraryHits",
+  "pipelinesCompiled",
+  "pipelineHits",
+  "archiveHits",
+  "archiveRebuilds",
+  "archiveFailures",
+  "errors",
+  "failedTickets",
+] as const;
+
+/** What a context counted since it was opened; bytes and numbers. */
+export type MetalStatistics = Record<(typeof statisticsFields)[number], number>;
+
+/** By the C name without `orchard_`, in camelCase. */
+export const layouts = {
+  openOptions: layout({
+    ...header,
+    defaultStorage: "u32",
+    flags: "u32",
+    batchOperations: "u32",
+    timeoutMs: "u32",
+    batchBytes: "u64",
+    cacheLimit: "u64",
+    memoryLimit: "u64",
+    cacheFolder: "span",
+    materializeSource: "span",
+    label: "span",
+  }),
+  bufferOptions: layout({ ...header, length: "u64", storage: "u32", flags: "u32", label: "span" }),
+  bufferInfo: layout({
+    ...header,
+    length: "u64",
+    allocated: "u64",
+    contents: "u64",
+    lastTicket: "u64",
+    storage: "u32",
+    retainCount: "u32",
+  }),
+  view: layout({
+    ...header,
+    buffer: "u64",
+    offset: "u64",
+    elementSize: "u32",
+    rank: "u32",
+    storage: "u32",
+    flags: "u32",
+    shape: "u64[8]",
+    strides: "i64[8]",
+    label: "span",
+  }),
+  materialized: layout({ ...header, buffer: "u64", offset: "u64", copies: "u32", reserved: "u32" }),
+  namedText: layout({ name: "span", text: "span" }),
+  libraryOptions: layout({
+    ...header,
+    languageVersion: "u32",
+    mathMode: "u32",
+    mathFunctions: "u32",
+    flags: "u32",
+    name: "span",
+    source: "span",
+    headers: "span",
+    macros: "span",
+    label: "span",
+  }),
+  constant: layout({ name: "span", index: "u32", type: "u32", value: "u8[32]" }),
+  pipelineOptions: layout({
+    ...header,
+    function: "span",
+    constants: "span",
+    maxThreads: "u32",
+    flags: "u32",
+    label: "span",
+  }),
+  binding: layout({ buffer: "u64", offset: "u64", length: "u64", index: "u32", access: "u32" }),
+  inline: layout({ index: "u32", reserved: "u32", bytes: "span" }),
+  threadgroupMemory: layout({ index: "u32", length: "u32" }),
+  dispatch: layout({
+    ...header,
+    pipeline: "u64",
+    grid: "u32[3]",
+    gridKind: "u32",
+    threadgroup: "u32[3]",
+    flags: "u32",
+    bindings: "span",
+    inlineBytes: "span",
+    threadgroupMemory: "span",
+    label: "span",
+  }),
+  statistics: layout({
+    ...header,
+    ...(Object.fromEntries(statisticsFields.map((name) => [name, "u64"])) as Record<string, FieldType>),
+  }),
+} as const satisfies Record<string, Layout>;
+
+/** The version of the interface that these layouts and declarations describe. */
+export const ABI_VERSION = 1;

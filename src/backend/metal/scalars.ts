@@ -1,0 +1,108 @@
+import { dataTypes, type ScalarTypeName } from "./abi.ts";
+
+/** A value for one scalar or vector of Metal Shading Language. */
+export type ScalarValue = number | bigint | boolean | readonly (number | bigint | boolean)[];
+
+/** A Metal data type: a scalar's name and how many there are, such as `float` and 4 for `float4`. */
+export interface DataType {
+  readonly scalar: ScalarTypeName;
+  readonly lanes: number;
+}
+
+/** The type of an `MTLDataType` raw value; undefined for structs, matrices and what else is not a number. */
+export function dataTypeOf(raw: number): DataType | undefined {
+  for (const [scalar, base] of Object.entries(dataTypes)) {
+    if (raw >= base && raw < base + 4) return { scalar: scalar as ScalarTypeName, lanes: raw - base + 1 };
+  }
+  return undefined;
+}
+
+export function dataTypeName({ scalar, lanes }: DataType): string {
+  return lanes === 1 ? scalar : `${scalar}${lanes}`;
+}
+
+/** Bytes of a scalar type, and its inclusive range where it is an integer. */
+const scalars: Record<ScalarTypeName, { bytes: number; range?: readonly [bigint, bigint] }> = {
+  float: { bytes: 4 },
+  half: { bytes: 2 },
+  bfloat: { bytes: 2 },
+  bool: { bytes: 1 },
+  char: { bytes: 1, range: [-(2n ** 7n), 2n ** 7n - 1n] },
+  uchar: { bytes: 1, range: [0n, 2n ** 8n - 1n] },
+  short: { bytes: 2, range: [-(2n ** 15n), 2n ** 15n - 1n] },
+  ushort: { bytes: 2, range: [0n, 2n ** 16n - 1n] },
+  int: { bytes: 4, range: [-(2n ** 31n), 2n ** 31n - 1n] },
+  uint: { bytes: 4, range: [0n, 2n ** 32n - 1n] },
+  long: { bytes: 8, range: [-(2n ** 63n), 2n ** 63n - 1n] },
+  ulong: { bytes: 8, range: [0n, 2n ** 64n - 1n] },
+};
+
+/** A vector of three takes the room of four (MSL table 2.3). */
+export function byteLengthOf({ scalar, lanes }: DataType): number {
+  return scalars[scalar].bytes * (lanes === 3 ? 4 : lanes);
+}
+
+/** The bytes of a value as Metal lays it out, or a sentence that says why it does not fit. */
+export function encodeScalar(type: DataType, value: ScalarValue): Uint8Array | string {
+  const items = typeof value === "object" ? value : [value];
+  const name = dataTypeName(type);
+  if (items.length !== type.lanes) return `${name} takes ${type.lanes} value(s), ${items.length} came`;
+  const view = new DataView(new ArrayBuffer(byteLengthOf(type)));
+  for (const [lane, item] of items.entries()) {
+    const problem = writeScalar(view, lane, type.scalar, item);
+    if (problem) return problem;
+  }
+  return new Uint8Array(view.buffer);
+}
+
+function writeScalar(
+  view: DataView,
+  lane: number,
+  scalar: ScalarTypeName,
+  item: number | bigint | boolean,
+): string | undefined {
+  const { bytes, range } = scalars[scalar];
+  const at = lane * bytes;
+  if (scalar === "bool") {
+    if (typeof item !== "boolean") return `bool takes true or false, ${item} came`;
+    view.setUint8(at, item ? 1 : 0);
+  } else if (typeof item === "boolean") {
+    return `${scalar} takes a number, ${item} came`;
+  } else if (range) {
+    return writeInteger(view, at, scalar, item, range, bytes);
+  } else {
+    writeFloat(view, at, scalar, Number(item));
+  }
+  return undefined;
+}
+
+function writeInteger(
+  view: DataView,
+  at: number,
+  scalar: string,
+  item: number | bigint,
+  range: readonly [bigint, bigint],
+  bytes: number,
+) {
+  if (typeof item === "number" && !Number.isInteger(item)) return `${scalar} takes a whole number, ${item} came`;
+  const whole = BigInt(item);
+  if (whole < range[0] || whole > range[1]) return `${scalar} takes ${range[0]} to ${range[1]}, ${item} came`;
+  const bits = BigInt.asUintN(8 * bytes, whole);
+  for (let byte = 0; byte < bytes; byte++) view.setUint8(at + byte, Number((bits >> BigInt(8 * byte)) & 0xffn));
+  return undefined;
+}
+
+function writeFloat(view: DataView, at: number, scalar: string, value: number): void {
+  if (scalar === "float") view.setFloat32(at, value, true);
+  else if (scalar === "half") view.setFloat16(at, value, true);
+  else view.setUint16(at, bfloatBits(value), true);
+}
+
+/** bfloat16: the upper half of a float32, rounded to nearest, ties to even; a NaN stays one. */
+export function bfloatBits(value: number): number {
+  const view = new DataView(new ArrayBuffer(4));
+  view.setFloat32(0, value);
+  const bits = view.getUint32(0);
+  if (Number.isNaN(value)) return (bits >>> 16) | 0x40;
+  return ((bits + 0x7fff + ((bits >>> 16) & 1)) / 0x10000) & 0xffff;
+}

@@ -1,0 +1,106 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { ABI_VERSION } from "../backend/metal/layouts.ts";
+import { libraryCandidates } from "../backend/metal/loader.ts";
+import { OrchardError } from "../errors.ts";
+import { metalContext, metalKernel } from "../index.ts";
+
+/** One line of the doctor's report. */
+export interface Diagnosis {
+  subject: string;
+  /** `ok`, something that is missing but not needed, or something to mend. */
+  state: "ok" | "note" | "missing";
+  detail: string;
+  /** The command that mends it. */
+  mend?: string;
+}
+
+/** Looks at the machine, at each backend by computing something on it, and at the caches. */
+export function diagnose(cacheFolder: string): Diagnosis[] {
+  return [
+    machine(),
+    bun(),
+    compiler(),
+    ...metal(),
+    cache("compiled kernels", join(cacheFolder, "kernels")),
+    cache("toolchains", join(cacheFolder, "toolchain")),
+  ];
+}
+
+/** The report as lines of text. */
+export function formatDiagnoses(diagnoses: readonly Diagnosis[]): string {
+  const marks = { ok: "✓", note: "·", missing: "✗" } as const;
+  const widest = Math.max(...diagnoses.map(({ subject }) => subject.length));
+  return diagnoses
+    .map(
+      ({ subject, state, detail, mend }) =>
+        `${marks[state]} ${subject.padEnd(widest)}  ${detail}${mend ? `\n  ${" ".repeat(widest)}  mend: ${mend}` : ""}`,
+    )
+    .join("\n");
+}
+
+function machine(): Diagnosis {
+  const model = cpus()[0]?.model.trim() ?? "unknown processor";
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return {
+    subject: "machine",
+    state: "ok",
+    detail: `${process.platform} ${process.arch}, ${model}, ${availableParallelism()} cores, ${memory} GiB`,
+  };
+}
+
+function bun(): Diagnosis {
+  return { subject: "bun", state: "ok", detail: Bun.version };
+}
+
+function compiler(): Diagnosis {
+  const swift = Bun.which("swift");
+  if (swift) return { subject: "swift", state: "ok", detail: swift };
+  return { subject: "swift", state: "note", detail: "not on PATH; `bun run setup` brings one for this project alone" };
+}
+
+/** The dylib, the device, and a kernel that really runs. */
+function metal(): Diagnosis[] {
+  const place = libraryCandidates().find(({ path }) => existsSync(path));
+  if (!place) return [{ subject: "metal", state: "missing", detail: "the dylib is not built", mend: "bun run build" }];
+  try {
+    const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
+    const can = Object.entries(capabilities ?? {}).map(
+      ([what, { supported, reason }]) => `${what} ${supported ? "yes" : `no (${reason})`}`,
+    );
+    return [
+      {
+        subject: "metal",
+        state: "ok",
+        detail: `${name}, ${system}, ${families.at(-1) ?? "no family"}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}`,
+      },
+      { subject: "metal kernels", state: "ok", detail: computeSomething() },
+      { subject: "metal can", state: "ok", detail: can.join(", ") },
+    ];
+  } catch (error) {
+    if (!(error instanceof OrchardError)) throw error;
+    return [{ subject: "metal", state: "missing", detail: error.message, mend: "bun run setup && bun run build" }];
+  }
+}
+
+function computeSomething(): string {
+  using kernel = metalKernel({
+    name: "squares",
+    source:
+      "#include <metal_stdlib>\nkernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
+  });
+  const started = performance.now();
+  const { x } = kernel.run({ x: new Float32Array([3, 4]) }, { grid: 2 }).outputs;
+  const right = x[0] === 9 && x[1] === 16;
+  if (!right) throw new OrchardError("doctor", "wrongResult", `the squares of 3 and 4 came out as ${x.join(" and ")}`);
+  return `3² + 4² = ${(x[0] ?? 0) + (x[1] ?? 0)}, computed in ${(performance.now() - started).toFixed(1)} ms`;
+}
+
+function cache(subject: string, folder: string): Diagnosis {
+  if (!existsSync(folder)) return { subject, state: "note", detail: `${folder} is empty` };
+  const names = readdirSync(folder);
+  const bytes = names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  const size = bytes > 1e6 ? `, ${(bytes / 1e6).toFixed(0)} MB` : "";
+  return { subject, state: "ok", detail: `${folder}: ${names.length} entries${size}` };
+}

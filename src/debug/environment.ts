@@ -1,0 +1,75 @@
+/** What an environment variable does. This table is the one declaration of all of them; docs/environment.md follows it. */
+export interface EnvironmentVariable {
+  /** What holds where the variable is unset or empty. */
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+/** Variables that the TypeScript side and the scripts read. */
+const own = {
+  ORCHARD_LIBRARY: {
+    fallback: "the platform package's dylib, then `build/<platform>-<arch>`",
+    meaning: "Path of the dylib to load; where it is set, no other place is tried",
+  },
+  ORCHARD_SKIP_METAL: {
+    fallback: "0",
+    meaning: "1: `setup`, `build`, `check` and `test` leave out everything that needs Swift, and say so",
+  },
+  XDG_CACHE_HOME: {
+    fallback: "`~/.cache`",
+    meaning: "The folder under which `orchard/` holds the toolchain and compiled kernels",
+  },
+} as const satisfies Record<string, EnvironmentVariable>;
+
+/** Settings of the software device (Linux only). The dylib reads them; the names follow its table of settings. */
+const softwareDevice = {
+  ORCHARD_METAL_CHECK: { fallback: "0", meaning: "1: every dispatch runs under the checker" },
+  ORCHARD_METAL_WORKERS: {
+    fallback: "the number of processors",
+    meaning: "Operating-system threads that run threadgroups",
+  },
+  ORCHARD_METAL_SEED: { fallback: "1", meaning: "Seed of the order in which threadgroups and SIMD-groups run" },
+  ORCHARD_METAL_DENORMALS: { fallback: "keep", meaning: "`keep` or `flush`: what happens to float32 denormals" },
+  ORCHARD_METAL_CONTRACT: { fallback: "0", meaning: "1: a product and a sum may become one fused operation" },
+  ORCHARD_METAL_FAST: {
+    fallback: "auto",
+    meaning: "`auto`, `0` or `1`: Metal's fast formulas as the library asks, never, or always",
+  },
+  ORCHARD_METAL_POISON: { fallback: "1", meaning: "0: fresh memory is not filled with NaN patterns" },
+  ORCHARD_METAL_MAX_THREADS: { fallback: "1024", meaning: "Largest threadgroup that a pipeline reports" },
+  ORCHARD_METAL_TIMEOUT_MS: { fallback: "60000", meaning: "Milliseconds after which a command buffer fails" },
+  ORCHARD_METAL_SPIN_LIMIT: {
+    fallback: "1000000",
+    meaning: "Polls of one atomic after which a thread counts as spinning",
+  },
+  ORCHARD_METAL_STRICT: { fallback: "1", meaning: "0: libraries are made without the strict typing pass" },
+  ORCHARD_METAL_CACHE: { fallback: "`orchard/kernels` in the cache folder", meaning: "Folder of compiled kernels" },
+  ORCHARD_METAL_CLANG: { fallback: "the toolchain's, then PATH's", meaning: "The clang++ that compiles kernels" },
+  ORCHARD_METAL_HEADERS: { fallback: "the dylib's own", meaning: "Folder of the Metal standard library's headers" },
+  ORCHARD_METAL_MAX_FINDINGS: { fallback: "1000", meaning: "Findings that are kept; further ones are counted" },
+  ORCHARD_METAL_ABORT_ON_MISUSE: { fallback: "1", meaning: "0: misuse of the API is reported and not fatal" },
+  ORCHARD_METAL_MEMORY_LIMIT: {
+    fallback: "0: three quarters of the machine's memory",
+    meaning: "Bytes of device memory in all",
+  },
+} as const satisfies Record<string, EnvironmentVariable>;
+
+export const environmentVariables = { ...own, ...softwareDevice };
+
+/** The value of a declared variable; undefined where it is unset or empty. */
+export function environment(
+  name: keyof typeof environmentVariables,
+  values: Record<string, string | undefined> = process.env,
+): string | undefined {
+  return values[name] || undefined;
+}
+
+/** True for `1`; false for unset, empty and `0`. Anything else is a mistake worth stopping for. */
+export function environmentFlag(
+  name: keyof typeof environmentVariables,
+  values: Record<string, string | undefined> = process.env,
+): boolean {
+  const value = environment(name, values) ?? "0";
+  if (value !== "0" && value !== "1") throw new Error(`${name} is "${value}"; it takes 0 or 1.`);
+  return value === "1";
+}

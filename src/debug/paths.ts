@@ -1,0 +1,22 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { environment } from "./environment.ts";
+
+/** The folder of package.json: a checkout, or the installed package. */
+export const packageRoot: string = join(import.meta.dir, "..", "..");
+
+/** `linux-x64`, `darwin-arm64`: the name of a build folder and of a platform package. */
+export const platform: string = `${process.platform}-${process.arch}`;
+
+const extension = process.platform === "darwin" ? "dylib" : "so";
+
+/** The dylib's file name. */
+export const libraryName: string = `libOrchardMetal.${extension}`;
+
+/** Where `bun run build` puts the dylib. */
+export const buildFolder: string = join(packageRoot, "build", platform);
+
+/** Orchard's folder in the user's cache: toolchain and compiled kernels. Set-up and runtime share it. */
+export function cacheFolder(values: Record<string, string | undefined> = process.env): string {
+  return join(environment("XDG_CACHE_HOME", values) ?? join(values["HOME"] || homedir(), ".cache"), "orchard");
+}

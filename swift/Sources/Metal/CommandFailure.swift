@@ -1,0 +1,70 @@
+import MetalRuntime
+
+public enum MTLCommandEncoderErrorState: Int, Sendable {
+    case unknown = 0
+    case completed = 1
+    case affected = 2
+    case pending = 3
+    case faulted = 4
+}
+
+/// What the error of a command buffer tells of each of its encoders, where `errorOptions` asked for it.
+public protocol MTLCommandBufferEncoderInfo: NSObjectProtocol, Sendable {
+    var label: String { get }
+    var debugSignposts: [String] { get }
+    var errorState: MTLCommandEncoderErrorState { get }
+}
+
+final class EncoderRecord: NSObject, MTLCommandBufferEncoderInfo, @unchecked Sendable {
+    var name: String?
+    var debugSignposts: [String] = []
+    var state = MTLCommandEncoderErrorState.pending
+
+    var label: String { name ?? "" }
+    var errorState: MTLCommandEncoderErrorState { state }
+}
+
+/// Why a command buffer stopped.
+struct CommandFailure {
+    let code: MTLCommandBufferError.Code
+    let message: String
+    var encoder: EncoderRecord?
+
+    init(_ code: MTLCommandBufferError.Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    init(_ result: mrt_result, _ message: String?) {
+        self.init(Self.codes[result.rawValue] ?? .internal, message ?? "no more is known")
+    }
+
+    static let deallocated = CommandFailure(.invalidResource, "a buffer that it uses was freed")
+
+    /// The error in Apple's words, followed by what this device knows of the cause.
+    func error(_ encoders: [EncoderRecord]?) -> MTLCommandBufferError {
+        let words = Self.words[code] ?? "Internal Error (0000000e:kIOGPUCommandBufferCallbackErrorInternal)"
+        let more: [String: Any] = encoders.map { [MTLCommandBufferEncoderInfoErrorKey: $0 as [any MTLCommandBufferEncoderInfo]] } ?? [:]
+        return MTLCommandBufferError(code, "\(words): \(message)", more)
+    }
+
+    private static let codes: [UInt32: MTLCommandBufferError.Code] = [
+        MRT_RESULT_PAGE_FAULT.rawValue: .pageFault,
+        MRT_RESULT_TIMEOUT.rawValue: .timeout,
+        MRT_RESULT_STACK_OVERFLOW.rawValue: .stackOverflow,
+        MRT_RESULT_INVALID.rawValue: .internal,
+        MRT_RESULT_OUT_OF_MEMORY.rawValue: .outOfMemory,
+    ]
+
+    private static let words: [MTLCommandBufferError.Code: String] = [
+        .timeout: "Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout)",
+        .pageFault: "Caused GPU Address Fault Error (0000000b:kIOGPUCommandBufferCallbackErrorPageFault)",
+        .outOfMemory: "Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)",
+        .invalidResource: "Invalid Resource (00000009:kIOGPUCommandBufferCallbackErrorInvalidResource)",
+        .accessRevoked: "Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)",
+        .notPermitted: "Insufficient Permission (to submit GPU work from background) (00000006:kIOGPUCommandBufferCallbackErrorBackgroundExecutionNotPermitted)",
+        .deviceRemoved: "The device was removed",
+        .stackOverflow: "Stack Overflow",
+        .memoryless: "Memoryless buffer overflow",
+    ]
+}

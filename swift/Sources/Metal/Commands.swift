@@ -1,0 +1,96 @@
+import MetalRuntime
+
+/// One thing that a queue does, as it was encoded.
+protocol Command {
+    /// The encoder that it came from, for the report of a failure.
+    var encoder: EncoderRecord? { get }
+    /// The buffers that it uses, as far as they still live.
+    var buffers: [SoftwareBuffer] { get }
+    /// Runs to the end; nil when all went well.
+    func run() -> CommandFailure?
+}
+
+extension Command {
+    var encoder: EncoderRecord? { nil }
+    var buffers: [SoftwareBuffer] { [] }
+}
+
+/// A buffer of a command. A command buffer with unretained references leaves it to the program to keep the buffer alive.
+struct BufferReference {
+    private let retained: SoftwareBuffer?
+    private weak var unretained: SoftwareBuffer?
+
+    init(_ buffer: SoftwareBuffer, retained isRetained: Bool) {
+        retained = isRetained ? buffer : nil
+        unretained = buffer
+    }
+
+    var buffer: SoftwareBuffer? { retained ?? unretained }
+
+    /// For execution: a buffer that was freed in between is misuse.
+    func resolve() -> SoftwareBuffer? {
+        if let buffer { return buffer }
+        misuse("MTLDebugCommandBuffer", "commit", """
+            Command buffer with unretained references references deallocated object: keep the buffer until the command buffer has completed.
+            """)
+        return nil
+    }
+}
+
+struct WaitCommand: Command {
+    let event: SoftwareEvent
+    let value: UInt64
+
+    func run() -> CommandFailure? {
+        _ = event.wait(for: value)
+        return nil
+    }
+}
+
+struct SignalCommand: Command {
+    let event: SoftwareEvent
+    let value: UInt64
+
+    func signal() { event.signal(value) }
+
+    func run() -> CommandFailure? {
+        signal()
+        return nil
+    }
+}
+
+struct CopyCommand: Command {
+    let encoder: EncoderRecord?
+    let source: BufferReference
+    let sourceOffset: Int
+    let destination: BufferReference
+    let destinationOffset: Int
+    let size: Int
+
+    var buffers: [SoftwareBuffer] { [source.buffer, destination.buffer].compactMap { $0 } }
+
+    func run() -> CommandFailure? {
+        guard let source = source.resolve(), let destination = destination.resolve() else { return .deallocated }
+        let from = source.memory.address + sourceOffset, to = destination.memory.address + destinationOffset
+        to.copyMemory(from: from, byteCount: size)
+        mrt_memory_mark_copied(to, from, size)
+        return nil
+    }
+}
+
+struct FillCommand: Command {
+    let encoder: EncoderRecord?
+    let buffer: BufferReference
+    let range: Range<Int>
+    let value: UInt8
+
+    var buffers: [SoftwareBuffer] { [buffer.buffer].compactMap { $0 } }
+
+    func run() -> CommandFailure? {
+        guard let buffer = buffer.resolve() else { return .deallocated }
+        let start = buffer.memory.address + range.lowerBound
+        start.initializeMemory(as: UInt8.self, repeating: value, count: range.count)
+        mrt_memory_mark_written(start, range.count)
+        return nil
+    }
+}

@@ -1,0 +1,143 @@
+/// The rules that Apple's validation layer holds compute encoders to, in its words where they are known.
+extension SoftwareComputeEncoder {
+    func isBufferIndex(_ index: Int, _ selector: String) -> Bool {
+        (0..<SoftwareDevice.maxBuffers).contains(index)
+            || refuse(debugName, selector, "index(\(index)) must be < \(SoftwareDevice.maxBuffers), the number of buffer arguments.")
+    }
+
+    func isConstantLength(_ length: Int, _ selector: String) -> Bool {
+        (length > 0 || refuse(debugName, selector, "length(\(length)) must be > 0."))
+            && (length <= SoftwareDevice.maxConstantBytes || refuse(debugName, selector, """
+                length(\(length)) must be <= \(SoftwareDevice.maxConstantBytes); put more into a buffer.
+                """))
+    }
+
+    func isOffset(_ offset: Int, in target: SoftwareBuffer, _ selector: String) -> Bool {
+        offset >= 0 && offset < target.length
+            || refuse(debugName, selector, "offset(\(offset)) must be < [buffer length](\(target.length)).")
+    }
+
+    func isIndirectOffset(_ offset: Int, in target: SoftwareBuffer, _ selector: String) -> Bool {
+        let size = 12  // three 32-bit counts
+        return (offset >= 0 && offset % 4 == 0
+            || refuse(debugName, selector, "indirectBufferOffset(\(offset)) must be a multiple of 4."))
+            && (offset + size <= target.length || refuse(debugName, selector, """
+                (indirectBufferOffset(\(offset)) + \(size))(\(offset + size)) must be <= [indirectBuffer length](\(target.length)).
+                """))
+    }
+
+    func isThreadgroupLength(_ length: Int, index: Int, _ selector: String) -> Bool {
+        let limit = SoftwareDevice.maxThreadgroupMemoryLength
+        return ((0..<SoftwareDevice.maxBuffers).contains(index) || refuse(debugName, selector, """
+            index(\(index)) must be < \(SoftwareDevice.maxBuffers), the number of threadgroup memory arguments.
+            """))
+            && (length >= 0 && length % 16 == 0 || refuse(debugName, selector, "length(\(length)) must be a multiple of 16 bytes."))
+            && (length <= limit || refuse(debugName, selector, "length(\(length)) must be <= \(limit)."))
+    }
+
+    func isGrid(_ size: MTLSize, named name: String, _ selector: String) -> Bool {
+        guard encodes(selector) else { return false }
+        return isPositive(size, named: name, selector)
+    }
+
+    /// The pipeline, where everything that it needs is bound and the threadgroup is one that it can run.
+    func canDispatch(_ threads: MTLSize, _ selector: String) -> SoftwarePipeline? {
+        guard encodes(selector) else { return nil }
+        guard let pipeline else {
+            misuse(debugName, selector, "No pipeline state is set: call setComputePipelineState before a dispatch.")
+            return nil
+        }
+        guard isThreadgroup(threads, for: pipeline, selector) else { return nil }
+        for binding in pipeline.bindings where binding.isUsed && !isBound(binding, pipeline, selector) { return nil }
+        return fitsThreadgroupMemory(pipeline, selector) ? pipeline : nil
+    }
+
+    private func isPositive(_ size: MTLSize, named name: String, _ selector: String) -> Bool {
+        [("width", size.width), ("height", size.height), ("depth", size.depth)].allSatisfy { part, value in
+            value > 0 || refuse(debugName, selector, "\(name).\(part)(\(value)) must be >= 1.")
+        }
+    }
+
+    private func isThreadgroup(_ threads: MTLSize, for pipeline: SoftwarePipeline, _ selector: String) -> Bool {
+        guard isPositive(threads, named: "threadsPerThreadgroup", selector) else { return false }
+        let product = threads.width.multipliedReportingOverflow(by: threads.height).partialValue
+            .multipliedReportingOverflow(by: threads.depth).partialValue
+        let shown = """
+            (threadsPerThreadgroup.width(\(threads.width)) * threadsPerThreadgroup.height(\(threads.height)) * \
+            threadsPerThreadgroup.depth(\(threads.depth)))(\(product)) must be
+            """
+        let limits = [
+            (SoftwareDevice.maxThreadsPerThreadgroup, "device"), (pipeline.maxTotalThreadsPerThreadgroup, "kernel"),
+        ]
+        for (limit, owner) in limits where product > limit || max(threads.width, threads.height, threads.depth) > limit {
+            return refuse(debugName, selector, "\(shown) <= \(limit). (\(owner) threadgroup size limit)")
+        }
+        return !pipeline.wantsWholeSIMDGroups || product % pipeline.threadExecutionWidth == 0
+            || refuse(debugName, selector, """
+                \(shown) a multiple of \(pipeline.threadExecutionWidth), as threadGroupSizeIsMultipleOfThreadExecutionWidth promised.
+                """)
+    }
+
+    private func isBound(_ argument: SoftwareBinding, _ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
+        let function = "Compute Function(\(pipeline.function.name))"
+        if argument.type == .threadgroupMemory {
+            return threadgroupLengths[argument.index] > 0 || refuse(debugName, selector, """
+                \(function): missing threadgroup memory binding at index \(argument.index) for \(argument.name)[0]: \
+                call setThreadgroupMemoryLength before the dispatch.
+                """)
+        }
+        switch bindings[argument.index] {
+        case .none:
+            return refuse(
+                debugName, selector, "\(function): missing Buffer binding at index \(argument.index) for \(argument.name)[0].")
+        case .bytes where argument.access != .readOnly:
+            return refuse(debugName, selector, """
+                \(function): Bytes are being bound at index \(argument.index) to a shader argument (\(argument.name)) with write access enabled.
+                """)
+        case .buffer(_, let offset):
+            guard isAligned(offset, for: argument, function, selector) else { return false }
+            fallthrough
+        case .bytes:
+            return isLongEnough(argument, function, selector)
+        }
+    }
+
+    private func isAligned(_ offset: Int, for argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
+        let alignment = argument.offsetAlignment
+        return offset % alignment == 0 || refuse(debugName, selector, """
+            \(function): the offset(\(offset)) of argument \(argument.name)[0] at index \(argument.index) must be a multiple of \(alignment).
+            """)
+    }
+
+    /// A reference, and a pointer to a structure in constant memory, reads a whole element.
+    private func isLongEnough(_ argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
+        guard argument.isReference else { return true }
+        let length = bindings[argument.index].length
+        return length >= argument.elementSize || refuse(debugName, selector, """
+            \(function): argument \(argument.name)[0] from buffer(\(argument.index)) with offset(\(offset(at: argument.index))) and \
+            length(\(length)) has space for \(length) bytes, but argument has a length(\(argument.elementSize)).
+            """)
+    }
+
+    private func offset(at index: Int) -> Int {
+        if case .buffer(_, let offset) = bindings[index] { return offset }
+        return 0
+    }
+
+    private func fitsThreadgroupMemory(_ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
+        let dynamic = pipeline.bindings.filter { $0.isUsed && $0.type == .threadgroupMemory }
+            .reduce(0) { $0 + threadgroupLengths[$1.index] }
+        let total = pipeline.staticThreadgroupMemoryLength + dynamic
+        let limit = SoftwareDevice.maxThreadgroupMemoryLength
+        return total <= limit || refuse(debugName, selector, """
+            Compute Function(\(pipeline.function.name)): (static(\(pipeline.staticThreadgroupMemoryLength)) + \
+            setThreadgroupMemoryLength(\(dynamic)))(\(total)) threadgroup memory must be <= \(limit).
+            """)
+    }
+
+    func refuseStride(_ selector: String) {
+        misuse(debugName, selector, """
+            attribute strides need a pipeline with a stage-in descriptor, which this device has not; bind without a stride.
+            """)
+    }
+}

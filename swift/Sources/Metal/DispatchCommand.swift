@@ -1,0 +1,129 @@
+import MetalRuntime
+
+/// One dispatch of a kernel, with all that was bound when it was encoded.
+struct DispatchCommand: Command {
+    enum Grid {
+        case threads(MTLSize)
+        case indirect(BufferReference, offset: Int)
+    }
+
+    struct Bound {
+        enum Content {
+            case buffer(BufferReference, offset: Int)
+            case bytes(DeviceMemory)
+        }
+
+        let index: Int
+        let content: Content?
+
+        init(index: Int, content: Binding, retained: Bool) {
+            self.index = index
+            switch content {
+            case .none: self.content = nil
+            case .buffer(let buffer, let offset): self.content = .buffer(BufferReference(buffer, retained: retained), offset: offset)
+            case .bytes(let memory): self.content = .bytes(memory)
+            }
+        }
+
+        var buffer: SoftwareBuffer? {
+            if case .buffer(let reference, _)? = content { return reference.buffer }
+            return nil
+        }
+
+        var address: UnsafeRawPointer? { buffer.map { UnsafeRawPointer($0.memory.address) } }
+    }
+
+    let encoder: EncoderRecord?
+    let pipeline: SoftwarePipeline
+    let path: String?
+    let bound: [Bound]
+    let threadgroupLengths: [Int]
+    let grid: Grid
+    let threadsPerThreadgroup: MTLSize
+    let order: HazardScope.Order
+    let used: [UnsafeRawPointer]
+    let usedHolders: [AnyObject]
+
+    var buffers: [SoftwareBuffer] {
+        let indirect: SoftwareBuffer?
+        if case .indirect(let reference, _) = grid { indirect = reference.buffer } else { indirect = nil }
+        return bound.compactMap(\.buffer) + usedHolders.compactMap { $0 as? SoftwareBuffer } + [indirect].compactMap { $0 }
+    }
+
+    func run() -> CommandFailure? {
+        guard let threads = resolveGrid() else { return .deallocated }
+        // Counts that another kernel wrote may well be zero: then there is nothing to do.
+        guard threads.width > 0 && threads.height > 0 && threads.depth > 0 else { return nil }
+        var dispatch = mrt_dispatch()
+        dispatch.function = pipeline.handle
+        dispatch.grid = mrt_size(threads)
+        dispatch.threads_per_threadgroup = mrt_size(threadsPerThreadgroup)
+        dispatch.epoch = order.epoch
+        var labels: [UnsafeMutablePointer<CChar>] = []
+        defer { labels.forEach { free($0) } }
+        guard bind(&dispatch, &labels) else { return .deallocated }
+        return launch(&dispatch, &labels)
+    }
+
+    private func resolveGrid() -> MTLSize? {
+        switch grid {
+        case .threads(let size): return size
+        case .indirect(let reference, let offset):
+            guard let counts = reference.resolve()?.memory.address.advanced(by: offset) else { return nil }
+            let size = (0..<3).map { Int(counts.load(fromByteOffset: 4 * $0, as: UInt32.self)) }
+            return MTLSizeMake(size[0], size[1], size[2]) * threadsPerThreadgroup
+        }
+    }
+
+    private func bind(_ dispatch: inout mrt_dispatch, _ labels: inout [UnsafeMutablePointer<CChar>]) -> Bool {
+        for entry in bound {
+            var slot = mrt_bound_buffer()
+            switch entry.content {
+            case .none: continue
+            case .bytes(let memory):
+                slot.address = memory.address
+                slot.length = memory.length
+            case .buffer(let reference, let offset):
+                guard let buffer = reference.resolve() else { return false }
+                slot.address = buffer.memory.address + offset
+                slot.length = buffer.length - offset
+                if let label = buffer.label, let text = strdup(label) {
+                    labels.append(text)
+                    slot.label = UnsafePointer(text)
+                }
+            }
+            withUnsafeMutableBytes(of: &dispatch.buffers) { $0.bindMemory(to: mrt_bound_buffer.self)[entry.index] = slot }
+        }
+        withUnsafeMutableBytes(of: &dispatch.threadgroup_lengths) { raw in
+            let lengths = raw.bindMemory(to: UInt32.self)
+            for (index, length) in threadgroupLengths.enumerated() { lengths[index] = UInt32(length) }
+        }
+        return true
+    }
+
+    private func launch(_ dispatch: inout mrt_dispatch, _ labels: inout [UnsafeMutablePointer<CChar>]) -> CommandFailure? {
+        if let path, let text = strdup(path) {
+            labels.append(text)
+            dispatch.label = UnsafePointer(text)
+        }
+        let ordered = order.ordered.map { UnsafeRawPointer?($0) }, reachable = used.map { UnsafeRawPointer?($0) }
+        return ordered.withUnsafeBufferPointer { ordered in
+            reachable.withUnsafeBufferPointer { reachable in
+                dispatch.ordered_resources = ordered.baseAddress
+                dispatch.ordered_resource_count = ordered.count
+                dispatch.used_resources = reachable.baseAddress
+                dispatch.used_resource_count = reachable.count
+                var message: UnsafeMutablePointer<CChar>?
+                let result = mrt_dispatch_run(&dispatch, nil, &message)
+                let text = takeMessage(message)
+                return result == MRT_RESULT_OK ? nil : CommandFailure(result, text)
+            }
+        }
+    }
+}
+
+extension mrt_size {
+    fileprivate init(_ size: MTLSize) {
+        self.init(width: UInt64(size.width), height: UInt64(size.height), depth: UInt64(size.depth))
+    }
+}

@@ -1,0 +1,32 @@
+import MetalRuntime
+
+/// An NSError that prints as Apple's does, with its description: the one of Foundation on Linux prints "(null)".
+final class DescribedError: NSError, @unchecked Sendable {
+    override var description: String { "Error Domain=\(domain) Code=\(code) \"\(localizedDescription)\"" }
+}
+
+extension _BridgedStoredNSError where Code: RawRepresentable, Code.RawValue: BinaryInteger {
+    /// The error with `message` as its localised description.
+    init(_ code: Code, _ message: String, _ more: [String: Any] = [:]) {
+        let information = more.merging([NSLocalizedDescriptionKey: message]) { mine, _ in mine }
+        self.init(
+            _nsError: DescribedError(domain: Self._nsErrorDomain, code: Int(code.rawValue), userInfo: information))
+    }
+}
+
+/// Takes over a message of the runtime's.
+func takeMessage(_ message: UnsafeMutablePointer<CChar>?) -> String? {
+    guard let message else { return nil }
+    defer { mrt_string_free(message) }
+    return String(cString: message)
+}
+
+/// True where a test asked this occurrence of `kind` to fail.
+func takeFault(_ kind: String) -> Bool {
+    var code: Int32 = 0
+    return mrt_fault_take(kind, &code)
+}
+
+func setting(_ name: String) -> Int? {
+    takeMessage(mrt_setting_get(name)).flatMap { Int($0) }
+}

@@ -1,0 +1,244 @@
+import MetalRuntime
+
+final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendable {
+    let queue: SoftwareCommandQueue
+    let retainedReferences: Bool
+    let errorOptions: MTLCommandBufferErrorOption
+    var label: String?
+
+    private let place: Places.Place
+    private let condition = NSCondition()
+    private var state = MTLCommandBufferStatus.notEnqueued
+    private var isDone = false
+    private var failure: (any Error)?
+    private var scheduledHandlers: [MTLCommandBufferHandler] = []
+    private var completedHandlers: [MTLCommandBufferHandler] = []
+    private var times = Times()
+    private var debugGroups: [String] = []
+    private var commands: [any Command] = []
+    private var encoders: [EncoderRecord] = []
+    /// The encoder that has not ended; not owned, so that one that is released too early is noticed.
+    private weak var openEncoder: SoftwareEncoder?
+
+    private struct Times {
+        var kernelStart = 0.0, kernelEnd = 0.0, start = 0.0, end = 0.0
+    }
+
+    init(queue: SoftwareCommandQueue, descriptor: MTLCommandBufferDescriptor, place: Places.Place) {
+        self.queue = queue
+        self.place = place
+        retainedReferences = descriptor.retainedReferences
+        errorOptions = descriptor.errorOptions
+    }
+
+    var device: any MTLDevice { SoftwareDevice.shared }
+    var commandQueue: any MTLCommandQueue { queue }
+    var logs: any MTLLogContainer { EmptyLogs() }
+    var status: MTLCommandBufferStatus { condition.withLock { state } }
+    var error: (any Error)? { condition.withLock { failure } }
+    var kernelStartTime: CFTimeInterval { condition.withLock { times.kernelStart } }
+    var kernelEndTime: CFTimeInterval { condition.withLock { times.kernelEnd } }
+    var gpuStartTime: CFTimeInterval { condition.withLock { times.start } }
+    var gpuEndTime: CFTimeInterval { condition.withLock { times.end } }
+    var isCommitted: Bool { status.rawValue >= MTLCommandBufferStatus.committed.rawValue }
+    override var description: String { "<SoftwareCommandBuffer> label = \(label ?? "<none>"), status = \(status)" }
+
+    // MARK: Encoding
+
+    func makeComputeCommandEncoder() -> (any MTLComputeCommandEncoder)? { makeComputeCommandEncoder(dispatchType: .serial) }
+
+    func makeComputeCommandEncoder(descriptor: MTLComputePassDescriptor) -> (any MTLComputeCommandEncoder)? {
+        makeComputeCommandEncoder(dispatchType: descriptor.dispatchType)
+    }
+
+    func makeComputeCommandEncoder(dispatchType: MTLDispatchType) -> (any MTLComputeCommandEncoder)? {
+        guard canEncode("computeCommandEncoderWithDispatchType:") else { return nil }
+        let encoder = SoftwareComputeEncoder(buffer: self, dispatchType: dispatchType)
+        return opened(encoder)
+    }
+
+    func makeBlitCommandEncoder() -> (any MTLBlitCommandEncoder)? {
+        guard canEncode("blitCommandEncoder") else { return nil }
+        return opened(SoftwareBlitEncoder(buffer: self))
+    }
+
+    func makeBlitCommandEncoder(descriptor blitPassDescriptor: MTLBlitPassDescriptor) -> (any MTLBlitCommandEncoder)? {
+        makeBlitCommandEncoder()
+    }
+
+    func encodeWaitForEvent(_ event: any MTLEvent, value: UInt64) {
+        guard let event = known(event, "encodeWaitForEvent:value:") else { return }
+        record(WaitCommand(event: event, value: value))
+    }
+
+    func encodeSignalEvent(_ event: any MTLEvent, value: UInt64) {
+        guard let event = known(event, "encodeSignalEvent:value:") else { return }
+        record(SignalCommand(event: event, value: value))
+    }
+
+    func pushDebugGroup(_ string: String) {
+        guard notCommitted("pushDebugGroup:") else { return }
+        debugGroups.append(string)
+    }
+
+    func popDebugGroup() {
+        guard notCommitted("popDebugGroup") else { return }
+        guard !debugGroups.isEmpty || refuse(Self.debugName, "popDebugGroup", "popDebugGroup called without a matching pushDebugGroup.")
+        else { return }
+        debugGroups.removeLast()
+    }
+
+    // Memory is always resident here.
+    func useResidencySet(_ residencySet: any MTLResidencySet) {}
+    func useResidencySets(_ residencySets: [any MTLResidencySet]) {}
+
+    /// Called by encoders, in the order of encoding.
+    func record(_ command: any Command) { commands.append(command) }
+
+    func close(_ encoder: SoftwareEncoder) {
+        if openEncoder === encoder { openEncoder = nil }
+    }
+
+    /// Debug groups that are open, outermost first.
+    var openGroups: [String] { debugGroups }
+
+    static let debugName = "MTLDebugCommandBuffer"
+
+    private func opened<Encoder: SoftwareEncoder>(_ encoder: Encoder) -> Encoder {
+        openEncoder = encoder
+        encoders.append(encoder.record)
+        return encoder
+    }
+
+    private func canEncode(_ selector: String) -> Bool {
+        notCommitted(selector)
+            && (openEncoder == nil
+                || refuse(Self.debugName, selector, "A command encoder is already encoding to this command buffer"))
+    }
+
+    private func known(_ event: any MTLEvent, _ selector: String) -> SoftwareEvent? {
+        guard canEncode(selector) else { return nil }
+        guard let event = event as? SoftwareEvent else {
+            misuse(Self.debugName, selector, "event is not an event of this device (\(SoftwareDevice.shared.name)).")
+            return nil
+        }
+        return event
+    }
+
+    private func notCommitted(_ selector: String) -> Bool {
+        !isCommitted || refuse(Self.debugName, selector, """
+            the command buffer is already committed (status \(status)): encode into a new one.
+            """)
+    }
+
+    // MARK: Committing
+
+    func enqueue() {
+        guard notCommitted("enqueue") else { return }
+        let isFirst = condition.withLock {
+            guard state == .notEnqueued else { return false }
+            state = .enqueued
+            return true
+        }
+        if isFirst { queue.enqueue(self) }
+    }
+
+    func commit() {
+        guard !isCommitted || refuse(Self.debugName, "commit", "commit an already committed command buffer") else { return }
+        guard openEncoder == nil || refuse(Self.debugName, "commit", "commit command buffer with uncommitted encoder") else { return }
+        guard debugGroups.isEmpty
+            || refuse(Self.debugName, "commit", "debug groups \(debugGroups) were pushed and not popped.")
+        else { return }
+        if let purged = commands.lazy.flatMap(\.buffers).first(where: \.isPurged) {
+            return misuse(Self.debugName, "commit", """
+                MTLResource (label: \(purged.label ?? "null")), referenced in cmd buffer (label: \(label ?? "null")) is in \
+                volatile or empty purgeable state at commit
+                """)
+        }
+        enqueue()
+        condition.withLock { state = .committed }
+        queue.wake()
+    }
+
+    func addScheduledHandler(_ block: @escaping MTLCommandBufferHandler) {
+        guard !isCommitted || refuse(Self.debugName, "addScheduledHandler:", "Scheduled handler provided after commit call") else { return }
+        scheduledHandlers.append(block)
+    }
+
+    func addCompletedHandler(_ block: @escaping MTLCommandBufferHandler) {
+        guard !isCommitted || refuse(Self.debugName, "addCompletedHandler:", "Completed handler provided after commit call") else { return }
+        completedHandlers.append(block)
+    }
+
+    func waitUntilScheduled() { wait("waitUntilScheduled") { state.rawValue >= MTLCommandBufferStatus.scheduled.rawValue } }
+
+    /// Returns once the completed handlers have run, too.
+    func waitUntilCompleted() { wait("waitUntilCompleted") { isDone } }
+
+    private func wait(_ selector: String, until reached: () -> Bool) {
+        guard isCommitted || refuse(Self.debugName, selector, "the command buffer must be committed before it is waited for.") else { return }
+        condition.withLock { while !reached() { condition.wait() } }
+    }
+
+    // MARK: Executing, on the queue's thread
+
+    func execute() {
+        schedule()
+        let outcome = run()
+        // What the commands held is free before anybody learns that they are done.
+        commands = []
+        condition.withLock {
+            failure = outcome
+            state = outcome == nil ? .completed : .error
+            times.end = hostTime()
+        }
+        place.giveBack()
+        queue.handlers.async { [self] in
+            call(&completedHandlers)
+            condition.withLock {
+                isDone = true
+                condition.broadcast()
+            }
+        }
+    }
+
+    private func schedule() {
+        let begun = hostTime()
+        condition.withLock {
+            state = .scheduled
+            times.kernelStart = begun
+            times.kernelEnd = hostTime()
+            condition.broadcast()
+        }
+        if !scheduledHandlers.isEmpty { queue.handlers.async { [self] in call(&scheduledHandlers) } }
+    }
+
+    private func call(_ handlers: inout [MTLCommandBufferHandler]) {
+        let called = handlers
+        handlers = []
+        called.forEach { $0(self) }
+    }
+
+    /// Runs the commands up to the first that fails. Events are signalled even then, so that who waits for them goes on.
+    private func run() -> (any Error)? {
+        var injected: Int32 = 0
+        var failure: CommandFailure?
+        condition.withLock { times.start = hostTime() }
+        if mrt_fault_take("command-buffer", &injected) {
+            failure = CommandFailure(MTLCommandBufferError.Code(rawValue: UInt(max(injected, 0))) ?? .internal, "Injected failure.")
+        }
+        for command in commands {
+            if let failed = failure {
+                (command as? SignalCommand)?.signal()
+                command.encoder?.state = failed.encoder === command.encoder ? .faulted : .affected
+            } else {
+                failure = command.run()
+                failure?.encoder = command.encoder
+                command.encoder?.state = failure == nil ? .completed : .faulted
+            }
+        }
+        return failure?.error(errorOptions.contains(.encoderExecutionStatus) ? encoders : nil)
+    }
+}
+
+private final class EmptyLogs: NSObject, MTLLogContainer {}

@@ -1,0 +1,119 @@
+/// Runs its command buffers one after the other, in the order of their enqueuing, on a thread of its own. Queues do not
+/// wait for each other but through events.
+final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable {
+    var label: String?
+    /// Handlers are called here: in order, and never holding up the queue's thread.
+    let handlers = DispatchQueue(label: "MTLCommandQueue.handlers")
+    private let line = CommandLine()
+    private let places: Places
+
+    init(maxCommandBufferCount: Int) {
+        places = Places(count: maxCommandBufferCount)
+        super.init()
+        let line = self.line
+        let thread = Thread { line.run() }
+        thread.stackSize = 16 << 20
+        thread.name = "MTLCommandQueue"
+        thread.start()
+    }
+
+    deinit { line.close() }
+
+    var device: any MTLDevice { SoftwareDevice.shared }
+
+    func makeCommandBuffer() -> (any MTLCommandBuffer)? { makeCommandBuffer(descriptor: MTLCommandBufferDescriptor()) }
+
+    func makeCommandBufferWithUnretainedReferences() -> (any MTLCommandBuffer)? {
+        let descriptor = MTLCommandBufferDescriptor()
+        descriptor.retainedReferences = false
+        return makeCommandBuffer(descriptor: descriptor)
+    }
+
+    /// Blocks while `maxCommandBufferCount` command buffers exist that have not completed.
+    func makeCommandBuffer(descriptor: MTLCommandBufferDescriptor) -> (any MTLCommandBuffer)? {
+        SoftwareCommandBuffer(queue: self, descriptor: descriptor, place: places.take())
+    }
+
+    func enqueue(_ buffer: SoftwareCommandBuffer) { line.append(buffer) }
+
+    /// A command buffer was committed: the line may go on.
+    func wake() { line.wake() }
+
+    // Memory is always resident here.
+    func addResidencySet(_ residencySet: any MTLResidencySet) {}
+    func addResidencySets(_ residencySets: [any MTLResidencySet]) {}
+    func removeResidencySet(_ residencySet: any MTLResidencySet) {}
+    func removeResidencySets(_ residencySets: [any MTLResidencySet]) {}
+    func insertDebugCaptureBoundary() {}
+}
+
+/// The command buffers that wait for their turn. The thread holds the line and not the queue, so that a queue that nobody
+/// needs any more ends its thread.
+private final class CommandLine: @unchecked Sendable {
+    private let condition = NSCondition()
+    private var waiting: [SoftwareCommandBuffer] = []
+    private var isClosed = false
+
+    func append(_ buffer: SoftwareCommandBuffer) {
+        condition.withLock {
+            waiting.append(buffer)
+            condition.signal()
+        }
+    }
+
+    func wake() { condition.withLock { condition.signal() } }
+
+    func close() {
+        condition.withLock {
+            isClosed = true
+            condition.signal()
+        }
+    }
+
+    func run() {
+        while autoreleasepool(invoking: runNext) {}
+    }
+
+    private func runNext() -> Bool {
+        guard let buffer = next() else { return false }
+        buffer.execute()
+        return true
+    }
+
+    /// The first in line once it is committed; nil when the queue is gone.
+    private func next() -> SoftwareCommandBuffer? {
+        condition.withLock {
+            while true {
+                if let first = waiting.first, first.isCommitted { return waiting.removeFirst() }
+                if isClosed { return nil }
+                condition.wait()
+            }
+        }
+    }
+}
+
+/// Hands out at most `count` places at a time.
+final class Places: @unchecked Sendable {
+    private let free: DispatchSemaphore
+
+    init(count: Int) { free = DispatchSemaphore(value: count) }
+
+    func take() -> Place {
+        free.wait()
+        return Place(free)
+    }
+
+    /// Given back once: when asked, or with its last owner.
+    final class Place: @unchecked Sendable {
+        private var free: DispatchSemaphore?
+
+        fileprivate init(_ free: DispatchSemaphore) { self.free = free }
+
+        deinit { giveBack() }
+
+        func giveBack() {
+            free?.signal()
+            free = nil
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import MetalRuntime
+
+/// Encodes dispatches: it holds what is bound, and records a copy of it with each dispatch.
+final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @unchecked Sendable {
+    let dispatchType: MTLDispatchType
+    private(set) var pipeline: SoftwarePipeline?
+    private(set) var bindings = [Binding](repeating: .none, count: SoftwareDevice.maxBuffers)
+    private(set) var threadgroupLengths = [Int](repeating: 0, count: SoftwareDevice.maxBuffers)
+    private var hazards: HazardScope
+    private var used: [UnsafeRawPointer] = []
+    private var usedHolders: [AnyObject] = []
+
+    init(buffer: SoftwareCommandBuffer, dispatchType: MTLDispatchType) {
+        self.dispatchType = dispatchType
+        hazards = HazardScope()
+        super.init(buffer: buffer, debugName: "MTLDebugComputeCommandEncoder")
+    }
+
+    // MARK: Binding
+
+    func setComputePipelineState(_ state: any MTLComputePipelineState) {
+        let selector = "setComputePipelineState:"
+        guard encodes(selector) else { return }
+        guard let state = state as? SoftwarePipeline else {
+            return misuse(debugName, selector, "computePipelineState is not one of this device (\(SoftwareDevice.shared.name)).")
+        }
+        pipeline = state
+    }
+
+    func setBytes(_ bytes: UnsafeRawPointer, length: Int, index: Int) {
+        let selector = "setBytes:length:atIndex:"
+        guard encodes(selector), isBufferIndex(index, selector), isConstantLength(length, selector) else { return }
+        guard let memory = DeviceMemory(length: length, label: "setBytes at index \(index)") else { return }
+        memory.write(bytes, count: length)
+        bindings[index] = .bytes(memory)
+    }
+
+    func setBytes(_ bytes: UnsafeRawPointer, length: Int, attributeStride stride: Int, index: Int) {
+        refuseStride("setBytes:length:attributeStride:atIndex:")
+    }
+
+    func setBuffer(_ buffer: (any MTLBuffer)?, offset: Int, index: Int) {
+        let selector = "setBuffer:offset:atIndex:"
+        guard encodes(selector), isBufferIndex(index, selector) else { return }
+        guard let buffer else { return bindings[index] = .none }
+        guard let target = known(buffer, selector), isOffset(offset, in: target, selector) else { return }
+        bindings[index] = .buffer(target, offset: offset)
+    }
+
+    func setBuffer(_ buffer: any MTLBuffer, offset: Int, attributeStride stride: Int, index: Int) {
+        refuseStride("setBuffer:offset:attributeStride:atIndex:")
+    }
+
+    func setBuffers(_ buffers: [(any MTLBuffer)?], offsets: [Int], range: Range<Int>) {
+        let selector = "setBuffers:offsets:withRange:"
+        guard encodes(selector) else { return }
+        guard buffers.count >= range.count && offsets.count >= range.count || refuse(debugName, selector, """
+            range has \(range.count) indices, but there are \(buffers.count) buffers and \(offsets.count) offsets.
+            """)
+        else { return }
+        for (position, index) in range.enumerated() {
+            setBuffer(buffers[position], offset: offsets[position], index: index)
+        }
+    }
+
+    func setBuffers(_ buffers: [(any MTLBuffer)?], offsets: [Int], attributeStrides: [Int], range: Range<Int>) {
+        refuseStride("setBuffers:offsets:attributeStrides:withRange:")
+    }
+
+    func setBufferOffset(_ offset: Int, index: Int) {
+        let selector = "setBufferOffset:atIndex:"
+        guard encodes(selector), isBufferIndex(index, selector) else { return }
+        guard case .buffer(let target, _) = bindings[index] else {
+            return misuse(debugName, selector, "no buffer is bound at index \(index), so it has no offset to set.")
+        }
+        guard isOffset(offset, in: target, selector) else { return }
+        bindings[index] = .buffer(target, offset: offset)
+    }
+
+    func setBufferOffset(offset: Int, attributeStride stride: Int, index: Int) {
+        refuseStride("setBufferOffset:attributeStride:atIndex:")
+    }
+
+    func setThreadgroupMemoryLength(_ length: Int, index: Int) {
+        let selector = "setThreadgroupMemoryLength:atIndex:"
+        guard encodes(selector), isThreadgroupLength(length, index: index, selector) else { return }
+        threadgroupLengths[index] = length
+    }
+
+    // MARK: Residency
+
+    func useResource(_ resource: any MTLResource, usage: MTLResourceUsage) { use(resource, usage, "useResource:usage:") }
+
+    func useResources(_ resources: [any MTLResource], usage: MTLResourceUsage) {
+        resources.forEach { use($0, usage, "useResources:count:usage:") }
+    }
+
+    func useHeap(_ heap: any MTLHeap) { useHeaps([heap]) }
+
+    func useHeaps(_ heaps: [any MTLHeap]) {
+        guard encodes("useHeaps:count:") else { return }
+        for case let heap as SoftwareHeap in heaps { keep(heap, heap.memory) }
+    }
+
+    private func use(_ resource: any MTLResource, _ usage: MTLResourceUsage, _ selector: String) {
+        guard encodes(selector), let target = known(resource, selector) else { return }
+        guard !usage.isEmpty || refuse(debugName, selector, "usage must name read or write.") else { return }
+        keep(target, target.memory)
+    }
+
+    private func keep(_ holder: AnyObject, _ memory: DeviceMemory) {
+        used.append(memory.address)
+        if buffer.retainedReferences { usedHolders.append(holder) }
+    }
+
+    // MARK: Order
+
+    func memoryBarrier(scope: MTLBarrierScope) {
+        let selector = "memoryBarrierWithScope:"
+        guard encodes(selector) else { return }
+        guard !scope.contains(.renderTargets) || refuse(debugName, selector, "MTLBarrierScopeRenderTargets is for render encoders.")
+        else { return }
+        if scope.contains(.buffers) { hazards.orderAll() }
+    }
+
+    func memoryBarrier(resources: [any MTLResource]) {
+        let selector = "memoryBarrierWithResources:count:"
+        guard encodes(selector) else { return }
+        let targets = resources.compactMap { known($0, selector) }
+        guard targets.count == resources.count else { return }
+        hazards.order(targets.map { UnsafeRawPointer($0.memory.address) })
+    }
+
+    // MARK: Dispatching
+
+    func dispatchThreadgroups(_ threadgroupsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize) {
+        let selector = "dispatchThreadgroups:threadsPerThreadgroup:"
+        guard isGrid(threadgroupsPerGrid, named: "threadgroupsPerGrid", selector) else { return }
+        dispatch(.threads(threadgroupsPerGrid * threadsPerThreadgroup), threadsPerThreadgroup, selector)
+    }
+
+    func dispatchThreads(_ threadsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize) {
+        let selector = "dispatchThreads:threadsPerThreadgroup:"
+        guard isGrid(threadsPerGrid, named: "threadsPerGrid", selector) else { return }
+        dispatch(.threads(threadsPerGrid), threadsPerThreadgroup, selector)
+    }
+
+    func dispatchThreadgroups(
+        indirectBuffer: any MTLBuffer, indirectBufferOffset: Int, threadsPerThreadgroup: MTLSize
+    ) {
+        let selector = "dispatchThreadgroupsWithIndirectBuffer:indirectBufferOffset:threadsPerThreadgroup:"
+        guard encodes(selector), let counts = known(indirectBuffer, selector),
+            isIndirectOffset(indirectBufferOffset, in: counts, selector)
+        else { return }
+        let reference = BufferReference(counts, retained: buffer.retainedReferences)
+        dispatch(.indirect(reference, offset: indirectBufferOffset), threadsPerThreadgroup, selector)
+    }
+
+    private func dispatch(_ grid: DispatchCommand.Grid, _ threadsPerThreadgroup: MTLSize, _ selector: String) {
+        guard let pipeline = canDispatch(threadsPerThreadgroup, selector) else { return }
+        let bound = pipeline.bindings.filter { $0.isUsed && $0.type == .buffer }.map { binding in
+            DispatchCommand.Bound(
+                index: binding.index, content: bindings[binding.index], retained: buffer.retainedReferences)
+        }
+        let order = hazards.next(touching: bound.compactMap(\.address) + used, isConcurrent: dispatchType == .concurrent)
+        buffer.record(DispatchCommand(
+            encoder: record, pipeline: pipeline, path: path, bound: bound, threadgroupLengths: threadgroupLengths,
+            grid: grid, threadsPerThreadgroup: threadsPerThreadgroup, order: order, used: used, usedHolders: usedHolders))
+    }
+}
+
+/// What is bound at an index.
+enum Binding {
+    case none
+    case buffer(SoftwareBuffer, offset: Int)
+    case bytes(DeviceMemory)
+
+    /// Bytes from the first that the kernel sees to the end.
+    var length: Int {
+        switch self {
+        case .none: return 0
+        case .buffer(let buffer, let offset): return buffer.length - offset
+        case .bytes(let memory): return memory.length
+        }
+    }
+}
+
+func * (counts: MTLSize, sizes: MTLSize) -> MTLSize {
+    MTLSizeMake(counts.width * sizes.width, counts.height * sizes.height, counts.depth * sizes.depth)
+}

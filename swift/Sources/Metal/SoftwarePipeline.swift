@@ -1,0 +1,83 @@
+import MetalRuntime
+
+final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Sendable {
+    let function: SoftwareFunction
+    let handle: OpaquePointer
+    let bindings: [SoftwareBinding]
+    let label: String?
+    let maxTotalThreadsPerThreadgroup: Int
+    let staticThreadgroupMemoryLength: Int
+    let wantsWholeSIMDGroups: Bool
+    let supportIndirectCommandBuffers: Bool
+    let shaderValidation: MTLShaderValidation
+    let threadExecutionWidth = Int(MRT_SIMD_WIDTH)
+
+    init(_ descriptor: MTLComputePipelineDescriptor, options: MTLPipelineOption) throws {
+        guard let computeFunction = descriptor.computeFunction else {
+            misuse("MTLDebugDevice", Self.selector, "computeFunction must not be nil.")
+            throw MTLLibraryError(.functionNotFound, "The pipeline descriptor has no computeFunction.")
+        }
+        guard let function = computeFunction as? SoftwareFunction else {
+            misuse("MTLDebugDevice", Self.selector, "computeFunction is not a function of this device (\(SoftwareDevice.shared.name)).")
+            throw MTLLibraryError(.unsupported, "The function belongs to another device.")
+        }
+        guard descriptor.maxTotalThreadsPerThreadgroup <= SoftwareDevice.maxThreadsPerThreadgroup else {
+            misuse("MTLDebugDevice", Self.selector, "maxTotalThreadsPerThreadgroup(\(descriptor.maxTotalThreadsPerThreadgroup)) must be <= 1024.")
+            throw MTLLibraryError(.unsupported, "maxTotalThreadsPerThreadgroup is over the device's limit of 1024.")
+        }
+        guard let handle = function.handle else {
+            throw MTLLibraryError(.compileFailure, """
+                Function \(function.name) needs the function constants \(function.missingConstants); make it with \
+                makeFunction(name:constantValues:).
+                """)
+        }
+        guard !takeFault("pipeline") else { throw MTLLibraryError(.internal, "Injected failure: the pipeline was not made.") }
+        try Self.lookUp(function, descriptor.binaryArchives, options)
+        let info = mrt_function_info_get(handle).pointee
+        staticThreadgroupMemoryLength = Int(info.static_threadgroup_bytes)
+        guard staticThreadgroupMemoryLength <= SoftwareDevice.maxThreadgroupMemoryLength else {
+            throw MTLLibraryError(.compileFailure, """
+                Threadgroup memory size (\(staticThreadgroupMemoryLength)) exceeds the maximum threadgroup memory allowed \
+                (\(SoftwareDevice.maxThreadgroupMemoryLength)).
+                """)
+        }
+        self.function = function
+        self.handle = handle
+        label = descriptor.label
+        bindings = UnsafeBufferPointer(start: info.arguments, count: info.argument_count).map(SoftwareBinding.init)
+        let limit = descriptor.maxTotalThreadsPerThreadgroup
+        maxTotalThreadsPerThreadgroup = min(Int(info.max_total_threads), limit > 0 ? limit : .max)
+        wantsWholeSIMDGroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth
+        supportIndirectCommandBuffers = descriptor.supportIndirectCommandBuffers
+        shaderValidation = descriptor.shaderValidation
+    }
+
+    private static let selector = "newComputePipelineStateWithDescriptor:options:reflection:error:"
+
+    var device: any MTLDevice { SoftwareDevice.shared }
+    var gpuResourceID: MTLResourceID { MTLResourceID(implementation: UInt64(UInt(bitPattern: handle))) }
+    override var description: String { "<SoftwarePipeline> label = \(label ?? "<none>"), function = \(function.name)" }
+
+    /// This device has no function pointers, as its `supportsFunctionPointers` says.
+    func functionHandle(function: any MTLFunction) -> (any MTLFunctionHandle)? { nil }
+
+    func makeComputePipelineStateWithAdditionalBinaryFunctions(functions: [any MTLFunction]) throws
+        -> any MTLComputePipelineState
+    {
+        throw MTLLibraryError(.unsupported, "\(SoftwareDevice.shared.name) has no function pointers, so no functions can be added.")
+    }
+
+    func reflection(_ options: MTLPipelineOption) -> MTLComputePipelineReflection? {
+        options.isDisjoint(with: [.bindingInfo, .bufferTypeInfo]) ? nil : MTLComputePipelineReflection(bindings)
+    }
+
+    private static func lookUp(
+        _ function: SoftwareFunction, _ archives: [any MTLBinaryArchive]?, _ options: MTLPipelineOption
+    ) throws {
+        guard options.contains(.failOnBinaryArchiveMiss) else { return }
+        let isKnown = (archives ?? []).contains { ($0 as? SoftwareBinaryArchive)?.contains(function) ?? false }
+        guard isKnown else {
+            throw MTLBinaryArchiveError(.compilationFailure, "No binary archive of the descriptor holds function \(function.name).")
+        }
+    }
+}

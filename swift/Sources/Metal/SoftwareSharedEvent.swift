@@ -1,3 +1,0 @@
-final class SoftwareSharedEvent: NSObject {
-    var label: String?
-}

@@ -1,0 +1,126 @@
+// Each access: a fast path for what changes nothing, and a slow path that updates the shadow state and judges.
+#include "checker_state.h"
+
+#include <algorithm>
+
+namespace mrt::checker {
+namespace {
+
+// A fiber's stack is smaller than this: an address this close above the frame is the thread's own.
+constexpr size_t stack_reach = size_t(1) << 20;
+
+inline void count(Tracked &memory, const Step &step) {
+  memory.traffic.bytes_read += step.read ? step.size : 0;
+  memory.traffic.bytes_written += step.write ? step.size : 0;
+  if (memory.space == Space::device) memory.lines.mark(step.address, step.size, step.read, step.write);
+}
+
+} // namespace
+
+// ---------------------------------------------------------------- the fast path
+
+Tracked *Checker::access(const Step &step, uintptr_t frame) {
+  Tracked *memory = &threadgroup_;
+  if (!threadgroup_.shadow.contains(step.address)) {
+    memory = &arena_;
+    if (!arena_.shadow.contains(step.address) && !(memory = find(step, frame))) return nullptr;
+  }
+  count(*memory, step);
+  if (dispatch_.detect && !is_known(*memory, step)) slow(*memory, step);
+  return memory;
+}
+
+// True where the shadow state already says all that this access would add to it.
+inline bool Checker::is_known(const Tracked &memory, const Step &step) const {
+  const ShadowPage *page = *memory.shadow.slot(step.address);
+  const uintptr_t offset = step.address % page_bytes, end = offset + step.size;
+  if (!page || end > page_bytes || !pending_.empty() || (offset | step.size) & ((1u << page->shift) - 1)) return false;
+  for (const Cell *cell = page->cells + (offset >> page->shift), *last = page->cells + (end >> page->shift); cell < last; cell++)
+    if (step.write ? cell->writer != step.now || cell->reader : !settled_read(memory, *cell, step.now)) return false;
+  return true;
+}
+
+inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
+  if (cell.writer == now || cell.reader == now) return true;
+  if (is_atomic(cell.reader | cell.other_reader)) return false;
+  if (cell.reader - memory.settled < memory.settled_span) return cell.writer < memory.settled;
+  return cell.other_reader >= memory.fence && (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
+}
+
+bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
+  return address - frame < stack_reach || image_.contains(address) || locals_.contains(address);
+}
+
+// Memory that is neither the threadgroup's nor in the arena.
+Tracked *Checker::find(const Step &step, uintptr_t frame) {
+  if (is_private(step.address, frame)) return nullptr;
+  for (auto &memory : wrapped_)
+    if (memory->shadow.contains(step.address)) return memory.get();
+  if (dispatch_.detect) out_of_bounds(step, Space::device);
+  return nullptr;
+}
+
+void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame) {
+  const Tracked *from = access({source, size, true, false, site, now, true}, frame);
+  Tracked *to = access({destination, size, false, true, site, now}, frame);
+  if (!from || !to || !dispatch_.detect || from->shadow.written(source, size)) return;
+  for (uint64_t i = 0; i < size; i++) to->shadow.set_written(destination + i, 1, from->shadow.written(source + i, 1));
+}
+
+// ---------------------------------------------------------------- the slow path
+
+void Checker::slow(Tracked &memory, const Step &step) {
+  resolve_values();
+  if (!in_bounds(memory, step)) return;
+  touch_cells(memory, step);
+  if (step.read) check_initialized(memory, step);
+  if (step.write) memory.shadow.set_written(step.address, step.size, true);
+}
+
+void Checker::touch_cells(Tracked &memory, const Step &step) {
+  for (uintptr_t at = step.address, end = at + step.size; at < end;) {
+    const uintptr_t stop = std::min<uintptr_t>(end, (at / page_bytes + 1) * page_bytes);
+    const uint32_t shift = uint32_t(std::min(2, __builtin_ctzll(at | stop | 4)));
+    ShadowPage **slot = memory.shadow.slot(at), *page = *slot;
+    if (!page) page = pool_.create(slot, shift);
+    else if (page->shift > shift) page = pool_.refine(page, shift);
+    page->touched = step.now;
+    for (const uintptr_t unit = uintptr_t(1) << page->shift; at < stop; at += unit) {
+      Cell &cell = page->cells[at % page_bytes >> page->shift];
+      if (step.write) write_cell(memory, cell, step, at);
+      else read_cell(memory, cell, step, at);
+    }
+  }
+}
+
+Gap Checker::conflict(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
+  if (!then || (is_atomic(then) && is_atomic(now))) return Gap::none;
+  const Gap gap = order.gap(then, now, memory.space);
+  return gap == Gap::dispatches && objects_.is_ordered(address) ? Gap::none : gap;
+}
+
+void Checker::read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
+  const Gap gap = conflict(memory, cell.writer, step.now, address);
+  if (gap != Gap::none) race(memory, step, address, cell.writer, cell.writer_site, true, gap);
+  const auto passed = [&](Moment reader) { return !reader || order.gap(reader, step.now, memory.space) == Gap::none; };
+  if (passed(cell.reader)) {
+    cell.reader = step.now;
+    cell.reader_site = step.site;
+  } else if (passed(cell.other_reader) || (same_block(cell.reader, cell.other_reader) && !same_block(cell.reader, step.now))) {
+    cell.other_reader = step.now;
+    cell.other_site = step.site;
+  }
+}
+
+void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
+  Gap gap;
+  if ((gap = conflict(memory, cell.writer, step.now, address)) != Gap::none)
+    race(memory, step, address, cell.writer, cell.writer_site, true, gap);
+  else if ((gap = conflict(memory, cell.reader, step.now, address)) != Gap::none)
+    race(memory, step, address, cell.reader, cell.reader_site, false, gap);
+  else if ((gap = conflict(memory, cell.other_reader, step.now, address)) != Gap::none)
+    race(memory, step, address, cell.other_reader, cell.other_site, false, gap);
+  cell = {step.now, 0, 0, step.site, 0, 0};
+}
+
+} // namespace mrt::checker

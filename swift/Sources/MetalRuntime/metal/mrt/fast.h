@@ -1,0 +1,65 @@
+// The fast forms of the mathematics (MSL 8.1, Table 8.2), of one float: the formulas that the table names, computed in float, with
+// their overflows and cancellations. A program that is right with these does not lean on more than MSL promises.
+#ifndef MRT_FAST_H
+#define MRT_FAST_H
+
+#ifndef MRT_STRICT
+
+#include "precise.h"
+
+namespace mrt {
+namespace fast {
+
+using precise::asin, precise::acos, precise::atan, precise::fmod, precise::log2, precise::exp2, precise::rsqrt, precise::divide;
+using precise::floor, precise::ceil, precise::trunc, precise::rint, precise::round, precise::fabs;
+using precise::copysign, precise::fdim;
+
+MRT_FUNC float exp(float x) { return exp2(x * 1.44269504088896340736f); }
+MRT_FUNC float exp10(float x) { return exp2(x * 3.32192809488736234787f); }
+MRT_FUNC float log(float x) { return log2(x) * 0.693147180559945309417f; }
+MRT_FUNC float log10(float x) { return log2(x) * 0.301029995663981195214f; }
+
+MRT_FUNC float pow(float x, float y) { return exp2(y * log2(x)); }
+MRT_FUNC float powr(float x, float y) { return exp2(y * log2(x)); }
+
+// x * rsqrt(x), which would be NaN where x is 0 or infinite.
+MRT_FUNC float sqrt(float x) { return x == 0 || x == __builtin_inff() ? x : x * rsqrt(x); }
+
+// The angle becomes a fraction of a turn in float: the absolute error grows with the angle.
+MRT_FUNC float turn(float x) {
+  const float turns = x * 0.159154943091895335769f;
+  return turns - __builtin_rintf(turns);
+}
+MRT_FUNC float sin(float x) { return precise::sin(6.28318530717958647692f * turn(x)); }
+MRT_FUNC float cos(float x) { return precise::cos(6.28318530717958647692f * turn(x)); }
+MRT_FUNC float tan(float x) { return sin(x) / cos(x); }
+MRT_FUNC float sinpi(float x) { return sin(x * 3.14159265358979323846f); }
+MRT_FUNC float cospi(float x) { return cos(x * 3.14159265358979323846f); }
+MRT_FUNC float tanpi(float x) { return tan(x * 3.14159265358979323846f); }
+
+MRT_FUNC float sinh(float x) { return 0.5f * (exp(x) - exp(-x)); }
+MRT_FUNC float cosh(float x) { return 0.5f * (exp(x) + exp(-x)); }
+MRT_FUNC float tanh(float x) {
+  const float t = exp(2.0f * x);
+  return (t - 1.0f) / (t + 1.0f);
+}
+MRT_FUNC float asinh(float x) { return log(x + sqrt(x * x + 1.0f)); }
+MRT_FUNC float acosh(float x) { return log(x + sqrt(x * x - 1.0f)); }
+MRT_FUNC float atanh(float x) { return 0.5f * log((1.0f + x) / (1.0f - x)); }
+
+// atan(y / x), moved into the quadrant of (x, y).
+MRT_FUNC float atan2(float y, float x) {
+  if (x == 0 && y == 0) return precise::atan2(y, x);
+  const float a = atan(y / x);
+  return x < 0 ? a + __builtin_copysignf(3.14159265358979323846f, y) : a;
+}
+
+// The result is undefined where an operand is a NaN: here the first operand, unlike the precise form.
+MRT_FUNC float fmin(float x, float y) { return y < x ? y : x; }
+MRT_FUNC float fmax(float x, float y) { return x < y ? y : x; }
+
+} // namespace fast
+} // namespace mrt
+
+#endif
+#endif

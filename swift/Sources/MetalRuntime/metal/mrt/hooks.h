@@ -1,0 +1,98 @@
+// The callbacks that the checked build of a kernel calls, forwarded to the runtime. Included once, by the prelude, where
+// MRT_CHECKED is defined.
+//
+// The checked build is compiled with these flags (beside those of every build), and linked without any -fsanitize:
+//   -O2 -fno-vectorize -fno-slp-vectorize -fno-unroll-loops    every access is at most 16 bytes, so none is skipped
+//   -gline-tables-only -gdwarf-4                                program counter -> line
+//   -fsanitize=thread                                           __tsan_read4(address) … before each load and store
+//     -mllvm -tsan-instrument-atomics=0                         atomics come through MrtRuntime::atomic, with their line
+//     -mllvm -tsan-instrument-func-entry-exit=0                 no call stack is kept
+//     -mllvm -tsan-compound-read-before-write=1                 `a[i] += x` is one __tsan_read_write4, not a lone write
+//   -fsanitize=alignment,array-bounds -fsanitize-recover=alignment,array-bounds
+//                                      (array-bounds, not bounds: the other half of `bounds` traps)
+// Accesses to variables of a thread that do not leave it are not instrumented; those to other private memory are
+// filtered by the runtime. A copy of a struct is one __tsan_memcpy.
+#ifndef MRT_HOOKS_H
+#define MRT_HOOKS_H
+
+#include "current.h"
+
+#define MRT_HOOK                                                                                                       \
+  extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__,                             \
+                            __disable_sanitizer_instrumentation__, __no_sanitize__("alignment", "bounds")))
+#define MRT_HOOK_CALLER __builtin_return_address(0)
+
+// MrtRuntime::access's `write`
+enum { MRT_ACCESS_READ = 0, MRT_ACCESS_WRITE = 1, MRT_ACCESS_READ_WRITE = 2 };
+
+#define MRT_ACCESS_HOOK(name, size, write)                                                                             \
+  MRT_HOOK void name(const void *address) { mrt::runtime->access(address, size, write, MRT_HOOK_CALLER); }
+#define MRT_ACCESS_HOOKS(size)                                                                                         \
+  MRT_ACCESS_HOOK(__tsan_read##size, size, MRT_ACCESS_READ)                                                            \
+  MRT_ACCESS_HOOK(__tsan_write##size, size, MRT_ACCESS_WRITE)                                                          \
+  MRT_ACCESS_HOOK(__tsan_read_write##size, size, MRT_ACCESS_READ_WRITE)                                                \
+  MRT_ACCESS_HOOK(__tsan_unaligned_read##size, size, MRT_ACCESS_READ)                                                  \
+  MRT_ACCESS_HOOK(__tsan_unaligned_write##size, size, MRT_ACCESS_WRITE)                                                \
+  MRT_ACCESS_HOOK(__tsan_unaligned_read_write##size, size, MRT_ACCESS_READ_WRITE)
+
+MRT_ACCESS_HOOKS(1)
+MRT_ACCESS_HOOKS(2)
+MRT_ACCESS_HOOKS(4)
+MRT_ACCESS_HOOKS(8)
+MRT_ACCESS_HOOKS(16)
+
+MRT_HOOK void *__tsan_memcpy(void *destination, const void *source, __SIZE_TYPE__ size) {
+  mrt::runtime->copy(destination, source, size, MRT_HOOK_CALLER);
+  return __builtin_memcpy(destination, source, size);
+}
+
+MRT_HOOK void *__tsan_memmove(void *destination, const void *source, __SIZE_TYPE__ size) {
+  mrt::runtime->copy(destination, source, size, MRT_HOOK_CALLER);
+  return __builtin_memmove(destination, source, size);
+}
+
+MRT_HOOK void *__tsan_memset(void *destination, int value, __SIZE_TYPE__ size) {
+  mrt::runtime->access(destination, size, MRT_ACCESS_WRITE, MRT_HOOK_CALLER);
+  return __builtin_memset(destination, value, size);
+}
+
+// Called by the module's constructor, which the pass adds; there are no virtual functions in MSL.
+MRT_HOOK void __tsan_init() {}
+
+// ---- what clang passes to the handlers of -fsanitize=alignment and array-bounds
+struct MrtSourceLocation {
+  const char *file;
+  mrt_u32 line, column;
+};
+
+struct MrtTypeDescriptor {
+  unsigned short kind, info;
+  char name[1]; // quoted: 'float4'
+};
+
+struct MrtTypeMismatch {
+  MrtSourceLocation location;
+  const MrtTypeDescriptor *type;
+  unsigned char log_alignment, check;
+};
+
+struct MrtOutOfBounds {
+  MrtSourceLocation location;
+  const MrtTypeDescriptor *array_type, *index_type;
+};
+
+MRT_HOOK void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data, __UINTPTR_TYPE__ address) {
+  mrt::runtime->misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER);
+}
+
+// The handler stays quiet where the index is an integer wider than a register: there is none in MSL.
+MRT_HOOK void __ubsan_handle_out_of_bounds(const MrtOutOfBounds *data, __UINTPTR_TYPE__ index) {
+  mrt::runtime->subscript(index, data->array_type->name, MRT_HOOK_CALLER);
+}
+
+#undef MRT_ACCESS_HOOKS
+#undef MRT_ACCESS_HOOK
+#undef MRT_HOOK_CALLER
+#undef MRT_HOOK
+
+#endif

@@ -1,0 +1,112 @@
+// Packed vectors (MSL 2.2.3): the components without padding, aligned like one of them. In expressions they convert to vectors.
+#ifndef MRT_PACKED_H
+#define MRT_PACKED_H
+
+#include "vec.h"
+
+namespace metal {
+
+#ifdef MRT_STRICT
+#define MRT_PACKED_FROM_CONSTANT(N, ...)                                                                               \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  MRT_METHOD packed_vec(const MRT_CONSTANT packed_vec<U, N> &v) : packed_vec(vec<T, N>(v)) {}                          \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  MRT_METHOD packed_vec &operator=(const MRT_CONSTANT packed_vec<U, N> &v) { return *this = packed_vec(v); }           \
+  MRT_METHOD operator vec<T, N>() const MRT_CONSTANT { return vec<T, N>(__VA_ARGS__); }                                \
+  MRT_METHOD T operator[](size_t i) const MRT_CONSTANT { return (&x)[i]; }
+#else
+#define MRT_PACKED_FROM_CONSTANT(N, ...)
+#endif
+
+#define MRT_PACKED_MEMBERS(N, ...)                                                                                     \
+  typedef T value_type;                                                                                                \
+  constexpr packed_vec() = default;                                                                                    \
+  MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
+  MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
+  constexpr MRT_METHOD operator vec<T, N>() const { return vec<T, N>(__VA_ARGS__); }                                   \
+  constexpr MRT_METHOD packed_vec(T v) : packed_vec(vec<T, N>(v)) {}                                                   \
+  template <typename U> constexpr MRT_METHOD explicit packed_vec(packed_vec<U, N> v)                                   \
+      : packed_vec(vec<T, N>(vec<U, N>(v))) {}                                                                         \
+  MRT_PACKED_FROM_CONSTANT(N, __VA_ARGS__)                                                                             \
+  MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
+
+template <typename T> struct packed_vec<T, 2> {
+  T x, y;
+  MRT_PACKED_MEMBERS(2, x, y)
+  constexpr MRT_METHOD packed_vec(vec<T, 2> v) : x(v.x), y(v.y) {}
+  constexpr MRT_METHOD packed_vec(T x, T y) : x(x), y(y) {}
+};
+
+template <typename T> struct packed_vec<T, 3> {
+  T x, y, z;
+  MRT_PACKED_MEMBERS(3, x, y, z)
+  constexpr MRT_METHOD packed_vec(vec<T, 3> v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr MRT_METHOD packed_vec(T x, T y, T z) : x(x), y(y), z(z) {}
+  constexpr MRT_METHOD packed_vec(T x, vec<T, 2> v) : x(x), y(v.x), z(v.y) {}
+  constexpr MRT_METHOD packed_vec(vec<T, 2> v, T z) : x(v.x), y(v.y), z(z) {}
+};
+
+template <typename T> struct packed_vec<T, 4> {
+  T x, y, z, w;
+  MRT_PACKED_MEMBERS(4, x, y, z, w)
+  constexpr MRT_METHOD packed_vec(vec<T, 4> v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
+  constexpr MRT_METHOD packed_vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+  constexpr MRT_METHOD packed_vec(vec<T, 2> a, vec<T, 2> b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
+  constexpr MRT_METHOD packed_vec(vec<T, 3> v, T w) : x(v.x), y(v.y), z(v.z), w(w) {}
+  constexpr MRT_METHOD packed_vec(T x, vec<T, 3> v) : x(x), y(v.x), z(v.y), w(v.z) {}
+};
+
+// ---------------------------------------------------------------- operators: those of vec, with at least one side packed
+template <typename T, int N> constexpr MRT_FUNC vec<T, N> mrt_unpacked(packed_vec<T, N> v) { return v; }
+
+#define MRT_PACKED_BINARY(OP)                                                                                          \
+  template <typename T, int N> constexpr MRT_FUNC auto operator OP(packed_vec<T, N> a, packed_vec<T, N> b) {           \
+    return mrt_unpacked(a) OP mrt_unpacked(b);                                                                         \
+  }                                                                                                                    \
+  template <typename T, int N> constexpr MRT_FUNC auto operator OP(packed_vec<T, N> a, vec<T, N> b) {                  \
+    return mrt_unpacked(a) OP b;                                                                                       \
+  }                                                                                                                    \
+  template <typename T, int N> constexpr MRT_FUNC auto operator OP(vec<T, N> a, packed_vec<T, N> b) {                  \
+    return a OP mrt_unpacked(b);                                                                                       \
+  }                                                                                                                    \
+  template <typename T, int N, typename S, mrt::if_scalar_beside<S, T> = 0>                                            \
+  constexpr MRT_FUNC auto operator OP(packed_vec<T, N> a, S b) {                                                       \
+    return mrt_unpacked(a) OP b;                                                                                       \
+  }                                                                                                                    \
+  template <typename T, int N, typename S, mrt::if_scalar_beside<S, T> = 0>                                            \
+  constexpr MRT_FUNC auto operator OP(S a, packed_vec<T, N> b) {                                                       \
+    return a OP mrt_unpacked(b);                                                                                       \
+  }
+MRT_FOR_VEC_BINARY(MRT_PACKED_BINARY)
+MRT_FOR_VEC_COMPARISON(MRT_PACKED_BINARY)
+
+#define MRT_PACKED_ASSIGN(OP)                                                                                          \
+  template <typename T, int N, typename B> constexpr MRT_FUNC packed_vec<T, N> &operator OP##=(packed_vec<T, N> &a, B b) { \
+    return a = mrt_unpacked(a) OP b;                                                                                   \
+  }                                                                                                                    \
+  template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, packed_vec<T, N> b) {        \
+    return a = a OP b;                                                                                                 \
+  }
+MRT_FOR_VEC_BINARY(MRT_PACKED_ASSIGN)
+
+#define MRT_PACKED_UNARY(OP)                                                                                           \
+  template <typename T, int N> constexpr MRT_FUNC auto operator OP(packed_vec<T, N> a) { return OP mrt_unpacked(a); }
+MRT_PACKED_UNARY(+)
+MRT_PACKED_UNARY(-)
+MRT_PACKED_UNARY(~)
+MRT_PACKED_UNARY(!)
+
+#define MRT_PACKED_NAMES(T)                                                                                            \
+  typedef packed_vec<T, 2> packed_##T##2;                                                                              \
+  typedef packed_vec<T, 3> packed_##T##3;                                                                              \
+  typedef packed_vec<T, 4> packed_##T##4;                                                                              \
+  static_assert(sizeof(packed_##T##2) == 2 * sizeof(T) && sizeof(packed_##T##3) == 3 * sizeof(T) &&                    \
+                sizeof(packed_##T##4) == 4 * sizeof(T) && alignof(packed_##T##3) == alignof(T), "MSL Table 2.5");
+MRT_FOR_VECTOR_ELEMENTS(MRT_PACKED_NAMES)
+
+} // namespace metal
+
+#define MRT_PACKED_GLOBAL_NAMES(T) using metal::packed_##T##2, metal::packed_##T##3, metal::packed_##T##4;
+MRT_FOR_VECTOR_ELEMENTS(MRT_PACKED_GLOBAL_NAMES)
+
+#endif

@@ -1,0 +1,59 @@
+// The objects that a dispatch may touch: bound buffers, and the threadgroup's variables and arguments.
+#pragma once
+
+#include "checker.h"
+#include "checker_report.h"
+
+#include <string>
+#include <vector>
+
+namespace mrt {
+
+struct Allocation;
+
+// A buffer that is bound or used in this dispatch, whole: an address before the bound offset is within it.
+struct Target {
+  uintptr_t begin = 0, end = 0;
+  uintptr_t bound = 0;                     // the address that the kernel received
+  const MrtParameter *parameter = nullptr; // the first one that it is bound to
+  const MrtParameter *constant = nullptr;  // set where it is bound to `constant` parameters only
+  std::string label;
+
+  bool contains(uintptr_t address, uint64_t size) const { return address >= begin && size <= end - begin && address - begin <= end - begin - size; }
+};
+
+class Objects {
+public:
+  void begin_dispatch(const checker::Dispatch &dispatch);
+  void begin_group(const checker::Region *regions, size_t count);
+
+  // The buffer that holds all of these bytes; null where none does.
+  const Target *buffer(uintptr_t address, uint64_t size) {
+    if (last_ && last_->contains(address, size)) return last_;
+    return search_buffers(address, size);
+  }
+  const checker::Region *region(uintptr_t address, uint64_t size) const;
+  const std::vector<Target> &buffers() const { return buffers_; }
+  // A memoryBarrier(resources:) has ordered this buffer inside the epoch.
+  bool is_ordered(uintptr_t address) const;
+
+  Object describe(uintptr_t address, Space space) const;
+  // Of an address that lies in none: the nearest object, and in words where the address lies.
+  Object nearest_region(uintptr_t address, uint64_t size, std::string &why) const;
+  Object nearest_buffer(uintptr_t address, uint64_t size, std::string &why) const;
+
+private:
+  const Target *search_buffers(uintptr_t address, uint64_t size);
+  void add(const void *address, size_t length, const char *label, const MrtParameter *parameter);
+  const MrtParameter *parameter(uint32_t kind, uint32_t index) const;
+  Object object_of(const Target &target, uintptr_t address) const;
+  Object object_of(const checker::Region &region, uintptr_t address) const;
+
+  const mrt_dispatch *request_ = nullptr;
+  const MrtEntry *entry_ = nullptr;
+  std::vector<Target> buffers_;
+  std::vector<checker::Region> regions_;
+  const Target *last_ = nullptr;
+};
+
+} // namespace mrt

@@ -1,0 +1,60 @@
+import COrchard
+import Foundation
+import Metal
+
+/// A buffer that a handle names. Its memory may change place, where a hint moves it.
+final class Buffer: HandleObject, @unchecked Sendable {
+    override class var kind: HandleKind { .buffer }
+    override var context: Context { owner }
+
+    let owner: Context
+    let length: UInt64
+    let label: String?
+    var allocation: Allocation
+
+    init(_ owner: Context, length: UInt64, label: String?, allocation: Allocation) {
+        self.owner = owner
+        self.length = length
+        self.label = label
+        self.allocation = allocation
+    }
+
+    /// Address of the bytes for the CPU, nil where they are private.
+    var contents: UnsafeMutableRawPointer? { allocation.storage == .shared ? allocation.buffer.contents() : nil }
+
+    /// A range of bytes inside the buffer.
+    func range(_ offset: UInt64, _ length: UInt64, _ what: @autoclosure () -> String) throws -> Range<Int> {
+        let (end, overflow) = offset.addingReportingOverflow(length)
+        guard !overflow, end <= self.length else {
+            throw OrchardError.invalid("\(what()): \(length) bytes at offset \(offset) are not inside \(name), which has \(self.length).")
+        }
+        return Int(offset)..<Int(end)
+    }
+
+    func use(_ range: Range<Int>, writes: Bool) -> Use { Use(allocation: allocation, range: range, writes: writes) }
+
+    var name: String { label.map { "buffer '\($0)'" } ?? "the buffer" }
+}
+
+// MARK: Making and releasing
+
+extension Context {
+    func makeBuffer(_ length: UInt64, storage: UInt32, zeroed: Bool, label: String?) throws -> Buffer {
+        let buffer = try locked {
+            try Buffer(self, length: length, label: label, allocation: allocate(length, resolve(storage), label: label))
+        }
+        guard zeroed else { return buffer }
+        do {
+            // What lies behind the buffer in its size class is no one's, and a blit wants multiples of 4.
+            let bytes = min(Transfer.roundedUp(Int(length)), buffer.allocation.bytes)
+            _ = try fill(buffer, 0..<bytes, byte: 0)
+            return buffer
+        } catch {
+            discard(buffer)
+            throw error
+        }
+    }
+
+    /// The last handle is gone. On a closed context the pool is gone too, and the memory with it.
+    func discard(_ buffer: Buffer) { try? locked { pool.release(buffer.allocation) } }
+}

@@ -1,0 +1,112 @@
+import COrchard
+import Foundation
+
+/// What the device can do, found by compiling and running a kernel: a virtual machine's device names families that it lacks, and
+/// lacks families that it has.
+final class Capabilities: @unchecked Sendable {
+    /// Each kernel writes 1 into `result` where the capability works, launched as one SIMD-group.
+    private struct Probe {
+        let name: String
+        let languageVersion: UInt32
+        let source: String
+    }
+
+    private static let metal31: UInt32 = 3 << 16 | 1
+    private static let metal40: UInt32 = 4 << 16
+    private static let simdWidth: UInt32 = 32
+
+    private static let probes = [
+        Probe(
+            name: "bfloat", languageVersion: metal31,
+            source: """
+                #include <metal_stdlib>
+                using namespace metal;
+                kernel void probe(device uint *result [[buffer(0)]], uint lane [[thread_position_in_grid]]) {
+                    bfloat sum = bfloat(256.0f + float(lane / 32)) + bfloat(1.0f);
+                    if (lane == 0) result[0] = float(sum) == 256.0f ? 1 : 0;
+                }
+                """),
+        Probe(
+            name: "simdReduction", languageVersion: metal31,
+            source: """
+                #include <metal_stdlib>
+                using namespace metal;
+                kernel void probe(device uint *result [[buffer(0)]], uint lane [[thread_position_in_grid]]) {
+                    uint sum = simd_sum(lane);
+                    if (lane == 0) result[0] = sum == 496 ? 1 : 0;
+                }
+                """),
+        Probe(
+            name: "simdMatrix", languageVersion: metal31,
+            source: """
+                #include <metal_stdlib>
+                #include <metal_simdgroup_matrix>
+                using namespace metal;
+                kernel void probe(device uint *result [[buffer(0)]], uint lane [[thread_position_in_grid]]) {
+                    threadgroup float product[64];
+                    simdgroup_float8x8 two = make_filled_simdgroup_matrix<float, 8, 8>(2.0f);
+                    simdgroup_float8x8 three = make_filled_simdgroup_matrix<float, 8, 8>(3.0f);
+                    simdgroup_float8x8 sum;
+                    simdgroup_multiply(sum, two, three);
+                    simdgroup_store(sum, product, 8);
+                    threadgroup_barrier(mem_flags::mem_threadgroup);
+                    if (lane == 0) result[0] = product[0] == 48.0f && product[63] == 48.0f ? 1 : 0;
+                }
+                """),
+        Probe(
+            name: "tensorOps", languageVersion: metal40,
+            source: """
+                #include <metal_stdlib>
+                #include <metal_tensor>
+                #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+                using namespace metal;
+                kernel void probe(device uint *result [[buffer(0)]], uint lane [[thread_position_in_grid]]) {
+                    constexpr auto shape = mpp::tensor_ops::matmul2d_descriptor(16, 16, 16);
+                    mpp::tensor_ops::matmul2d<shape, execution_simdgroups<1>> product;
+                    (void)product;
+                    if (lane == 0) result[0] = 1;
+                }
+                """),
+    ]
+
+    private unowned let context: Context
+    private let lock = NSLock()
+    private var found: [String: [String: Any]] = [:]
+
+    init(context: Context) { self.context = context }
+
+    /// Every capability, probed when first asked for.
+    func all() throws -> [String: [String: Any]] {
+        try lock.withLock {
+            for probe in Self.probes where found[probe.name] == nil { found[probe.name] = try outcome(probe) }
+            return found
+        }
+    }
+
+    private func outcome(_ probe: Probe) throws -> [String: Any] {
+        do {
+            let works = try run(probe)
+            return ["supported": works, "reason": works ? "" : "the probe's kernel gave a wrong result"]
+        } catch let error as OrchardError where error.status != ORCHARD_CLOSED {
+            return ["supported": false, "reason": error.message]
+        }
+    }
+
+    private func run(_ probe: Probe) throws -> Bool {
+        if #unavailable(macOS 26), probe.languageVersion >= Self.metal40 {
+            throw OrchardError(ORCHARD_UNSUPPORTED, "Metal 4 needs macOS 26.")
+        }
+        let request = LibraryRequest(name: "probe_\(probe.name)", source: probe.source, languageVersion: probe.languageVersion)
+        let library = try context.libraries.library(request, for: context)
+        let pipeline = try library.pipelines.pipeline(PipelineRequest(function: "probe"), of: library)
+        let result = try context.makeBuffer(4, storage: Storage.shared.rawValue, zeroed: true, label: "probe")
+        defer { context.discard(result) }
+        let binding = DispatchRequest.Binding(buffer: result, index: 0, range: 0..<4, access: UInt32(ORCHARD_ACCESS_WRITE))
+        let width = Self.simdWidth
+        _ = try context.encode(
+            DispatchRequest(pipeline: pipeline, grid: [width, 1, 1], gridIsThreads: true, threadgroup: [width, 1, 1], bindings: [binding]))
+        var value: UInt32 = 0
+        try withUnsafeMutableBytes(of: &value) { try context.read(result, 0..<4, to: $0.baseAddress!) }
+        return value == 1
+    }
+}

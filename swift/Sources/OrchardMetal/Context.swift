@@ -1,0 +1,184 @@
+import COrchard
+import Foundation
+import Metal
+
+/// The options of orchard_open with every default filled in.
+struct ContextOptions {
+    var storage = Storage.shared
+    var exact = false
+    var batchOperations = 40
+    var timeout: TimeInterval = 60
+    var batchBytes = 40_000_000
+    var cacheLimit: UInt64?
+    var memoryLimit: UInt64?
+    var cacheFolder: String?
+    var materializeSource: String?
+    var label = "orchard"
+}
+
+/// One open device: everything that handles of it refer to, and the lock that guards it.
+///
+/// Whoever holds `lock` doesn't wait for the device and doesn't compile.
+final class Context: HandleObject, @unchecked Sendable {
+    override class var kind: HandleKind { .context }
+    override var context: Context { self }
+
+    let device: any MTLDevice
+    let tickets = Tickets()
+    let faults = Faults()
+    let statistics = Statistics()
+    let pool: BufferPool
+    let stream: Stream
+    let libraries: LibraryCache
+    let copyKernels = CopyKernels()
+    let limits: DeviceLimits
+    let materializeSource: String?
+    lazy var capabilities = Capabilities(context: self)
+    lazy var capture = Capture(device: device)
+
+    private let lock = NSLock()
+    private var isClosed = false
+    private var notes: [String] = []
+    private var storage: Storage
+    private var timeout: TimeInterval
+
+    init(_ options: ContextOptions, device: (any MTLDevice)? = MTLCreateSystemDefaultDevice()) throws {
+        guard let device else { throw OrchardError(ORCHARD_UNSUPPORTED, "This machine has no Metal device.") }
+        self.device = device
+        limits = DeviceLimits(device)
+        storage = options.storage
+        timeout = options.timeout
+        materializeSource = options.materializeSource
+        let memoryLimit = options.memoryLimit ?? max(device.recommendedMaxWorkingSetSize, 1 << 28)
+        pool = BufferPool(
+            device: device, exact: options.exact, cacheLimit: options.cacheLimit ?? memoryLimit / 4, memoryLimit: memoryLimit,
+            tickets: tickets, faults: faults, statistics: statistics)
+        stream = try Stream(
+            device: device, label: options.label, batchOperations: options.batchOperations, batchBytes: options.batchBytes,
+            tickets: tickets, faults: faults, statistics: statistics)
+        libraries = LibraryCache(device: device, cacheFolder: options.cacheFolder)
+    }
+
+    /// Runs with the lock, unless the context is closed.
+    func locked<Result>(_ body: () throws -> Result) throws -> Result {
+        try lock.withLock {
+            guard !isClosed else { throw OrchardError(ORCHARD_CLOSED, "The context was closed.") }
+            return try body()
+        }
+    }
+
+    func countError() { lock.withLock { statistics.values.errors += 1 } }
+
+    func note(_ text: String) { lock.withLock { notes.append(text) } }
+
+    func currentNotes() -> [String] { lock.withLock { notes } }
+
+    func clearNotes() { lock.withLock { notes = [] } }
+
+    // MARK: Under the lock
+
+    /// A default is the context's own.
+    func resolve(_ storage: UInt32) throws -> Storage {
+        guard storage != ORCHARD_STORAGE_DEFAULT.rawValue else { return self.storage }
+        guard let known = Storage(rawValue: storage) else {
+            throw OrchardError.invalid("Storage \(storage) is given; 0 (default), 1 (shared) or 2 (private) is wanted.")
+        }
+        return known
+    }
+
+    /// Where memory is short and released buffers are still in the open command buffer, that is committed, so that it can end.
+    func allocate(_ length: UInt64, _ storage: Storage, label: String?) throws -> Allocation {
+        do {
+            return try pool.allocate(length, storage, label: label)
+        } catch {
+            if pool.hasWaiting { stream.commit() }
+            throw error
+        }
+    }
+
+    /// False for the ticket of the open command buffer.
+    func isCommitted(_ ticket: UInt64) throws -> Bool {
+        if ticket <= stream.lastCommitted { return true }
+        guard ticket == stream.openTicket, stream.hasOpenWork else {
+            let last = stream.hasOpenWork ? stream.openTicket : stream.lastCommitted
+            throw OrchardError.invalid("Ticket \(ticket) was never given out; the last one is \(last).")
+        }
+        return false
+    }
+
+    // MARK: Waiting
+
+    var deadline: Date { Date(timeIntervalSinceNow: lock.withLock { timeout }) }
+
+    /// Commits the ticket where it is open, waits, and throws where it failed.
+    func wait(for ticket: UInt64, until deadline: Date) throws {
+        try locked {
+            if try !isCommitted(ticket) { stream.commit() }
+        }
+        guard tickets.wait(for: ticket, until: deadline) else {
+            throw OrchardError(ORCHARD_TIMEOUT, "Command buffer \(ticket) was not complete in time; \(tickets.completed) are.")
+        }
+        if let failure = tickets.failure(of: ticket) { throw failure }
+    }
+
+    // MARK: Settings
+
+    func configure(_ name: String, _ value: String) throws {
+        guard let setting = Self.settings[name] else { return try configureDevice(name, value) }
+        guard try locked({ setting.apply(self, value) }) else {
+            throw OrchardError.invalid("\(name): '\(value)' is given; \(setting.wanted) is wanted.")
+        }
+    }
+
+    private struct Setting {
+        let wanted: String
+        let apply: (Context, String) -> Bool
+    }
+
+    private static func number(_ wanted: String, from least: UInt64, _ set: @escaping (Context, UInt64) -> Void) -> Setting {
+        Setting(wanted: wanted) { context, text in
+            guard let value = UInt64(text), value >= least, value <= Int.max else { return false }
+            set(context, value)
+            return true
+        }
+    }
+
+    private static let settings: [String: Setting] = [
+        "storage": Setting(wanted: "shared or private") { context, text in
+            guard let storage = [Storage.shared, .private].first(where: { $0.name == text }) else { return false }
+            context.storage = storage
+            return true
+        },
+        "cache_limit": number("a number of bytes", from: 0) { $0.pool.cacheLimit = $1 },
+        "memory_limit": number("a number of bytes", from: 1) { $0.pool.memoryLimit = $1 },
+        "batch_bytes": number("a number of bytes, at least 1,", from: 1) { $0.stream.batchBytes = Int($1) },
+        "batch_operations": number("a number, at least 1,", from: 1) { $0.stream.batchOperations = Int($1) },
+        "timeout_ms": number("a number of milliseconds", from: 0) { $0.timeout = TimeInterval($1) / 1000 },
+    ]
+
+    private func configureDevice(_ name: String, _ value: String) throws {
+        guard SoftwareDevice.isPresent else {
+            let known = Self.settings.keys.sorted().joined(separator: ", ")
+            throw OrchardError(ORCHARD_UNSUPPORTED, "\(device.name) has no setting '\(name)'; there are \(known).")
+        }
+        try SoftwareDevice.configure(name, value)
+    }
+
+    // MARK: Closing
+
+    /// Whether everything was complete in time. A second call finds nothing to do.
+    func close() -> Bool {
+        let deadline = self.deadline
+        lock.withLock {
+            isClosed = true
+            stream.commit()
+        }
+        let complete = tickets.wait(for: stream.lastCommitted, until: deadline)
+        copyKernels.removeAll()
+        lock.withLock {
+            pool.collect()
+            pool.trim(to: 0)
+        }
+        return complete
+    }
+}

@@ -1,0 +1,32 @@
+import COrchard
+import Foundation
+import Metal
+
+extension Context {
+    /// Facts about the device, as orchard_device_info describes them.
+    func deviceInfo(probing: Bool) throws -> String {
+        let probed: Any = probing ? try capabilities.all() : NSNull()
+        let threads = device.maxThreadsPerThreadgroup
+        return JSON.text([
+            "name": device.name,
+            "architecture": device.architecture.name,
+            "isSoftware": SoftwareDevice.isPresent,
+            "system": ProcessInfo.processInfo.operatingSystemVersionString,
+            "families": Self.families.filter { device.supportsFamily($0.family) }.map(\.name),
+            "unifiedMemory": device.hasUnifiedMemory,
+            "recommendedWorkingSet": device.recommendedMaxWorkingSetSize,
+            "maxBufferLength": device.maxBufferLength,
+            "maxThreadgroupMemory": device.maxThreadgroupMemoryLength,
+            "maxThreadsPerThreadgroup": [threads.width, threads.height, threads.depth],
+            "maxInlineBytes": Int(ORCHARD_MAX_INLINE_BYTES),
+            "maxBuffers": DeviceLimits.buffers,
+            "capabilities": probed,
+        ])
+    }
+
+    private static let families: [(name: String, family: MTLGPUFamily)] = [
+        ("apple1", .apple1), ("apple2", .apple2), ("apple3", .apple3), ("apple4", .apple4), ("apple5", .apple5),
+        ("apple6", .apple6), ("apple7", .apple7), ("apple8", .apple8), ("apple9", .apple9), ("mac2", .mac2),
+        ("common1", .common1), ("common2", .common2), ("common3", .common3), ("metal3", .metal3),
+    ]
+}

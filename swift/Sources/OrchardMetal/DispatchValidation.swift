@@ -1,0 +1,133 @@
+import COrchard
+import Metal
+
+/// The device's limits, read once.
+struct DeviceLimits {
+    static let buffers = 31
+    static let threadgroupArguments = 31
+
+    let threadsPerThreadgroup: [Int]
+    let threadgroupBytes: Int
+
+    init(_ device: any MTLDevice) {
+        let threads = device.maxThreadsPerThreadgroup
+        threadsPerThreadgroup = [threads.width, threads.height, threads.depth]
+        threadgroupBytes = device.maxThreadgroupMemoryLength
+    }
+}
+
+/// What Metal's validation layer would abort on is refused here with a status and a sentence.
+struct DispatchValidation {
+    let request: DispatchRequest
+    let device: DeviceLimits
+
+    private var pipeline: Pipeline { request.pipeline }
+    private var kernel: String { "Kernel '\(request.pipeline.function)'" }
+
+    func check() throws {
+        try checkGrid()
+        try checkIndices()
+        try checkArguments()
+        try checkThreadgroupMemory()
+    }
+
+    // MARK: Grid
+
+    private func checkGrid() throws {
+        guard !request.grid.contains(0), !request.threadgroup.contains(0) else {
+            throw OrchardError.invalid(
+                "\(kernel): grid \(request.grid) of threadgroups \(request.threadgroup); each must be at least 1 in every dimension.")
+        }
+        for (axis, (threads, most)) in zip(["x", "y", "z"], zip(request.threadgroup, device.threadsPerThreadgroup)) where threads > most {
+            throw OrchardError.limit("\(kernel): a threadgroup has \(threads) threads in \(axis); the device's most are \(most).")
+        }
+        let threads = request.threadgroup.reduce(1) { $0 * UInt64($1) }
+        guard threads <= pipeline.maxThreads else {
+            throw OrchardError.limit(
+                "\(kernel): a threadgroup \(request.threadgroup) has \(threads) threads; this pipeline's most are \(pipeline.maxThreads).")
+        }
+        if request.gridIsThreads { return }
+        for (groups, size) in zip(request.grid, request.threadgroup) where UInt64(groups) * UInt64(size) > UInt32.max {
+            throw OrchardError.limit("\(kernel): \(groups) threadgroups of \(size) are more than 2^32 - 1 threads in one dimension.")
+        }
+    }
+
+    // MARK: Arguments
+
+    private func checkIndices() throws {
+        var bound: UInt64 = 0
+        for index in request.bindings.map(\.index) + request.inlines.map(\.index) {
+            guard index < DeviceLimits.buffers else {
+                throw OrchardError.limit("\(kernel): buffer(\(index)) is bound; the highest index is \(DeviceLimits.buffers - 1).")
+            }
+            guard bound & (1 << index) == 0 else { throw OrchardError.invalid("\(kernel): buffer(\(index)) is bound twice.") }
+            bound |= 1 << index
+        }
+    }
+
+    private func checkArguments() throws {
+        for argument in pipeline.arguments where argument.isUsed && argument.isBuffer {
+            if let binding = request.bindings.first(where: { $0.index == argument.index }) {
+                try check(argument, offset: binding.range.lowerBound, bytes: Int(binding.buffer.length) - binding.range.lowerBound)
+            } else if let inline = request.inlines.first(where: { $0.index == argument.index }) {
+                try check(argument, offset: 0, bytes: inline.bytes.count)
+                try checkReadOnly(argument)
+            } else {
+                throw missing(argument, "buffer")
+            }
+        }
+    }
+
+    private func check(_ argument: KernelArgument, offset: Int, bytes: Int) throws {
+        guard offset % argument.alignment == 0 else {
+            throw OrchardError.invalid(
+                "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is bound at offset \(offset); "
+                    + "a multiple of \(argument.alignment) is wanted.")
+        }
+        guard bytes >= argument.dataSize else {
+            throw OrchardError.invalid(
+                "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is bound to \(bytes) bytes; its type has \(argument.dataSize).")
+        }
+    }
+
+    private func checkReadOnly(_ argument: KernelArgument) throws {
+        guard argument.access == .readOnly else {
+            throw OrchardError(
+                ORCHARD_WRONG_KIND,
+                "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is written by the kernel, but bound to inline bytes; "
+                    + "bind a buffer.")
+        }
+    }
+
+    private func missing(_ argument: KernelArgument, _ space: String) -> OrchardError {
+        OrchardError(
+            ORCHARD_BINDING_MISSING, "\(kernel): '\(argument.name)' at \(space)(\(argument.index)) is used by the kernel, but not bound.")
+    }
+
+    // MARK: Threadgroup memory
+
+    private func checkThreadgroupMemory() throws {
+        var total = pipeline.staticThreadgroupBytes
+        var bound: UInt64 = 0
+        for memory in request.threadgroupMemory {
+            guard memory.index < DeviceLimits.threadgroupArguments else {
+                throw OrchardError.limit(
+                    "\(kernel): threadgroup(\(memory.index)) is bound; the highest index is \(DeviceLimits.threadgroupArguments - 1).")
+            }
+            guard bound & (1 << memory.index) == 0, memory.length > 0, memory.length % 16 == 0 else {
+                throw OrchardError.invalid(
+                    "\(kernel): threadgroup(\(memory.index)) has \(memory.length) bytes; a multiple of 16 is wanted, given once.")
+            }
+            bound |= 1 << memory.index
+            total += memory.length
+        }
+        guard total <= device.threadgroupBytes else {
+            throw OrchardError.limit(
+                "\(kernel): \(total) bytes of threadgroup memory, \(pipeline.staticThreadgroupBytes) of them the kernel's own; "
+                    + "the device has \(device.threadgroupBytes).")
+        }
+        for argument in pipeline.arguments where argument.isUsed && !argument.isBuffer && bound & (1 << argument.index) == 0 {
+            throw missing(argument, "threadgroup")
+        }
+    }
+}

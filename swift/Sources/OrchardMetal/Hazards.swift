@@ -1,0 +1,36 @@
+/// What an operation does with a range of an allocation's bytes.
+struct Use {
+    let allocation: Allocation
+    let range: Range<Int>
+    let writes: Bool
+}
+
+/// The accesses of one concurrent encoder that no barrier has ordered yet.
+///
+/// Two accesses need an order where their bytes overlap and at least one writes: read after write, write after read, write after
+/// write. A barrier on a resource orders everything before it on that resource, so its accesses are then forgotten.
+struct Hazards {
+    private var open: [ObjectIdentifier: [Use]] = [:]
+
+    /// The allocations that need a barrier before an operation with these uses.
+    func conflicts(with uses: [Use]) -> [Allocation] {
+        var found: [Allocation] = []
+        for use in uses where !found.contains(where: { $0 === use.allocation }) {
+            let earlier = open[ObjectIdentifier(use.allocation)] ?? []
+            if earlier.contains(where: { ($0.writes || use.writes) && $0.range.overlaps(use.range) }) {
+                found.append(use.allocation)
+            }
+        }
+        return found
+    }
+
+    mutating func order(_ allocations: [Allocation]) {
+        for allocation in allocations { open[ObjectIdentifier(allocation)] = nil }
+    }
+
+    mutating func record(_ uses: [Use]) {
+        for use in uses { open[ObjectIdentifier(use.allocation), default: []].append(use) }
+    }
+
+    mutating func forgetAll() { open.removeAll(keepingCapacity: true) }
+}

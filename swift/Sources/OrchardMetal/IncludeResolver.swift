@@ -1,0 +1,162 @@
+import COrchard
+import Foundation
+
+/// Replaces `#include "name"` by the text of a header that the caller gave: Metal's makeLibrary(source:) has no include path.
+///
+/// A header counts once in a library, as if each had `#pragma once`. Which of several includes counts may depend on conditions that only
+/// the preprocessor knows, so that a header's text stands at each place, inside a guard of ours; after an include that no
+/// condition surrounds, later ones are dropped. `#line` makes messages name the caller's files and lines.
+struct IncludeResolver {
+    private static let largestResult = 64 << 20
+    private static let deepest = 200
+
+    private let headers: [String: String]
+    private var guards: [String: Int] = [:]
+    private var certain: Set<String> = []
+    private var stack: [String] = []
+    private var conditions = 0
+    private var output = ""
+
+    static let unnamed = "program_source"
+
+    static func resolve(name: String?, source: String, headers: [(name: String, text: String)]) throws -> String {
+        var table: [String: String] = [:]
+        for header in headers {
+            guard !header.name.isEmpty else { throw OrchardError.invalid("headers: one has no name.") }
+            guard table.updateValue(header.text, forKey: header.name) == nil else {
+                throw OrchardError.invalid("headers: '\(header.name)' is given twice.")
+            }
+        }
+        var resolver = IncludeResolver(headers: table)
+        try resolver.append(source, of: name ?? unnamed)
+        return resolver.output
+    }
+
+    private init(headers: [String: String]) { self.headers = headers }
+
+    // MARK: Files
+
+    private mutating func append(_ text: String, of file: String) throws {
+        guard stack.count < Self.deepest, output.utf8.count + text.utf8.count <= Self.largestResult else {
+            throw OrchardError.limit("\(file): includes are nested more than \(Self.deepest) deep, or give more than 64 MB of source.")
+        }
+        stack.append(file)
+        if !(stack.count == 1 && file == Self.unnamed) { appendLine(1) }
+        var comments = CommentScanner()
+        var lineNumber = 0
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            lineNumber += 1
+            let isCode = !comments.isInside
+            comments.scan(line)
+            try appendSourceLine(line, lineNumber, isCode ? Directive(line) : nil)
+        }
+        stack.removeLast()
+    }
+
+    private mutating func appendSourceLine(_ line: Substring, _ lineNumber: Int, _ directive: Directive?) throws {
+        switch directive {
+        case .include(let header, let column):
+            try include(header, lineNumber, column, line)
+            appendLine(lineNumber + 1)
+        case .pragmaOnce:
+            output += "\n"
+        case .conditionBegins, .conditionEnds, nil:
+            if directive == .conditionBegins { conditions += 1 }
+            if directive == .conditionEnds { conditions -= 1 }
+            output += line
+            output += "\n"
+        }
+    }
+
+    private mutating func include(_ written: String, _ lineNumber: Int, _ column: Int, _ line: Substring) throws {
+        guard let (header, text) = find(written) else {
+            let known = headers.isEmpty ? "no headers were given" : "given are " + headers.keys.sorted().joined(separator: ", ")
+            throw diagnostic("'\(written)' file not found (\(known))", lineNumber, column, line)
+        }
+        if stack.contains(header) {
+            throw diagnostic("'\(header)' includes itself: " + (stack + [header]).joined(separator: " -> "), lineNumber, column, line)
+        }
+        guard !certain.contains(header) else { return }
+        if conditions == 0 { certain.insert(header) }
+        let mark = "ORCHARD_INCLUDED_\(guards[header] ?? guards.count)"
+        guards[header] = guards[header] ?? guards.count
+        output += "#ifndef \(mark)\n#define \(mark)\n"
+        let outside = conditions
+        try append(text, of: header)
+        conditions = outside
+        output += "#endif\n"
+    }
+
+    /// Beside the file that includes it, then as it stands.
+    private func find(_ written: String) -> (String, String)? {
+        let folder = stack.last!.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        let beside = Self.normalized(folder + written.split(separator: "/", omittingEmptySubsequences: false))
+        for name in [beside, Self.normalized(written.split(separator: "/")[...]), written] {
+            if let text = headers[name] { return (name, text) }
+        }
+        return nil
+    }
+
+    private static func normalized(_ parts: ArraySlice<Substring>) -> String {
+        var kept: [Substring] = []
+        for part in parts where part != "." {
+            if part == "..", let last = kept.last, last != ".." { kept.removeLast() } else { kept.append(part) }
+        }
+        return kept.joined(separator: "/")
+    }
+
+    // MARK: Messages
+
+    private mutating func appendLine(_ number: Int) { output += "#line \(number) \"\(stack.last!)\"\n" }
+
+    private func diagnostic(_ text: String, _ line: Int, _ column: Int, _ source: Substring) -> OrchardError {
+        let caret = String(repeating: " ", count: column - 1) + "^"
+        return OrchardError(ORCHARD_COMPILE_FAILED, "\(stack.last!):\(line):\(column): error: \(text)\n\(source)\n\(caret)")
+    }
+}
+
+/// A preprocessor line that matters here.
+private enum Directive: Equatable {
+    case include(String, column: Int)
+    case pragmaOnce
+    case conditionBegins
+    case conditionEnds
+
+    init?(_ line: Substring) {
+        let content = line.drop { $0 == " " || $0 == "\t" }
+        guard content.first == "#" else { return nil }
+        let words = content.dropFirst().drop { $0 == " " || $0 == "\t" }
+        let keyword = words.prefix { $0.isLetter }
+        let rest = words.dropFirst(keyword.count).drop { $0 == " " || $0 == "\t" }
+        switch keyword {
+        case "include", "import":
+            guard rest.first == "\"", let end = rest.dropFirst().firstIndex(of: "\"") else { return nil }
+            let column = line.distance(from: line.startIndex, to: rest.startIndex) + 1
+            self = .include(String(rest[rest.index(after: rest.startIndex)..<end]), column: column)
+        case "pragma" where rest.hasPrefix("once"): self = .pragmaOnce
+        case "if", "ifdef", "ifndef": self = .conditionBegins
+        case "endif": self = .conditionEnds
+        default: return nil
+        }
+    }
+}
+
+/// Follows `/* … */` over lines: a directive inside is not one.
+private struct CommentScanner {
+    private(set) var isInside = false
+
+    mutating func scan(_ line: Substring) {
+        var rest = Substring(line)
+        while true {
+            if isInside {
+                guard let end = rest.range(of: "*/") else { return }
+                isInside = false
+                rest = rest[end.upperBound...]
+            } else {
+                guard let begin = rest.range(of: "/*"), !rest[..<begin.lowerBound].contains("//") else { return }
+                isInside = true
+                rest = rest[begin.upperBound...]
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Metal
+
+/// The compiled pipelines of one library, in one file of the cache folder: MTLBinaryArchive.
+///
+/// One file a library keeps files small, and lets a corrupt one cost only its own library. A new pipeline is written at once, to a
+/// file of its own name that is then renamed: another process sees the old archive or the new one, never half of one.
+/// Guarded by the lock of the library's pipelines.
+final class PipelineArchive {
+    struct Report {
+        var rebuilds: UInt64 = 0
+        var failures: UInt64 = 0
+        var notes: [String] = []
+    }
+
+    let url: URL
+    private let device: any MTLDevice
+    private var opened: (any MTLBinaryArchive)?
+    private(set) var report = Report()
+
+    init(device: any MTLDevice, folder: String, identity: String) {
+        self.device = device
+        url = URL(fileURLWithPath: folder, isDirectory: true).appendingPathComponent("pipelines-\(identity).metalarchive")
+    }
+
+    /// What is on disk; an empty archive where there is none, or where it can't be read. Nil where the device makes none.
+    func archive() -> (any MTLBinaryArchive)? {
+        if let opened { return opened }
+        opened = load() ?? empty()
+        return opened
+    }
+
+    /// Adds a pipeline and writes the file.
+    func add(_ descriptor: MTLComputePipelineDescriptor) {
+        guard let archive = archive() else { return }
+        do {
+            try archive.addComputePipelineFunctions(descriptor: descriptor)
+            try write(archive)
+        } catch {
+            report.failures += 1
+            report.notes.append("The pipeline cache \(url.path) was not written: \(error.reason).")
+        }
+    }
+
+    func takeReport() -> Report {
+        defer { report = Report() }
+        return report
+    }
+
+    private func load() -> (any MTLBinaryArchive)? {
+        guard FileManager.default.fileExists(atPath: url.path) else { return nil }
+        let descriptor = MTLBinaryArchiveDescriptor()
+        descriptor.url = url
+        do {
+            return try device.makeBinaryArchive(descriptor: descriptor)
+        } catch {
+            report.rebuilds += 1
+            report.notes.append("The pipeline cache \(url.path) could not be read and is built anew: \(error.reason).")
+            try? FileManager.default.removeItem(at: url)
+            return nil
+        }
+    }
+
+    private func empty() -> (any MTLBinaryArchive)? {
+        try? device.makeBinaryArchive(descriptor: MTLBinaryArchiveDescriptor())
+    }
+
+    private func write(_ archive: any MTLBinaryArchive) throws {
+        let folder = url.deletingLastPathComponent()
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let fresh = folder.appendingPathComponent(".\(url.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)")
+        do {
+            try archive.serialize(to: fresh)
+            guard rename(fresh.path, url.path) == 0 else { throw NSError(domain: NSPOSIXErrorDomain, code: Int(errno)) }
+        } catch {
+            try? FileManager.default.removeItem(at: fresh)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import COrchard
+import Foundation
+import Metal
+
+/// Checks a request against what the library has, specialises the function, and makes the pipeline: from the archive on disk
+/// where it has it.
+struct PipelineCompiler {
+    let library: Library
+    let request: PipelineRequest
+
+    private var context: Context { library.owner }
+
+    func compile() throws -> Pipeline {
+        let descriptor = MTLComputePipelineDescriptor()
+        descriptor.computeFunction = try function()
+        descriptor.label = request.label ?? request.function
+        try setMaxThreads(descriptor)
+        if context.faults.take(.pipeline) != nil { throw OrchardError(ORCHARD_COMPILE_FAILED, "Injected failure of the pipeline.") }
+        let archived = fromArchive(descriptor)
+        let (state, reflection) = try archived ?? fresh(descriptor)
+        if archived == nil { library.archive?.add(descriptor) }
+        try count(archived != nil)
+        return Pipeline(library, request.function, state, (reflection?.bindings ?? []).compactMap(KernelArgument.init))
+    }
+
+    // MARK: The function
+
+    private func function() throws -> any MTLFunction {
+        guard let declared = library.constants[request.function] else { throw notFound }
+        let values = MTLFunctionConstantValues()
+        for constant in request.constants { try set(constant, in: values, declared) }
+        let given = request.constants
+        let missing = declared.filter { constant in
+            constant.required && !given.contains { $0.name == constant.name || ($0.name == nil && $0.index == constant.index) }
+        }
+        guard missing.isEmpty else {
+            let list = missing.map { "'\($0.name)' (index \($0.index))" }.joined(separator: ", ")
+            throw constantError("needs function constant \(list), which is not given")
+        }
+        do {
+            return try library.library.makeFunction(name: request.function, constantValues: values)
+        } catch {
+            throw OrchardError(ORCHARD_COMPILE_FAILED, "Kernel '\(request.function)' can't be specialised: \(error.reason)")
+        }
+    }
+
+    /// A constant may be one that another function of the library uses, so that one set of constants serves them all.
+    private func set(_ constant: ConstantValue, in values: MTLFunctionConstantValues, _ declared: [MTLFunctionConstant]) throws {
+        let all = declared + library.constants.values.joined()
+        guard let match = all.first(where: { constant.name == nil ? $0.index == constant.index : $0.name == constant.name }) else {
+            let known = Set(all.map { "'\($0.name)' (index \($0.index))" }).sorted().joined(separator: ", ")
+            throw constantError("is given function constant \(constant.description); the library has \(known.isEmpty ? "none" : known)")
+        }
+        guard let type = MTLDataType(rawValue: UInt(constant.type)), type == match.type else {
+            throw constantError(
+                "is given function constant '\(match.name)' of type \(constant.type); its type is \(match.type.rawValue)")
+        }
+        constant.bytes.withUnsafeBytes { values.setConstantValue($0.baseAddress!, type: type, index: match.index) }
+    }
+
+    private var notFound: OrchardError {
+        let names = library.library.functionNames.sorted().joined(separator: ", ")
+        return OrchardError(
+            ORCHARD_FUNCTION_NOT_FOUND, "There is no kernel '\(request.function)'; the library has \(names.isEmpty ? "none" : names).")
+    }
+
+    private func constantError(_ text: String) -> OrchardError {
+        OrchardError(ORCHARD_CONSTANT_MISSING, "Kernel '\(request.function)' \(text).")
+    }
+
+    // MARK: The pipeline
+
+    private func setMaxThreads(_ descriptor: MTLComputePipelineDescriptor) throws {
+        let largest = context.device.maxThreadsPerThreadgroup.width
+        guard request.maxThreads <= largest else {
+            throw OrchardError.limit("\(request.maxThreads) threads in a threadgroup are asked for; the device's most are \(largest).")
+        }
+        descriptor.maxTotalThreadsPerThreadgroup = Int(request.maxThreads)
+    }
+
+    private typealias Made = (any MTLComputePipelineState, MTLComputePipelineReflection?)
+
+    private func fromArchive(_ descriptor: MTLComputePipelineDescriptor) -> Made? {
+        guard let archive = library.archive?.archive() else { return nil }
+        descriptor.binaryArchives = [archive]
+        return try? make(descriptor, [.bindingInfo, .bufferTypeInfo, .failOnBinaryArchiveMiss])
+    }
+
+    private func fresh(_ descriptor: MTLComputePipelineDescriptor) throws -> Made {
+        do {
+            return try make(descriptor, [.bindingInfo, .bufferTypeInfo])
+        } catch {
+            throw OrchardError(ORCHARD_COMPILE_FAILED, "Kernel '\(request.function)' gives no pipeline: \(error.reason)")
+        }
+    }
+
+    private func make(_ descriptor: MTLComputePipelineDescriptor, _ options: MTLPipelineOption) throws -> Made {
+        var reflection: MTLAutoreleasedComputePipelineReflection?
+        let state = try context.device.makeComputePipelineState(descriptor: descriptor, options: options, reflection: &reflection)
+        return (state, reflection)
+    }
+
+    private func count(_ isHit: Bool) throws {
+        let report = library.archive?.takeReport() ?? PipelineArchive.Report()
+        try context.locked {
+            context.statistics.values.pipelines_compiled += isHit ? 0 : 1
+            context.statistics.values.archive_hits += isHit ? 1 : 0
+            context.statistics.values.archive_rebuilds += report.rebuilds
+            context.statistics.values.archive_failures += report.failures
+        }
+        for note in report.notes { context.note(note) }
+    }
+}

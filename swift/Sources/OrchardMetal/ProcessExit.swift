@@ -1,0 +1,28 @@
+import Foundation
+
+/// A process that ends while the device still runs would free what the device's threads use: at exit, every open context
+/// gets a moment to finish what was committed. What is not committed never runs.
+enum ProcessExit {
+    static let patience: TimeInterval = 5
+
+    private struct Weak { weak var context: Context? }
+
+    private static let lock = NSLock()
+    nonisolated(unsafe) private static var contexts: [Weak] = []
+    private static let registration: Void = { atexit { ProcessExit.drain() } }()
+
+    static func watch(_ context: Context) {
+        _ = registration
+        lock.withLock {
+            contexts.removeAll { $0.context == nil }
+            contexts.append(Weak(context: context))
+        }
+    }
+
+    private static func drain() {
+        let deadline = Date(timeIntervalSinceNow: patience)
+        for context in lock.withLock({ contexts.compactMap(\.context) }) {
+            _ = context.tickets.wait(for: context.stream.lastCommitted, until: deadline)
+        }
+    }
+}

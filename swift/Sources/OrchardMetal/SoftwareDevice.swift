@@ -1,0 +1,43 @@
+import COrchard
+import Foundation
+
+/// What only the software device has: settings and findings. The one file that knows of its runtime.
+#if canImport(MetalRuntime)
+import MetalRuntime
+
+enum SoftwareDevice {
+    static let isPresent = true
+
+    static func configure(_ name: String, _ value: String) throws {
+        var message: UnsafeMutablePointer<CChar>?
+        guard mrt_setting_set(name, value, &message) else {
+            throw OrchardError.invalid(take(message) ?? "\(name): '\(value)' is refused.")
+        }
+    }
+
+    /// A misuse that reached the device is a fault of this library: it is kept as a finding, and the host lives on.
+    static func survive() { mrt_misuse_set_handler({ _, _ in }, nil) }
+
+    static func settings() -> Any { json(mrt_settings_json()) }
+    static func findings(clear: Bool) -> Any { json(mrt_findings_json(clear)) }
+
+    private static func json(_ text: UnsafeMutablePointer<CChar>?) -> Any {
+        let data = Data((take(text) ?? "null").utf8)
+        return (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) ?? NSNull()
+    }
+
+    private static func take(_ text: UnsafeMutablePointer<CChar>?) -> String? {
+        defer { mrt_string_free(text) }
+        return text.map { String(cString: $0) }
+    }
+}
+#else
+enum SoftwareDevice {
+    static let isPresent = false
+
+    static func configure(_ name: String, _ value: String) throws {}
+    static func survive() {}
+    static func settings() -> Any { NSNull() }
+    static func findings(clear: Bool) -> Any { NSNull() }
+}
+#endif

@@ -1,0 +1,11 @@
+import COrchard
+
+/// Everything that is counted, in the very struct that the caller gets. Guarded by the context's lock.
+final class Statistics {
+    var values = orchard_statistics()
+
+    func countCopy(_ kind: WritableKeyPath<orchard_statistics, UInt64>, bytes: UInt64) {
+        values[keyPath: kind] += 1
+        values.copied_bytes += bytes
+    }
+}

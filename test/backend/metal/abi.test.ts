@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import {
+  Access,
+  BUFFER_ZERO,
+  declarations,
+  GridKind,
+  MAX_INLINE_BYTES,
+  OPEN_EXACT,
+  Storage,
+  statusNames,
+  VIEW_CONTIGUOUS,
+} from "../../../src/backend/metal/abi.ts";
+import { emptyStruct, readStruct, writeBlock } from "../../../src/backend/metal/block.ts";
+import { type FieldType, layouts } from "../../../src/backend/metal/layouts.ts";
+import { camelCase, readHeader } from "../../support/header.ts";
+
+const header = readHeader();
+
+/** What `bun:ffi` must be told for a C parameter: bytes are passed as views, and never as addresses. */
+const ffiTypes: Record<string, string> = { uint64_t: "u64", uint32_t: "u32", int32_t: "i32" };
+const ffiType = (cType: string) => (cType.includes("*") ? "buffer" : (ffiTypes[cType] ?? `unknown ${cType}`));
+
+const fieldTypes: Record<string, string> = {
+  uint32_t: "u32",
+  int32_t: "i32",
+  uint64_t: "u64",
+  int64_t: "i64",
+  uint8_t: "u8",
+  orchard_span: "span",
+};
+
+describe("the declarations are those of orchard.h", () => {
+  test("the header is read", () => {
+    expect(header.functions.length).toBeGreaterThan(25);
+    expect(header.structs.length).toBeGreaterThan(10);
+  });
+
+  test("the same functions", () => {
+    expect(Object.keys(declarations).sort()).toEqual(header.functions.map(({ name }) => name).sort());
+  });
+
+  for (const { name, returns, parameters } of header.functions) {
+    test(name, () => {
+      const declared = declarations[name as keyof typeof declarations];
+      expect(declared as { args: readonly string[]; returns: string }).toEqual({
+        args: parameters.map(ffiType),
+        returns: ffiType(returns),
+      } as never);
+    });
+  }
+
+  test("the same structs, but for orchard_span, which is a field type", () => {
+    const names = header.structs
+      .map(({ name }) => camelCase(name.replace(/^orchard_/, "")))
+      .filter((name) => name !== "span");
+    expect(Object.keys(layouts).sort()).toEqual(names.sort());
+  });
+
+  for (const { name, fields } of header.structs.filter(({ name }) => name !== "orchard_span")) {
+    test(name, () => {
+      const layout = layouts[camelCase(name.replace(/^orchard_/, "")) as keyof typeof layouts];
+      const wanted = fields.map(({ name: field, type, count }) => {
+        const base = fieldTypes[type] ?? `unknown ${type}`;
+        return [camelCase(field), (count === 1 ? base : `${base}[${count}]`) as FieldType];
+      });
+      expect(Object.entries(layout.fields)).toEqual(wanted as [string, FieldType][]);
+    });
+  }
+
+  test("the sizes that the header asserts", () => {
+    const sizes = {
+      openOptions: 72,
+      bufferOptions: 32,
+      bufferInfo: 48,
+      view: 176,
+      dispatch: 80,
+      constant: 48,
+      binding: 32,
+    } as const;
+    for (const [name, size] of Object.entries(sizes)) expect(layouts[name as keyof typeof sizes].size).toBe(size);
+  });
+
+  test("the same constants", () => {
+    const wanted: Record<string, number> = {
+      ORCHARD_STORAGE_SHARED: Storage.shared,
+      ORCHARD_STORAGE_PRIVATE: Storage.private,
+      ORCHARD_ACCESS_READ: Access.read,
+      ORCHARD_ACCESS_WRITE: Access.write,
+      ORCHARD_ACCESS_READ_WRITE: Access.readwrite,
+      ORCHARD_GRID_THREADS: GridKind.threads,
+      ORCHARD_GRID_THREADGROUPS: GridKind.threadgroups,
+      ORCHARD_OPEN_EXACT: OPEN_EXACT,
+      ORCHARD_BUFFER_ZERO: BUFFER_ZERO,
+      ORCHARD_VIEW_CONTIGUOUS: VIEW_CONTIGUOUS,
+      ORCHARD_MAX_INLINE_BYTES: MAX_INLINE_BYTES,
+    };
+    for (const [name, value] of Object.entries(wanted))
+      expect([name, header.constants.get(name)]).toEqual([name, value]);
+    for (const [value, name] of statusNames.entries()) {
+      const cName = `ORCHARD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+      expect([cName, header.constants.get(cName)]).toEqual([cName, value]);
+    }
+  });
+});
+
+describe("descriptor blocks", () => {
+  test("a struct array with text of its own is laid out by offsets", () => {
+    const block = writeBlock(layouts.libraryOptions, {
+      source: "kernel",
+      headers: {
+        layout: layouts.namedText,
+        items: [
+          { name: "a.h", text: "A" },
+          { name: "b.h", text: "BB" },
+        ],
+      },
+    });
+    const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
+    const span = (at: number) => [view.getUint32(at, true), view.getUint32(at + 4, true)] as const;
+    const text = ([offset, length]: readonly [number, number]) =>
+      new TextDecoder().decode(block.subarray(offset, offset + length));
+    expect(view.getUint32(0, true)).toBe(layouts.libraryOptions.size);
+    expect(text(span(layouts.libraryOptions.offsets["source"] as number))).toBe("kernel");
+    const [headers, length] = span(layouts.libraryOptions.offsets["headers"] as number);
+    expect(length).toBe(32);
+    expect([text(span(headers)), text(span(headers + 8)), text(span(headers + 16)), text(span(headers + 24))]).toEqual([
+      "a.h",
+      "A",
+      "b.h",
+      "BB",
+    ]);
+  });
+
+  test("a block larger than the first guess keeps what was written", () => {
+    const source = "x".repeat(100_000);
+    const block = writeBlock(layouts.libraryOptions, { name: "n", source });
+    expect(new TextDecoder().decode(block).includes(source)).toBe(true);
+    expect(new DataView(block.buffer).getUint32(0, true)).toBe(layouts.libraryOptions.size);
+  });
+
+  test("numbers up to 2^53 survive, and an unknown field is refused", () => {
+    const big = 2 ** 53 - 1;
+    expect(readStruct<"length">(layouts.bufferOptions, writeBlock(layouts.bufferOptions, { length: big })).length).toBe(
+      big,
+    );
+    expect(() => writeBlock(layouts.bufferOptions, { lenght: 4 })).toThrow("no field lenght");
+    expect(emptyStruct(layouts.statistics).length).toBe(layouts.statistics.size);
+  });
+});

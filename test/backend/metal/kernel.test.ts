@@ -1,0 +1,268 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  ArgumentError,
+  BackendError,
+  DeviceBuffer,
+  DisposedError,
+  KernelCompileError,
+  MetalContext,
+  metalContext,
+  metalKernel,
+  output,
+  ShapeError,
+} from "../../../src/index.ts";
+
+const header = "#include <metal_stdlib>\nusing namespace metal;\n";
+
+const saxpy = `${header}
+kernel void saxpy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], constant float& a [[buffer(2)]],
+                  uint i [[thread_position_in_grid]]) {
+  y[i] += a * x[i];
+}`;
+
+const numbers = (length: number, of: (index: number) => number) =>
+  Float32Array.from({ length }, (_, index) => of(index));
+
+describe("a kernel of the user's own", () => {
+  test("runs on typed arrays and returns what it wrote", () => {
+    using kernel = metalKernel({ name: "saxpy", source: saxpy });
+    const x = numbers(1000, (i) => i / 7);
+    const y = numbers(1000, (i) => 3 - i);
+    const { outputs } = kernel.run({ x, y, a: 2.5 }, { grid: 1000 });
+    expect(outputs.y).toEqual(
+      numbers(1000, (i) => Math.fround(Math.fround(3 - i) + Math.fround(2.5 * Math.fround(i / 7)))),
+    );
+    expect(y[5]).toBe(-2); // the caller's array stays as it was
+  });
+
+  test("runs awaited, without blocking the event loop", async () => {
+    using kernel = metalKernel({ name: "saxpy", source: saxpy });
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 1);
+    const { outputs } = await kernel.runAsync(
+      { x: numbers(200_000, (i) => i), y: numbers(200_000, () => 1), a: 1 },
+      { grid: 200_000 },
+    );
+    clearInterval(timer);
+    expect(outputs.y[199_999]).toBe(200_000);
+    expect(ticks).toBeGreaterThan(0);
+  });
+
+  test("works on device buffers, shared and private, in the order of the calls", () => {
+    using kernel = metalKernel({ name: "saxpy", source: saxpy });
+    for (const storage of ["shared", "private"] as const) {
+      using x = new DeviceBuffer(
+        numbers(64, (i) => i),
+        { label: "x", storage },
+      );
+      using y = new DeviceBuffer(256, { label: "y", storage, zero: true });
+      for (let step = 0; step < 5; step++) kernel.encode({ x, y, a: 2 }, { grid: 64 });
+      expect(y.read(Float32Array)).toEqual(numbers(64, (i) => 10 * i));
+      expect(y.storage).toBe(storage);
+    }
+  });
+
+  test("binds a part of a buffer", () => {
+    using kernel = metalKernel({ name: "saxpy", source: saxpy });
+    using all = new DeviceBuffer(numbers(128, (i) => i));
+    const { outputs } = kernel.run(
+      { x: { buffer: all, byteOffset: 256 }, y: numbers(64, () => 0), a: 1 },
+      { grid: 64 },
+    );
+    expect(outputs.y[0]).toBe(64);
+  });
+
+  test("takes function constants, macros, headers, threadgroup memory and an output without an input", () => {
+    using kernel = metalKernel({
+      name: "reduce",
+      headers: { "scale.h": "inline float scaled(float x) { return x * SCALE; }" },
+      macros: { SCALE: 4 },
+      constants: { negate: true, width: 32 },
+      source: `${header}
+#include "scale.h"
+constant bool negate [[function_constant(0)]];
+constant uint width [[function_constant(3)]];
+kernel void reduce(device const float* x, device float* sums, threadgroup float* tile [[threadgroup(0)]],
+                   uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]],
+                   uint g [[threadgroup_position_in_grid]]) {
+  tile[t] = scaled(x[i]);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (t == 0) {
+    float sum = 0;
+    for (uint k = 0; k < width; k++) sum += tile[k];
+    sums[g] = negate ? -sum : sum;
+  }
+}`,
+    });
+    const { outputs } = kernel.run(
+      { x: numbers(64, (i) => i), sums: output(Float32Array, 2) },
+      { threadgroups: 2, threadgroup: 32, threadgroupMemory: { tile: 128 } },
+    );
+    expect(outputs.sums).toEqual(new Float32Array([-4 * 496, -4 * 1520]));
+  });
+
+  test("half, bfloat and integers of every width come and go", () => {
+    using kernel = metalKernel({
+      name: "mix",
+      source: `${header}
+kernel void mix(device const half* h, device const long* l, device uchar* c, device half* out, constant bfloat& b,
+                uint i [[thread_position_in_grid]]) {
+  out[i] = h[i] * half(float(b)) + half(l[i]);
+  c[i] = c[i] + 250;
+}`,
+    });
+    const { outputs } = kernel.run(
+      {
+        h: new Float16Array([0.5, 1.5]),
+        l: new BigInt64Array([3n, -4n]),
+        c: new Uint8Array([1, 10]),
+        out: output(Float16Array, 2),
+        b: 2,
+      },
+      { grid: 2 },
+    );
+    expect(outputs.out).toEqual(new Float16Array([4, -1]));
+    expect(outputs.c).toEqual(new Uint8Array([251, 4]));
+  });
+
+  test("counts what it moves, on the software device", () => {
+    if (!metalContext().deviceInfo().isSoftware) return expect(process.platform).toBe("darwin");
+    using kernel = metalKernel({ name: "saxpy", source: saxpy });
+    const { counters } = kernel.run(
+      { x: numbers(2048, (i) => i), y: numbers(2048, (i) => i), a: 2 },
+      { grid: 2048, counters: true },
+    );
+    expect(counters).toMatchObject({ threads: 2048, threadgroups: 8, device_bytes_written: 8192, barriers: 0 });
+    expect(counters?.device_bytes_read).toBe(2048 * 4 * 2 + 2048 * 4);
+    expect(counters?.cache_lines_written).toBe(64);
+  });
+});
+
+describe("what does not fit is refused, by name", () => {
+  const kernel = metalKernel({ name: "saxpy", source: saxpy });
+  const x = new Float32Array(8);
+  const good = { x, y: x, a: 1 };
+  afterAll(() => kernel.dispose());
+
+  const refusals: [string, () => unknown, new (...args: never[]) => Error, string | RegExp][] = [
+    [
+      "source that does not compile",
+      () => metalKernel({ name: "k", source: `${header}kernel void k(device float* x) {\n  x[0] = y;\n}` }),
+      KernelCompileError,
+      /program_source:4:\d+: error: .*'y'/,
+    ],
+    ["an unknown kernel", () => metalKernel({ name: "saxpi", source: saxpy }), KernelCompileError, /saxpi[\s\S]*saxpy/],
+    [
+      "an unknown constant",
+      () => metalKernel({ name: "saxpy", source: saxpy, constants: { n: 1 } }),
+      KernelCompileError,
+      "no function constant n; it has: none",
+    ],
+    [
+      "a missing header",
+      () => metalKernel({ name: "k", source: '#include "nothing.h"\nkernel void k() {}' }),
+      KernelCompileError,
+      "nothing.h",
+    ],
+    ["a missing binding", () => kernel.run({ x, a: 1 }, { grid: 8 }), ArgumentError, "argument y has no value"],
+    [
+      "an unknown binding",
+      () => kernel.run({ ...good, z: 1 }, { grid: 8 }),
+      ArgumentError,
+      "there is no argument z; there are: x, y, a",
+    ],
+    [
+      "a number for a pointer that is written",
+      () => kernel.run({ ...good, y: 3 }, { grid: 8 }),
+      ArgumentError,
+      "argument y: the kernel writes it",
+    ],
+    [
+      "an output that is only read",
+      () => kernel.run({ ...good, x: output(Float32Array, 8) }, { grid: 8 }),
+      ArgumentError,
+      "only reads it",
+    ],
+    ["an empty array", () => kernel.run({ ...good, x: new Float32Array(0) }, { grid: 8 }), ArgumentError, "empty"],
+    [
+      "a boolean for a float",
+      () => kernel.run({ ...good, a: true }, { grid: 8 }),
+      ArgumentError,
+      "float takes a number",
+    ],
+    ["a grid of zero", () => kernel.run(good, { grid: 0 }), ShapeError, "at least 1"],
+    ["a fraction of a grid", () => kernel.run(good, { grid: 1.5 }), ShapeError, "whole numbers"],
+    ["no grid", () => kernel.run(good, {}), ShapeError, "either grid"],
+    [
+      "a threadgroup over the limit",
+      () => kernel.run(good, { grid: 8, threadgroup: 2048 }),
+      ShapeError,
+      /2048.*at most 1024/,
+    ],
+    [
+      "threadgroup memory that is not an argument",
+      () => kernel.run(good, { grid: 8, threadgroupMemory: { tile: 16 } }),
+      ArgumentError,
+      "tile",
+    ],
+    [
+      "encode with an array to return",
+      () => kernel.encode(good, { grid: 8 }),
+      ArgumentError,
+      "encode() can't return y",
+    ],
+    ["a buffer of no length", () => new DeviceBuffer(0), ArgumentError, "at least 1 byte"],
+    ["a setting that is not there", () => metalContext().configure("colour", "red"), BackendError, "colour"],
+  ];
+
+  for (const [what, call, type, message] of refusals) {
+    test(what, () => {
+      let thrown: unknown;
+      try {
+        call();
+      } catch (error) {
+        thrown = error;
+      }
+      expect(thrown).toBeInstanceOf(type);
+      expect((thrown as Error).message).toMatch(message);
+    });
+  }
+
+  test("a refused call leaks nothing", () => {
+    const context = metalContext();
+    context.wait();
+    const before = context.statistics();
+    for (let round = 0; round < 50; round++) expect(() => kernel.run({ ...good, a: true }, { grid: 8 })).toThrow();
+    const after = context.statistics();
+    expect([after.liveBuffers, after.liveBytes]).toEqual([before.liveBuffers, before.liveBytes]);
+  });
+
+  test("use after dispose", () => {
+    const spent = metalKernel({ name: "saxpy", source: saxpy });
+    spent.dispose();
+    spent.dispose();
+    expect(() => spent.run(good, { grid: 8 })).toThrow(DisposedError);
+    const buffer = new DeviceBuffer(16);
+    buffer.dispose();
+    expect(() => buffer.read(Float32Array)).toThrow(DisposedError);
+    expect(() => kernel.run({ ...good, x: buffer }, { grid: 8 })).toThrow("dispose()");
+  });
+
+  test("use after close", () => {
+    const context = new MetalContext();
+    const own = metalKernel({ name: "saxpy", source: saxpy, context });
+    const buffer = new DeviceBuffer(16, { context });
+    context.close();
+    context.close();
+    expect(() => own.run(good, { grid: 8 })).toThrow(DisposedError);
+    expect(() => buffer.read(Float32Array)).toThrow(DisposedError);
+    expect(() => context.deviceInfo()).toThrow(DisposedError);
+    buffer.dispose();
+  });
+
+  test("a buffer of another context", () => {
+    using context = new MetalContext();
+    using buffer = new DeviceBuffer(32, { context });
+    expect(() => kernel.run({ ...good, x: buffer }, { grid: 8 })).toThrow("another Metal context");
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { library, libraryCandidates, loadLibrary } from "../../../src/backend/metal/loader.ts";
+import { BackendError } from "../../../src/errors.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-loader-"));
+const failure = (path: string): BackendError => {
+  try {
+    loadLibrary([{ origin: "ORCHARD_LIBRARY", path }]);
+  } catch (error) {
+    if (error instanceof BackendError) return error;
+    throw error;
+  }
+  throw new Error(`${path} was loaded`);
+};
+
+describe("the dylib is found and held to its version", () => {
+  test("ORCHARD_LIBRARY is the only place where it is set", () => {
+    expect(libraryCandidates({ ORCHARD_LIBRARY: "/some/lib.so" })).toEqual([
+      { origin: "ORCHARD_LIBRARY", path: "/some/lib.so" },
+    ]);
+    expect(libraryCandidates({}).at(-1)?.origin).toBe("bundled");
+  });
+
+  test("a missing one is named, with the command that makes it", () => {
+    const error = failure(join(folder, "missing.so"));
+    expect([error.code, error.message]).toEqual([
+      "libraryMissing",
+      expect.stringMatching(/missing\.so.*bun run build/),
+    ]);
+  });
+
+  test("a file that is no library", () => {
+    const path = join(folder, "text.so");
+    writeFileSync(path, "not a library");
+    expect(failure(path).code).toBe("libraryUnusable");
+  });
+
+  test("a library that was cut short", () => {
+    const path = join(folder, "short.so");
+    copyFileSync(library().path, path);
+    truncateSync(path, 5000);
+    expect(failure(path).code).toBe("libraryUnusable");
+  });
+
+  test("another version of the interface", async () => {
+    const path = join(folder, "other.so");
+    await compile("int orchard_abi_version(void) { return 99; }", path);
+    const error = failure(path);
+    expect([error.code, error.message]).toEqual([
+      "abiMismatch",
+      expect.stringMatching(/version 99.*version 1 is wanted.*ORCHARD_LIBRARY/),
+    ]);
+  });
+
+  test("a library of something else", async () => {
+    const path = join(folder, "else.so");
+    await compile("int something_else(void) { return 1; }", path);
+    expect(failure(path).code).toBe("libraryUnusable");
+  });
+});
+
+/** Any C compiler will do; the tests' machine has one, since the dylib was built there. */
+async function compile(source: string, path: string): Promise<void> {
+  const file = join(folder, "source.c");
+  writeFileSync(file, source);
+  const compilers = ["cc", "clang", "gcc"].map((name) => Bun.which(name)).filter((found) => found !== null);
+  const toolchains = [
+    ...new Bun.Glob("*/usr/libexec/swift/bin/clang").scanSync({ cwd: toolchainFolder(), absolute: true, dot: true }),
+  ];
+  const compiler = [...compilers, ...toolchains][0];
+  if (!compiler) throw new Error("no C compiler: install one, or run `bun run setup`");
+  const result = Bun.spawnSync([
+    compiler,
+    "-shared",
+    "-fPIC",
+    "-nostdlib",
+    ...(toolchains.includes(compiler) ? ["-fuse-ld=lld"] : []),
+    "-o",
+    path,
+    file,
+  ]);
+  if (result.exitCode !== 0) throw new Error(result.stderr.toString());
+}
+
+function toolchainFolder(): string {
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(process.env["HOME"] ?? tmpdir(), ".cache");
+  const folder = join(cache, "orchard", "toolchain");
+  return new Bun.Glob("*").scanSync({ cwd: folder, onlyFiles: false })[Symbol.iterator]().next().done
+    ? tmpdir()
+    : folder;
+}

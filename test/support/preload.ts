@@ -1,0 +1,16 @@
+/**
+ * Runs before every test file: the suite sees the defaults, whatever the shell has set. What a run may choose (another
+ * dylib, the checker, a cache) passes through.
+ */
+const chosen = new Set([
+  "ORCHARD_LIBRARY",
+  "ORCHARD_SKIP_METAL",
+  "ORCHARD_METAL_CHECK",
+  "ORCHARD_METAL_CACHE",
+  "ORCHARD_METAL_CLANG",
+  "ORCHARD_METAL_HEADERS",
+]);
+
+for (const name of Object.keys(process.env)) {
+  if (name.startsWith("ORCHARD_") && !chosen.has(name)) delete process.env[name];
+}

@@ -1,0 +1,279 @@
+/**
+ * Throws random calls at the dylib: random functions, handles, sizes, descriptor bytes and orders. Each answer must be a status
+ * that orchard.h names. Run as a program, so that a crash is an exit code and not the end of the tests:
+ *
+ *   bun test/support/random-calls.ts <seed> <calls> <threads>
+ */
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { declarations, statusNames } from "../../src/backend/metal/abi.ts";
+import { emptyStruct, writeBlock } from "../../src/backend/metal/block.ts";
+import { type Layout, layouts } from "../../src/backend/metal/layouts.ts";
+import { library } from "../../src/backend/metal/loader.ts";
+
+const { native } = library();
+
+/** mulberry32: small, seeded, good enough to choose calls. */
+function generator(seed: number) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const source = `#include <metal_stdlib>
+constant uint n [[function_constant(0)]];
+kernel void copy(device const float* a [[buffer(0)]], device float* b [[buffer(1)]], uint i [[thread_position_in_grid]]) { b[i] = a[i]; }
+kernel void fold(device float* a [[buffer(0)]], threadgroup float* t [[threadgroup(0)]], uint i [[thread_index_in_threadgroup]]) {
+  t[i] = a[i]; threadgroup_barrier(metal::mem_flags::mem_threadgroup); a[i] = t[0] + (is_function_constant_defined(n) ? n : 0);
+}`;
+
+/** Functions that are left out of the storm: they would block it, or change what it measures. */
+const spared = new Set([
+  "orchard_abi_version",
+  "orchard_capture_begin",
+  "orchard_configure",
+  "orchard_close",
+  "orchard_open",
+]);
+const names = Object.keys(declarations).filter((name) => !spared.has(name)) as (keyof typeof declarations)[];
+
+class Storm {
+  private readonly random: () => number;
+  private readonly handles: number[] = [];
+  readonly statuses = new Map<string, number>();
+
+  constructor(
+    seed: number,
+    private readonly context: number,
+  ) {
+    this.random = generator(seed);
+    this.handles.push(context);
+  }
+
+  private below(limit: number): number {
+    return Math.floor(this.random() * limit);
+  }
+
+  private pick<T>(items: readonly T[]): T {
+    return items[this.below(items.length)] as T;
+  }
+
+  /** Mostly a handle that was given out once, sometimes nonsense. */
+  private handle(): number {
+    if (this.random() < 0.8) return this.pick(this.handles);
+    return this.pick([0, 1, 2 ** 53 - 1, this.below(2 ** 50), this.pick(this.handles) + this.below(3)]);
+  }
+
+  private size(): number {
+    return this.pick([0, 1, 3, 4, 16, 100, 4096, 16384, 65536, 1 << 20, 2 ** 31, 2 ** 32, 2 ** 40, 2 ** 53 - 1]);
+  }
+
+  private small(): number {
+    return this.pick([0, 0, 1, 1, 2, 3, 5, 16, 31, 32, 64, 255, 1024, 1025, 4096, 2 ** 31, 2 ** 32 - 1]);
+  }
+
+  /** A block that makes sense most of the time, with bytes altered some of the time. */
+  private block(layout: Layout, sensible: () => Parameters<typeof writeBlock>[1]): Uint8Array {
+    const block = new Uint8Array(writeBlock(layout, sensible()));
+    if (this.random() < 0.35)
+      for (let times = this.below(4); times >= 0; times--) block[this.below(block.length)] = this.below(256);
+    return block;
+  }
+
+  private descriptor(name: string): Uint8Array {
+    const label = this.pick(["", "x", "buffer", "ü".repeat(20)]);
+    switch (name) {
+      case "orchard_buffer_create":
+        return this.block(layouts.bufferOptions, () => ({
+          length: this.pick([1, 16, 4096, 65536, this.size()]),
+          storage: this.below(4),
+          flags: this.below(2),
+          label,
+        }));
+      case "orchard_library_create":
+        return this.block(layouts.libraryOptions, () => ({
+          source: this.pick([source, source, source, "", "kernel void k(", "no"]),
+          label,
+        }));
+      case "orchard_pipeline_create":
+        return this.block(layouts.pipelineOptions, () => ({
+          function: this.pick(["copy", "fold", "none", ""]),
+          maxThreads: this.pick([0, 0, 32, 1024, 5000]),
+        }));
+      case "orchard_dispatch_encode":
+        return this.block(layouts.dispatch, () => this.dispatch());
+      default:
+        return this.block(layouts.view, () => ({
+          buffer: this.handle(),
+          offset: this.pick([0, 0, 4, this.size()]),
+          elementSize: this.pick([1, 2, 4, 8, 3]),
+          rank: this.pick([0, 1, 2, 8, 9]),
+          storage: this.below(4),
+          flags: this.below(2),
+          shape: [this.pick([2, 4, 0]), this.pick([2, 3, 2 ** 40]), 1, 1, 1, 1, 1, 1],
+          strides: [this.pick([4, 1, -1, 0]), this.pick([1, 4, 2 ** 50]), 1, 1, 1, 1, 1, 1],
+        }));
+    }
+  }
+
+  private dispatch(): Parameters<typeof writeBlock>[1] {
+    const binding = (index: number) => ({
+      buffer: this.handle(),
+      offset: this.pick([0, 0, 0, 4, this.size()]),
+      length: 0,
+      index,
+      access: this.pick([1, 2, 3, 3, 0, 9]),
+    });
+    return {
+      pipeline: this.handle(),
+      grid: [this.pick([1, 32, 64, this.small()]), this.pick([1, 1, 1, this.below(3)]), 1],
+      gridKind: this.pick([0, 0, 1, 2]),
+      threadgroup: [this.pick([1, 32, this.small()]), 1, 1],
+      bindings: { layout: layouts.binding, items: [binding(0), binding(this.pick([1, 1, 0, 31, 77]))] },
+      inlineBytes:
+        this.random() < 0.1
+          ? { layout: layouts.inline, items: [{ index: 2, bytes: new Uint8Array(this.pick([4, 4096, 4097])) }] }
+          : undefined,
+      threadgroupMemory:
+        this.random() < 0.5
+          ? { layout: layouts.threadgroupMemory, items: [{ index: 0, length: this.pick([16, 128, 5, 40000]) }] }
+          : undefined,
+      label: "storm",
+    };
+  }
+
+  /** One random call. `length` always tells the truth about the view, as any caller's must. */
+  step(): void {
+    const name = this.pick(names);
+    const out = new BigUint64Array(4);
+    const status = this.call(name, out);
+    const known = statusNames[status];
+    if (known === undefined) throw new Error(`${name} answered ${status}`);
+    this.statuses.set(`${name} ${known}`, (this.statuses.get(`${name} ${known}`) ?? 0) + 1);
+    if (status === 0 && /_create$/.test(name)) this.handles.push(Number(out[0]));
+    if (this.handles.length > 60) native.orchard_release(this.handles.splice(1 + this.below(40), 1)[0] as number);
+  }
+
+  private call(name: keyof typeof declarations, out: BigUint64Array): number {
+    const bytes = new Uint8Array(this.pick([1, 16, 4096]));
+    const text = new Uint8Array(this.pick([0, 5, 64])).fill(97 + this.below(26));
+    const owner = this.random() < 0.8 ? this.context : this.handle();
+    if (
+      /_create$/.test(name) ||
+      name === "orchard_dispatch_encode" ||
+      name === "orchard_materialize" ||
+      name === "orchard_write_back"
+    )
+      return this.build(name, owner, out);
+    switch (name) {
+      case "orchard_buffer_info_get":
+        return native.orchard_buffer_info_get(this.handle(), emptyStruct(layouts.bufferInfo), layouts.bufferInfo.size);
+      case "orchard_statistics_get":
+        return native.orchard_statistics_get(owner, emptyStruct(layouts.statistics), layouts.statistics.size);
+      case "orchard_buffer_read":
+        return native.orchard_buffer_read(this.handle(), this.pick([0, 1, this.size()]), bytes, bytes.length);
+      case "orchard_buffer_write":
+        return native.orchard_buffer_write(this.handle(), this.pick([0, 1, this.size()]), bytes, bytes.length);
+      case "orchard_buffer_fill":
+        return native.orchard_buffer_fill(
+          this.handle(),
+          this.pick([0, this.size()]),
+          this.size(),
+          this.below(300),
+          out,
+        );
+      case "orchard_buffer_copy":
+        return native.orchard_buffer_copy(
+          this.handle(),
+          this.pick([0, this.size()]),
+          this.handle(),
+          this.pick([0, this.size()]),
+          this.size(),
+          out,
+        );
+      case "orchard_ticket_wait":
+        return native.orchard_ticket_wait(owner, this.pick([0, 1, 5, this.size()]), this.below(3));
+      case "orchard_inject_fault":
+        return native.orchard_inject_fault(owner, text, text.length, 0, 0, 0);
+      default:
+        return this.plain(name, owner, bytes, text, out);
+    }
+  }
+
+  private build(name: keyof typeof declarations, owner: number, out: BigUint64Array): number {
+    const block = this.descriptor(name);
+    if (name === "orchard_dispatch_encode") return native.orchard_dispatch_encode(block, block.length, out);
+    if (name === "orchard_write_back")
+      return native.orchard_write_back(block, block.length, this.handle(), this.size(), out);
+    if (name === "orchard_materialize") {
+      const result = emptyStruct(layouts.materialized);
+      const status = native.orchard_materialize(block, block.length, result, result.length);
+      if (status === 0) this.handles.push(Number(new DataView(result.buffer, result.byteOffset).getBigUint64(8, true)));
+      return status;
+    }
+    const parent = name === "orchard_pipeline_create" ? this.handle() : owner;
+    return native[name as "orchard_buffer_create"](parent, block, block.length, out);
+  }
+
+  /** The functions whose arguments follow from their types alone. */
+  private plain(
+    name: keyof typeof declarations,
+    owner: number,
+    bytes: Uint8Array,
+    text: Uint8Array,
+    out: BigUint64Array,
+  ): number {
+    const { args } = declarations[name] as { args: readonly string[] };
+    const values: unknown[] = [];
+    for (const [position, type] of args.entries()) {
+      if (type === "buffer") values.push(args[position + 1] === "u64" ? (name.includes("label") ? text : bytes) : out);
+      else if (position > 0 && args[position - 1] === "buffer")
+        values.push(name.includes("label") ? text.length : bytes.length);
+      else if (type === "u64")
+        values.push(
+          position === 0
+            ? /commit|ticket|trim|label|report|completion|device/.test(name)
+              ? owner
+              : this.handle()
+            : this.size(),
+        );
+      else values.push(this.small() | 0);
+    }
+    return (native[name] as (...values: unknown[]) => number)(...values);
+  }
+}
+
+function storm(seed: number, calls: number, context: number): Record<string, number> {
+  const run = new Storm(seed, context);
+  for (let call = 0; call < calls; call++) run.step();
+  return Object.fromEntries(run.statuses);
+}
+
+if (!isMainThread) {
+  const { seed, calls, context } = workerData as { seed: number; calls: number; context: number };
+  parentPort?.postMessage(storm(seed, calls, context));
+} else {
+  const [seed = 1, calls = 20_000, threads = 2] = process.argv.slice(2).map(Number);
+  const out = new BigUint64Array(1);
+  const options = writeBlock(layouts.openOptions, { memoryLimit: 64 << 20, timeoutMs: 5000 });
+  if (native.orchard_open(options, options.length, out) !== 0) throw new Error("no context");
+  const context = Number(out[0]);
+  const counts = await Promise.all(
+    Array.from({ length: threads }, (_, index) => {
+      const worker = new Worker(new URL(import.meta.url), {
+        workerData: { seed: seed + index, calls: calls / threads, context },
+      });
+      return new Promise<Record<string, number>>((resolve, reject) => {
+        worker.on("message", resolve);
+        worker.on("error", reject);
+      });
+    }),
+  );
+  const closed = native.orchard_close(context);
+  const total: Record<string, number> = {};
+  for (const count of counts) for (const [key, times] of Object.entries(count)) total[key] = (total[key] ?? 0) + times;
+  console.log(JSON.stringify({ closed, total }));
+}
