@@ -51,8 +51,10 @@ static thread_local MrtThread *current_thread;
 // std::source_location::current() does, so that a finding names the line in the .metal file.
 struct Site {
   const char *file;
-  int line;
-  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+  int line, column;
+  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE(), int column = __builtin_COLUMN()) {
+    return {file, line, column};
+  }
 };
 
 // One rendezvous: who meets, under which name, called from where.
@@ -72,6 +74,7 @@ MRT_MEETING static void meet(Meeting meeting, MrtResolve resolve, void *input, v
   collective.operation = meeting.operation;
   collective.file = meeting.site.file;
   collective.line = mrt_u32(meeting.site.line);
+  collective.column = mrt_u32(meeting.site.column);
   mrt_runtime->collective(&collective);
 }
 
