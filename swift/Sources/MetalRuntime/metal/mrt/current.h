@@ -35,15 +35,14 @@
 #endif
 #define MRT_MEETING MRT_UNINSTRUMENTED __attribute__((convergent, noinline))
 
-static const MrtRuntime *mrt_runtime;
-
 namespace mrt {
 
 static thread_local MrtThread *current_thread;
+static const MrtRuntime *runtime;
 
 // For MrtModule::current and MrtModule::bind.
 [[maybe_unused]] MRT_UNINSTRUMENTED static MrtThread **current() { return &current_thread; }
-[[maybe_unused]] MRT_UNINSTRUMENTED static void bind(const MrtRuntime *table) { mrt_runtime = table; }
+[[maybe_unused]] MRT_UNINSTRUMENTED static void bind(const MrtRuntime *table) { runtime = table; }
 
 [[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 lane_index() { return current_thread->thread_index_in_simdgroup; }
 
@@ -75,7 +74,7 @@ MRT_MEETING static void meet(Meeting meeting, MrtResolve resolve, void *input, v
   collective.file = meeting.site.file;
   collective.line = mrt_u32(meeting.site.line);
   collective.column = mrt_u32(meeting.site.column);
-  mrt_runtime->collective(&collective);
+  runtime->collective(&collective);
 }
 
 // A rendezvous in which each lane gives an Operand and gets a Result, both on its own stack; `resolve` computes all lanes' results.
