@@ -274,8 +274,8 @@ MRT_UNINSTRUMENTED inline void *variable_memory(MrtVariable **record) {
 
 #define MRT_MODULE(constants)                                                                                          \
   extern "C" __attribute__((__visibility__("default"))) const MrtModule mrt_module = {                                 \
-      MRT_ABI_VERSION, MRT_IS_CHECKED, __start_mrt_entries, mrt_u32(__stop_mrt_entries - __start_mrt_entries), constants, mrt::constant_count,     \
-      __start_mrt_variables, mrt_u32(__stop_mrt_variables - __start_mrt_variables), mrt::current, mrt::bind};
+      MRT_ABI_VERSION, MRT_IS_CHECKED, mrt::__start_mrt_entries, mrt_u32(mrt::__stop_mrt_entries - mrt::__start_mrt_entries), constants, mrt::constant_count,     \
+      mrt::__start_mrt_variables, mrt_u32(mrt::__stop_mrt_variables - mrt::__start_mrt_variables), mrt::current, mrt::bind};
 
 #ifdef MRT_CHECKED
 #define MRT_IS_CHECKED 1
