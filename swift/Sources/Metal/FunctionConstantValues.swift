@@ -10,6 +10,9 @@ public class MTLFunctionConstantValues: NSObject, NSCopying {
         let bytes: [UInt8]
     }
 
+    /// Metal Feature Set Tables: function constants of a library.
+    private static let maxCount = 65536
+
     private(set) var values: [Key: Value] = [:]
 
     public func setConstantValue(_ value: UnsafeRawPointer, type: MTLDataType, index: Int) {
@@ -40,6 +43,9 @@ public class MTLFunctionConstantValues: NSObject, NSCopying {
             return misuse(
                 "MTLFunctionConstantValues", selector,
                 "type (\(type)) is not a scalar or vector type, so no function constant can have it")
+        }
+        if case .index(let index) = key, !(0..<Self.maxCount).contains(index) {
+            return misuse("MTLFunctionConstantValues", selector, "index(\(index)) must be from 0 to \(Self.maxCount - 1).")
         }
         values[key] = Value(type: type, bytes: Array(UnsafeRawBufferPointer(start: pointer, count: size)))
     }

@@ -1,0 +1,111 @@
+import Metal
+import XCTest
+
+/// Whatever compiles against this module must be known to Apple, and what a compute program uses must be here.
+final class ApiConformanceTests: XCTestCase {
+    /// What the table of Apple's declarations names and this module leaves out, with the reason.
+    private static let leftOut: [(declaration: String, reason: String)] = [
+        ("dispatch_data_t", "Linux's Dispatch has DispatchData alone, for which the method is here"),
+        ("MTLDrawable", "presents to a screen"),
+        ("MTLResourceStateCommandEncoder", "maps sparse textures"),
+        ("MTLResourceStatePassDescriptor", "maps sparse textures"),
+    ]
+
+    /// What every Swift type of its kind has.
+    private static let ofItsKind = [
+        "^init\\??\\(rawValue:U?Int\\)$", "^varrawValue:U?Int\\{get\\}$", "^funccopy\\(withzone:NSZone\\?=nil\\)->Any$",
+        "^funccopy\\(withzone:NSZone\\?\\)->Any$",
+    ]
+
+    /// Declarations of Apple's that are declared otherwise here, and how.
+    private static let declaredOtherwise = [
+        "MTLResource varallocatedSize:Int{get}": "MTLAllocation varallocatedSize:Int{get}",  // inherited
+        "- structAutoreleasingUnsafeMutablePointer": "- typealiasAutoreleasingUnsafeMutablePointer=UnsafeMutablePointer",
+    ]
+
+    private func appleDeclarations() throws -> Set<String> {
+        let rows = try Facts.rows("metal-api.tsv") + Facts.rows("metal-api-extra.tsv")
+        return Set(rows.map { "\($0[0]) \(normalized($0[1]))" })
+    }
+
+    private func publicSymbols() throws -> [PublicSymbol] {
+        let symbols = try PublicSymbols.metal.get()
+        XCTAssertGreaterThan(symbols.count, 500, "the symbol graph is not the whole module")
+        return symbols
+    }
+
+    func testEveryPublicDeclarationIsApples() throws {
+        let known = try appleDeclarations()
+        let unknown = try publicSymbols().filter { symbol in
+            let declaration = normalized(symbol.declaration)
+            return symbol.kind != "swift.enum.case" && !Self.declaredOtherwise.values.contains("\(symbol.owner) \(declaration)")
+                && !known.contains("\(symbol.owner) \(declaration)")
+                && !Self.ofItsKind.contains { declaration.range(of: $0, options: .regularExpression) != nil }
+                && !isImportedForm(symbol, of: known)
+        }
+        XCTAssertEqual(unknown.map { "\($0.owner): \($0.declaration)" }, [])
+    }
+
+    func testEveryComputeDeclarationOfApplesIsHere() throws {
+        let mine = Set(try publicSymbols().map { "\($0.owner) \(normalized($0.declaration))" })
+        let missing = try appleDeclarations().filter { fact in
+            !mine.contains(Self.declaredOtherwise[fact] ?? fact) && !fact.contains(" case")
+                && !Self.leftOut.contains { fact.contains($0.declaration) }
+        }
+        XCTAssertEqual(missing.sorted(), [])
+    }
+
+    func testEveryReasonToLeaveOutIsStillOne() throws {
+        let known = try appleDeclarations()
+        let mine = try publicSymbols().map { normalized($0.declaration) }
+        for entry in Self.leftOut {
+            XCTAssertTrue(known.contains { $0.contains(entry.declaration) }, "\(entry.declaration) is no fact")
+            XCTAssertFalse(mine.contains { $0.contains(entry.declaration) }, "\(entry.declaration) is not left out")
+        }
+    }
+
+    func testEveryEnumerationCaseIsApples() throws {
+        let known = Set(try EnumFacts.all().map { "\($0.type).\($0.name)" })
+        let cases = try publicSymbols().filter { $0.kind == "swift.enum.case" }
+        XCTAssertGreaterThan(cases.count, 200)
+        XCTAssertEqual(cases.map { $0.path.joined(separator: ".") }.filter { !known.contains($0) }, [])
+    }
+
+    func testEveryRawValueIsApples() throws {
+        var checked = 0
+        for fact in try EnumFacts.all() {
+            let value = try XCTUnwrap(EnumFacts.name(of: fact), "\(fact.type) is missing from the table of types")
+            XCTAssertEqual(value, fact.name, "\(fact.type) \(fact.rawValue)")
+            checked += 1
+        }
+        XCTAssertGreaterThan(checked, 230)
+    }
+
+    func testSecondNames() {
+        XCTAssertEqual(MTLCommandBufferError.blacklisted.rawValue, 4)
+        XCTAssertEqual(MTLResourceOptions.optionCPUCacheModeDefault.rawValue, 0)
+        XCTAssertEqual(MTLResourceOptions.optionCPUCacheModeWriteCombined.rawValue, 1)
+        XCTAssertEqual(MTLResourceOptions.storageModeShared.rawValue, 0)
+        XCTAssertEqual(MTLResourceOptions.hazardTrackingModeDefault.rawValue, 0)
+        XCTAssertEqual(MTLPipelineOption.bindingInfo, MTLPipelineOption.argumentInfo)
+    }
+
+    /// Swift's importer makes two more forms of one Objective-C method: one with defaulted arguments left out, and, for one with a completion
+    /// handler, one that is `async`. Both must come from a declaration of Apple's.
+    private func isImportedForm(_ symbol: PublicSymbol, of known: Set<String>) -> Bool {
+        let declaration = normalized(symbol.declaration)
+        guard let open = declaration.firstIndex(of: "(") else { return false }
+        let name = "\(symbol.owner) \(declaration[..<open])("
+        let labels = symbol.path.last!.drop { $0 != "(" }.dropFirst().dropLast().split(separator: ":")
+        return known.contains { fact in
+            fact.hasPrefix(name) && labels.allSatisfy { fact.contains("\($0)") }
+                && (declaration.contains("async") ? fact.contains("completionHandler:") : hasDefault(fact, symbol))
+        }
+    }
+
+    /// `options` and `deallocator` are the arguments that Apple's compute declarations give defaults.
+    private func hasDefault(_ fact: String, _ symbol: PublicSymbol) -> Bool {
+        let left = ["options:MTLResourceOptions", "deallocator:"].filter { fact.contains($0) && !symbol.declaration.contains($0.prefix(7)) }
+        return !left.isEmpty || symbol.declaration.contains("= nil")
+    }
+}
