@@ -22,11 +22,19 @@ export function checkKernel(path: string): string | undefined {
   }
 }
 
-/** Every header that a file may include, by the name that it would include it with. */
+/** Every text that a file includes with quotes, and that those include, by the name that is used; others are the compiler's to find or to miss. */
 export function includedTexts(path: string): Record<string, string> {
-  const folders = [join(packageRoot, "kernels"), dirname(path)].filter((folder) => existsSync(folder));
-  const headers = folders.flatMap((folder) =>
-    [...new Bun.Glob("**/*.{h,metal}").scanSync({ cwd: folder })].map((name) => [name, join(folder, name)] as const),
-  );
-  return Object.fromEntries(headers.map(([name, file]) => [name, readFileSync(file, "utf8")]));
+  const texts: Record<string, string> = {};
+  const collect = (file: string) => {
+    for (const [, name] of readFileSync(file, "utf8").matchAll(/^\s*#\s*include\s*"([^"]+)"/gm)) {
+      const found = [join(dirname(file), name!), join(packageRoot, "kernels", name!)].find((candidate) =>
+        existsSync(candidate),
+      );
+      if (!found || name! in texts) continue;
+      texts[name!] = readFileSync(found, "utf8");
+      collect(found);
+    }
+  };
+  collect(path);
+  return texts;
 }
