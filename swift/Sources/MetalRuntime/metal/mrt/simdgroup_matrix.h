@@ -124,8 +124,8 @@ template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix
   )
 
 #ifdef MRT_STRICT // in a method of the program's own class the object's space is not known
-  storage_type &thread_elements();
-  const storage_type &thread_elements() const;
+  MRT_THREAD storage_type &thread_elements();
+  const MRT_THREAD storage_type &thread_elements() const;
 #else
   MRT_METHOD storage_type &thread_elements(MRT_SITE_ONLY) { MRT_NOTE_LAYOUT return elements; }
   MRT_METHOD storage_type thread_elements(MRT_SITE_ONLY) const { MRT_NOTE_LAYOUT return elements; }
