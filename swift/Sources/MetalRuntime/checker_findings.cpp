@@ -111,6 +111,7 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
 
 // A write has happened by now: the checker is called before each access, and this is a later call.
 void Checker::resolve_values() {
+  if (pending_.empty()) return;
   for (const PendingValue &value : pending_) {
     if (memcmp(reinterpret_cast<const void *>(value.address), &value.before, value.size) == 0) continue;
     value.finding->severity = "error";

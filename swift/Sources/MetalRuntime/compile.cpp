@@ -105,7 +105,7 @@ std::string program_identity(const std::string &path) {
 // ---------------------------------------------------------------- flags
 
 std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
-  return {tools.clang, "-nostdinc", "-nostdinc++", "-fno-color-diagnostics", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version)};
+  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version)};
 }
 
 void append(std::vector<std::string> &list, std::initializer_list<const char *> more) { list.insert(list.end(), more.begin(), more.end()); }
@@ -156,7 +156,7 @@ std::string verified_header(const std::string &name) {
 
 std::string build_header(const Toolchain &tools, std::vector<std::string> flags, const char *language, const std::string &name, std::string &problem) {
   std::string temporary = cache_temporary(".pch"), path = cache_folder() + "/" + name, content;
-  flags.insert(flags.end(), {"-x", language, tools.headers + "/mrt/prelude.h", "-o", temporary});
+  flags.insert(flags.end(), {"-x", language, "-c", "-Xclang", "-emit-pch", tools.headers + "/mrt/prelude.h", "-o", temporary});
   ProcessResult result = run_process(flags, "");
   if (result.status != 0 || !read_file(temporary, content)) {
     problem = result.output;
@@ -193,7 +193,7 @@ std::string precompiled_header(const Toolchain &tools, const std::vector<std::st
 }
 
 ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language, std::initializer_list<std::string> rest, const std::string &text) {
-  std::string problem, header = precompiled_header(tools, flags, (std::string(language) + "-header").c_str(), problem);
+  std::string problem, header = precompiled_header(tools, flags, language, problem);
   if (header.empty()) return {true, 1, problem, {}};
   flags.insert(flags.end(), {"-Xclang", "-fno-validate-pch", "-include-pch", header, "-fno-caret-diagnostics",
                              "-Xclang", "-fno-diagnostics-use-presumed-location"});
@@ -278,7 +278,7 @@ const Toolchain *toolchain(std::string &problem) {
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source) {
   std::vector<std::string> flags = language_flags(tools, options);
   // -undef: a program must not see what kind of machine this is.
-  append(flags, {"-E", "-undef", "-D__cplusplus=201703L", "-DMRT_PREPROCESS=1", "-fno-caret-diagnostics", "-include"});
+  append(flags, {"-E", "-undef", "-DMRT_PREPROCESS=1", "-fno-caret-diagnostics", "-include"});
   flags.push_back(tools.headers + "/mrt/macros.h");
   for (const std::string &macro : options.macros) flags.push_back("-D" + macro);
   append(flags, {"-std=c++17", "-x", "c++", "-"});

@@ -31,6 +31,12 @@ struct Stopwatch {
   }
 };
 
+// What clang and the linkers say where the folder is full, gone or not to be written.
+bool says_unwritable(const std::string &output) {
+  constexpr const char *signs[] = {"unable to open output file", "cannot open output file", "No space left", "Read-only file system", "Disk quota", "Permission denied"};
+  return std::any_of(std::begin(signs), std::end(signs), [&](const char *sign) { return output.find(sign) != std::string::npos; });
+}
+
 void count(uint64_t mrt_compile_stats::*counter) {
   std::lock_guard<std::mutex> lock(statistics_mutex);
   statistics.*counter += 1;
@@ -129,9 +135,7 @@ std::string MetalProgram::compile_part(size_t part, Build build, const std::stri
     std::string stored = result.status == 0 ? cache_store(name, temporary) : std::string();
     if (!stored.empty()) return count(&mrt_compile_stats::compiled), stored;
     unlink(temporary.c_str());
-    // A failure that the program has no part in may be the folder's: full, or gone.
-    bool folder = std::none_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic &diagnostic) { return diagnostic.line != 0; });
-    if (folder && cache_give_up("a file could not be written")) continue;
+    if ((result.status == 0 || says_unwritable(result.output)) && cache_give_up("a file could not be written")) continue;
     problem = render(diagnostics, lines);
     if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
     return {};

@@ -21,7 +21,7 @@ struct KernelParameter {
   Range tokens;            // without attributes
   uint32_t name = none;
   std::string spelled_type, pointee;
-  std::string source;      // mrt::Source
+  std::string source;      // mrt::ArgumentSource
   std::string space;       // "device", "constant", "threadgroup" or empty
   std::string index;       // an expression, or empty
   uint32_t gate = none;    // the token that names a function constant

@@ -188,7 +188,7 @@ std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &de
       gate = std::to_string(position < 0 ? -2 : position) + ", " + function;
     }
     std::string name = parameter.name == none ? std::string() : rewriter.text(parameter.name);
-    parameters += "{" + quote(name) + ", " + quote(parameter.pointee) + ", mrt::Source::" + parameter.source + ", " +
+    parameters += "{" + quote(name) + ", " + quote(parameter.pointee) + ", mrt::ArgumentSource::" + parameter.source + ", " +
                   (parameter.space == "threadgroup" ? "2" : parameter.space == "constant" ? "1" : "0") + ", " + gate + "}, ";
   }
   return gates + "namespace { struct mrt_spec_" + number + " { static constexpr const char *source_name = " + quote(kernel.name) +

@@ -130,6 +130,34 @@ final class SimdTests: XCTestCase {
         XCTAssertEqual(out.array(Float.self), expected)
     }
 
+    /// Programs that add an element type of their own use the compiler's own names.
+    func testTheCompilersOwnNames() throws {
+        let function = try KernelLibrary("""
+        struct pair { ushort bits; };
+        namespace metal {
+        METAL_FUNC pair simd_shuffle_down(pair data, ushort delta) { return pair{__metal_simd_shuffle_down(data.bits, delta)}; }
+        METAL_FUNC pair simd_sum(pair data) { return pair{ushort(__metal_simd_sum(float(data.bits)))}; }
+        METAL_FUNC pair simd_shuffle_and_fill_up(pair data, pair filling, ushort delta) {
+          return pair{__metal_simd_shuffle_and_fill_up(data.bits, filling.bits, delta, __metal_get_simdgroup_size(ushort()))};
+        }
+        }
+        template <typename T, bool = __is_valid_simdgroup_type<T>::value> struct way { static uint number() { return 1; } };
+        template <typename T> struct way<T, false> { static uint number() { return 2; } };
+        kernel void names(device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+          ushort lane = __metal_get_thread_index_in_simdgroup(ushort());
+          pair p = {lane};
+          out[4 * i] = simd_shuffle_down(p, 1).bits;
+          out[4 * i + 1] = simd_sum(p).bits;
+          out[4 * i + 2] = simd_shuffle_and_fill_up(p, pair{99}, 1).bits;
+          out[4 * i + 3] = way<float4>::number() * 100 + way<long>::number() * 10 + way<bool>::number();
+        }
+        """).function("names")
+        let out = TestBuffer([UInt32](repeating: 0, count: 128))
+        try function.run([out], grid: 32, group: 32)
+        let expected = (0..<32).flatMap { (lane: UInt32) -> [UInt32] in [min(lane + 1, 31), 496, lane == 0 ? 99 : lane - 1, 122] }
+        XCTAssertEqual(out.array(UInt32.self), expected)
+    }
+
     /// The order of a reduction is not specified: other seeds take other orders, and float32 shows it; seed 0 goes upwards.
     func testTheOrderOfAReductionFollowsTheSeed() throws {
         let function = try KernelLibrary("""

@@ -17,7 +17,7 @@
 namespace mrt {
 
 // Where a kernel's parameter gets its value.
-enum class Source : mrt_u32 {
+enum class ArgumentSource : mrt_u32 {
   buffer, threadgroup, thread_position_in_grid, thread_position_in_threadgroup, thread_index_in_threadgroup,
   threadgroup_position_in_grid, threads_per_grid, threads_per_threadgroup, threadgroups_per_grid, dispatch_threads_per_threadgroup,
   thread_index_in_simdgroup, simdgroup_index_in_threadgroup, simdgroups_per_threadgroup, dispatch_simdgroups_per_threadgroup,
@@ -27,7 +27,7 @@ enum class Source : mrt_u32 {
 
 struct ParameterSpec {
   const char *name, *type_name;
-  Source source;
+  ArgumentSource source;
   mrt_u32 space;
   int gate;
   bool (*gate_value)(const MrtLaunch *launch);
@@ -71,30 +71,30 @@ template <typename T> struct TypeFacts<const volatile T> : TypeFacts<T> {
 };
 
 // ---------------------------------------------------------------- values that come from the position in the grid
-template <Source source> MRT_UNINSTRUMENTED inline mrt_u32 builtin(const MrtThread *thread, unsigned axis) {
+template <ArgumentSource source> MRT_UNINSTRUMENTED inline mrt_u32 builtin(const MrtThread *thread, unsigned axis) {
   const MrtGroup *group = thread->group;
   const MrtLaunch *launch = group->launch;
   switch (source) {
-  case Source::thread_position_in_grid: return thread->thread_position_in_grid[axis];
-  case Source::thread_position_in_threadgroup: return thread->thread_position_in_threadgroup[axis];
-  case Source::thread_index_in_threadgroup: return thread->thread_index_in_threadgroup;
-  case Source::threadgroup_position_in_grid: return group->threadgroup_position_in_grid[axis];
-  case Source::threads_per_grid:
-  case Source::grid_size: return launch->threads_per_grid[axis];
-  case Source::threads_per_threadgroup: return group->threads_per_threadgroup[axis];
-  case Source::threadgroups_per_grid: return launch->threadgroups_per_grid[axis];
-  case Source::dispatch_threads_per_threadgroup: return launch->dispatch_threads_per_threadgroup[axis];
-  case Source::thread_index_in_simdgroup: return thread->thread_index_in_simdgroup;
-  case Source::simdgroup_index_in_threadgroup: return thread->simdgroup_index_in_threadgroup;
-  case Source::simdgroups_per_threadgroup: return group->simdgroups_per_threadgroup;
-  case Source::dispatch_simdgroups_per_threadgroup: return group->dispatch_simdgroups_per_threadgroup;
-  case Source::threads_per_simdgroup:
-  case Source::thread_execution_width: return 32;
-  case Source::thread_index_in_quadgroup: return thread->thread_index_in_simdgroup % 4;
-  case Source::quadgroup_index_in_threadgroup: return thread->thread_index_in_threadgroup / 4;
-  case Source::quadgroups_per_threadgroup:
+  case ArgumentSource::thread_position_in_grid: return thread->thread_position_in_grid[axis];
+  case ArgumentSource::thread_position_in_threadgroup: return thread->thread_position_in_threadgroup[axis];
+  case ArgumentSource::thread_index_in_threadgroup: return thread->thread_index_in_threadgroup;
+  case ArgumentSource::threadgroup_position_in_grid: return group->threadgroup_position_in_grid[axis];
+  case ArgumentSource::threads_per_grid:
+  case ArgumentSource::grid_size: return launch->threads_per_grid[axis];
+  case ArgumentSource::threads_per_threadgroup: return group->threads_per_threadgroup[axis];
+  case ArgumentSource::threadgroups_per_grid: return launch->threadgroups_per_grid[axis];
+  case ArgumentSource::dispatch_threads_per_threadgroup: return launch->dispatch_threads_per_threadgroup[axis];
+  case ArgumentSource::thread_index_in_simdgroup: return thread->thread_index_in_simdgroup;
+  case ArgumentSource::simdgroup_index_in_threadgroup: return thread->simdgroup_index_in_threadgroup;
+  case ArgumentSource::simdgroups_per_threadgroup: return group->simdgroups_per_threadgroup;
+  case ArgumentSource::dispatch_simdgroups_per_threadgroup: return group->dispatch_simdgroups_per_threadgroup;
+  case ArgumentSource::threads_per_simdgroup:
+  case ArgumentSource::thread_execution_width: return 32;
+  case ArgumentSource::thread_index_in_quadgroup: return thread->thread_index_in_simdgroup % 4;
+  case ArgumentSource::quadgroup_index_in_threadgroup: return thread->thread_index_in_threadgroup / 4;
+  case ArgumentSource::quadgroups_per_threadgroup:
     return (group->threads_per_threadgroup[0] * group->threads_per_threadgroup[1] * group->threads_per_threadgroup[2] + 3) / 4;
-  case Source::dispatch_quadgroups_per_threadgroup:
+  case ArgumentSource::dispatch_quadgroups_per_threadgroup:
     return (launch->dispatch_threads_per_threadgroup[0] * launch->dispatch_threads_per_threadgroup[1] *
             launch->dispatch_threads_per_threadgroup[2] + 3) / 4;
   default: return 0; // grid_origin
@@ -102,20 +102,20 @@ template <Source source> MRT_UNINSTRUMENTED inline mrt_u32 builtin(const MrtThre
 }
 
 // ---------------------------------------------------------------- one parameter, by its type
-inline MRT_UNINSTRUMENTED void *binding(const MrtThread *thread, Source source, mrt_u32 index) {
-  return source == Source::buffer ? thread->group->launch->buffers[index] : thread->group->threadgroup_arguments[index];
+inline MRT_UNINSTRUMENTED void *binding(const MrtThread *thread, ArgumentSource source, mrt_u32 index) {
+  return source == ArgumentSource::buffer ? thread->group->launch->buffers[index] : thread->group->threadgroup_arguments[index];
 }
 
 template <typename P> struct Argument { // a value
   typedef P Pointee;
   static constexpr bool is_binding = false, is_reference = false;
-  template <Source source> static MRT_UNINSTRUMENTED P get(const MrtThread *thread, mrt_u32) { return P(builtin<source>(thread, 0)); }
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED P get(const MrtThread *thread, mrt_u32) { return P(builtin<source>(thread, 0)); }
   static P nothing() { return P(); }
 };
 template <typename T, int N> struct Argument<metal::vec<T, N>> {
   typedef metal::vec<T, N> Pointee;
   static constexpr bool is_binding = false, is_reference = false;
-  template <Source source> static MRT_UNINSTRUMENTED Pointee get(const MrtThread *thread, mrt_u32) {
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED Pointee get(const MrtThread *thread, mrt_u32) {
     if constexpr (N == 2) return Pointee(T(builtin<source>(thread, 0)), T(builtin<source>(thread, 1)));
     else return Pointee(T(builtin<source>(thread, 0)), T(builtin<source>(thread, 1)), T(builtin<source>(thread, 2)));
   }
@@ -124,7 +124,7 @@ template <typename T, int N> struct Argument<metal::vec<T, N>> {
 template <typename T> struct Argument<T *> {
   typedef T Pointee;
   static constexpr bool is_binding = true, is_reference = false;
-  template <Source source> static MRT_UNINSTRUMENTED T *get(const MrtThread *thread, mrt_u32 index) {
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED T *get(const MrtThread *thread, mrt_u32 index) {
     return (T *)binding(thread, source, index);
   }
   static T *nothing() { return nullptr; }
@@ -132,7 +132,7 @@ template <typename T> struct Argument<T *> {
 template <typename T> struct Argument<T &> {
   typedef T Pointee;
   static constexpr bool is_binding = true, is_reference = true;
-  template <Source source> static MRT_UNINSTRUMENTED T &get(const MrtThread *thread, mrt_u32 index) {
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED T &get(const MrtThread *thread, mrt_u32 index) {
     return *(T *)binding(thread, source, index);
   }
   // The optimizer may read through a reference before the kernel says so, hence memory that is there.
@@ -199,7 +199,7 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
 
   template <typename A> static constexpr MrtParameter describe(const ParameterSpec &spec) {
     typedef TypeFacts<typename A::Pointee> Facts;
-    bool is_threadgroup = spec.source == Source::threadgroup;
+    bool is_threadgroup = spec.source == ArgumentSource::threadgroup;
     return {spec.name, spec.type_name,
             mrt_u32(!A::is_binding ? MRT_PARAMETER_BUILTIN : is_threadgroup ? MRT_PARAMETER_THREADGROUP : MRT_PARAMETER_BUFFER),
             spec.space, automatic, Facts::size, Facts::alignment, Facts::data_type, Facts::is_const, A::is_reference,
@@ -274,8 +274,8 @@ MRT_UNINSTRUMENTED inline void *variable_memory(MrtVariable **record) {
 
 #define MRT_MODULE(constants)                                                                                          \
   extern "C" __attribute__((__visibility__("default"))) const MrtModule mrt_module = {                                 \
-      MRT_ABI_VERSION, MRT_IS_CHECKED, __start_mrt_entries, mrt_u32(__stop_mrt_entries - __start_mrt_entries), constants, mrt::constant_count,     \
-      __start_mrt_variables, mrt_u32(__stop_mrt_variables - __start_mrt_variables), mrt::current, mrt::bind};
+      MRT_ABI_VERSION, MRT_IS_CHECKED, mrt::__start_mrt_entries, mrt_u32(mrt::__stop_mrt_entries - mrt::__start_mrt_entries), constants, mrt::constant_count,     \
+      mrt::__start_mrt_variables, mrt_u32(mrt::__stop_mrt_variables - mrt::__start_mrt_variables), mrt::current, mrt::bind};
 
 #ifdef MRT_CHECKED
 #define MRT_IS_CHECKED 1
