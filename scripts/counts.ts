@@ -25,7 +25,8 @@ export function sum(all: readonly Counts[]): Counts {
  * exits with a failure though every test it names passed.
  */
 export function countXCTest(output: string, status: number): Counts {
-  const named = (word: string) => new Set([...output.matchAll(new RegExp(`Test Case '([^']+)' ${word}`, "g"))].map(([, name]) => name!));
+  const named = (word: string) =>
+    new Set([...output.matchAll(new RegExp(`Test Case '([^']+)' ${word}`, "g"))].map(([, name]) => name!));
   const passed = named("passed");
   const skipped = named("skipped");
   const unfinished = [...named("started")].filter((name) => !passed.has(name) && !skipped.has(name));

@@ -9,7 +9,9 @@ import { buildTests, productsFolder, swiftFolder } from "../swift/package.ts";
 export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
   await buildTests(swift);
   const command =
-    process.platform === "darwin" ? [swift.swift, "test", "--skip-build"] : [join(productsFolder("debug"), "OrchardPackageTests.xctest")];
+    process.platform === "darwin"
+      ? [swift.swift, "test", "--skip-build"]
+      : [join(productsFolder("debug"), "OrchardPackageTests.xctest")];
   const onLine = (line: string) => {
     if (/error:|: failed|Executed \d+ tests|Fatal error/.test(line)) console.log(line);
   };
@@ -21,9 +23,14 @@ export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
 /** `bun test`, shown as it runs. */
 export async function bunTests(words: readonly string[]): Promise<Counts> {
   const report = join(packageRoot, "report", "bun.xml");
-  await Bun.file(report).delete().catch(() => undefined); // there is none on the first run
+  await Bun.file(report)
+    .delete()
+    .catch(() => undefined); // there is none on the first run
   const options = ["--reporter=junit", `--reporter-outfile=${report}`];
-  const child = Bun.spawn([process.execPath, "test", ...options, ...words], { cwd: packageRoot, stdio: ["ignore", "inherit", "inherit"] });
+  const child = Bun.spawn([process.execPath, "test", ...options, ...words], {
+    cwd: packageRoot,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   const status = await child.exited;
   const file = Bun.file(report);
   return countJUnit((await file.exists()) ? await file.text() : undefined, status);
