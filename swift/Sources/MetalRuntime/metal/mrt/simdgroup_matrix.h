@@ -115,9 +115,9 @@ template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix
   typedef vec<T, 64> storage_type;
 
   // No value yet: poison.
-  MRT_METHOD simdgroup_matrix() MRT_THREAD : elements{{T(__builtin_nanf("")), T(__builtin_nanf(""))}} {}
+  MRT_METHOD simdgroup_matrix() : elements{{T(__builtin_nanf("")), T(__builtin_nanf(""))}} {}
   // `value` on the diagonal, zero elsewhere.
-  explicit MRT_METHOD simdgroup_matrix(T value) MRT_THREAD MRT_BODY(
+  explicit MRT_METHOD simdgroup_matrix(T value) MRT_BODY(
     const mrt::MatrixPlace place = mrt::matrix_place(mrt::lane_index());
     for (mrt_u32 i = 0; i < 2; ++i) elements.own[i] = place.row == place.column + i ? value : T(0);
   )
