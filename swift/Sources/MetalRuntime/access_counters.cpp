@@ -2,7 +2,7 @@
 
 #include "lazy_memory.h"
 
-namespace mrt {
+namespace mrt::checker {
 
 void LineCounter::reserve(uintptr_t base, size_t size) {
   reset();
@@ -17,8 +17,7 @@ void LineCounter::reset() {
   touched_.clear();
 }
 
-void LineCounter::mark(uintptr_t address, uint64_t size, bool read, bool written) {
-  const uintptr_t first = (address - base_) / line_bytes, last = (address - base_ + size - 1) / line_bytes;
+void LineCounter::mark_lines(uintptr_t first, uintptr_t last, bool read, bool written) {
   for (uintptr_t line = first; line <= last; line++) {
     const size_t page = line / 32;
     if (!masks_[page]) touched_.push_back(page);
@@ -35,4 +34,4 @@ void LineCounter::take(Traffic &traffic) {
   touched_.clear();
 }
 
-} // namespace mrt
+} // namespace mrt::checker

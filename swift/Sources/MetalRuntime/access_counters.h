@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace mrt {
+namespace mrt::checker {
 
 struct Traffic {
   uint64_t bytes_read = 0, bytes_written = 0, lines_read = 0, lines_written = 0;
@@ -17,7 +17,7 @@ constexpr size_t line_bytes = 128;
 
 inline LineMask line_bits(uintptr_t offset_in_page, bool read, bool written) {
   const LineMask bit = LineMask(1) << offset_in_page / line_bytes;
-  return (read ? bit : 0) | (written ? bit << 32 : 0);
+  return bit * (LineMask(read) | LineMask(written) << 32);
 }
 
 // The lines of one range of memory, counted since the last call of `take`.
@@ -30,15 +30,21 @@ public:
 
   void reserve(uintptr_t base, size_t size);
   void reset();
-  const LineMask &page(uintptr_t address) const { return masks_[(address - base_) / 4096]; }
-  void mark(uintptr_t address, uint64_t size, bool read, bool written);
+  void mark(uintptr_t address, uint64_t size, bool read, bool written) {
+    const uintptr_t first = address - base_, last = first + size - 1;
+    const LineMask bits = line_bits(first % 4096, read, written);
+    // Most accesses are to one line that is known.
+    if (first / line_bytes != last / line_bytes || (masks_[first / 4096] & bits) != bits) mark_lines(first / line_bytes, last / line_bytes, read, written);
+  }
   void take(Traffic &traffic);
 
 private:
+  void mark_lines(uintptr_t first, uintptr_t last, bool read, bool written);
+
   uintptr_t base_ = 0;
   size_t pages_ = 0;
   LineMask *masks_ = nullptr;
   std::vector<size_t> touched_;
 };
 
-} // namespace mrt
+} // namespace mrt::checker

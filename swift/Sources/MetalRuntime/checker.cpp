@@ -50,9 +50,12 @@ void add(Traffic &sum, Tracked &memory) {
 
 Checker::Checker() : pool_(machine_memory() / memory_share) { threadgroup_.space = Space::threadgroup; }
 
-Checker &the_checker() {
-  static Checker *const checker = new Checker; // never destroyed: other threads may still free memory at exit
-  return *checker;
+// Never destroyed: other threads may still free memory at exit.
+Checker *Checker::instance_;
+
+Checker &Checker::create() {
+  static Checker *const checker = new Checker;
+  return *(instance_ = checker);
 }
 
 ShadowRange &Checker::arena() {
@@ -177,21 +180,6 @@ Moment now() { return the_checker().order.moment(current_thread->thread_index_in
 Site site(const void *program_counter) { return Site(uintptr_t(program_counter)); }
 
 } // namespace
-
-void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter) {
-  const Step step = {uintptr_t(address), size, write != 1, write != 0, site(program_counter), now()};
-  the_checker().access(step, uintptr_t(__builtin_frame_address(0)));
-}
-
-void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter) {
-  if (!size) return;
-  the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(), uintptr_t(__builtin_frame_address(0)));
-}
-
-void atomic_access(const MrtThread *, const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line) {
-  const Step step = {uintptr_t(address), size, write != 1, write != 0, the_checker().report.atomic_site(file, line), now() | atomic_bit};
-  the_checker().access(step, uintptr_t(__builtin_frame_address(0)));
-}
 
 void misaligned(const void *address, mrt_u32 alignment, const char *type, const void *program_counter) {
   the_checker().misaligned(uintptr_t(address), alignment, type, site(program_counter), now());

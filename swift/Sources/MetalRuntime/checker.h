@@ -14,7 +14,7 @@
 namespace mrt {
 
 // The thread that runs on this operating-system thread, null outside kernels. The scheduler writes it at each switch.
-extern thread_local MrtThread *current_thread __attribute__((tls_model("initial-exec")));
+extern __thread MrtThread *current_thread __attribute__((tls_model("initial-exec")));
 
 namespace checker {
 

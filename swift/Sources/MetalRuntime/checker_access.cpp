@@ -19,15 +19,11 @@ inline void count(Tracked &memory, const Step &step) {
 
 // ---------------------------------------------------------------- the fast path
 
-Tracked *Checker::access(const Step &step, uintptr_t frame) {
-  Tracked *memory = &threadgroup_;
-  if (!threadgroup_.shadow.contains(step.address)) {
-    memory = &arena_;
-    if (!arena_.shadow.contains(step.address) && !(memory = find(step, frame))) return nullptr;
-  }
-  count(*memory, step);
-  if (dispatch_.detect && !is_known(*memory, step)) slow(*memory, step);
-  return memory;
+inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
+  if (cell.writer == now || cell.reader == now) return true;
+  if (is_atomic(cell.reader | cell.other_reader)) return false;
+  if (cell.reader - memory.settled < memory.settled_span) return cell.writer < memory.settled;
+  return cell.other_reader >= memory.fence && (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
 }
 
 // True where the shadow state already says all that this access would add to it.
@@ -40,11 +36,15 @@ inline bool Checker::is_known(const Tracked &memory, const Step &step) const {
   return true;
 }
 
-inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
-  if (cell.writer == now || cell.reader == now) return true;
-  if (is_atomic(cell.reader | cell.other_reader)) return false;
-  if (cell.reader - memory.settled < memory.settled_span) return cell.writer < memory.settled;
-  return cell.other_reader >= memory.fence && (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
+inline Tracked *Checker::access(const Step &step, uintptr_t frame) {
+  Tracked *memory = &threadgroup_;
+  if (!threadgroup_.shadow.contains(step.address)) {
+    memory = &arena_;
+    if (!arena_.shadow.contains(step.address) && !(memory = find(step, frame))) return nullptr;
+  }
+  count(*memory, step);
+  if (dispatch_.detect && !is_known(*memory, step)) slow(*memory, step);
+  return memory;
 }
 
 bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
@@ -69,7 +69,7 @@ void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site 
 
 // ---------------------------------------------------------------- the slow path
 
-void Checker::slow(Tracked &memory, const Step &step) {
+__attribute__((noinline, cold)) void Checker::slow(Tracked &memory, const Step &step) {
   resolve_values();
   if (!in_bounds(memory, step)) return;
   touch_cells(memory, step);
@@ -121,6 +121,29 @@ void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_
   else if ((gap = conflict(memory, cell.other_reader, step.now, address)) != Gap::none)
     race(memory, step, address, cell.other_reader, cell.other_site, false, gap);
   cell = {step.now, 0, 0, step.site, 0, 0};
+}
+
+// ---------------------------------------------------------------- entries
+
+namespace {
+
+inline Moment now() { return the_checker().order.moment(current_thread->thread_index_in_threadgroup); }
+inline Site site(const void *program_counter) { return Site(uintptr_t(program_counter)); }
+inline uintptr_t frame() { return uintptr_t(__builtin_frame_address(0)); }
+
+} // namespace
+
+void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter) {
+  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site(program_counter), now()}, frame());
+}
+
+void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter) {
+  if (size) the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(), frame());
+}
+
+void atomic_access(const MrtThread *, const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line) {
+  const Site site = the_checker().report.atomic_site(file, line);
+  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site, now() | atomic_bit}, frame());
 }
 
 } // namespace mrt::checker

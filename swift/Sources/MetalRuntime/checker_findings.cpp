@@ -21,12 +21,10 @@ Action action_of(Moment moment, bool write) {
   return write ? Action::write : Action::read;
 }
 
-// Fresh memory is filled with one byte. A value of fewer than 4 bytes is judged with its neighbours, since it may well
-// have that byte's value.
-bool is_poisoned(uintptr_t address, uint64_t size) {
+// A value of fewer than 4 bytes is judged with its neighbours, since by itself it may well look like poison.
+bool looks_fresh(uintptr_t address, uint64_t size) {
   const uintptr_t begin = address / 4 * 4, end = (address + size + 3) / 4 * 4; // within the page, as any allocation's end is
-  const uint8_t *bytes = reinterpret_cast<const uint8_t *>(begin);
-  return std::all_of(bytes, bytes + (end - begin), [](uint8_t byte) { return byte == poison_byte; });
+  return is_poison(reinterpret_cast<const void *>(begin), end - begin);
 }
 
 } // namespace
@@ -79,7 +77,7 @@ void Checker::check_initialized(Tracked &memory, const Step &step) {
   // Of a copy that something has written in part, the rest may be padding: its state goes with it.
   if (step.copied && memory.shadow.any_written(step.address, step.size)) return;
   // The CPU writes shared memory without a word: what is not poison any more has been written.
-  if (memory.space == Space::device && !is_poisoned(step.address, step.size))
+  if (memory.space == Space::device && !looks_fresh(step.address, step.size))
     return memory.shadow.set_written(step.address, step.size, true);
   const Object object = objects_.describe(step.address, memory.space);
   Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
@@ -111,6 +109,7 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
 
 // A write has happened by now: the checker is called before each access, and this is a later call.
 void Checker::resolve_values() {
+  if (pending_.empty()) return;
   for (const PendingValue &value : pending_) {
     if (memcmp(reinterpret_cast<const void *>(value.address), &value.before, value.size) == 0) continue;
     value.finding->severity = "error";

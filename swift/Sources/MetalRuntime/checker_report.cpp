@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
-namespace mrt {
+namespace mrt::checker {
 
 void Report::begin_dispatch(const std::string &kernel) { kernel_ = kernel; }
 
 void Report::end_dispatch() {
   for (const Finding &found : findings_) {
+    const std::string message = found.message + (found.values_compared ? "; so far every write stored the value that was there" : "");
     mrt_finding finding = {};
     finding.kind = found.kind;
     finding.severity = found.severity;
-    finding.message = found.message.c_str();
+    finding.message = message.c_str();
     finding.kernel = kernel_.c_str();
     finding.file = found.position.file.empty() ? nullptr : found.position.file.c_str();
     finding.line = found.position.line;
@@ -60,4 +61,4 @@ SourcePosition Report::position(Place place) const {
   return source_position(reinterpret_cast<const void *>(program_counter));
 }
 
-} // namespace mrt
+} // namespace mrt::checker

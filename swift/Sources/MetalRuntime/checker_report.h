@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace mrt {
+namespace mrt::checker {
 
 // Where in the source an access stands: a program counter, or, for an atomic, an entry of the table of atomic sites.
 struct Place {
@@ -75,4 +75,4 @@ private:
   std::unordered_map<std::string, Site> atomic_numbers_;
 };
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -55,7 +55,8 @@ struct Extent {
 
 class Checker {
 public:
-  Checker();
+  static Checker &get() { return instance_ ? *instance_ : create(); }
+
   void begin_dispatch(const Dispatch &dispatch);
   void end_dispatch();
   void begin_group(const MrtGroup *group, const Region *regions, size_t count);
@@ -77,6 +78,10 @@ public:
   Report report;
 
 private:
+  Checker();
+  static Checker &create();
+  static Checker *instance_;
+
   // ---- checker_access.cpp
   Tracked *find(const Step &step, uintptr_t frame);
   bool is_private(uintptr_t address, uintptr_t frame) const;
@@ -109,6 +114,6 @@ private:
   std::vector<Extent> freed_; // since the last dispatch
 };
 
-Checker &the_checker();
+inline Checker &the_checker() { return Checker::get(); }
 
 } // namespace mrt::checker

@@ -82,6 +82,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   launch.buffers = launch.addresses.data();
   launch.constants = launch.code->constants;
   describe_grid(launch, request);
+  if (launch.group_order.count == 0) return MRT_RESULT_OK;
 
   install_fault_handlers();
   run(launch);

@@ -3,10 +3,11 @@
 #include "memory.h"
 #include "report.h"
 #include "scheduler.h"
+#include "source_lines.h"
 
 #include <cstdio>
 #include <mutex>
-#include <sys/mman.h>
+#include <thread>
 #include <ucontext.h>
 
 namespace mrt {
@@ -164,17 +165,39 @@ SignalScope::~SignalScope() {
 
 void interrupt_kernel(pthread_t thread) { pthread_kill(thread, interrupt_signal); }
 
+void start_background_thread(std::function<void()> body) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old); // a thread starts with its creator's mask
+  std::thread(std::move(body)).detach();
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+namespace {
+
+std::string describe_target(const Fault &fault) {
+  if (!fault.address_known) return "an address that no memory can have";
+  constexpr uintptr_t null_page = 64 << 10;
+  char address[40];
+  snprintf(address, sizeof address, "address %p, ", fault.address);
+  if (uintptr_t(fault.address) < null_page)
+    return std::string(address) + "through a null pointer: a buffer that is not bound, or a threadgroup argument without a length";
+  return address + describe_address(fault.address);
+}
+
+} // namespace
+
 void report_fault(GroupRunner &runner, const Fault &fault) {
   Launch &launch = runner.launch();
   const Thread &thread = *runner.running();
-  Report report = {"page-fault", launch.kernel(), nullptr, 0, &thread};
-  std::string who = describe_thread(thread);
+  // Only the instrumented build has a table of lines. The table tells of a call by the address after it.
+  SourcePosition position;
+  if (launch.checked && fault.program_counter) position = source_position(static_cast<const char *>(fault.program_counter) + 1);
+  const char *file = position.line ? position.file.c_str() : nullptr;
+  Report report = {"page-fault", launch.kernel(), file, position.line, &thread};
+  std::string who = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
   if (fault.result == MRT_RESULT_PAGE_FAULT) {
-    char address[40];
-    snprintf(address, sizeof address, "address %p, ", fault.address);
-    launch.fail(fault.result, add_report(report, who + (fault.write ? " wrote to " : " read from ") +
-                                                     (fault.address_known ? address + describe_address(fault.address)
-                                                                          : "an address that no memory can have")));
+    launch.fail(fault.result, add_report(report, who + (fault.write ? " wrote to " : " read from ") + describe_target(fault)));
   } else if (fault.result == MRT_RESULT_STACK_OVERFLOW) {
     report.kind = "stack-overflow";
     launch.fail(fault.result, add_report(report, who + " used up its stack of " + std::to_string(stack_bytes >> 10) +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <functional>
 #include <pthread.h>
 
 namespace mrt {
@@ -29,6 +30,9 @@ constexpr size_t signal_stack_bytes = 64 << 10; // AVX-512 and AMX registers tak
 
 // Makes the kernel on that thread give up, if it is one of its own instructions that runs just then; else nothing happens.
 void interrupt_kernel(pthread_t thread);
+
+// Starts a thread of the runtime's own. It takes no signals, which are for the host's threads, but those of a SignalScope.
+void start_background_thread(std::function<void()> body);
 
 // A finding and the launch's failure, from an abandoned threadgroup.
 void report_fault(GroupRunner &runner, const Fault &fault);

@@ -1,4 +1,4 @@
-// The findings: an ordered list in which equal ones (same kind, kernel, line and buffer) are counted, and misuse of the host
+// The findings: an ordered list in which equal ones (same kind, severity, kernel, lines and buffer) are counted, and misuse of the host
 // interface, which is a finding that also stops the caller.
 #include "include/metal_runtime.h"
 #include "settings.h"
@@ -91,7 +91,8 @@ public:
     std::lock_guard lock(mutex_);
     // What has no place in a source, such as a misuse, is told apart by what it says.
     const char *what = finding.line == 0 && !finding.buffer ? finding.message : finding.buffer;
-    Key key{text_of(finding.kind), text_of(finding.kernel), text_of(finding.file), finding.line, text_of(what)};
+    Key key{text_of(finding.kind), finding.severity ? finding.severity : "error", text_of(finding.kernel), text_of(finding.file), finding.line,
+            finding.other_line, text_of(what)};
     auto [place, fresh] = index_.emplace(std::move(key), kept_.size());
     if (!fresh && place->second < kept_.size()) {
       kept_[place->second].finding.count += finding.count ? finding.count : 1;
@@ -122,7 +123,7 @@ public:
   }
 
 private:
-  using Key = std::tuple<std::string, std::string, std::string, uint32_t, std::string>;
+  using Key = std::tuple<std::string, std::string, std::string, std::string, uint32_t, uint32_t, std::string>;
   std::mutex mutex_;
   std::vector<Kept> kept_;
   std::map<Key, size_t> index_; // position in kept_, or SIZE_MAX beyond the limit

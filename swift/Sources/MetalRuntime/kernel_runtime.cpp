@@ -2,6 +2,7 @@
 #include "checker.h"
 #include "math_table.h"
 #include "library_internal.h"
+#include "math_table.h"
 #include "report.h"
 #include "scheduler.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <sys/mman.h>
 
-namespace mrt {
+namespace mrt::checker {
 
 template <typename T> T *reserve_lazily(size_t count) {
   void *memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -15,4 +15,4 @@ template <typename T> T *reserve_lazily(size_t count) {
 
 template <typename T> void release_lazily(T *memory, size_t count) { munmap(memory, count * sizeof(T)); }
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -79,7 +79,7 @@ public:
     for (size_t slot = first; slot < first + slots; slot++) table_[slot].store(allocation, std::memory_order_release);
     live_ += length;
     lock.unlock();
-    if (setting_flag(Setting::poison)) memset(address, poison_byte, round_up(length, page_bytes()));
+    if (setting_flag(Setting::poison)) poison(address, round_up(length, page_bytes()));
     checker::memory_allocated(address, length);
     return address;
   }
@@ -232,6 +232,27 @@ Memory &memory() {
 
 } // namespace
 
+namespace {
+
+uint8_t poison_at(uintptr_t address) { return uint8_t(address & 1 ? poison_word >> 8 : poison_word); }
+
+} // namespace
+
+void poison(void *memory, size_t size) {
+  auto *bytes = static_cast<uint8_t *>(memory);
+  const size_t head = std::min<size_t>(size, uintptr_t(memory) & 1);
+  if (head) bytes[0] = poison_at(uintptr_t(bytes));
+  for (size_t i = head; i + 1 < size; i += 2) memcpy(bytes + i, &poison_word, sizeof poison_word);
+  if ((size - head) % 2) bytes[size - 1] = poison_at(uintptr_t(bytes + size - 1));
+}
+
+bool is_poison(const void *memory, size_t size) {
+  const auto *bytes = static_cast<const uint8_t *>(memory);
+  for (size_t i = 0; i < size; i++)
+    if (bytes[i] != poison_at(uintptr_t(bytes + i))) return false;
+  return true;
+}
+
 ArenaBounds arena_bounds() { return memory().bounds(); }
 const Allocation *find_allocation(const void *address) { return memory().find(uintptr_t(address)); }
 std::string allocation_label(const Allocation *allocation) { return memory().label(allocation); }
@@ -265,7 +286,7 @@ void mrt_memory_mark_copied(void *destination, const void *source, size_t length
 }
 
 void mrt_memory_mark_fresh(void *pointer, size_t length) {
-  if (mrt::setting_flag(mrt::Setting::poison)) memset(pointer, mrt::poison_byte, length);
+  if (mrt::setting_flag(mrt::Setting::poison)) mrt::poison(pointer, length);
   mrt::checker::memory_fresh(pointer, length);
 }
 

@@ -7,10 +7,12 @@
 
 namespace mrt {
 
-// Fresh memory is filled with this byte. It is the only byte whose repetition is a NaN as half, bfloat, float and double at
-// any alignment (each has its exponent's bits set, and the quiet bit, so no operation traps on it); as an integer it is -1
-// or the largest unsigned value. The checker takes a run of it for memory that nothing wrote.
-constexpr uint8_t poison_byte = 0xff;
+// Fresh memory is filled with this word of two bytes, at even addresses: a quiet NaN as half, bfloat, float and double, and as
+// an integer a number that programs hardly use (-1 and 255 are all too common), since the checker takes what still
+// holds it for memory that nothing wrote.
+constexpr uint16_t poison_word = 0xffe9;
+void poison(void *memory, size_t size);
+bool is_poison(const void *memory, size_t size);
 
 // One buffer's memory. A record outlives its memory for a while, so that a stale address can be named.
 struct Allocation {

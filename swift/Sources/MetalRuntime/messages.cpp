@@ -1,6 +1,6 @@
 #include "messages.h"
 
-namespace mrt {
+namespace mrt::checker {
 namespace {
 
 std::string triple(const uint32_t value[3]) {
@@ -87,4 +87,4 @@ std::string layout_message(const Finding &finding) {
          "simdgroup_load and simdgroup_store where other hardware must give the same result";
 }
 
-} // namespace mrt
+} // namespace mrt::checker

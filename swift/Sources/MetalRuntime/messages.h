@@ -3,7 +3,7 @@
 
 #include "checker_report.h"
 
-namespace mrt {
+namespace mrt::checker {
 
 std::string thread_name(const Party &party);    // "thread (1, 0, 0) of threadgroup (2, 0, 0)"
 std::string bytes_of(const Object &object, uint64_t size); // "bytes 4 to 7 (element 1) of buffer 'x'"
@@ -19,4 +19,4 @@ std::string misaligned_message(const Finding &finding, const char *type, uint32_
 std::string subscript_message(const Finding &finding, uint64_t index, const char *type);
 std::string layout_message(const Finding &finding);
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace mrt {
+namespace mrt::checker {
 namespace {
 
 uint64_t distance(uintptr_t begin, uintptr_t end, uintptr_t address, uint64_t size) {
@@ -24,7 +24,7 @@ std::string beyond(const Object &object, uint64_t size) {
 
 } // namespace
 
-void Objects::begin_dispatch(const checker::Dispatch &dispatch) {
+void Objects::begin_dispatch(const Dispatch &dispatch) {
   request_ = dispatch.request;
   entry_ = dispatch.entry;
   buffers_.clear();
@@ -58,7 +58,7 @@ void Objects::add(const void *address, size_t length, const char *label, const M
   buffers_.push_back(target);
 }
 
-void Objects::begin_group(const checker::Region *regions, size_t count) { regions_.assign(regions, regions + count); }
+void Objects::begin_group(const Region *regions, size_t count) { regions_.assign(regions, regions + count); }
 
 const MrtParameter *Objects::parameter(uint32_t kind, uint32_t index) const {
   for (uint32_t i = 0; i < entry_->parameter_count; i++)
@@ -72,8 +72,8 @@ const Target *Objects::search_buffers(uintptr_t address, uint64_t size) {
   return nullptr;
 }
 
-const checker::Region *Objects::region(uintptr_t address, uint64_t size) const {
-  for (const checker::Region &region : regions_) {
+const Region *Objects::region(uintptr_t address, uint64_t size) const {
+  for (const Region &region : regions_) {
     const uintptr_t begin = uintptr_t(region.address);
     if (address >= begin && address + size <= begin + region.size) return &region;
   }
@@ -101,7 +101,7 @@ Object Objects::object_of(const Target &target, uintptr_t address) const {
   return object;
 }
 
-Object Objects::object_of(const checker::Region &region, uintptr_t address) const {
+Object Objects::object_of(const Region &region, uintptr_t address) const {
   Object object;
   object.label = object.name = std::string("threadgroup variable '") + region.name + "'";
   object.offset = int64_t(address - uintptr_t(region.address));
@@ -126,7 +126,7 @@ Object Objects::describe(uintptr_t address, Space space) const {
 Object Objects::nearest_region(uintptr_t address, uint64_t size, std::string &why) const {
   Object object;
   uint64_t least = UINT64_MAX;
-  for (const checker::Region &region : regions_) {
+  for (const Region &region : regions_) {
     const uintptr_t begin = uintptr_t(region.address);
     const uint64_t away = distance(begin, begin + region.size, address, size);
     if (away >= least) continue;
@@ -141,7 +141,7 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, std::string &wh
   size_t away = 0;
   const void *pointer = reinterpret_cast<const void *>(address);
   const Allocation *allocation = find_allocation(pointer);
-  if (!allocation) allocation = nearest_allocation(pointer, &away);
+  if (!allocation || !allocation->contains(address, 1)) allocation = nearest_allocation(pointer, &away); // not that of a guard range
   for (const Target &target : buffers_) {
     if (allocation ? target.begin != allocation->address : distance(target.begin, target.end, address, size) > page_bytes) continue;
     const Object object = object_of(target, address);
@@ -166,4 +166,4 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, std::string &wh
   return object;
 }
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace mrt {
-
-struct Allocation;
+namespace mrt::checker {
 
 // A buffer that is bound or used in this dispatch, whole: an address before the bound offset is within it.
 struct Target {
@@ -24,15 +22,15 @@ struct Target {
 
 class Objects {
 public:
-  void begin_dispatch(const checker::Dispatch &dispatch);
-  void begin_group(const checker::Region *regions, size_t count);
+  void begin_dispatch(const Dispatch &dispatch);
+  void begin_group(const Region *regions, size_t count);
 
   // The buffer that holds all of these bytes; null where none does.
   const Target *buffer(uintptr_t address, uint64_t size) {
     if (last_ && last_->contains(address, size)) return last_;
     return search_buffers(address, size);
   }
-  const checker::Region *region(uintptr_t address, uint64_t size) const;
+  const Region *region(uintptr_t address, uint64_t size) const;
   const std::vector<Target> &buffers() const { return buffers_; }
   // A memoryBarrier(resources:) has ordered this buffer inside the epoch.
   bool is_ordered(uintptr_t address) const;
@@ -47,13 +45,13 @@ private:
   void add(const void *address, size_t length, const char *label, const MrtParameter *parameter);
   const MrtParameter *parameter(uint32_t kind, uint32_t index) const;
   Object object_of(const Target &target, uintptr_t address) const;
-  Object object_of(const checker::Region &region, uintptr_t address) const;
+  Object object_of(const Region &region, uintptr_t address) const;
 
   const mrt_dispatch *request_ = nullptr;
   const MrtEntry *entry_ = nullptr;
   std::vector<Target> buffers_;
-  std::vector<checker::Region> regions_;
+  std::vector<Region> regions_;
   const Target *last_ = nullptr;
 };
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace mrt {
+namespace mrt::checker {
 
 void Order::begin_dispatch(const DispatchRecord &record) {
   blocks_.resize(kept_blocks);
@@ -85,16 +85,15 @@ const Order::Block *Order::block(Moment moment) const {
   return &blocks_[moment / block_size % kept_blocks];
 }
 
-Gap Order::gap(Moment then, Moment now, Space space) const {
+Gap Order::find_gap(Moment then, Moment now, Space space) const {
   if (then < group_start_) {
-    if (space == Space::threadgroup || then < epoch_start_) return Gap::none;
+    if (space == Space::threadgroup) return Gap::none;
     if (then >= dispatch_start_) return published(then) ? Gap::none : Gap::groups;
     // Dispatches of other epochs may lie between those of this one.
     const DispatchRecord *earlier = record(party(then));
     return earlier && earlier->epoch == dispatches_[dispatch_ % kept_dispatches].epoch ? Gap::dispatches : Gap::none;
   }
   const Fences &fences = space == Space::device ? device_ : threadgroup_;
-  if (then < fences.fence) return Gap::none;
   const bool same_lane = ((then ^ now) & (block_size - 2)) == 0;
   if (same_block(then, now)) return same_lane ? Gap::none : Gap::group;
   const Block &a = *block(then), &b = *block(now);
@@ -122,4 +121,4 @@ const DispatchRecord *Order::record(const Party &party) const {
   return &dispatches_[party.dispatch % kept_dispatches];
 }
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace mrt {
+namespace mrt::checker {
 
 typedef uint32_t Moment; // 0: never
 
@@ -58,7 +58,9 @@ public:
 
   Moment moment(mrt_u32 thread) const { return moments_[thread]; }
   // Is `then` ordered before the moment `now` of the threadgroup that runs? A thread is ordered with itself.
-  Gap gap(Moment then, Moment now, Space space) const;
+  Gap gap(Moment then, Moment now, Space space) const {
+    return then < epoch_start_ || (then >= group_start_ && then < fence(space)) ? Gap::none : find_gap(then, now, space);
+  }
   Party party(Moment moment) const;
   const DispatchRecord *record(const Party &party) const;
 
@@ -75,6 +77,7 @@ private:
   struct Group { mrt_u32 position[3]; mrt_u32 size[3]; mrt_u32 dispatch; Moment published; };
   struct Fences { Moment fence = 0; std::vector<Moment> simdgroup; };
 
+  Gap find_gap(Moment then, Moment now, Space space) const;
   Moment take_block(mrt_u32 simdgroup);
   void take_blocks();
   void renew(mrt_u32 simdgroup);
@@ -96,4 +99,4 @@ private:
   Moment moments_[1024] = {};
 };
 
-} // namespace mrt
+} // namespace mrt::checker

@@ -2,12 +2,12 @@
 //
 // On a GPU the lanes of a SIMD-group go in step, and after a branch that some of them took they meet again where its arms
 // join. Here each lane runs on its own until it waits, so which lanes are active together is found out once none can run:
-//   - lanes that wait at the same operation (same line, same operation) are together;
+//   - lanes that wait at the same operation (same place in the source, same operation) are together;
 //   - where they wait at different ones, those go first that are earlier in the program, so that they can catch up with the
-//     others: by line within one file, by the address of the call between files;
+//     others: by line and column within one file, by the address of the call between files;
 //   - lanes that have ended or wait at a threadgroup barrier are not active.
-// The limits of that: two equal operations on one line under a branch are taken for one; and where lanes that diverged wait
-// inside different functions of one file, the order of the lines is that of the functions, not that of the calls.
+// The limits of that: an operation inside a function that both arms of a branch call is taken for one; and where lanes that diverged
+// wait inside different functions of one file, the order of the lines is that of the functions, not that of the calls.
 #include "checker.h"
 #include "report.h"
 #include "scheduler.h"
@@ -22,13 +22,14 @@ bool same_text(const char *one, const char *other) {
 }
 
 bool same_operation(const MrtCollective &one, const MrtCollective &other) {
-  return one.line == other.line && one.resolve == other.resolve && one.kind == other.kind &&
+  return one.line == other.line && one.column == other.column && one.resolve == other.resolve && one.kind == other.kind &&
          same_text(one.operation, other.operation) && same_text(one.file, other.file);
 }
 
 bool comes_before(const Thread &one, const Thread &other) {
   if (!same_text(one.collective->file, other.collective->file)) return one.return_address < other.return_address;
   if (one.collective->line != other.collective->line) return one.collective->line < other.collective->line;
+  if (one.collective->column != other.collective->column) return one.collective->column < other.collective->column;
   return one.return_address < other.return_address;
 }
 

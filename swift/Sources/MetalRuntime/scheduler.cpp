@@ -9,8 +9,8 @@
 
 namespace mrt {
 
-thread_local MrtThread *current_thread = nullptr;
-thread_local GroupRunner *current_runner = nullptr;
+__thread MrtThread *current_thread = nullptr;
+__thread GroupRunner *current_runner = nullptr;
 
 GroupRunner::GroupRunner() : fibers_(fiber_main) {}
 

@@ -121,6 +121,6 @@ private:
 };
 
 // The runner that the calling thread uses, null outside dispatches.
-extern thread_local GroupRunner *current_runner __attribute__((tls_model("initial-exec")));
+extern __thread GroupRunner *current_runner __attribute__((tls_model("initial-exec")));
 
 } // namespace mrt

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <sys/mman.h> // madvise
 
-namespace mrt {
+namespace mrt::checker {
 namespace {
 
 size_t page_count(size_t size) { return (size + page_bytes - 1) / page_bytes; }
@@ -67,74 +67,57 @@ void ShadowRange::reserve(uintptr_t base, size_t size) {
   base_ = base;
   size_ = size;
   pages_ = reserve_lazily<ShadowPage *>(page_count(size));
-  bits_ = reserve_lazily<uint8_t>(size / 8 + 1);
+  bits_ = reserve_lazily<uint8_t>(size / 8 + sizeof(uint64_t));
 }
 
 void ShadowRange::reset() {
   if (!size_) return;
   release_lazily(pages_, page_count(size_));
-  release_lazily(bits_, size_ / 8 + 1);
+  release_lazily(bits_, size_ / 8 + sizeof(uint64_t));
   size_ = 0;
 }
 
-void ShadowRange::set_bit(size_t at, bool value) {
-  const uint8_t mask = uint8_t(1u << at % 8);
-  bits_[at / 8] = uint8_t(value ? bits_[at / 8] | mask : bits_[at / 8] & ~mask);
-}
-
-bool ShadowRange::written(uintptr_t address, size_t size) const {
-  for (size_t at = address - base_, end = at + size; at < end;) {
-    if (at % 8 == 0 && end - at >= 8) {
-      if (bits_[at / 8] != 0xff) return false;
-      at += 8;
-    } else if (!bit(at++)) {
-      return false;
-    }
+bool ShadowRange::written_bits(size_t at, size_t size) const {
+  for (size_t end = at + size; at < end; at += chunk_bits) {
+    const uint64_t mask = bit_mask(at, std::min(chunk_bits, end - at));
+    if ((load_bits(at) & mask) != mask) return false;
   }
   return true;
 }
 
 bool ShadowRange::any_written(uintptr_t address, size_t size) const {
-  for (size_t at = address - base_, end = at + size; at < end; at++)
-    if (bit(at)) return true;
+  for (size_t at = address - base_, end = at + size; at < end; at += chunk_bits)
+    if (load_bits(at) & bit_mask(at, std::min(chunk_bits, end - at))) return true;
   return false;
 }
 
-void ShadowRange::set_written(uintptr_t address, size_t size, bool value) {
-  size_t at = address - base_;
-  const size_t end = at + size;
-  for (; at < end && at % 8; at++) set_bit(at, value);
-  const size_t whole = (end - at) / 8;
-  if (at < end && whole >= page_bytes && !value) {
-    // A large range forgets: its memory goes back to the system where whole pages are free.
-    uint8_t *first = bits_ + at / 8, *last = first + whole;
-    uint8_t *low = reinterpret_cast<uint8_t *>((uintptr_t(first) + page_bytes - 1) / page_bytes * page_bytes);
-    uint8_t *high = reinterpret_cast<uint8_t *>(uintptr_t(last) / page_bytes * page_bytes);
-    memset(first, 0, size_t(low - first));
-    memset(high, 0, size_t(last - high));
-    if (high > low) madvise(low, size_t(high - low), MADV_DONTNEED);
-  } else if (at < end) {
-    memset(bits_ + at / 8, value ? 0xff : 0, whole);
+void ShadowRange::set_many(size_t at, size_t size, bool value) {
+  const size_t end = at + size, first = (at + 7) / 8, last = end / 8; // whole bytes of the table
+  set_bits(at, first * 8 - at, value);
+  set_bits(last * 8, end - last * 8, value);
+  const uintptr_t low = (uintptr_t(bits_ + first) + page_bytes - 1) / page_bytes * page_bytes;
+  const uintptr_t high = uintptr_t(bits_ + last) / page_bytes * page_bytes;
+  if (value || low >= high) {
+    memset(bits_ + first, value ? 0xff : 0, last - first);
+    return;
   }
-  for (at = std::min(end, at + whole * 8); at < end; at++) set_bit(at, value);
+  // A large range that is forgotten gives its part of the table back to the system.
+  memset(bits_ + first, 0, low - uintptr_t(bits_ + first));
+  madvise(reinterpret_cast<void *>(low), high - low, MADV_DONTNEED);
+  memset(reinterpret_cast<void *>(high), 0, uintptr_t(bits_ + last) - high);
 }
 
 void ShadowRange::copy_written(uintptr_t destination, uintptr_t source, size_t size) {
   const size_t to = destination - base_, from = source - base_;
-  if (to % 8 == 0 && from % 8 == 0 && size >= 8) {
-    memmove(bits_ + to / 8, bits_ + from / 8, size / 8);
-    const size_t done = size / 8 * 8;
-    return size > done ? copy_written(destination + done, source + done, size - done) : void();
-  }
-  for (size_t i = 0; i < size; i++) {
-    const size_t step = to <= from ? i : size - 1 - i; // as memmove
-    set_bit(to + step, bit(from + step));
-  }
+  const size_t whole = to % 8 == 0 && from % 8 == 0 ? size / 8 * 8 : 0;
+  memmove(bits_ + to / 8, bits_ + from / 8, whole / 8);
+  for (size_t i = whole; i < size; i++) set_bits(to + i, 1, bit(from + i));
 }
 
 void ShadowRange::drop_pages(PagePool &pool, uintptr_t address, size_t size) {
+  if (!size) return;
   for (ShadowPage **page = slot(address), **end = slot(address + size - 1) + 1; page < end; page++)
     if (*page) pool.drop(*page);
 }
 
-} // namespace mrt
+} // namespace mrt::checker

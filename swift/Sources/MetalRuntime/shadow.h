@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace mrt {
+namespace mrt::checker {
 
 // A program counter's low 32 bits, or, where the moment is atomic, an index into the checker's table of atomic sites.
 typedef uint32_t Site;
@@ -69,15 +69,32 @@ public:
   bool contains(uintptr_t address) const { return address - base_ < size_; }
   ShadowPage **slot(uintptr_t address) const { return pages_ + (address - base_) / page_bytes; }
 
-  bool written(uintptr_t address, size_t size) const;
+  bool written(uintptr_t address, size_t size) const { return written_bits(address - base_, size); }
   bool any_written(uintptr_t address, size_t size) const;
-  void set_written(uintptr_t address, size_t size, bool value);
+  void set_written(uintptr_t address, size_t size, bool value) {
+    if (size <= chunk_bits) set_bits(address - base_, size, value);
+    else set_many(address - base_, size, value);
+  }
   void copy_written(uintptr_t destination, uintptr_t source, size_t size);
   void drop_pages(PagePool &pool, uintptr_t address, size_t size);
 
 private:
-  bool bit(size_t at) const { return bits_[at / 8] >> at % 8 & 1; }
-  void set_bit(size_t at, bool value);
+  // Up to this many bits, at any position, lie in one unaligned word.
+  static constexpr size_t chunk_bits = 56;
+  static uint64_t bit_mask(size_t at, size_t count) { return ((uint64_t(1) << count) - 1) << at % 8; }
+  uint64_t load_bits(size_t at) const {
+    uint64_t word;
+    __builtin_memcpy(&word, bits_ + at / 8, sizeof word);
+    return word;
+  }
+  void set_bits(size_t at, size_t count, bool value) {
+    const uint64_t mask = bit_mask(at, count), word = load_bits(at);
+    const uint64_t changed = value ? word | mask : word & ~mask;
+    __builtin_memcpy(bits_ + at / 8, &changed, sizeof changed);
+  }
+  bool bit(size_t at) const { return load_bits(at) & bit_mask(at, 1); }
+  bool written_bits(size_t at, size_t size) const;
+  void set_many(size_t at, size_t size, bool value);
 
   uintptr_t base_ = 0;
   size_t size_ = 0;
@@ -85,4 +102,4 @@ private:
   uint8_t *bits_ = nullptr;
 };
 
-} // namespace mrt
+} // namespace mrt::checker

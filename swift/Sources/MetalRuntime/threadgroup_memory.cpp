@@ -4,7 +4,6 @@
 #include "settings.h"
 
 #include <algorithm>
-#include <cstring>
 #include <sys/mman.h>
 
 namespace mrt {
@@ -61,7 +60,7 @@ bool ThreadgroupMemory::lay_out(const Launch &launch) {
 }
 
 void ThreadgroupMemory::poison() {
-  if (!regions_.empty() && setting_flag(Setting::poison)) memset(mapping_, poison_byte, used_);
+  if (!regions_.empty() && setting_flag(Setting::poison)) mrt::poison(mapping_, used_);
 }
 
 bool ThreadgroupMemory::reserve(size_t bytes) {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <condition_variable>
 #include <link.h>
-#include <thread>
 #include <vector>
 
 namespace mrt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr uint64_t longest_timeout_ms = uint64_t(365) * 24 * 3600 * 1000; // so that the clock does not overflow
 constexpr auto interrupt_interval = std::chrono::milliseconds(2);
 
 struct Watched {
@@ -41,11 +41,13 @@ void find_image(Launch &launch) {
 
 class Watchdog {
 public:
-  Watchdog() { std::thread([this] { watch(); }).detach(); }
+  Watchdog() {
+    start_background_thread([this] { watch(); });
+  }
 
   void add(Launch &launch) {
     std::lock_guard lock(mutex_);
-    auto deadline = Clock::now() + std::chrono::milliseconds(launch.timeout_ms);
+    auto deadline = Clock::now() + std::chrono::milliseconds(std::min(launch.timeout_ms, longest_timeout_ms));
     watched_.push_back({&launch, deadline, {}});
     if (deadline < wake_) changed_.notify_one(); // else it will look in time anyway
   }

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
-#include <sys/mman.h>
-#include <thread>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -106,7 +104,7 @@ public:
   // Asks for `count` helpers until `withdraw`.
   void call(Launch &launch, size_t count) {
     std::lock_guard lock(mutex_);
-    for (; started_ < count; started_++) std::thread([this] { help(); }).detach();
+    for (; started_ < count; started_++) start_background_thread([this] { help(); });
     calls_.push_back({&launch, count, 0});
     if (count > 1) called_.notify_all();
     else called_.notify_one();

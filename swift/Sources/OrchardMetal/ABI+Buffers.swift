@@ -2,7 +2,7 @@ import COrchard
 
 @_cdecl("orchard_buffer_create")
 public func abiBufferCreate(
-    _ handle: UInt64, _ options: UnsafeRawPointer?, _ blockLength: UInt64, _ buffer: UnsafeMutablePointer<UInt64>?
+    _ handle: UInt64, _ options: UnsafePointer<orchard_buffer_options>?, _ blockLength: UInt64, _ buffer: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
@@ -19,7 +19,7 @@ public func abiBufferCreate(
 }
 
 @_cdecl("orchard_buffer_info_get")
-public func abiBufferInfo(_ handle: UInt64, _ info: UnsafeMutableRawPointer?, _ blockLength: UInt64) -> Int32 {
+public func abiBufferInfo(_ handle: UInt64, _ info: UnsafeMutablePointer<orchard_buffer_info>?, _ blockLength: UInt64) -> Int32 {
     entry(handle) {
         let buffer = try HandleTable.shared.lookup(handle, as: Buffer.self)
         try fill(info, blockLength, "info") {
@@ -93,7 +93,7 @@ public func abiBufferHint(_ handle: UInt64, _ storage: UInt32) -> Int32 {
 
 @_cdecl("orchard_materialize")
 public func abiMaterialize(
-    _ view: UnsafeRawPointer?, _ blockLength: UInt64, _ result: UnsafeMutableRawPointer?, _ resultLength: UInt64
+    _ view: UnsafePointer<orchard_view>?, _ blockLength: UInt64, _ result: UnsafeMutablePointer<orchard_materialized>?, _ resultLength: UInt64
 ) -> Int32 {
     let handle = viewHandle(view, blockLength)
     return entry(handle) {
@@ -118,7 +118,7 @@ public func abiMaterialize(
 
 @_cdecl("orchard_write_back")
 public func abiWriteBack(
-    _ view: UnsafeRawPointer?, _ blockLength: UInt64, _ source: UInt64, _ sourceOffset: UInt64, _ copies: UnsafeMutablePointer<UInt32>?
+    _ view: UnsafePointer<orchard_view>?, _ blockLength: UInt64, _ source: UInt64, _ sourceOffset: UInt64, _ copies: UnsafeMutablePointer<UInt32>?
 ) -> Int32 {
     let handle = viewHandle(view, blockLength)
     return entry(handle) {

@@ -10,7 +10,7 @@ public func abiLastError(_ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UIn
 }
 
 @_cdecl("orchard_open")
-public func abiOpen(_ options: UnsafeRawPointer?, _ blockLength: UInt64, _ context: UnsafeMutablePointer<UInt64>?) -> Int32 {
+public func abiOpen(_ options: UnsafePointer<orchard_open_options>?, _ blockLength: UInt64, _ context: UnsafeMutablePointer<UInt64>?) -> Int32 {
     entry {
         let result = try required(context, "context")
         let parsed = try options == nil && blockLength == 0 ? ContextOptions() : ContextOptions(Block(options, blockLength, "options"))

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 
 @_cdecl("orchard_statistics_get")
-public func abiStatistics(_ handle: UInt64, _ statistics: UnsafeMutableRawPointer?, _ blockLength: UInt64) -> Int32 {
+public func abiStatistics(_ handle: UInt64, _ statistics: UnsafeMutablePointer<orchard_statistics>?, _ blockLength: UInt64) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
         try fill(statistics, blockLength, "statistics") { try context.currentStatistics() }

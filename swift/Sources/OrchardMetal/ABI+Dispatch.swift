@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 
 @_cdecl("orchard_dispatch_encode")
-public func abiDispatch(_ dispatch: UnsafeRawPointer?, _ blockLength: UInt64, _ ticket: UnsafeMutablePointer<UInt64>?) -> Int32 {
+public func abiDispatch(_ dispatch: UnsafePointer<orchard_dispatch>?, _ blockLength: UInt64, _ ticket: UnsafeMutablePointer<UInt64>?) -> Int32 {
     let block = Result { try Block<orchard_dispatch>(dispatch, blockLength, "dispatch") }
     return entry((try? block.get())?.header.pipeline ?? 0) {
         let request = try DispatchRequest(block.get())

@@ -2,7 +2,7 @@ import COrchard
 
 @_cdecl("orchard_library_create")
 public func abiLibraryCreate(
-    _ handle: UInt64, _ options: UnsafeRawPointer?, _ blockLength: UInt64, _ library: UnsafeMutablePointer<UInt64>?
+    _ handle: UInt64, _ options: UnsafePointer<orchard_library_options>?, _ blockLength: UInt64, _ library: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
@@ -24,7 +24,7 @@ public func abiLibraryFunctions(
 
 @_cdecl("orchard_pipeline_create")
 public func abiPipelineCreate(
-    _ handle: UInt64, _ options: UnsafeRawPointer?, _ blockLength: UInt64, _ pipeline: UnsafeMutablePointer<UInt64>?
+    _ handle: UInt64, _ options: UnsafePointer<orchard_pipeline_options>?, _ blockLength: UInt64, _ pipeline: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
     entry(handle) {
         let library = try HandleTable.shared.lookup(handle, as: Library.self)

@@ -213,7 +213,7 @@ typedef struct mrt_finding {
   uint32_t other_line;
   const char *buffer;       // label or "threadgroup variable 'name'" or NULL
   uint64_t offset;          // bytes into the buffer
-  uint64_t count;           // times that it was found (same kind, kernel, line and buffer are one finding)
+  uint64_t count;           // times that it was found (same kind, severity, kernel, lines and buffer are one finding)
 } mrt_finding;
 
 void mrt_finding_add(const mrt_finding *finding);

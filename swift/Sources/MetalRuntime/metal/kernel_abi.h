@@ -83,8 +83,8 @@ typedef struct MrtCollective {
   const void *uniform;      // pointer to this lane's copy of the uniform parameter, or null
   mrt_u32 uniform_size;     // compared between lanes; a difference is a finding
   const char *operation;    // "simd_sum"
-  const char *file;         // __builtin_FILE() and __builtin_LINE() of the caller, taken as default arguments
-  mrt_u32 line;
+  const char *file;         // __builtin_FILE(), __builtin_LINE() and __builtin_COLUMN() of the caller, as default arguments take them
+  mrt_u32 line, column;     // the column tells two calls on one line apart; in a rewritten text it is no position for a reader
 } MrtCollective;
 
 // Mathematics in double precision, from the host's libm: a kernel is linked against no library. A float function that

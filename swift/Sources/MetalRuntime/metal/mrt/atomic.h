@@ -79,7 +79,7 @@ enum AtomicAccess { atomic_reads = 0, atomic_writes = 1, atomic_updates = 2 };
 // spinning. Returns that value.
 template <typename T> MRT_FUNC atomic_storage<T> announce(const volatile metal::atomic<T> *object, AtomicAccess access, Site site) {
   const atomic_storage<T> seen = __atomic_load_n(&object->bits, __ATOMIC_RELAXED);
-  mrt_runtime->atomic(const_cast<const metal::atomic<T> *>(object), sizeof(seen), access, mrt_u64(seen), site.file, mrt_u32(site.line));
+  mrt::runtime->atomic(const_cast<const metal::atomic<T> *>(object), sizeof(seen), access, mrt_u64(seen), site.file, mrt_u32(site.line));
   return seen;
 }
 

@@ -35,15 +35,14 @@
 #endif
 #define MRT_MEETING MRT_UNINSTRUMENTED __attribute__((convergent, noinline))
 
-static const MrtRuntime *mrt_runtime;
-
 namespace mrt {
 
 static thread_local MrtThread *current_thread;
+static const MrtRuntime *runtime;
 
 // For MrtModule::current and MrtModule::bind.
 [[maybe_unused]] MRT_UNINSTRUMENTED static MrtThread **current() { return &current_thread; }
-[[maybe_unused]] MRT_UNINSTRUMENTED static void bind(const MrtRuntime *table) { mrt_runtime = table; }
+[[maybe_unused]] MRT_UNINSTRUMENTED static void bind(const MrtRuntime *table) { runtime = table; }
 
 [[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 lane_index() { return current_thread->thread_index_in_simdgroup; }
 
@@ -51,8 +50,10 @@ static thread_local MrtThread *current_thread;
 // std::source_location::current() does, so that a finding names the line in the .metal file.
 struct Site {
   const char *file;
-  int line;
-  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+  int line, column;
+  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE(), int column = __builtin_COLUMN()) {
+    return {file, line, column};
+  }
 };
 
 // One rendezvous: who meets, under which name, called from where.
@@ -72,7 +73,8 @@ MRT_MEETING static void meet(Meeting meeting, MrtResolve resolve, void *input, v
   collective.operation = meeting.operation;
   collective.file = meeting.site.file;
   collective.line = mrt_u32(meeting.site.line);
-  mrt_runtime->collective(&collective);
+  collective.column = mrt_u32(meeting.site.column);
+  runtime->collective(&collective);
 }
 
 // A rendezvous in which each lane gives an Operand and gets a Result, both on its own stack; `resolve` computes all lanes' results.

@@ -106,32 +106,32 @@ template <typename T> struct Permuted {
 };
 
 // From which lane of its group a lane reads; `filling`: it reads that lane's filling data.
-struct Source { mrt_u32 lane; bool filling; };
+struct LaneSource { mrt_u32 lane; bool filling; };
 
 // `is_uniform` names the parameter that all lanes of a group must agree on.
 struct ByLane { static constexpr const char *is_uniform = nullptr;
-  static Source of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; } };
+  static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; } };
 struct Broadcast { static constexpr const char *is_uniform = "broadcast_lane_id";
-  static Source of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; } };
+  static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; } };
 struct ByMask { static constexpr const char *is_uniform = "mask";
-  static Source of(mrt_u32 i, mrt_u32 mask, mrt_u32, mrt_u32) { return {i ^ mask, false}; } };
+  static LaneSource of(mrt_u32 i, mrt_u32 mask, mrt_u32, mrt_u32) { return {i ^ mask, false}; } };
 // Nothing wraps: the lanes at the end keep their own data.
 struct Up { static constexpr const char *is_uniform = "delta";
-  static Source of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32) { return {i < delta ? i : i - delta, false}; } };
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32) { return {i < delta ? i : i - delta, false}; } };
 struct Down { static constexpr const char *is_uniform = "delta";
-  static Source of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {i + delta < width ? i + delta : i, false}; } };
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {i + delta < width ? i + delta : i, false}; } };
 struct RotateUp { static constexpr const char *is_uniform = "delta";
-  static Source of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i - delta) & (width - 1), false}; } };
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i - delta) & (width - 1), false}; } };
 struct RotateDown { static constexpr const char *is_uniform = "delta";
-  static Source of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i + delta) & (width - 1), false}; } };
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i + delta) & (width - 1), false}; } };
 // What leaves a piece at one end is lost; at the other end comes the filling data of the lanes that would have wrapped.
 struct FillUp { static constexpr const char *is_uniform = "delta";
-  static Source of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
     const mrt_u32 place = i & (modulo - 1);
     return {(i - place) + ((place - delta) & (modulo - 1)), place < delta};
   } };
 struct FillDown { static constexpr const char *is_uniform = "delta";
-  static Source of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
     const mrt_u32 place = i & (modulo - 1);
     return {(i - place) + ((place + delta) & (modulo - 1)), place + delta >= modulo};
   } };
@@ -159,7 +159,7 @@ template <typename Rule, mrt_u32 width, typename T> MRT_UNINSTRUMENTED void reso
     if (!is_active(exchange, lane)) continue;
     const Permuted<T> &own = operand<Permuted<T>>(exchange, lane);
     const mrt_u32 first = lane & ~(width - 1);
-    const Source source = Rule::of(lane - first, own.parameter, width, own.modulo);
+    const LaneSource source = Rule::of(lane - first, own.parameter, width, own.modulo);
     const mrt_u32 from = first + source.lane;
     if (source.lane < width && is_active(exchange, from)) {
       const Permuted<T> &other = operand<Permuted<T>>(exchange, from);

@@ -13,9 +13,9 @@ namespace mrt {
 namespace precise {
 
 #define MRT_LIBM1(NAME)                                                                                                \
-  MRT_FUNC float NAME(float x) { return float(runtime->math->NAME(double(x))); }
+  MRT_FUNC float NAME(float x) { return float(mrt::runtime->math->NAME(double(x))); }
 #define MRT_LIBM2(NAME)                                                                                                \
-  MRT_FUNC float NAME(float x, float y) { return float(runtime->math->NAME(double(x), double(y))); }
+  MRT_FUNC float NAME(float x, float y) { return float(mrt::runtime->math->NAME(double(x), double(y))); }
 MRT_LIBM1(sin)
 MRT_LIBM1(cos)
 MRT_LIBM1(tan)
@@ -41,10 +41,10 @@ MRT_LIBM2(fmod)
 constexpr double pi = double(3.14159265358979323846L);
 constexpr double log2_of_10 = double(3.32192809488736234787L);
 
-MRT_FUNC float exp10(float x) { return float(runtime->math->exp2(double(x) * log2_of_10)); }
+MRT_FUNC float exp10(float x) { return float(mrt::runtime->math->exp2(double(x) * log2_of_10)); }
 
 // x^y for x >= 0, by its definition: NaN for 0^0, inf^0, 1^inf and negative x.
-MRT_FUNC float powr(float x, float y) { return float(runtime->math->exp2(double(y) * runtime->math->log2(double(x)))); }
+MRT_FUNC float powr(float x, float y) { return float(mrt::runtime->math->exp2(double(y) * mrt::runtime->math->log2(double(x)))); }
 
 MRT_FUNC float sqrt(float x) { return __builtin_sqrtf(x); }
 MRT_FUNC float rsqrt(float x) { return float(1 / __builtin_sqrt(double(x))); }
@@ -53,7 +53,7 @@ MRT_FUNC float divide(float x, float y) { return x / y; }
 // sin(pi r) for |r| <= 1, with exact zeros at the integers; the reductions to that range are exact.
 MRT_FUNC double sine_of_turn(double r) {
   const double near = __builtin_fabs(r) > double(0.5f) ? __builtin_copysign(1 - __builtin_fabs(r), r) : r;
-  return runtime->math->sin(pi * near);
+  return mrt::runtime->math->sin(pi * near);
 }
 MRT_FUNC double turn(double x) { return x - 2 * __builtin_rint(x / 2); }
 MRT_FUNC double cosine_of_turn(double r) { return sine_of_turn(double(0.5f) - __builtin_fabs(r)); }

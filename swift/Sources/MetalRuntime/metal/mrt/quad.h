@@ -6,7 +6,7 @@
 //   quad_broadcast, quad_shuffle, _up, _down, _xor                   Apple4, Mac2 ("quad-scoped permute")
 //   quad_shuffle_rotate_…, quad_ballot, _all, _any, _is_first, …      Apple6, Mac2
 //   quad_sum, _product, _min, _max, _and, _or, _xor, _prefix_…       Apple7, Mac2
-//   quad_shuffle_and_fill_up, _and_fill_down                         Apple8 (M2), Mac2
+//   quad_shuffle_and_fill_up, _and_fill_down                         Apple8, that is M2
 #ifndef MRT_QUAD_H
 #define MRT_QUAD_H
 

@@ -7,7 +7,7 @@
 //   simd_shuffle_rotate_up, _rotate_down, _broadcast_first Apple6, Mac2
 //   simd_ballot, _all, _any, _is_first, _active_threads_mask Apple6, Mac2
 //   simd_sum, _product, _min, _max, _and, _or, _xor, _prefix_… Apple7, Mac2 ("SIMD-scoped reduction")
-//   simd_shuffle_and_fill_up, _and_fill_down               Apple8 (M2), Mac2 ("SIMD shift and fill")
+//   simd_shuffle_and_fill_up, _and_fill_down               Apple8, that is M2 ("SIMD shift and fill")
 #ifndef MRT_SIMD_H
 #define MRT_SIMD_H
 

@@ -45,7 +45,7 @@ enum thread_scope {
 };
 
 MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
-  mrt_runtime->threadgroup_barrier(mrt_u32(flags), site.file, mrt_u32(site.line));
+  mrt::runtime->threadgroup_barrier(mrt_u32(flags), site.file, mrt_u32(site.line));
 )
 
 MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
@@ -54,7 +54,7 @@ MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
 
 #if __METAL_VERSION__ >= 320
 MRT_CALL void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device) MRT_BODY(
-  mrt_runtime->fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));
+  mrt::runtime->fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));
 )
 #endif
 

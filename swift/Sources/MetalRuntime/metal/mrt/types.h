@@ -7,6 +7,9 @@
 
 #ifdef MRT_STRICT
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
+// What C++ for OpenCL forbids and MSL has: pointers to any class as kernel parameters, pointers to functions.
+#pragma OPENCL EXTENSION __cl_clang_non_portable_kernel_param_types : enable
+#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
 #define MRT_DEVICE __global
 #define MRT_THREADGROUP __local
 #define MRT_CONSTANT __constant
@@ -52,6 +55,14 @@ typedef unsigned long uint64_t;
 #include "bfloat.h"
 
 static_assert(sizeof(long) == 8 && sizeof(half) == 2 && sizeof(bfloat) == 2, "MSL's sizes");
+
+#ifndef MRT_STRICT
+// The literal 1.5h, rounded once. (In the strict mode the compiler knows it.)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wuser-defined-literals"
+constexpr half operator""h(long double value) { return half(value); }
+#pragma clang diagnostic pop
+#endif
 
 namespace metal {
 using ::uchar, ::ushort, ::uint, ::ulong, ::bfloat;

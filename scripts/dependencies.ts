@@ -1,0 +1,28 @@
+/**
+ * Every script starts here: on a fresh clone nothing is installed yet, so this file and what it imports use Bun alone,
+ * and the script imports the rest once this has run.
+ */
+import { join } from "node:path";
+import { packageRoot } from "../src/debug/paths.ts";
+
+/** Installs the locked dependencies where they are missing or older than the lock file, with the Bun that runs. */
+export async function installDependencies(root: string = packageRoot): Promise<void> {
+  const lock = await Bun.file(join(root, "bun.lock")).bytes();
+  const wanted = Bun.hash(lock).toString(16);
+  const stamp = Bun.file(join(root, "node_modules", ".orchard-lock"));
+  if ((await stamp.exists()) && (await stamp.text()) === wanted) return;
+  console.log("Installing the dependencies that bun.lock names …");
+  const install = Bun.spawn([process.execPath, "install", "--frozen-lockfile"], {
+    cwd: root,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const output = (await Promise.all([install.stdout.text(), install.stderr.text()])).join("");
+  if ((await install.exited) !== 0) {
+    console.error(
+      `${output}The dependencies can't be installed (see above). Is the network there, and the package registry?`,
+    );
+    process.exit(1);
+  }
+  await stamp.write(wanted);
+}

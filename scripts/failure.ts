@@ -1,0 +1,15 @@
+/** A failure that is told in one line: what happened, and what to do. Anything else is a bug and shows its stack. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+}
+
+/** Runs a script's main function; a `Failure` becomes one line on stderr and exit code 1. */
+export async function main(body: () => Promise<void>): Promise<void> {
+  try {
+    await body();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,25 @@
+import ora from "ora";
+
+/** Shows what `body` is doing: a spinner on a terminal; elsewhere a line for each new step, without the percentages between. */
+export async function withSpinner<Result>(
+  what: string,
+  body: (progress: (text: string) => void) => Promise<Result>,
+): Promise<Result> {
+  const start = performance.now();
+  const spinner = ora({ text: what, discardStdin: false }).start();
+  let step = "";
+  const progress = (text: string) => {
+    spinner.text = text;
+    const next = text.replace(/:.*/, "");
+    if (!process.stderr.isTTY && next !== step) console.error(`  ${text}`);
+    step = next;
+  };
+  try {
+    const result = await body(progress);
+    spinner.succeed(`${what} (${((performance.now() - start) / 1000).toFixed(1)} s)`);
+    return result;
+  } catch (error) {
+    spinner.fail(what);
+    throw error;
+  }
+}

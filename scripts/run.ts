@@ -1,0 +1,68 @@
+import { Failure } from "./failure.ts";
+
+export interface RunOptions {
+  readonly cwd?: string;
+  /** Added to this process's environment. */
+  readonly environment?: Record<string, string>;
+  /** Called with each line as it comes; where it is given, nothing else is printed. */
+  readonly onLine?: (line: string) => void;
+}
+
+export interface RunResult {
+  readonly status: number;
+  /** Both streams, as they came. */
+  readonly output: string;
+  readonly seconds: number;
+}
+
+/** Runs a program to its end and collects what it prints. */
+export async function run(command: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  const start = performance.now();
+  const child = spawn(command, options);
+  let output = "";
+  const collect = async (stream: ReadableStream<Uint8Array>) => {
+    let rest = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      const text = decoder.decode(chunk, { stream: true });
+      output += text;
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) options.onLine?.(line);
+    }
+    if (rest) options.onLine?.(rest);
+  };
+  await Promise.all([collect(child.stdout), collect(child.stderr)]);
+  return { status: await child.exited, output, seconds: (performance.now() - start) / 1000 };
+}
+
+function spawn(command: readonly string[], { cwd, environment }: RunOptions) {
+  try {
+    return Bun.spawn([...command], {
+      ...(cwd ? { cwd } : {}),
+      env: { ...process.env, ...environment },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+  } catch (cause) {
+    throw new Failure(`${command[0]} can't be started: ${cause instanceof Error ? cause.message : cause}`);
+  }
+}
+
+/** Runs a program that must succeed; `what` says in the failure's line what it was to do. */
+export async function runOrFail(
+  what: string,
+  command: readonly string[],
+  options: RunOptions = {},
+): Promise<RunResult> {
+  const result = await run(command, options);
+  if (result.status !== 0)
+    throw new Failure(`${what} failed (${command[0]} ended with ${result.status}):\n${tail(result.output)}`);
+  return result;
+}
+
+/** The end of a long text, where programs say why they stopped. */
+export function tail(text: string, lines = 30): string {
+  return text.trimEnd().split("\n").slice(-lines).join("\n");
+}

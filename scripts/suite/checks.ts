@@ -1,0 +1,28 @@
+/** The checks that run no program of ours: types, style, and the typing of every kernel. Each file or tool is one check. */
+import { join } from "node:path";
+import { packageRoot } from "../../src/debug/paths.ts";
+import { type Counts, noTests } from "../counts.ts";
+import { run } from "../run.ts";
+
+export const checkTypes = (): Promise<Counts> => runTool("tsc");
+export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");
+
+/** Runs an installed tool with the Bun that runs, since there may be no other JavaScript engine. */
+async function runTool(name: string, ...words: string[]): Promise<Counts> {
+  const path = join(packageRoot, "node_modules", ".bin", name);
+  const { status, output } = await run([process.execPath, path, ...words], { cwd: packageRoot });
+  if (status === 0) return { ...noTests, passed: 1 };
+  console.log(output.trim());
+  return { ...noTests, failed: 1 };
+}
+
+/** Compiles every kernel of the package as a library of its own, which includes the strict typing pass. */
+export async function checkKernels(): Promise<Counts> {
+  const { checkKernel } = await import("../../src/debug/kernels.ts");
+  const files = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot })].sort();
+  const problems = files
+    .map((file) => ({ file, problem: checkKernel(join(packageRoot, file)) }))
+    .filter(({ problem }) => problem);
+  for (const { file, problem } of problems) console.log(`${file}: ${problem}`);
+  return { ...noTests, passed: files.length - problems.length, failed: problems.length };
+}

@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import { packageRoot } from "../../src/debug/paths.ts";
+import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import { type Counts, countJUnit, countXCTest } from "../counts.ts";
+import { run } from "../run.ts";
+import { buildTests, productsFolder, swiftFolder } from "../swift/package.ts";
+
+/** Builds the Swift package's tests, warnings as errors, and runs them. The whole output is kept under `report/`. */
+export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
+  await buildTests(swift);
+  const command =
+    process.platform === "darwin"
+      ? [swift.swift, "test", "--skip-build"]
+      : [join(productsFolder("debug"), "OrchardPackageTests.xctest")];
+  const onLine = (line: string) => {
+    if (/error:|: failed|Executed \d+ tests|Fatal error/.test(line)) console.log(line);
+  };
+  const { output, status } = await run(command, { cwd: swiftFolder, environment: swift.environment, onLine });
+  await Bun.write(join(packageRoot, "report", "swift.txt"), output);
+  return countXCTest(output, status);
+}
+
+/** `bun test`, shown as it runs. */
+export async function bunTests(words: readonly string[]): Promise<Counts> {
+  const report = join(packageRoot, "report", "bun.xml");
+  await Bun.file(report)
+    .delete()
+    .catch(() => undefined); // there is none on the first run
+  const options = ["--reporter=junit", `--reporter-outfile=${report}`];
+  const child = Bun.spawn([process.execPath, "test", ...options, ...words], {
+    cwd: packageRoot,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const status = await child.exited;
+  const file = Bun.file(report);
+  return countJUnit((await file.exists()) ? await file.text() : undefined, status);
+}

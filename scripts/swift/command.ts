@@ -1,0 +1,12 @@
+import { relative } from "node:path";
+import { packageRoot } from "../../src/debug/paths.ts";
+import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import { withSpinner } from "../progress.ts";
+import { buildLibrary } from "./dylib.ts";
+
+/** Builds the dylib and says where it is. */
+export async function build(swift: SwiftToolchain): Promise<void> {
+  const path = await withSpinner("Building the dylib", () => buildLibrary(swift));
+  const megabytes = Bun.file(path).size / 1e6;
+  console.log(`${relative(packageRoot, path)}: ${megabytes.toFixed(1)} MB`);
+}

@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { packageRoot } from "../../src/debug/paths.ts";
+import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import { Failure } from "../failure.ts";
+import { type RunResult, run } from "../run.ts";
+
+export const swiftFolder: string = join(packageRoot, "swift");
+
+/** On Linux Swift's own standard library goes into the dylib, so that the machine needs none, and its symbols are left out. */
+const releaseFlags = process.platform === "linux" ? ["-Xswiftc", "-static-stdlib", "-Xlinker", "-s"] : [];
+
+/** `swift build` in release. */
+export function buildRelease(swift: SwiftToolchain, ...words: string[]): Promise<RunResult> {
+  return swiftBuild(swift, ["-c", "release", ...releaseFlags, ...words]);
+}
+
+/** `swift build` of the package and its tests, in debug, with warnings as errors. */
+export function buildTests(swift: SwiftToolchain): Promise<RunResult> {
+  return swiftBuild(swift, ["--build-tests", "-Xswiftc", "-warnings-as-errors", ...swift.programFlags]);
+}
+
+async function swiftBuild(swift: SwiftToolchain, words: string[]): Promise<RunResult> {
+  const command = [swift.swift, "build", ...words, ...swift.buildFlags];
+  const result = await run(command, { cwd: swiftFolder, environment: swift.environment });
+  if (result.status !== 0) throw new Failure(`swift build failed:\n${interesting(result.output)}`);
+  return result;
+}
+
+/** What a person needs of a failed build: its diagnostics and no progress. */
+function interesting(output: string): string {
+  const lines = output.split("\n").filter((line) => !/^\[\d+\/\d+\]|^(Building|Planning) /.test(line));
+  return lines.slice(-200).join("\n").trim();
+}
+
+/** The folder of what was built in a configuration. */
+export function productsFolder(configuration: "release" | "debug"): string {
+  return join(swiftFolder, ".build", configuration);
+}

@@ -1,0 +1,146 @@
+/**
+ * Debian's package manager, used without root and without a trace on the system: its own mirror, proxy and keys are read,
+ * its lists, caches and status are private to a folder of ours.
+ */
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { Failure } from "../failure.ts";
+import { run, tail } from "../run.ts";
+
+/** A repository as apt knows it. */
+export interface Target {
+  readonly uri: string;
+  readonly suite: string;
+  readonly component: string;
+}
+
+const targetFormat = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
+
+/** Reads the answer of `apt-get indextargets` in the format above. */
+export function parseTargets(text: string): Target[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .filter((words) => words.length === 3)
+    .map(([uri, suite, component]) => ({ uri: uri!, suite: suite!, component: component! }));
+}
+
+/** The mirror of the machine's own release: the archive that also has the other releases. */
+export function chooseMirror(targets: readonly Target[], codename: string): string | undefined {
+  const main = targets.filter(({ component }) => component === "main");
+  const own = main.find(({ suite }) => suite === codename || suite === "stable" || suite === "oldstable");
+  return own?.uri;
+}
+
+/** Debian's archive keys where this machine keeps them outside apt's trusted folder. */
+const keyrings = ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
+
+export function sourcesList(
+  mirror: string,
+  suites: readonly string[],
+  keyring = keyrings.find((path) => existsSync(path)),
+): string {
+  const options = keyring ? `[signed-by=${keyring}] ` : "";
+  return [...new Set(suites)].map((suite) => `deb ${options}${mirror} ${suite} main\n`).join("");
+}
+
+/** apt's options that keep everything inside `folder`. */
+export function aptOptions(folder: string): string[] {
+  const options = {
+    "Dir::State": join(folder, "state"),
+    "Dir::State::status": join(folder, "status"),
+    "Dir::Cache": join(folder, "cache"),
+    "Dir::Etc::sourcelist": join(folder, "sources.list"),
+    "Dir::Etc::sourceparts": "-",
+    "Dir::Etc::preferences": "-",
+    "Dir::Etc::preferencesparts": "-",
+    "Acquire::Languages": "none",
+    "Acquire::Retries": "3",
+    "APT::Sandbox::User": "root", // the folder is the user's own, and apt's `_apt` could not enter it
+    "APT::Status-Fd": "1",
+  };
+  return Object.entries(options).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
+}
+
+/** apt's settings that no option can take back: hooks which touch the system after an update. */
+export const aptConfiguration = (own: string | undefined): string =>
+  `${own ? `#include "${own}";\n` : ""}#clear APT::Update;\n`;
+
+/** `dlstatus:<item>:<percent>:<text>`, which apt prints to its status descriptor. */
+export function parseProgress(line: string): number | undefined {
+  const percent = /^dlstatus:\d+:([\d.]+):/.exec(line)?.[1];
+  return percent === undefined ? undefined : Number(percent);
+}
+
+export class Apt {
+  private constructor(
+    private readonly folder: string,
+    private readonly environment: Record<string, string>,
+  ) {}
+
+  /** Makes the private folder and fetches the lists of `suites`. */
+  static async open(folder: string, codename: string, suites: readonly string[]): Promise<Apt> {
+    const mirror = chooseMirror(await configuredTargets(), codename);
+    if (!mirror)
+      throw new Failure(
+        `apt's sources on this machine name no repository for Debian ${codename} main, so there is no mirror to take Swift from. Install Swift 5.9 or newer (swift.org/install), or set ORCHARD_SKIP_METAL=1.`,
+      );
+    for (const part of ["state/lists/partial", "cache/archives/partial", "archives"])
+      await mkdir(join(folder, part), { recursive: true });
+    await Bun.write(join(folder, "status"), "");
+    await Bun.write(join(folder, "sources.list"), sourcesList(mirror, suites));
+    await Bun.write(join(folder, "apt.conf"), aptConfiguration(process.env["APT_CONFIG"]));
+    const apt = new Apt(folder, { APT_CONFIG: join(folder, "apt.conf"), LC_ALL: "C" });
+    await apt.call("Debian's package lists can't be fetched", ["update"]);
+    return apt;
+  }
+
+  /** Downloads packages into the private folder; what is there already is kept. Returns their files. */
+  async download(packages: readonly string[], suite: string, onProgress: (percent: number) => void): Promise<string[]> {
+    const cwd = join(this.folder, "archives", suite);
+    await mkdir(cwd, { recursive: true });
+    await this.call(
+      `Debian ${suite}'s packages can't be downloaded`,
+      ["download", ...packages.map((name) => `${name}/${suite}`)],
+      cwd,
+      onProgress,
+    );
+    return [...new Bun.Glob("*.deb").scanSync({ cwd, absolute: true })].sort();
+  }
+
+  private async call(
+    failure: string,
+    words: string[],
+    cwd = this.folder,
+    onProgress?: (percent: number) => void,
+  ): Promise<void> {
+    const onLine = (line: string) => {
+      const percent = parseProgress(line);
+      if (percent !== undefined) onProgress?.(percent);
+    };
+    const result = await run(["apt-get", "-q", ...aptOptions(this.folder), ...words], {
+      cwd,
+      environment: this.environment,
+      onLine,
+    });
+    // `update` succeeds with warnings where the network is down.
+    if (result.status === 0 && !/^(E|W): (Failed to fetch|Some index)/m.test(result.output)) return;
+    throw new Failure(`${failure}: ${reason(result.output)}`);
+  }
+}
+
+async function configuredTargets(): Promise<Target[]> {
+  const { status, output } = await run(["apt-get", "indextargets", "--format", targetFormat, "Created-By: Packages"]);
+  if (status !== 0) throw new Failure(`apt's sources can't be read: ${reason(output)}`);
+  return parseTargets(output);
+}
+
+/** The first line in which apt says what is wrong, with the usual causes put plainly. */
+export function reason(output: string): string {
+  const line = output.split("\n").find((text) => /^(E|W|Err)[: ]/.test(text)) ?? tail(output, 1);
+  if (/No space left/i.test(output)) return `the disk is full (${line})`;
+  if (/resolv|connect|unreachable|timed out|Network/i.test(output))
+    return `the network or the mirror does not answer (${line})`;
+  return line;
+}

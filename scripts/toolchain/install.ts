@@ -1,0 +1,197 @@
+/** Unpacks Swift from Debian's packages into the user's cache, so that it runs on an older Debian and without root. */
+import { existsSync } from "node:fs";
+import { chmod, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { Failure } from "../failure.ts";
+import { run, runOrFail } from "../run.ts";
+import { Apt } from "./apt.ts";
+import { withLock } from "./lock.ts";
+import {
+  type Architecture,
+  architecture,
+  developmentPackages,
+  isKnownRelease,
+  swiftPackages,
+  swiftSuite,
+  toolchainName,
+} from "./packages.ts";
+
+const bytesNeeded = 4e9; // packages 0.6 GB, unpacked 2.3 GB, and room to work
+
+export type Progress = (text: string) => void;
+
+/** What the machine is; `install` refuses what it can't serve, in one line. */
+export interface Machine {
+  readonly architecture: Architecture;
+  /** Debian's name of the release, from /etc/os-release. */
+  readonly codename: string;
+}
+
+const alternative =
+  "Install Swift 5.9 or newer (swift.org/install) and put it on PATH, or set ORCHARD_SKIP_METAL=1 to run the rest.";
+
+export async function describeMachine(release = "/etc/os-release"): Promise<Machine> {
+  if (!architecture) throw new Failure(`Debian has no Swift for ${process.arch}. ${alternative}`);
+  if (!Bun.which("apt-get") || !Bun.which("dpkg"))
+    throw new Failure(`Swift is not on PATH, and this machine has no apt-get to bring it. ${alternative}`);
+  const facts = parseRelease(await Bun.file(release).text());
+  const codename = facts["VERSION_CODENAME"] ?? "";
+  if (facts["ID"] !== "debian" || !isKnownRelease(codename))
+    throw new Failure(
+      `Swift is not on PATH, and can be brought to Debian 12 and 13 only; this is ${facts["PRETTY_NAME"] ?? "another system"}. ${alternative}`,
+    );
+  return { architecture, codename };
+}
+
+/** `NAME="value"` lines. */
+export function parseRelease(text: string): Record<string, string> {
+  return Object.fromEntries(
+    [...text.matchAll(/^([A-Z_]+)="?([^"\n]*)"?$/gm)].map(([, name, value]) => [name!, value!]),
+  );
+}
+
+/** Installs the toolchain under `parent` where it is not there yet; returns its folder. Safe to run twice at once. */
+export async function installToolchain(parent: string, progress: Progress): Promise<string> {
+  const final = join(parent, toolchainName);
+  if (isInstalled(final)) return final;
+  const machine = await describeMachine();
+  await mkdir(parent, { recursive: true });
+  return withLock(
+    join(parent, `.${toolchainName}.lock`),
+    () => progress("Waiting for another set-up that is bringing Swift"),
+    async () => {
+      if (!isInstalled(final)) await install(parent, final, machine, progress);
+      return final;
+    },
+  );
+}
+
+/** The stamp is written last, inside the folder that is renamed into place. */
+const isInstalled = (folder: string): boolean => existsSync(join(folder, "stamp.json"));
+
+async function install(parent: string, final: string, machine: Machine, progress: Progress): Promise<void> {
+  await requireSpace(parent);
+  const work = join(parent, `.${toolchainName}.partial`);
+  const root = join(work, "root");
+  await rm(root, { recursive: true, force: true }); // half unpacked by a set-up that was killed; its downloads are kept
+  await mkdir(root, { recursive: true });
+  const needsSysroot = !(await hasDevelopmentFiles(machine));
+
+  progress("Reading Debian's package lists");
+  const apt = await Apt.open(work, machine.codename, [swiftSuite, machine.codename]);
+  const download = (packages: readonly string[], suite: string, what: string) =>
+    apt.download(packages, suite, (percent) => progress(`Downloading ${what}: ${percent.toFixed(0)} %`));
+  const swift = await download(swiftPackages, swiftSuite, "Swift 6.0.3");
+  await unpack(swift, root, "Swift", progress);
+  if (needsSysroot) {
+    const development = await download(
+      developmentPackages(machine.codename),
+      machine.codename,
+      "C and C++ development files",
+    );
+    await unpack(development, join(root, "sysroot"), "development files", progress);
+  }
+  progress("Making Swift independent of the system's libraries");
+  await patchPrograms(root, final, machine.architecture);
+  await writeManifestCompiler(root, final, machine.architecture);
+  await Bun.write(
+    join(root, "stamp.json"),
+    `${JSON.stringify({ name: toolchainName, packages: swift.map(fileName) }, null, 2)}\n`,
+  );
+  await rm(final, { recursive: true, force: true });
+  await rename(root, final);
+  await rm(work, { recursive: true, force: true });
+}
+
+const fileName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+
+async function requireSpace(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  if (free < bytesNeeded)
+    throw new Failure(
+      `Swift needs ${(bytesNeeded / 1e9).toFixed(1)} GB while it is set up, and ${folder} has ${(free / 1e9).toFixed(1)} GB free. Make room, or point XDG_CACHE_HOME at a larger disk.`,
+    );
+}
+
+/** Start files, headers and the C++ library of a GCC, without which nothing can be linked. */
+async function hasDevelopmentFiles({ architecture: { triplet } }: Machine): Promise<boolean> {
+  if (!existsSync(`/usr/lib/${triplet}/crt1.o`) || !existsSync("/usr/include/stdio.h")) return false;
+  const versions = await readdir(`/usr/lib/gcc/${triplet}`).catch(() => []);
+  return versions.some(
+    (version) =>
+      existsSync(`/usr/lib/gcc/${triplet}/${version}/libstdc++.so`) && existsSync(`/usr/include/c++/${version}/vector`),
+  );
+}
+
+async function unpack(packages: readonly string[], folder: string, what: string, progress: Progress): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const [index, file] of packages.entries()) {
+    progress(`Unpacking ${what}: ${index + 1} of ${packages.length}`);
+    const { status, output } = await run(["dpkg", "-x", file, folder]);
+    if (status === 0) continue;
+    if (/No space left/i.test(output))
+      throw new Failure(
+        `The disk is full: ${fileName(file)} can't be unpacked into ${folder}. Make room, or point XDG_CACHE_HOME at a larger disk.`,
+      );
+    await rm(file, { force: true }); // a broken download must not be found again by the next set-up
+    throw new Failure(
+      `${fileName(file)} can't be unpacked: ${output.trim()}. Run the set-up again to download it anew.`,
+    );
+  }
+}
+
+/** Programs get the unpacked loader, programs and libraries the unpacked libraries, both at their final place. */
+async function patchPrograms(root: string, final: string, { triplet, loader }: Architecture): Promise<void> {
+  const libraries = `usr/lib/${triplet}`;
+  const patchelf = [
+    join(root, libraries, loader),
+    "--library-path",
+    join(root, libraries),
+    join(root, "usr/bin/patchelf"),
+  ];
+  const swift = join(root, "usr/libexec/swift");
+  const patch = async (files: string[], ...words: string[]) => {
+    if (files.length > 0)
+      await runOrFail("Patching Swift's programs", [
+        ...patchelf,
+        ...words,
+        "--add-rpath",
+        join(final, libraries),
+        ...files,
+      ]);
+  };
+  await patch(await dynamicFiles(swift, "bin/*"), "--set-interpreter", join(final, libraries, loader));
+  await patch(await dynamicFiles(swift, "lib/*.so*", "lib/swift/{linux,host,pm}/**/*.so"));
+}
+
+/** The dynamically linked ELF files, no symbolic links, among those that the patterns match. */
+async function dynamicFiles(folder: string, ...patterns: string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const pattern of patterns)
+    for await (const path of new Bun.Glob(pattern).scan({ cwd: folder, absolute: true, followSymlinks: false }))
+      if (await isElf(path)) found.push(path);
+  return found;
+}
+
+async function isElf(path: string): Promise<boolean> {
+  if ((await lstat(path)).isSymbolicLink()) return false;
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    return bytesRead === 4 && buffer.toString("latin1") === "\x7fELF";
+  } finally {
+    await file.close();
+  }
+}
+
+/** SwiftPM compiles a package's manifest and runs it: this compiler links it against the unpacked loader and libraries. */
+async function writeManifestCompiler(root: string, final: string, { triplet, loader }: Architecture): Promise<void> {
+  const libraries = join(final, "usr/lib", triplet);
+  const path = join(root, "swiftc-manifest");
+  const flags = [`--dynamic-linker=${join(libraries, loader)}`, "-rpath", libraries]
+    .map((flag) => `-Xlinker '${flag}'`)
+    .join(" ");
+  await Bun.write(path, `#!/bin/sh\nexec '${join(final, "usr/libexec/swift/bin/swiftc")}' "$@" ${flags}\n`);
+  await chmod(path, 0o755);
+}

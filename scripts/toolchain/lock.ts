@@ -1,0 +1,28 @@
+import { dlopen } from "bun:ffi";
+import { closeSync, openSync } from "node:fs";
+
+const LOCK_EXCLUSIVE = 2;
+const LOCK_NON_BLOCKING = 4;
+
+const libc = () =>
+  dlopen(process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6", {
+    flock: { args: ["i32", "i32"], returns: "i32" },
+  });
+
+/**
+ * Runs `body` while no other process runs one under the same lock file. The lock is the kernel's (`flock`), so a killed
+ * holder leaves nothing to clean up; the file itself stays.
+ */
+export async function withLock<Result>(path: string, onWait: () => void, body: () => Promise<Result>): Promise<Result> {
+  const { flock } = libc().symbols;
+  const descriptor = openSync(path, "a");
+  try {
+    if (flock(descriptor, LOCK_EXCLUSIVE | LOCK_NON_BLOCKING) !== 0) {
+      onWait();
+      while (flock(descriptor, LOCK_EXCLUSIVE | LOCK_NON_BLOCKING) !== 0) await Bun.sleep(200);
+    }
+    return await body();
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,115 @@
+/** Where Swift is on this machine, and the flags with which it builds. The scripts and the `orchard` command share this. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { cacheFolder } from "./paths.ts";
+
+export const oldestSwift = "5.9";
+
+export interface SwiftToolchain {
+  readonly origin: "PATH" | "cache";
+  readonly swift: string;
+  readonly swiftc: string;
+  readonly version: string;
+  /** What its programs need in their environment. */
+  readonly environment: Record<string, string>;
+  /** For `swift build`: how C and C++ are compiled and linked. */
+  readonly buildFlags: readonly string[];
+  /** For `swift build`, further: programs that must find the toolchain's own libraries when they run, such as tests. */
+  readonly programFlags: readonly string[];
+}
+
+/** The folder that holds toolchains which `setup` brought. */
+export const toolchainsFolder = (): string => join(cacheFolder(), "toolchain");
+
+/** Toolchains which `setup` brought in whole (the stamp comes last), the newest first. */
+export function cachedToolchains(parent: string = toolchainsFolder()): string[] {
+  if (!existsSync(parent)) return [];
+  const names = readdirSync(parent).filter((name) => existsSync(join(parent, name, "stamp.json")));
+  return names
+    .sort()
+    .reverse()
+    .map((name) => join(parent, name));
+}
+
+/** `Swift version 6.0.3 (…)` or `Apple Swift version 6.1 (…)`: the number. */
+export function parseSwiftVersion(text: string): string | undefined {
+  return /Swift version (\d+(?:\.\d+)*)/.exec(text)?.[1];
+}
+
+/** Whether a version is at least another, number by number. */
+export function isAtLeast(version: string, wanted: string): boolean {
+  return Bun.semver.order(threeNumbers(version), threeNumbers(wanted)) >= 0;
+}
+
+const threeNumbers = (version: string) => [...version.split("."), "0", "0"].slice(0, 3).join(".");
+
+/** The Swift on PATH, whatever its age; undefined where there is none, or where it does not start. */
+export function swiftOnPath(): SwiftToolchain | undefined {
+  const swift = Bun.which("swift");
+  const swiftc = Bun.which("swiftc");
+  if (!swift || !swiftc) return undefined;
+  const version = versionOf(swiftc, {});
+  return version === undefined
+    ? undefined
+    : { origin: "PATH", swift, swiftc, version, environment: {}, buildFlags: [], programFlags: [] };
+}
+
+/** A toolchain which `setup` brought into `folder`. */
+export function cachedToolchain(folder: string): SwiftToolchain | undefined {
+  const bin = join(folder, "usr/libexec/swift/bin");
+  const environment = {
+    PATH: `${bin}:${process.env["PATH"] ?? ""}`,
+    SWIFT_EXEC_MANIFEST: join(folder, "swiftc-manifest"),
+  };
+  const version = versionOf(join(bin, "swiftc"), environment);
+  if (version === undefined) return undefined;
+  return {
+    origin: "cache",
+    swift: join(bin, "swift"),
+    swiftc: join(bin, "swiftc"),
+    version,
+    environment,
+    buildFlags: buildFlags(folder),
+    programFlags: programFlags(folder),
+  };
+}
+
+/** The Swift to build with: PATH's where it is new enough, else the one that `setup` brought. */
+export function findSwift(): SwiftToolchain | undefined {
+  const own = swiftOnPath();
+  if (own && isAtLeast(own.version, oldestSwift)) return own;
+  for (const folder of cachedToolchains()) {
+    const cached = cachedToolchain(folder);
+    if (cached) return cached;
+  }
+  return undefined;
+}
+
+function versionOf(swiftc: string, environment: Record<string, string>): string | undefined {
+  if (!existsSync(swiftc)) return undefined;
+  const { stdout, stderr } = Bun.spawnSync([swiftc, "--version"], { env: { ...process.env, ...environment } });
+  return parseSwiftVersion(`${stdout}${stderr}`);
+}
+
+/** The toolchain's own linker; on a machine without C development files, those that came with it. */
+function buildFlags(folder: string): string[] {
+  const sysroot = join(folder, "sysroot");
+  const flags = ["-Xswiftc", "-use-ld=lld"];
+  if (!existsSync(sysroot)) return flags;
+  const option = `--sysroot=${sysroot}`;
+  return [...flags, "-Xcc", option, "-Xcxx", option, "-Xswiftc", "-Xclang-linker", "-Xswiftc", option];
+}
+
+/** The toolchain's libraries want its own glibc, so such a program starts with the unpacked loader. */
+function programFlags(folder: string): string[] {
+  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+  const loader = process.arch === "arm64" ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
+  const libraries = join(folder, "usr/lib", triplet);
+  const swiftLibraries = join(folder, "usr/libexec/swift/lib/swift/linux");
+  const words = [
+    "--allow-shlib-undefined",
+    `--dynamic-linker=${join(libraries, loader)}`,
+    ...["-rpath", libraries, "-rpath", swiftLibraries],
+  ];
+  return words.flatMap((word) => ["-Xlinker", word]);
+}

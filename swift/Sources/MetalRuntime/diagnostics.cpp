@@ -1,0 +1,213 @@
+#include "diagnostics.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <set>
+
+namespace mrt {
+namespace {
+
+bool is_word(char letter) { return isalnum((unsigned char)letter) || letter == '_'; }
+
+// ---------------------------------------------------------------- words
+
+struct Wording {
+  std::string_view clang, metal;
+};
+// What clang says of C++ for OpenCL, in the words of Metal. Whole messages first, then names.
+constexpr Wording messages[] = {
+    {"non-kernel function variable cannot be declared in local address space", "variable in 'threadgroup' address space can only be declared in a kernel function"},
+    {"program scope variable must reside in global or constant address space", "program scope variable must reside in constant address space"},
+    {"OpenCL C++", "Metal"},
+    {"C++ for OpenCL", "Metal"},
+    {"OpenCL", "Metal"},
+};
+constexpr Wording names[] = {{"__global", "device"}, {"__local", "threadgroup"}, {"__private", "thread"}, {"__constant", "constant"},
+                             {"_Float16", "half"}, {"__bf16", "bfloat"}};
+
+void replace_all(std::string &text, std::string_view from, std::string_view to, bool whole_words) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
+    bool inside = whole_words && ((at && is_word(text[at - 1])) || (at + from.size() < text.size() && is_word(text[at + from.size()])));
+    if (!inside) text.replace(at, from.size(), to);
+    at += inside ? from.size() : to.size();
+  }
+}
+
+std::string in_metals_words(std::string message) {
+  for (const Wording &wording : messages) replace_all(message, wording.clang, wording.metal, false);
+  for (const Wording &wording : names) replace_all(message, wording.clang, wording.metal, true);
+  replace_all(message, "__generic ", "", false);
+  replace_all(message, "mrt_type_", "", false);
+  return message;
+}
+
+// ---------------------------------------------------------------- reading clang's output
+
+struct Printout {
+  std::string file, message;
+  uint32_t line = 0, column = 0;
+  Diagnostic::Severity severity = Diagnostic::error;
+};
+
+// "file:line:column: severity: message"; false for any other line.
+bool parse_line(const std::string &line, Printout &out) {
+  constexpr std::array<std::pair<std::string_view, Diagnostic::Severity>, 4> severities = {{{": error: ", Diagnostic::error},
+      {": fatal error: ", Diagnostic::error}, {": warning: ", Diagnostic::warning}, {": note: ", Diagnostic::note}}};
+  for (auto [word, severity] : severities) {
+    size_t at = line.find(word);
+    if (at == std::string::npos) continue;
+    out.message = line.substr(at + word.size());
+    out.severity = severity;
+    size_t column = line.rfind(':', at - 1), row = column == std::string::npos ? column : line.rfind(':', column - 1);
+    if (row == std::string::npos || row == 0) return out.file = line.substr(0, at), true;
+    out.file = line.substr(0, row);
+    out.line = uint32_t(atoi(line.c_str() + row + 1));
+    out.column = uint32_t(atoi(line.c_str() + column + 1));
+    return true;
+  }
+  return false;
+}
+
+std::vector<Printout> parse_lines(const std::string &output) {
+  std::vector<Printout> printouts;
+  for (size_t start = 0; start < output.size();) {
+    size_t end = std::min(output.find('\n', start), output.size());
+    Printout printout;
+    if (parse_line(output.substr(start, end - start), printout)) printouts.push_back(printout);
+    start = end + 1;
+  }
+  return printouts;
+}
+
+// "[-Wunused-variable]" and the like: Metal's compiler prints no flags to those who can't set them.
+std::string without_flag(std::string message) {
+  size_t at = message.rfind(" [-W");
+  if (at != std::string::npos && message.back() == ']') message.resize(at);
+  return message;
+}
+
+} // namespace
+
+// ---------------------------------------------------------------- the user's lines
+
+SourceLines::SourceLines(const std::string &source) {
+  runs.push_back({"program_source", 1, {}});
+  for (size_t start = 0; start < source.size();) {
+    size_t end = std::min(source.find('\n', start), source.size()), hash = source.find_first_not_of(" \t", start);
+    std::string line = source.substr(start, end - start);
+    runs.back().lines.push_back(line);
+    start = end + 1;
+    if (hash >= end || source[hash] != '#') continue;
+    size_t word = source.find_first_not_of(" \t", hash + 1), digits = word;
+    if (!source.compare(word, 4, "line")) digits = source.find_first_not_of(" \t", word + 4);
+    if (digits >= end || !isdigit((unsigned char)source[digits])) continue;
+    std::string file = runs.back().file;
+    size_t open = source.find('"', digits), close = open < end ? source.find('"', open + 1) : open;
+    if (close < end) file = source.substr(open + 1, close - open - 1);
+    runs.push_back({file, uint32_t(atoi(source.c_str() + digits)), {}});
+  }
+}
+
+const std::string *SourceLines::line(const std::string &file, uint32_t number) const {
+  for (const Run &run : runs)
+    if (run.file == file && number >= run.first && number - run.first < run.lines.size()) return &run.lines[number - run.first];
+  return nullptr;
+}
+
+// Walks the user's line and the tokens of that line side by side. A token that the line does not have came out of a macro: it stands
+// where the walk is, at the macro's name.
+uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines) {
+  const Token &wanted = tokens[token];
+  const std::string *line = lines.line(tokens.files[wanted.file], wanted.source_line);
+  if (!line) return wanted.column;
+  uint32_t first = token;
+  while (first > 0 && tokens[first - 1].file == wanted.file && tokens[first - 1].source_line == wanted.source_line) first--;
+  size_t at = 0;
+  for (uint32_t index = first;; index++) {
+    size_t found = line->find(tokens[index].text, at);
+    bool is_name = tokens[index].kind == TokenKind::identifier;
+    while (found != std::string::npos && is_name &&
+           ((found && is_word((*line)[found - 1])) || (found + tokens[index].text.size() < line->size() && is_word((*line)[found + tokens[index].text.size()]))))
+      found = line->find(tokens[index].text, found + 1);
+    if (index == token) {
+      if (found == std::string::npos) found = line->find_first_not_of(" \t", at);
+      return uint32_t(found == std::string::npos ? line->size() : found) + 1;
+    }
+    if (found != std::string::npos) at = found + tokens[index].text.size();
+  }
+}
+
+Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines, Diagnostic::Severity severity, std::string message) {
+  return {severity, tokens.files[tokens[token].file], tokens[token].source_line, source_column(tokens, token, lines), std::move(message)};
+}
+
+std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed, const SourceLines &lines) {
+  std::vector<Diagnostic> diagnostics;
+  bool homeless = false; // the last error lies in our headers and waits for a note that lies in the program
+  for (const Printout &printout : parse_lines(output)) {
+    bool in_program = printout.file == "<stdin>";
+    uint32_t token = in_program ? printed.token_at(printout.line, printout.column) : UINT32_MAX;
+    std::string message = in_metals_words(without_flag(printout.message));
+    if (token == UINT32_MAX) {
+      if (printout.severity == Diagnostic::note) continue;
+      diagnostics.push_back({printout.severity, "program_source", 0, 0, message});
+      homeless = true;
+      continue;
+    }
+    Diagnostic diagnostic = diagnostic_at(tokens, token, lines, printout.severity, message);
+    if (printout.severity != Diagnostic::note) homeless = false;
+    if (homeless) {
+      diagnostic.severity = diagnostics.back().severity;
+      diagnostic.message = diagnostics.back().message;
+      diagnostics.back() = diagnostic;
+      homeless = false;
+      continue;
+    }
+    diagnostics.push_back(diagnostic);
+  }
+  return diagnostics;
+}
+
+std::vector<Diagnostic> parse_preprocessor(const std::string &output) {
+  std::vector<Diagnostic> diagnostics;
+  for (const Printout &printout : parse_lines(output)) {
+    bool is_ours = printout.file.find('/') != std::string::npos && printout.severity == Diagnostic::note;
+    if (!is_ours) diagnostics.push_back({printout.severity, printout.file == "<stdin>" ? "program_source" : printout.file, printout.line, printout.column, without_flag(printout.message)});
+  }
+  return diagnostics;
+}
+
+bool has_errors(const std::vector<Diagnostic> &diagnostics) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic &diagnostic) { return diagnostic.severity == Diagnostic::error; });
+}
+
+std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines) {
+  // A note stays behind the diagnostic that it explains.
+  std::vector<std::vector<Diagnostic>> groups;
+  for (Diagnostic &diagnostic : diagnostics) {
+    if (diagnostic.severity != Diagnostic::note || groups.empty()) groups.emplace_back();
+    groups.back().push_back(std::move(diagnostic));
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const auto &a, const auto &b) {
+    return std::make_pair(a[0].line, a[0].column) < std::make_pair(b[0].line, b[0].column);
+  });
+  constexpr const char *severities[] = {"error", "warning", "note"};
+  std::string text;
+  std::set<std::string> seen;
+  for (const auto &group : groups)
+    for (const Diagnostic &diagnostic : group) {
+      std::string head = diagnostic.file + (diagnostic.line ? ":" + std::to_string(diagnostic.line) + ":" + std::to_string(diagnostic.column) : "") + ": " +
+                         severities[diagnostic.severity] + ": " + diagnostic.message + "\n";
+      if (!seen.insert(head).second) {
+        if (&diagnostic == &group[0]) break;
+        continue;
+      }
+      text += head;
+      const std::string *line = lines.line(diagnostic.file, diagnostic.line);
+      if (line && diagnostic.column) text += *line + "\n" + std::string(diagnostic.column - 1, ' ') + "^\n";
+    }
+  return text;
+}
+
+} // namespace mrt

@@ -1,0 +1,286 @@
+// From a kernel function to an entry of the module: its parameters' types are deduced from the function itself, what the
+// rewriter saw of it (names, attributes) comes as a struct `Spec`:
+//
+//   struct Spec {
+//     static constexpr const char *source_name, *file;
+//     static constexpr mrt_u32 line, uses, count;
+//     static constexpr ParameterSpec parameters[];   // count of them
+//     static constexpr mrt_u8 constants_used[];      // see MrtEntry
+//   };
+#ifndef MRT_ENTRY_H
+#define MRT_ENTRY_H
+
+#include "current.h"
+#include "types.h"
+#include "vec.h"
+
+namespace mrt {
+
+// Where a kernel's parameter gets its value.
+enum class ArgumentSource : mrt_u32 {
+  buffer, threadgroup, thread_position_in_grid, thread_position_in_threadgroup, thread_index_in_threadgroup,
+  threadgroup_position_in_grid, threads_per_grid, threads_per_threadgroup, threadgroups_per_grid, dispatch_threads_per_threadgroup,
+  thread_index_in_simdgroup, simdgroup_index_in_threadgroup, simdgroups_per_threadgroup, dispatch_simdgroups_per_threadgroup,
+  threads_per_simdgroup, thread_execution_width, thread_index_in_quadgroup, quadgroup_index_in_threadgroup,
+  quadgroups_per_threadgroup, dispatch_quadgroups_per_threadgroup, grid_origin, grid_size
+};
+
+struct ParameterSpec {
+  const char *name, *type_name;
+  ArgumentSource source;
+  mrt_u32 space;
+  int gate;
+  bool (*gate_value)(const MrtLaunch *launch);
+};
+
+// ---------------------------------------------------------------- types, as MTLDataType numbers them
+template <typename T> constexpr mrt_u32 scalar_data_type = 0;
+template <> constexpr mrt_u32 scalar_data_type<float> = 3;
+template <> constexpr mrt_u32 scalar_data_type<half> = 16;
+template <> constexpr mrt_u32 scalar_data_type<int> = 29;
+template <> constexpr mrt_u32 scalar_data_type<uint> = 33;
+template <> constexpr mrt_u32 scalar_data_type<short> = 37;
+template <> constexpr mrt_u32 scalar_data_type<ushort> = 41;
+template <> constexpr mrt_u32 scalar_data_type<char> = 45;
+template <> constexpr mrt_u32 scalar_data_type<signed char> = 45;
+template <> constexpr mrt_u32 scalar_data_type<uchar> = 49;
+template <> constexpr mrt_u32 scalar_data_type<bool> = 53;
+template <> constexpr mrt_u32 scalar_data_type<long> = 81;
+template <> constexpr mrt_u32 scalar_data_type<ulong> = 85;
+template <> constexpr mrt_u32 scalar_data_type<bfloat> = 121;
+
+template <typename T> struct TypeFacts {
+  static constexpr mrt_u32 size = sizeof(T), alignment = alignof(T), data_type = __is_class(T) || __is_union(T) ? 1 : scalar_data_type<T>;
+  static constexpr bool is_const = false;
+};
+template <typename T, int N> struct TypeFacts<metal::vec<T, N>> {
+  typedef metal::vec<T, N> vector;
+  static constexpr mrt_u32 size = sizeof(vector), alignment = alignof(vector), data_type = scalar_data_type<T> + N - 1;
+  static constexpr bool is_const = false;
+};
+template <> struct TypeFacts<void> {
+  static constexpr mrt_u32 size = 0, alignment = 1, data_type = 0;
+  static constexpr bool is_const = false;
+};
+template <typename T> struct TypeFacts<const T> : TypeFacts<T> {
+  static constexpr bool is_const = true;
+};
+template <typename T> struct TypeFacts<volatile T> : TypeFacts<T> {};
+template <typename T> struct TypeFacts<const volatile T> : TypeFacts<T> {
+  static constexpr bool is_const = true;
+};
+
+// ---------------------------------------------------------------- values that come from the position in the grid
+template <ArgumentSource source> MRT_UNINSTRUMENTED inline mrt_u32 builtin(const MrtThread *thread, unsigned axis) {
+  const MrtGroup *group = thread->group;
+  const MrtLaunch *launch = group->launch;
+  switch (source) {
+  case ArgumentSource::thread_position_in_grid: return thread->thread_position_in_grid[axis];
+  case ArgumentSource::thread_position_in_threadgroup: return thread->thread_position_in_threadgroup[axis];
+  case ArgumentSource::thread_index_in_threadgroup: return thread->thread_index_in_threadgroup;
+  case ArgumentSource::threadgroup_position_in_grid: return group->threadgroup_position_in_grid[axis];
+  case ArgumentSource::threads_per_grid:
+  case ArgumentSource::grid_size: return launch->threads_per_grid[axis];
+  case ArgumentSource::threads_per_threadgroup: return group->threads_per_threadgroup[axis];
+  case ArgumentSource::threadgroups_per_grid: return launch->threadgroups_per_grid[axis];
+  case ArgumentSource::dispatch_threads_per_threadgroup: return launch->dispatch_threads_per_threadgroup[axis];
+  case ArgumentSource::thread_index_in_simdgroup: return thread->thread_index_in_simdgroup;
+  case ArgumentSource::simdgroup_index_in_threadgroup: return thread->simdgroup_index_in_threadgroup;
+  case ArgumentSource::simdgroups_per_threadgroup: return group->simdgroups_per_threadgroup;
+  case ArgumentSource::dispatch_simdgroups_per_threadgroup: return group->dispatch_simdgroups_per_threadgroup;
+  case ArgumentSource::threads_per_simdgroup:
+  case ArgumentSource::thread_execution_width: return 32;
+  case ArgumentSource::thread_index_in_quadgroup: return thread->thread_index_in_simdgroup % 4;
+  case ArgumentSource::quadgroup_index_in_threadgroup: return thread->thread_index_in_threadgroup / 4;
+  case ArgumentSource::quadgroups_per_threadgroup:
+    return (group->threads_per_threadgroup[0] * group->threads_per_threadgroup[1] * group->threads_per_threadgroup[2] + 3) / 4;
+  case ArgumentSource::dispatch_quadgroups_per_threadgroup:
+    return (launch->dispatch_threads_per_threadgroup[0] * launch->dispatch_threads_per_threadgroup[1] *
+            launch->dispatch_threads_per_threadgroup[2] + 3) / 4;
+  default: return 0; // grid_origin
+  }
+}
+
+// ---------------------------------------------------------------- one parameter, by its type
+inline MRT_UNINSTRUMENTED void *binding(const MrtThread *thread, ArgumentSource source, mrt_u32 index) {
+  return source == ArgumentSource::buffer ? thread->group->launch->buffers[index] : thread->group->threadgroup_arguments[index];
+}
+
+template <typename P> struct Argument { // a value
+  typedef P Pointee;
+  static constexpr bool is_binding = false, is_reference = false;
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED P get(const MrtThread *thread, mrt_u32) { return P(builtin<source>(thread, 0)); }
+  static P nothing() { return P(); }
+};
+template <typename T, int N> struct Argument<metal::vec<T, N>> {
+  typedef metal::vec<T, N> Pointee;
+  static constexpr bool is_binding = false, is_reference = false;
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED Pointee get(const MrtThread *thread, mrt_u32) {
+    if constexpr (N == 2) return Pointee(T(builtin<source>(thread, 0)), T(builtin<source>(thread, 1)));
+    else return Pointee(T(builtin<source>(thread, 0)), T(builtin<source>(thread, 1)), T(builtin<source>(thread, 2)));
+  }
+  static Pointee nothing() { return Pointee(); }
+};
+template <typename T> struct Argument<T *> {
+  typedef T Pointee;
+  static constexpr bool is_binding = true, is_reference = false;
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED T *get(const MrtThread *thread, mrt_u32 index) {
+    return (T *)binding(thread, source, index);
+  }
+  static T *nothing() { return nullptr; }
+};
+template <typename T> struct Argument<T &> {
+  typedef T Pointee;
+  static constexpr bool is_binding = true, is_reference = true;
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED T &get(const MrtThread *thread, mrt_u32 index) {
+    return *(T *)binding(thread, source, index);
+  }
+  // The optimizer may read through a reference before the kernel says so, hence memory that is there.
+  static T &nothing() {
+    alignas(T) static unsigned char memory[sizeof(T)];
+    return *(T *)memory;
+  }
+};
+
+// ---------------------------------------------------------------- facts that only the kernel's own scope knows
+// Attributes may name template parameters and constants of the kernel's scope. So they are evaluated there: once, before the
+// kernel runs, it is called to identify itself, and returns at its first statement.
+struct Identification {
+  const char *name;
+  mrt_u32 max_total_threads;
+  const mrt_u32 *indices;
+};
+constexpr mrt_u32 automatic = ~0u; // an index that the source leaves open
+static Identification *identifying;
+
+template <typename... Indices>
+MRT_UNINSTRUMENTED __attribute__((noinline)) void identify(const char *name, mrt_u32 max_total_threads, Indices... values) {
+  static mrt_u32 indices[sizeof...(values) + 1];
+  const mrt_u32 given[] = {mrt_u32(values)..., 0};
+  for (unsigned i = 0; i <= sizeof...(values); i++) indices[i] = given[i];
+  *identifying = {name, max_total_threads, indices};
+}
+
+#define MRT_IDENTIFY(...)                                                                                              \
+  if (__builtin_expect(mrt::identifying != nullptr, 0)) return mrt::identify(__PRETTY_FUNCTION__, __VA_ARGS__);
+
+// ---------------------------------------------------------------- function constants
+// Written by the rewriter at the end of the program: copies the launch's values into the thread-local variables that stand for
+// the constants, and evaluates the constants that are derived from them.
+static void load_constants(const void *const *values);
+
+// The runtime puts a number that names the set of values behind its table, so that a table that was freed and another at the
+// same address are told apart.
+extern const mrt_u32 constant_count;
+static thread_local const void *constants_loaded;
+MRT_UNINSTRUMENTED inline void enter(const MrtLaunch *launch) {
+  if (!constant_count) return;
+  const void *number = launch->constants[constant_count];
+  if (number == constants_loaded) return;
+  load_constants(launch->constants);
+  constants_loaded = number;
+}
+
+template <typename T> void load_constant(T &constant, bool &defined, const void *value) {
+  defined = value != nullptr;
+  if (value) __builtin_memcpy((void *)&constant, value, sizeof(T));
+  else __builtin_memset((void *)&constant, 0, sizeof(T));
+}
+
+// ---------------------------------------------------------------- the entry
+template <unsigned... I> struct Indices {};
+template <typename T, T... I> struct MakeIndices { typedef Indices<unsigned(I)...> type; };
+
+template <auto kernel, typename Spec, MrtEntry *entry> struct Entry;
+template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> struct Entry<kernel, Spec, entry> {
+  static constexpr mrt_u32 count = sizeof...(P);
+  static_assert(count == Spec::count, "the rewriter counts the parameters that the function has");
+  typedef typename __make_integer_seq<MakeIndices, unsigned, count>::type All;
+
+  template <typename A> static constexpr MrtParameter describe(const ParameterSpec &spec) {
+    typedef TypeFacts<typename A::Pointee> Facts;
+    bool is_threadgroup = spec.source == ArgumentSource::threadgroup;
+    return {spec.name, spec.type_name,
+            mrt_u32(!A::is_binding ? MRT_PARAMETER_BUILTIN : is_threadgroup ? MRT_PARAMETER_THREADGROUP : MRT_PARAMETER_BUFFER),
+            spec.space, automatic, Facts::size, Facts::alignment, Facts::data_type, Facts::is_const, A::is_reference,
+            spec.gate, spec.gate_value};
+  }
+  template <typename> struct Parameters;
+  template <unsigned... I> struct Parameters<Indices<I...>> {
+    static inline MrtParameter table[count + 1] = {describe<Argument<P>>(Spec::parameters[I])..., {}};
+  };
+  static MrtParameter *parameters() { return Parameters<All>::table; }
+
+  template <unsigned... I> static MRT_UNINSTRUMENTED void call(const MrtThread *thread, Indices<I...>) {
+    kernel(Argument<P>::template get<Spec::parameters[I].source>(thread, Parameters<All>::table[I].index)...);
+  }
+  static MRT_UNINSTRUMENTED void run(MrtThread *thread) {
+    enter(thread->group->launch);
+    call(thread, All());
+  }
+
+  // Evaluates the indices, and gives each binding without one the lowest that is free (MSL 5.2.1).
+  static const char *identity() {
+    Identification result = {};
+    identifying = &result;
+    kernel(Argument<P>::nothing()...);
+    identifying = nullptr;
+    entry->max_total_threads = result.max_total_threads;
+    mrt_u64 taken[2] = {0, 0};
+    for (mrt_u32 i = 0; i < count; i++) {
+      MrtParameter &parameter = parameters()[i];
+      parameter.index = result.indices[i];
+      if (parameter.index < 64) taken[parameter.kind == MRT_PARAMETER_THREADGROUP] |= mrt_u64(1) << parameter.index;
+    }
+    for (mrt_u32 i = 0; i < count; i++) {
+      MrtParameter &parameter = parameters()[i];
+      if (parameter.kind == MRT_PARAMETER_BUILTIN || parameter.index != automatic) continue;
+      mrt_u64 &used = taken[parameter.kind == MRT_PARAMETER_THREADGROUP];
+      parameter.index = mrt_u32(__builtin_ctzll(~used));
+      used |= mrt_u64(1) << parameter.index;
+    }
+    return result.name;
+  }
+
+  static constexpr MrtEntry make(const char *name, const char *file, mrt_u32 line) {
+    return {name, Spec::source_name, file, line, run, identity, Parameters<All>::table, count, 0, Spec::uses, Spec::constants_used};
+  }
+};
+
+// ---------------------------------------------------------------- threadgroup variables
+// Each declaration has a record of its own; its position among the records is known once the module is linked.
+extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtVariable *__start_mrt_variables[];
+extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtVariable *__stop_mrt_variables[];
+extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtEntry __start_mrt_entries[];
+extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtEntry __stop_mrt_entries[];
+
+MRT_UNINSTRUMENTED inline void *variable_memory(MrtVariable **record) {
+  return current_thread->group->threadgroup_variables[record - __start_mrt_variables];
+}
+
+} // namespace mrt
+
+#define MRT_THREADGROUP_VARIABLE(type, name, alignment, line)                                                          \
+  (*(type *)({                                                                                                         \
+    static MrtVariable mrt_variable = {name, __PRETTY_FUNCTION__, sizeof(type), alignment, __FILE__, line};            \
+    static MrtVariable *mrt_record __attribute__((__section__("mrt_variables"), __used__)) = &mrt_variable;            \
+    mrt::variable_memory(&mrt_record);                                                                                 \
+  }))
+
+#define MRT_ENTRY(number, kernel, spec, name, line)                                                                    \
+  static MrtEntry mrt_entry_##number __attribute__((__section__("mrt_entries"), __used__)) =                           \
+      mrt::Entry<kernel, spec, &mrt_entry_##number>::make(name, __FILE__, line);
+#define MRT_ARGUMENT(...) __VA_ARGS__
+
+#define MRT_MODULE(constants)                                                                                          \
+  extern "C" __attribute__((__visibility__("default"))) const MrtModule mrt_module = {                                 \
+      MRT_ABI_VERSION, MRT_IS_CHECKED, mrt::__start_mrt_entries, mrt_u32(mrt::__stop_mrt_entries - mrt::__start_mrt_entries), constants, mrt::constant_count,     \
+      mrt::__start_mrt_variables, mrt_u32(mrt::__stop_mrt_variables - mrt::__start_mrt_variables), mrt::current, mrt::bind};
+
+#ifdef MRT_CHECKED
+#define MRT_IS_CHECKED 1
+#else
+#define MRT_IS_CHECKED 0
+#endif
+
+#endif

@@ -1,0 +1,166 @@
+#include "program.h"
+
+#include "content_hash.h"
+#include "kernel_cache.h"
+#include "settings.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <unistd.h>
+
+namespace mrt {
+namespace {
+
+// A library with more kernels is compiled in parts, each when one of its kernels is asked for.
+constexpr size_t entries_in_part = 16;
+// Part of every name in the cache: to be raised when the rewriter writes other texts.
+constexpr const char *rewriter_version = "1";
+
+std::mutex statistics_mutex;
+mrt_compile_stats statistics;
+
+int bits(Build build) { return build.checked | build.fast << 1 | build.contract << 2; }
+
+struct Stopwatch {
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  ~Stopwatch() {
+    std::lock_guard<std::mutex> lock(statistics_mutex);
+    statistics.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+};
+
+// What clang and the linkers say where the folder is full, gone or not to be written.
+bool says_unwritable(const std::string &output) {
+  constexpr const char *signs[] = {"unable to open output file", "cannot open output file", "No space left", "Read-only file system", "Disk quota", "Permission denied"};
+  return std::any_of(std::begin(signs), std::end(signs), [&](const char *sign) { return output.find(sign) != std::string::npos; });
+}
+
+void count(uint64_t mrt_compile_stats::*counter) {
+  std::lock_guard<std::mutex> lock(statistics_mutex);
+  statistics.*counter += 1;
+}
+
+} // namespace
+
+mrt_compile_stats compile_statistics() {
+  std::lock_guard<std::mutex> lock(statistics_mutex);
+  return statistics;
+}
+
+size_t MetalProgram::part_count() const { return (entry_names.size() + entries_in_part - 1) / entries_in_part; }
+
+bool MetalProgram::compile(Build build, std::string &message) {
+  Stopwatch stopwatch;
+  tools = toolchain(message);
+  if (!tools) return message = "program_source: error: " + message, false;
+  ContentHash hash;
+  hash.add(rewriter_version).add(tools->identity).add(std::to_string(options.version)).add(source);
+  for (const std::string &macro : options.macros) hash.add(macro);
+  key = hash.hexadecimal();
+  if (read_record(message)) return true;
+  if (!run_front(message)) return false;
+
+  // The two compilers side by side: a small program's first build comes with its check.
+  std::string problem;
+  std::thread first;
+  if (part_count() == 1) first = std::thread([&] { part_file(0, build, problem); });
+  std::vector<Diagnostic> diagnostics = rewritten->diagnostics;
+  if (setting_flag(Setting::strict)) {
+    Printed strict = rewritten->strict_text();
+    ProcessResult result = check_strictly(*tools, options, strict.text);
+    auto found = parse_clang(result.output, rewritten->tokens, strict, lines);
+    if (result.status != 0 && found.empty()) found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
+    diagnostics.insert(diagnostics.end(), found.begin(), found.end());
+  }
+  if (first.joinable()) first.join();
+  message = render(diagnostics, lines);
+  if (!has_errors(diagnostics) && problem.empty()) return write_record(message), true;
+  // What only the executing compile refuses still has its line.
+  if (!has_errors(diagnostics)) message += problem;
+  return false;
+}
+
+bool MetalProgram::run_front(std::string &message) {
+  ProcessResult expanded = preprocess(*tools, options, source);
+  auto diagnostics = parse_preprocessor(expanded.output);
+  if (expanded.status != 0) {
+    if (!has_errors(diagnostics)) diagnostics.push_back({Diagnostic::error, "program_source", 0, 0, "the preprocessor failed: " + expanded.output});
+    return message = render(diagnostics, lines), false;
+  }
+  rewritten = std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
+  rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
+  entry_names.clear();
+  for (const EntryPoint &entry : rewritten->entries) entry_names.push_back(entry.name);
+  return true;
+}
+
+// A record says that the program was found right, which kernels it has, and the warnings.
+bool MetalProgram::read_record(std::string &message) {
+  std::string record;
+  if (!cache_read(key + ".library", record)) return false;
+  size_t start = 0;
+  for (size_t end; (end = record.find('\n', start)) != start && end != std::string::npos; start = end + 1)
+    entry_names.push_back(record.substr(start, end - start));
+  message = record.substr(std::min(start + 1, record.size()));
+  return true;
+}
+
+void MetalProgram::write_record(const std::string &message) {
+  std::string record;
+  for (const std::string &name : entry_names) record += name + "\n";
+  // A library that the strict pass has not seen is not known to be right.
+  if (setting_flag(Setting::strict)) cache_write(key + ".library", record + "\n" + message);
+}
+
+bool MetalProgram::ensure_rewritten(std::string &problem) { return rewritten || run_front(problem); }
+
+std::string MetalProgram::part_file(size_t part, Build build, std::string &problem) {
+  std::string name = ContentHash().add(key).add(std::to_string(part)).add(flat_key(*tools, options, build)).hexadecimal() + ".so";
+  std::string path = cache_find(name);
+  if (!path.empty()) count(&mrt_compile_stats::from_disk);
+  else path = compile_part(part, build, name, problem);
+  if (!path.empty()) paths[{part, bits(build)}] = path;
+  return path;
+}
+
+std::string MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
+  if (!ensure_rewritten(problem)) return {};
+  Printed flat = rewritten->flat_text(part * entries_in_part, std::min(entry_names.size(), (part + 1) * entries_in_part));
+  for (;;) {
+    std::string temporary = cache_temporary(".so");
+    ProcessResult result = compile_flat(*tools, options, build, flat.text, temporary);
+    auto diagnostics = parse_clang(result.output, rewritten->tokens, flat, lines);
+    std::string stored = result.status == 0 ? cache_store(name, temporary) : std::string();
+    if (!stored.empty()) return count(&mrt_compile_stats::compiled), stored;
+    unlink(temporary.c_str());
+    if ((result.status == 0 || says_unwritable(result.output)) && cache_give_up("a file could not be written")) continue;
+    problem = render(diagnostics, lines);
+    if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
+    return {};
+  }
+}
+
+const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string &problem) {
+  std::lock_guard<std::mutex> lock(mutex);
+  size_t part = entry / entries_in_part;
+  auto &slot = modules[{part, bits(build)}];
+  if (slot) return count(&mrt_compile_stats::from_memory), slot;
+  Stopwatch stopwatch;
+  std::string path = part_file(part, build, problem);
+  bool was_loaded = false;
+  if (!path.empty()) slot = load_module(path, problem, was_loaded);
+  return slot;
+}
+
+std::vector<std::string> MetalProgram::files() {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<std::string> files;
+  for (const auto &[id, path] : paths) files.push_back(path);
+  std::string record = cache_find(key + ".library");
+  if (!record.empty()) files.push_back(record);
+  return files;
+}
+
+} // namespace mrt

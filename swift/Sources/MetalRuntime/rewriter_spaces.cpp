@@ -1,0 +1,75 @@
+// Address spaces and attributes: erased in the flat text, spelled as clang's own in the strict one.
+#include "rewriter_internal.h"
+
+namespace mrt {
+namespace {
+
+// Attributes that clang understands in the same way.
+constexpr std::string_view kept_attributes[] = {
+    "maybe_unused", "nodiscard", "fallthrough", "likely", "unlikely", "deprecated", "always_inline", "noinline", "noreturn"};
+// Attributes of MSL that say nothing to the texts that are compiled: kernels' are read elsewhere.
+constexpr std::string_view dropped_attributes[] = {
+    "kernel", "host_name", "max_total_threads_per_threadgroup", "required_threads_per_threadgroup", "buffer", "threadgroup", "function_constant", "user", "id",
+    "unroll", "visible", "stitchable", "extern", "early_fragment_tests", "raster_order_group", "attribute", "position", "point_size", "flat",
+    "center_perspective", "vertex", "fragment", "mesh", "object", "thread_position_in_grid", "thread_position_in_threadgroup",
+    "thread_index_in_threadgroup", "threadgroup_position_in_grid", "threads_per_grid", "threads_per_threadgroup",
+    "threadgroups_per_grid", "dispatch_threads_per_threadgroup", "thread_index_in_simdgroup", "simdgroup_index_in_threadgroup",
+    "simdgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup", "threads_per_simdgroup", "thread_execution_width",
+    "thread_index_in_quadgroup", "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup",
+    "dispatch_quadgroups_per_threadgroup", "grid_origin", "grid_size", "stage_in", "texture", "sampler", "color", "imageblock_data",
+    "payload", "vertex_id", "instance_id"};
+
+// In a group of several, one that has to go takes the others with it, unless those would change the meaning.
+void rewrite_attribute(Rewriter &rewriter, uint32_t index) {
+  const TokenList &tokens = rewriter.tokens;
+  std::vector<Attribute> attributes;
+  parse_attributes(tokens, index + 2, tokens[index].partner - 1, attributes);
+  bool keep = true;
+  for (const Attribute &attribute : attributes) {
+    std::string_view name = tokens[attribute.name].text;
+    bool scoped = tokens.is(attribute.name - 1, "::");
+    if (scoped || one_of(name, kept_attributes)) continue;
+    keep = false;
+    if (!one_of(name, dropped_attributes)) rewriter.report(attribute.name, Diagnostic::warning, "unknown attribute '" + std::string(name) + "' ignored");
+  }
+  if (!keep) return rewriter.erase(index, tokens[index].partner + 1);
+  for (const Attribute &attribute : attributes) // clang has these under its own name only
+    if (!tokens.is(attribute.name - 1, "::") && one_of(tokens[attribute.name].text, {"always_inline", "noinline"}))
+      rewriter.replace(attribute.name, "gnu::" + rewriter.text(attribute.name));
+}
+
+bool is_const_beside(const Rewriter &rewriter, uint32_t index) {
+  const TokenList &tokens = rewriter.tokens;
+  auto passes = [&](uint32_t token) { return one_of(tokens[token].text, {"static", "constexpr", "inline", "extern"}); };
+  uint32_t before = index, after = index + 1;
+  while (before > 0 && passes(before - 1)) before--;
+  while (after < tokens.size() && passes(after)) after++;
+  return (before > 0 && tokens.is(before - 1, "const")) || tokens.is(after, "const");
+}
+
+void rewrite_space(Rewriter &rewriter, uint32_t index) {
+  std::string_view text = rewriter.tokens[index].text;
+  const char *strict = text == "device" ? "__global" : text == "threadgroup" ? "__local" : text == "constant" ? "__constant" : "__private";
+  if (!rewriter.strict().is_erased(index)) rewriter.strict().replace(index, strict);
+  if (rewriter.flat().is_erased(index)) return;
+  bool to_const = text == "constant" && !is_const_beside(rewriter, index);
+  if (to_const) rewriter.flat().replace(index, "const");
+  else rewriter.flat().erase(index, index + 1);
+}
+
+} // namespace
+
+void rewrite_spaces(Rewriter &rewriter) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = 0; index < tokens.size(); index++) {
+    if (opens_attribute(tokens, index)) {
+      rewrite_attribute(rewriter, index);
+      index = tokens[index].partner;
+    } else if (tokens.is_identifier(index) && is_space(tokens[index].text) &&
+               !(index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"}))) {
+      rewrite_space(rewriter, index);
+    }
+  }
+}
+
+} // namespace mrt

@@ -1,0 +1,76 @@
+/// What the functions of SIMD- and quad-groups give, written down a second time from the language specification (MSL 6.9.2 and
+/// 6.9.3) as plain Swift: the tests compare every function on every set of active lanes with this table.
+
+/// One group of lanes: the operands of the active ones, by place in the group.
+struct LaneGroup {
+    let width: Int
+    let operands: [Int: Int]
+
+    var places: [Int] { operands.keys.sorted() }
+    func fold(_ combine: (Int, Int) -> Int) -> Int { places.map { operands[$0]! }.reduce { combine($0, $1) } }
+    func below(_ place: Int, orAt: Bool) -> [Int] { places.filter { $0 < place || (orAt && $0 == place) }.map { operands[$0]! } }
+    /// The operand of another place; nil where that lane is not active: undefined in MSL.
+    func read(_ place: Int) -> Int? { operands[place] }
+    func mask(_ vote: (Int) -> Bool) -> Int { places.filter { vote(operands[$0]!) }.reduce(0) { $0 | 1 << $1 } }
+}
+
+struct LaneCase {
+    let expression: String
+    /// The result of a place; nil: undefined.
+    let expected: (LaneGroup, Int) -> Int?
+}
+
+private extension Array where Element == Int {
+    func reduce(_ combine: (Int, Int) -> Int) -> Int { dropFirst().reduce(first!, combine) }
+}
+
+/// How far from the place in a fill's piece the operand comes, and whether it is filling data, which is the operand plus 100.
+private func filled(_ group: LaneGroup, _ place: Int, shift: Int, modulo: Int) -> Int? {
+    let inside = place % modulo + shift
+    let source = place - place % modulo + (inside + modulo) % modulo
+    return group.read(source).map { (0..<modulo).contains(inside) ? $0 : $0 + 100 }
+}
+
+/// Every function with the prefix `group` ("simd" or "quad"). In the expressions `x` is the operand and `place` the lane's place.
+func laneCases(_ group: String, width: Int) -> [LaneCase] {
+    let table: [(String, (LaneGroup, Int) -> Int?)] = [
+        ("sum(x)", { g, _ in g.fold(+) }),
+        ("product(x % 5 == 0 ? 2 : 1)", { g, _ in g.operands.values.reduce(1) { $1 % 5 == 0 ? 2 * $0 : $0 } }),
+        ("min(x)", { g, _ in g.operands.values.min() }),
+        ("max(x)", { g, _ in g.operands.values.max() }),
+        ("and(x | 64)", { g, _ in g.fold { ($0 | 64) & ($1 | 64) } | 64 }),
+        ("or(x)", { g, _ in g.fold(|) }),
+        ("xor(x)", { g, _ in g.fold(^) }),
+        ("prefix_inclusive_sum(x)", { g, i in g.below(i, orAt: true).reduce(0, +) }),
+        ("prefix_exclusive_sum(x)", { g, i in g.below(i, orAt: false).reduce(0, +) }),
+        ("prefix_inclusive_product(x % 5 == 0 ? 2 : 1)", { g, i in g.below(i, orAt: true).reduce(1) { $1 % 5 == 0 ? 2 * $0 : $0 } }),
+        ("prefix_exclusive_product(x % 5 == 0 ? 2 : 1)", { g, i in g.below(i, orAt: false).reduce(1) { $1 % 5 == 0 ? 2 * $0 : $0 } }),
+        ("broadcast(x, 1)", { g, _ in g.read(1) }),
+        ("broadcast_first(x)", { g, _ in g.read(g.places[0]) }),
+        ("shuffle(x, (place * 5 + 3) % \(width))", { g, i in g.read((i * 5 + 3) % width) }),
+        ("shuffle_xor(x, 1)", { g, i in g.read(i ^ 1) }),
+        ("shuffle_xor(x, \(width - 1))", { g, i in g.read(i ^ (width - 1)) }),
+        ("shuffle_up(x, 1)", { g, i in g.read(i < 1 ? i : i - 1) }),
+        ("shuffle_up(x, 3)", { g, i in g.read(i < 3 ? i : i - 3) }),
+        ("shuffle_down(x, 1)", { g, i in g.read(i + 1 < width ? i + 1 : i) }),
+        ("shuffle_down(x, 3)", { g, i in g.read(i + 3 < width ? i + 3 : i) }),
+        ("shuffle_rotate_up(x, 3)", { g, i in g.read((i + width - 3) % width) }),
+        ("shuffle_rotate_down(x, 3)", { g, i in g.read((i + 3) % width) }),
+        ("shuffle_and_fill_up(x, x + 100, 3)", { g, i in filled(g, i, shift: -3, modulo: width) }),
+        ("shuffle_and_fill_down(x, x + 100, 3)", { g, i in filled(g, i, shift: 3, modulo: width) }),
+        ("shuffle_and_fill_up(x, x + 100, 1, 2)", { g, i in filled(g, i, shift: -1, modulo: 2) }),
+        ("shuffle_and_fill_down(x, x + 100, 1, 2)", { g, i in filled(g, i, shift: 1, modulo: 2) }),
+        ("all(x > 20)", { g, _ in g.operands.values.allSatisfy { $0 > 20 } ? 1 : 0 }),
+        ("any(x > 90)", { g, _ in g.operands.values.contains { $0 > 90 } ? 1 : 0 }),
+        ("is_first()", { g, i in g.places[0] == i ? 1 : 0 }),
+        ("is_helper_thread()", { _, _ in 0 }),
+        ("BALLOT(x > 40)", { g, _ in g.mask { $0 > 40 } }),
+        ("MASK()", { g, _ in g.mask { _ in true } }),
+    ]
+    let casts = ["BALLOT": "\(group)_ballot", "MASK": "\(group)_active_threads_mask"]
+    return table.map { expression, expected in
+        let name = String(expression.prefix { $0 != "(" })
+        let call = casts[name].map { "int(uint((\(group)_vote::vote_t)\($0)\(expression.dropFirst(name.count))))" }
+        return LaneCase(expression: call ?? "int(\(group)_\(expression))", expected: expected)
+    }
+}

@@ -1,0 +1,243 @@
+import XCTest
+
+/// SIMD- and quad-group functions against LaneOracle.swift: with all lanes, at the end of a threadgroup, in divergent branches, after
+/// threads that returned; and what the checker says about lanes and parameters that the specification leaves undefined.
+final class SimdTests: XCTestCase {
+    private static let threads = 64
+    private static let operands = (0..<threads).map { Int32(($0 * 37 + 11) % 101) }
+
+    private static func source(_ cases: [LaneCase], width: Int, guarded: String) -> String {
+        let stores = cases.enumerated().map { "    out[i * \(cases.count) + \($0)] = \($1.expression);" }
+        return """
+        kernel void lanes(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], constant uint &active [[buffer(2)]],
+                          uint lane [[thread_index_in_simdgroup]], uint i [[thread_position_in_grid]]) {
+          int x = in[i];
+          uint place = lane % \(width);
+          \(guarded) {
+        \(stores.joined(separator: "\n"))
+          }
+        }
+        """
+    }
+
+    /// Runs every case with the lanes of `active` in each SIMD-group of `count` threads, and compares lane by lane.
+    private func check(
+        _ cases: [LaneCase], width: Int, in function: KernelFunction, count: Int, active: UInt32, file: StaticString = #filePath, line: UInt = #line
+    ) throws {
+        let out = TestBuffer([Int32](repeating: 7_777, count: Self.threads * cases.count), label: "out")
+        try function.run([TestBuffer(Self.operands, label: "in"), out, TestBuffer([active], label: "active")], grid: count, group: count)
+        let results = out.array(Int32.self)
+        for thread in 0..<count {
+            let lane = thread % 32
+            let first = thread - lane % width
+            let inside = (first..<min(first + width, count)).filter { active >> UInt32($0 % 32) & 1 == 1 }
+            let group = LaneGroup(width: width, operands: Dictionary(uniqueKeysWithValues: inside.map { ($0 - first, Int(Self.operands[$0])) }))
+            for (index, lanes) in cases.enumerated() {
+                let isActive = active >> UInt32(lane) & 1 == 1
+                let expected = isActive ? lanes.expected(group, lane % width).map { Int32(truncatingIfNeeded: $0) } ?? -1 : 7_777
+                let got = results[thread * cases.count + index]
+                XCTAssertEqual(got, expected, "\(lanes.expression), thread \(thread) of \(count), active \(String(active, radix: 2))", file: file, line: line)
+            }
+        }
+    }
+
+    private func checkEverySetOfLanes(_ group: String, width: Int, guarded: String) throws {
+        let cases = laneCases(group, width: width)
+        let function = try KernelLibrary(Self.source(cases, width: width, guarded: guarded)).function("lanes")
+        for seed in ["0", "1", "99"] {
+            try withSetting("seed", seed) {
+                try check(cases, width: width, in: function, count: 64, active: .max)
+                try check(cases, width: width, in: function, count: 45, active: .max)
+                try check(cases, width: width, in: function, count: 64, active: 0x7ff)
+                try check(cases, width: width, in: function, count: 64, active: 0xa5a5_0f31)
+                try check(cases, width: width, in: function, count: 1, active: .max)
+            }
+        }
+        _ = takeFindings()
+    }
+
+    func testSimdFunctionsInABranch() throws {
+        try checkEverySetOfLanes("simd", width: 32, guarded: "if (active >> lane & 1)")
+    }
+
+    func testSimdFunctionsAfterThreadsThatReturned() throws {
+        try checkEverySetOfLanes("simd", width: 32, guarded: "if (!(active >> lane & 1)) return;")
+    }
+
+    func testQuadFunctionsInABranch() throws {
+        try checkEverySetOfLanes("quad", width: 4, guarded: "if (active >> lane & 1)")
+    }
+
+    func testTheOtherBranchHasItsOwnLanes() throws {
+        let function = try KernelLibrary("""
+        kernel void branches(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+          if (lane < 11) out[lane] = simd_sum(1); else out[lane] = simd_sum(100);
+        }
+        """).function("branches")
+        let out = TestBuffer([Int32](repeating: 0, count: 32))
+        try function.run([out], grid: 32, group: 32)
+        XCTAssertEqual(out.array(Int32.self), (0..<32).map { $0 < 11 ? 11 : 2100 })
+    }
+
+    func testALoopThatLanesLeaveOneByOne() throws {
+        let function = try KernelLibrary("""
+        kernel void leaving(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+          int total = 0;
+          for (uint round = 0; round <= lane; ++round) total += simd_sum(1);
+          out[lane] = total + 1000 * simd_sum(1);
+        }
+        """).function("leaving")
+        let out = TestBuffer([Int32](repeating: 0, count: 32))
+        try function.run([out], grid: 32, group: 32)
+        let expected = (0..<32).map { lane -> Int32 in
+            let rounds = (0...lane).map { Int32(32 - $0) }
+            return rounds.reduce(32_000, +)
+        }
+        XCTAssertEqual(out.array(Int32.self), expected)
+    }
+
+    /// Each element type and vector length that MSL lists, through a reduction, a prefix sum, a permutation and a fill.
+    func testEveryElementTypeAndLength() throws {
+        let types = ["char", "uchar", "short", "ushort", "int", "uint", "half", "float"]
+        var stores: [String] = []
+        for type in types {
+            for length in 1...4 {
+                let name = length == 1 ? type : type + "\(length)"
+                let ramp = (1...length).map { "\(type)(\($0))" }.joined(separator: ", ")
+                let last = length == 1 ? "" : "[\(length - 1)]"
+                for call in ["simd_sum(v)", "simd_prefix_exclusive_sum(v)", "simd_shuffle_xor(v, 1)", "simd_shuffle_and_fill_up(v, \(name)(9), 1)"] {
+                    stores.append("{ \(name) v = \(name)(\(ramp)) * \(type)(lane % 2); out[i++] = float((\(call))\(last)); }")
+                }
+            }
+        }
+        let function = try KernelLibrary("""
+        kernel void types(device float *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+          uint i = lane * \(stores.count);
+        \(stores.joined(separator: "\n"))
+        }
+        """).function("types")
+        let out = TestBuffer([Float](repeating: -1, count: 32 * stores.count))
+        try function.run([out], grid: 32, group: 32)
+        var expected: [Float] = []
+        for lane in 0..<32 {
+            for _ in types {
+                for length in 1...4 {
+                    let left = lane == 0 ? 9 : (lane - 1) % 2 * length
+                    expected += [16 * length, lane / 2 * length, (lane ^ 1) % 2 * length, left].map { Float($0) }
+                }
+            }
+        }
+        XCTAssertEqual(out.array(Float.self), expected)
+    }
+
+    /// Programs that add an element type of their own use the compiler's own names.
+    func testTheCompilersOwnNames() throws {
+        let function = try KernelLibrary("""
+        struct pair { ushort bits; };
+        namespace metal {
+        METAL_FUNC pair simd_shuffle_down(pair data, ushort delta) { return pair{__metal_simd_shuffle_down(data.bits, delta)}; }
+        METAL_FUNC pair simd_sum(pair data) { return pair{ushort(__metal_simd_sum(float(data.bits)))}; }
+        METAL_FUNC pair simd_shuffle_and_fill_up(pair data, pair filling, ushort delta) {
+          return pair{__metal_simd_shuffle_and_fill_up(data.bits, filling.bits, delta, __metal_get_simdgroup_size(ushort()))};
+        }
+        }
+        template <typename T, bool = __is_valid_simdgroup_type<T>::value> struct way { static uint number() { return 1; } };
+        template <typename T> struct way<T, false> { static uint number() { return 2; } };
+        kernel void names(device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+          ushort lane = __metal_get_thread_index_in_simdgroup(ushort());
+          pair p = {lane};
+          out[4 * i] = simd_shuffle_down(p, 1).bits;
+          out[4 * i + 1] = simd_sum(p).bits;
+          out[4 * i + 2] = simd_shuffle_and_fill_up(p, pair{99}, 1).bits;
+          out[4 * i + 3] = way<float4>::number() * 100 + way<long>::number() * 10 + way<bool>::number();
+        }
+        """).function("names")
+        let out = TestBuffer([UInt32](repeating: 0, count: 128))
+        try function.run([out], grid: 32, group: 32)
+        let expected = (0..<32).flatMap { (lane: UInt32) -> [UInt32] in [min(lane + 1, 31), 496, lane == 0 ? 99 : lane - 1, 122] }
+        XCTAssertEqual(out.array(UInt32.self), expected)
+    }
+
+    /// The order of a reduction is not specified: other seeds take other orders, and float32 shows it; seed 0 goes upwards.
+    func testTheOrderOfAReductionFollowsTheSeed() throws {
+        let function = try KernelLibrary("""
+        kernel void order(device const float *in [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+          out[i] = simd_sum(in[i]);
+        }
+        """).function("order")
+        let values = (0..<32).map { (index: Int) -> Float in Float(1 + index * index) * (index % 2 == 0 ? 1e-4 : 1.37e3) }
+        var sums = Set<Float>()
+        for seed in 0..<20 {
+            let out = TestBuffer([Float](repeating: 0, count: 32))
+            try withSetting("seed", "\(seed)") { _ = try function.run([TestBuffer(values), out], grid: 32, group: 32) }
+            let results = out.array(Float.self)
+            XCTAssertEqual(Set(results).count, 1, "one sum for all lanes")
+            sums.insert(results[0])
+            let exact = values.map { Double($0) }.reduce(0, +)
+            XCTAssertEqual(Double(results[0]), exact, accuracy: 32 * 6e-8 * exact)
+            if seed == 0 { XCTAssertEqual(results[0], values.reduce(0, +)) }
+        }
+        XCTAssertGreaterThan(sums.count, 1)
+    }
+
+    // MARK: - undefined uses
+
+    private func findings(_ body: String, threads: Int = 32) throws -> [Finding] {
+        _ = takeFindings()
+        let function = try KernelLibrary("""
+        kernel void suspect(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+          int x = int(lane);
+          \(body)
+          out[lane] = x;
+        }
+        """).function("suspect")
+        try withSetting("check", "1") { _ = try function.run([TestBuffer([Int32](repeating: 0, count: 32))], grid: threads, group: threads) }
+        return takeFindings()
+    }
+
+    private func expect(_ kind: String?, _ body: String, threads: Int = 32, file: StaticString = #filePath, line: UInt = #line) throws {
+        let found = try findings(body, threads: threads)
+        XCTAssertEqual(Set(found.map(\.kind)), kind.map { [$0] } ?? [], "\(body): \(found)", file: file, line: line)
+        guard let first = found.first else { return }
+        XCTAssertEqual(first.line, 3, first.message, file: file, line: line)
+        XCTAssertEqual(first.kernel, "suspect", file: file, line: line)
+    }
+
+    func testReadingAnInactiveLaneIsFound() throws {
+        try expect("inactive-lane", "if (lane < 11) x = simd_shuffle(x, 20);")
+        try expect(nil, "x = simd_shuffle(x, 20);")
+        try expect("inactive-lane", "x = simd_shuffle_down(x, 4);", threads: 20)
+        try expect(nil, "x = simd_shuffle_up(x, 4);", threads: 20)
+        try expect("inactive-lane", "if (lane % 4 == 0) x = quad_broadcast(x, 1);")
+        try expect(nil, "if (lane % 4 == 0) x = quad_broadcast(x, 0);")
+        try expect("inactive-lane", "x = simd_shuffle(x, 32);")
+    }
+
+    func testAParameterThatMustBeUniformIsFound() throws {
+        try expect("nonuniform-argument", "x = simd_shuffle_down(x, lane % 2);")
+        try expect(nil, "x = simd_shuffle_down(x, 1);")
+        try expect("nonuniform-argument", "x = simd_broadcast(x, lane / 16);")
+        try expect(nil, "x = simd_shuffle(x, lane / 16);")
+        try expect("nonuniform-argument", "x = simd_shuffle_and_fill_up(x, 0, 1, lane < 16 ? 8 : 16);")
+        try expect(nil, "x = quad_shuffle_xor(x, 1 + lane / 4 % 2);")
+        try expect("nonuniform-argument", "x = quad_shuffle_xor(x, 1 + lane % 2);")
+    }
+
+    // MARK: - types
+
+    private func expectRefused(_ body: String, _ words: String, file: StaticString = #filePath, line: UInt = #line) {
+        let source = "kernel void refused(device uint *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {\n  \(body)\n}"
+        XCTAssertThrowsError(try KernelLibrary(source), body, file: file, line: line) {
+            XCTAssertTrue("\($0)".contains(words) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
+        }
+    }
+
+    func testTypesThatMetalRefusesDoNotCompile() throws {
+        expectRefused("out[0] = simd_sum(ulong(lane));", "no matching function for call to 'simd_sum'")
+        expectRefused("out[0] = simd_shuffle(bfloat(lane), 1);", "no matching function for call to 'simd_shuffle'")
+        expectRefused("out[0] = simd_broadcast(lane > 1, 1);", "no matching function for call to 'simd_broadcast'")
+        expectRefused("out[0] = simd_xor(float(lane));", "no matching function for call to 'simd_xor'")
+        expectRefused("out[0] = quad_and(half(lane));", "no matching function for call to 'quad_and'")
+        expectRefused("uint ballot = simd_ballot(lane > 1);", "simd_vote")
+    }
+}
