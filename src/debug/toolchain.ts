@@ -14,6 +14,8 @@ export interface SwiftToolchain {
   readonly environment: Record<string, string>;
   /** For `swift build`: how C and C++ are compiled and linked. */
   readonly buildFlags: readonly string[];
+  /** For `swiftc`: the same. */
+  readonly compilerFlags: readonly string[];
   /** For `swift build`, further: programs that must find the toolchain's own libraries when they run, such as tests. */
   readonly programFlags: readonly string[];
 }
@@ -51,7 +53,7 @@ export function swiftOnPath(): SwiftToolchain | undefined {
   const version = versionOf(swiftc, {});
   return version === undefined
     ? undefined
-    : { origin: "PATH", swift, swiftc, version, environment: {}, buildFlags: [], programFlags: [] };
+    : { origin: "PATH", swift, swiftc, version, environment: {}, buildFlags: [], compilerFlags: [], programFlags: [] };
 }
 
 /** A toolchain which `setup` brought into `folder`. */
@@ -70,6 +72,7 @@ export function cachedToolchain(folder: string): SwiftToolchain | undefined {
     version,
     environment,
     buildFlags: buildFlags(folder),
+    compilerFlags: compilerFlags(folder),
     programFlags: programFlags(folder),
   };
 }
@@ -91,14 +94,24 @@ function versionOf(swiftc: string, environment: Record<string, string>): string 
   return parseSwiftVersion(`${stdout}${stderr}`);
 }
 
-/** The toolchain's own linker; on a machine without C development files, those that came with it. */
-function buildFlags(folder: string): string[] {
+/** The development files that came with the toolchain, on a machine that had none. */
+function sysrootOption(folder: string): string[] {
   const sysroot = join(folder, "sysroot");
-  const flags = ["-Xswiftc", "-use-ld=lld"];
-  if (!existsSync(sysroot)) return flags;
-  const option = `--sysroot=${sysroot}`;
-  return [...flags, "-Xcc", option, "-Xcxx", option, "-Xswiftc", "-Xclang-linker", "-Xswiftc", option];
+  return existsSync(sysroot) ? [`--sysroot=${sysroot}`] : [];
 }
+
+/** The toolchain's own linker, and its development files. */
+const buildFlags = (folder: string): string[] => [
+  ...["-Xswiftc", "-use-ld=lld"],
+  ...sysrootOption(folder).flatMap((option) => [
+    ...["-Xcc", option, "-Xcxx", option, "-Xswiftc", "-Xclang-linker", "-Xswiftc", option],
+  ]),
+];
+
+const compilerFlags = (folder: string): string[] => [
+  "-use-ld=lld",
+  ...sysrootOption(folder).flatMap((option) => ["-Xcc", option, "-Xclang-linker", option]),
+];
 
 /** The toolchain's libraries want its own glibc, so such a program starts with the unpacked loader. */
 function programFlags(folder: string): string[] {
