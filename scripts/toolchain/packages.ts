@@ -83,16 +83,3 @@ export function developmentPackages(codename: string): string[] {
     `libstdc++-${gcc}-dev`,
   ];
 }
-
-/** Debian's names for an architecture: the folder of its libraries, and its loader. */
-export interface Architecture {
-  readonly triplet: string;
-  readonly loader: string;
-}
-
-const architectures: Partial<Record<NodeJS.Architecture, Architecture>> = {
-  x64: { triplet: "x86_64-linux-gnu", loader: "ld-linux-x86-64.so.2" },
-  arm64: { triplet: "aarch64-linux-gnu", loader: "ld-linux-aarch64.so.1" },
-};
-
-export const architecture: Architecture | undefined = architectures[process.arch];

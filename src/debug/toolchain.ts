@@ -94,35 +94,48 @@ function versionOf(swiftc: string, environment: Record<string, string>): string 
   return parseSwiftVersion(`${stdout}${stderr}`);
 }
 
-/** The development files that came with the toolchain, on a machine that had none. */
-function sysrootOption(folder: string): string[] {
-  const sysroot = join(folder, "sysroot");
-  return existsSync(sysroot) ? [`--sysroot=${sysroot}`] : [];
+/** The development files that came with a toolchain, on a machine that had none. */
+const sysrootOf = (folder: string): string => join(folder, "sysroot");
+
+/** For `swiftc`: the toolchain's own linker, and its development files. */
+export function compilerFlags(folder: string, hasSysroot: boolean = existsSync(sysrootOf(folder))): string[] {
+  const option = `--sysroot=${sysrootOf(folder)}`;
+  return ["-use-ld=lld", ...(hasSysroot ? ["-Xcc", option, "-Xclang-linker", option] : [])];
 }
 
-/** The toolchain's own linker, and its development files. */
-const buildFlags = (folder: string): string[] => [
-  ...["-Xswiftc", "-use-ld=lld"],
-  ...sysrootOption(folder).flatMap((option) => [
-    ...["-Xcc", option, "-Xcxx", option, "-Xswiftc", "-Xclang-linker", "-Xswiftc", option],
-  ]),
-];
+/** For `swift build`: the same, and for C++. */
+function buildFlags(folder: string): string[] {
+  const option = `--sysroot=${sysrootOf(folder)}`;
+  const forSwift = compilerFlags(folder).flatMap((word) => ["-Xswiftc", word]);
+  return existsSync(sysrootOf(folder)) ? [...forSwift, "-Xcc", option, "-Xcxx", option] : forSwift;
+}
 
-const compilerFlags = (folder: string): string[] => [
-  "-use-ld=lld",
-  ...sysrootOption(folder).flatMap((option) => ["-Xcc", option, "-Xclang-linker", option]),
-];
-
-/** The toolchain's libraries want its own glibc, so such a program starts with the unpacked loader. */
-function programFlags(folder: string): string[] {
-  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
-  const loader = process.arch === "arm64" ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
+/**
+ * The toolchain's libraries want its own glibc, so a program that loads them starts with the unpacked loader. RPATH, not
+ * RUNPATH: it also serves the libraries of libraries.
+ */
+export function programFlags(folder: string): string[] {
+  const { triplet, loader } = architecture ?? { triplet: "", loader: "" };
   const libraries = join(folder, "usr/lib", triplet);
   const swiftLibraries = join(folder, "usr/libexec/swift/lib/swift/linux");
   const words = [
     "--allow-shlib-undefined",
+    "--disable-new-dtags",
     `--dynamic-linker=${join(libraries, loader)}`,
     ...["-rpath", libraries, "-rpath", swiftLibraries],
   ];
   return words.flatMap((word) => ["-Xlinker", word]);
 }
+
+/** Debian's names for an architecture: the folder of its libraries, and its loader. */
+export interface Architecture {
+  readonly triplet: string;
+  readonly loader: string;
+}
+
+const architectures: Partial<Record<NodeJS.Architecture, Architecture>> = {
+  x64: { triplet: "x86_64-linux-gnu", loader: "ld-linux-x86-64.so.2" },
+  arm64: { triplet: "aarch64-linux-gnu", loader: "ld-linux-aarch64.so.1" },
+};
+
+export const architecture: Architecture | undefined = architectures[process.arch];
