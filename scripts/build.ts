@@ -1,8 +1,6 @@
 /** Builds the dylib into `build/<platform>-<arch>`. Incremental: only what changed is compiled. */
 import { installDependencies } from "./dependencies.ts";
 
-export {};
-
 await installDependencies();
 const { main } = await import("./failure.ts");
 const { setUp } = await import("./toolchain/setup.ts");

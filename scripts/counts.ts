@@ -25,7 +25,8 @@ export function sum(all: readonly Counts[]): Counts {
  * exits with a failure though every test it names passed.
  */
 export function countXCTest(output: string, status: number): Counts {
-  const named = (word: string) => new Set([...output.matchAll(new RegExp(`Test Case '([^']+)' ${word}`, "g"))].map(([, name]) => name!));
+  const named = (word: string) =>
+    new Set([...output.matchAll(new RegExp(`Test Case '([^']+)' ${word}`, "g"))].map(([, name]) => name!));
   const passed = named("passed");
   const skipped = named("skipped");
   const unfinished = [...named("started")].filter((name) => !passed.has(name) && !skipped.has(name));
@@ -38,6 +39,7 @@ export function countJUnit(report: string | undefined, status: number): Counts {
   const root = /<testsuites\b[^>]*>/.exec(report ?? "")?.[0] ?? "";
   const attribute = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(root)?.[1] ?? 0);
   const [tests, failures, skipped] = [attribute("tests"), attribute("failures"), attribute("skipped")];
-  const failed = Math.max(failures, status === 0 ? 0 : 1);
+  const isWhole = status === 0 && report !== undefined;
+  const failed = Math.max(failures, isWhole ? 0 : 1);
   return { passed: tests - failures - skipped, failed, skipped };
 }

@@ -1,8 +1,6 @@
 /** The whole suite: sets up, builds, checks, and runs every test. The last line is `N passed, N failed`, the true counts. */
 import { installDependencies } from "./dependencies.ts";
 
-export {};
-
 await installDependencies();
 const { main } = await import("./failure.ts");
 const { testEverything } = await import("./suite/suite.ts");

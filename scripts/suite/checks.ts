@@ -4,13 +4,13 @@ import { packageRoot } from "../../src/debug/paths.ts";
 import { type Counts, noTests } from "../counts.ts";
 import { run } from "../run.ts";
 
-const tool = (name: string) => join(packageRoot, "node_modules", ".bin", name);
+export const checkTypes = (): Promise<Counts> => runTool("tsc");
+export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");
 
-export const checkTypes = (): Promise<Counts> => runTool([tool("tsc")]);
-export const checkStyle = (): Promise<Counts> => runTool([tool("biome"), "check", "."]);
-
-async function runTool(command: string[]): Promise<Counts> {
-  const { status, output } = await run(["bun", ...command].slice(1), { cwd: packageRoot });
+/** Runs an installed tool with the Bun that runs, since there may be no other JavaScript engine. */
+async function runTool(name: string, ...words: string[]): Promise<Counts> {
+  const path = join(packageRoot, "node_modules", ".bin", name);
+  const { status, output } = await run([process.execPath, path, ...words], { cwd: packageRoot });
   if (status === 0) return { ...noTests, passed: 1 };
   console.log(output.trim());
   return { ...noTests, failed: 1 };
@@ -20,7 +20,9 @@ async function runTool(command: string[]): Promise<Counts> {
 export async function checkKernels(): Promise<Counts> {
   const { checkKernel } = await import("../../src/debug/kernels.ts");
   const files = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot })].sort();
-  const problems = files.map((file) => ({ file, problem: checkKernel(join(packageRoot, file)) })).filter(({ problem }) => problem);
+  const problems = files
+    .map((file) => ({ file, problem: checkKernel(join(packageRoot, file)) }))
+    .filter(({ problem }) => problem);
   for (const { file, problem } of problems) console.log(`${file}: ${problem}`);
   return { ...noTests, passed: files.length - problems.length, failed: problems.length };
 }

@@ -3,42 +3,72 @@ import { join } from "node:path";
 import { environmentFlag } from "../../src/debug/environment.ts";
 import { packageRoot } from "../../src/debug/paths.ts";
 import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
-import { sum } from "../counts.ts";
+import { type Counts, sum } from "../counts.ts";
 import { build } from "../swift/command.ts";
+import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
 import { describe, leaveOut, type PartResult, runPart } from "./part.ts";
-import { bunTests, swiftTests } from "./tests.ts";
+import { bunTests, metalTests, swiftTests } from "./tests.ts";
 
-const skipReason = "ORCHARD_SKIP_METAL=1";
+/** A part that needs Swift. */
+interface MetalPart {
+  readonly name: string;
+  readonly body: (swift: SwiftToolchain) => Promise<Counts>;
+}
 
-/** Runs every part; words after the command choose the files and tests of `bun test`, and then nothing else runs. */
+const one: Counts = { passed: 1, failed: 0, skipped: 0 };
+
+const kernels: MetalPart = { name: "Kernels, strictly typed", body: checkKernels };
+const swiftSuite: MetalPart = { name: "Swift tests", body: swiftTests };
+const swiftWarnings: MetalPart = {
+  name: "Swift without warnings",
+  body: async (swift) => {
+    await buildTests(swift);
+    return one;
+  },
+};
+
+/** Every part of the suite; words choose files and tests of `bun test`, and then nothing else runs. */
 export async function testEverything(words: readonly string[]): Promise<void> {
   await mkdir(join(packageRoot, "report"), { recursive: true });
-  const results = words.length > 0 ? [await runPart("TypeScript tests", () => bunTests(words))] : await allParts();
+  const typescript = () => runPart("TypeScript tests", () => bunTests(words));
+  if (words.length > 0) return report([await typescript()]);
+  const before = [...(await sourceChecks()), ...(await metalParts([swiftSuite, kernels]))];
+  report([...before, await typescript()]);
+}
+
+/** What needs no test to run. */
+export async function checkEverything(): Promise<void> {
+  report([...(await sourceChecks()), ...(await metalParts([swiftWarnings, kernels]))]);
+}
+
+const sourceChecks = async (): Promise<PartResult[]> => [
+  await runPart("Types", checkTypes),
+  await runPart("Format and lint", checkStyle),
+];
+
+/** Sets up, builds, and then runs the parts; where the build fails, they are told as not run. */
+async function metalParts(parts: readonly MetalPart[]): Promise<PartResult[]> {
+  if (environmentFlag("ORCHARD_SKIP_METAL"))
+    return [...parts.map(({ name }) => name), `Tests of ${metalTests.join(", ")}`].map((name) =>
+      leaveOut(name, "ORCHARD_SKIP_METAL=1"),
+    );
+  let swift: SwiftToolchain | undefined;
+  const built = await runPart("Set-up and build", async () => {
+    swift = await setUp();
+    if (swift) await build(swift);
+    return one;
+  });
+  if (!swift || built.counts.failed > 0) return [built, ...parts.map(({ name }) => leaveOut(name, "the build failed"))];
+  const results = [built];
+  for (const { name, body } of parts) results.push(await runPart(name, () => body(swift!)));
+  return results;
+}
+
+function report(results: readonly PartResult[]): void {
   const { passed, failed } = sum(results.map(({ counts }) => counts));
   console.log(describe(results));
   console.log(`${passed} passed, ${failed} failed`);
   if (failed > 0 || passed === 0) process.exitCode = 1;
-}
-
-async function allParts(): Promise<PartResult[]> {
-  const results = [await runPart("Types", checkTypes), await runPart("Format and lint", checkStyle)];
-  results.push(...(environmentFlag("ORCHARD_SKIP_METAL") ? withoutMetal() : await metalParts()));
-  results.push(await runPart("TypeScript tests", () => bunTests([])));
-  return results;
-}
-
-const withoutMetal = () => ["Swift tests", "Kernels, strictly typed"].map((name) => leaveOut(name, skipReason));
-
-async function metalParts(): Promise<PartResult[]> {
-  let swift: SwiftToolchain | undefined;
-  const built = await runPart("Set-up and build", async () => {
-    swift = await setUp();
-    await build(swift!);
-    return { passed: 1, failed: 0, skipped: 0 };
-  });
-  if (!swift || built.counts.failed > 0) return [built];
-  const found = swift;
-  return [built, await runPart("Swift tests", () => swiftTests(found)), await runPart("Kernels, strictly typed", checkKernels)];
 }

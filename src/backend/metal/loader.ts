@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { BackendError } from "../../errors.ts";
 import { declarations } from "./abi.ts";
+import { truncation } from "./elf.ts";
 import { ABI_VERSION } from "./layouts.ts";
 
 export type Native = Library<typeof declarations>["symbols"];
@@ -79,6 +80,8 @@ function checkVersion({ path, origin }: Candidate): void {
 
 function openLibrary<Declarations extends Record<string, object>>(path: string, wanted: Declarations) {
   try {
+    const problem = truncation(path);
+    if (problem) throw new Error(problem);
     return dlopen(path, wanted as never).symbols as unknown as Library<Declarations & typeof declarations>["symbols"];
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);

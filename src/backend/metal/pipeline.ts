@@ -82,7 +82,8 @@ export function createPipeline(
   }
 }
 
-function createLibrary(context: MetalContext, operation: string, source: LibrarySource): number {
+/** Compiles a library; the handle is the caller's to release. */
+export function createLibrary(context: MetalContext, operation: string, source: LibrarySource): number {
   const texts = (record: Record<string, string | number | boolean> = {}) => ({
     layout: layouts.namedText,
     items: Object.entries(record).map(([name, text]) => ({ name, text: String(text) })),

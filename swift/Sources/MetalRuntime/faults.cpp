@@ -3,6 +3,7 @@
 #include "memory.h"
 #include "report.h"
 #include "scheduler.h"
+#include "source_lines.h"
 
 #include <cstdio>
 #include <mutex>
@@ -189,8 +190,12 @@ std::string describe_target(const Fault &fault) {
 void report_fault(GroupRunner &runner, const Fault &fault) {
   Launch &launch = runner.launch();
   const Thread &thread = *runner.running();
-  Report report = {"page-fault", launch.kernel(), nullptr, 0, &thread};
-  std::string who = describe_thread(thread);
+  // Only the instrumented build has a table of lines. The table tells of a call by the address after it.
+  SourcePosition position;
+  if (launch.checked && fault.program_counter) position = source_position(static_cast<const char *>(fault.program_counter) + 1);
+  const char *file = position.line ? position.file.c_str() : nullptr;
+  Report report = {"page-fault", launch.kernel(), file, position.line, &thread};
+  std::string who = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
   if (fault.result == MRT_RESULT_PAGE_FAULT) {
     launch.fail(fault.result, add_report(report, who + (fault.write ? " wrote to " : " read from ") + describe_target(fault)));
   } else if (fault.result == MRT_RESULT_STACK_OVERFLOW) {

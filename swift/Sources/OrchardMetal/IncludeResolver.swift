@@ -7,7 +7,7 @@ import Foundation
 /// the preprocessor knows, so that a header's text stands at each place, inside a guard of ours; after an include that no
 /// condition surrounds, later ones are dropped. `#line` makes messages name the caller's files and lines.
 struct IncludeResolver {
-    private static let largestResult = 64 << 20
+    private static let largestResult = 16 << 20
     private static let deepest = 200
 
     private let headers: [String: String]
@@ -38,17 +38,17 @@ struct IncludeResolver {
 
     private mutating func append(_ text: String, of file: String) throws {
         guard stack.count < Self.deepest, output.utf8.count + text.utf8.count <= Self.largestResult else {
-            throw OrchardError.limit("\(file): includes are nested more than \(Self.deepest) deep, or give more than 64 MB of source.")
+            throw OrchardError.limit("\(file): includes are nested more than \(Self.deepest) deep, or give more than 16 MB of source.")
         }
         stack.append(file)
         if !(stack.count == 1 && file == Self.unnamed) { appendLine(1) }
         var comments = CommentScanner()
         var lineNumber = 0
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+        for bytes in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             lineNumber += 1
             let isCode = !comments.isInside
-            comments.scan(line)
-            try appendSourceLine(line, lineNumber, isCode ? Directive(line) : nil)
+            comments.scan(bytes)
+            try appendSourceLine(Substring(bytes), lineNumber, isCode ? Directive(bytes) : nil)
         }
         stack.removeLast()
     }
@@ -122,10 +122,11 @@ private enum Directive: Equatable {
     case conditionBegins
     case conditionEnds
 
-    init?(_ line: Substring) {
-        let content = line.drop { $0 == " " || $0 == "\t" }
-        guard content.first == "#" else { return nil }
-        let words = content.dropFirst().drop { $0 == " " || $0 == "\t" }
+    /// Most lines have no `#`: they are told by one byte.
+    init?(_ bytes: Substring.UTF8View) {
+        guard bytes.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }) == UInt8(ascii: "#") else { return nil }
+        let line = Substring(bytes)
+        let words = line.drop { $0 != "#" }.dropFirst().drop { $0 == " " || $0 == "\t" }
         let keyword = words.prefix { $0.isLetter }
         let rest = words.dropFirst(keyword.count).drop { $0 == " " || $0 == "\t" }
         switch keyword {
@@ -145,17 +146,15 @@ private enum Directive: Equatable {
 private struct CommentScanner {
     private(set) var isInside = false
 
-    mutating func scan(_ line: Substring) {
-        var rest = Substring(line)
-        while true {
-            if isInside {
-                guard let end = rest.range(of: "*/") else { return }
-                isInside = false
-                rest = rest[end.upperBound...]
-            } else {
-                guard let begin = rest.range(of: "/*"), !rest[..<begin.lowerBound].contains("//") else { return }
-                isInside = true
-                rest = rest[begin.upperBound...]
+    mutating func scan(_ line: Substring.UTF8View) {
+        let (slash, star) = (UInt8(ascii: "/"), UInt8(ascii: "*"))
+        var previous: UInt8 = 0
+        for byte in line {
+            switch (previous, byte, isInside) {
+            case (slash, slash, false): return
+            case (slash, star, false): (isInside, previous) = (true, 0)
+            case (star, slash, true): (isInside, previous) = (false, 0)
+            default: previous = byte
             }
         }
     }

@@ -79,7 +79,7 @@ final class IncludeTests: XCTestCase {
     }
 
     func testRunawayIncludesEnd() {
-        var headers = (0..<30).map { ("h\($0).h", "#if A\n#include \"h\($0 + 1).h\"\n#include \"h\($0 + 1).h\"\n#endif\n" + String(repeating: "//\n", count: 1000)) }
+        var headers = (0..<30).map { ("h\($0).h", "#if A\n#include \"h\($0 + 1).h\"\n#include \"h\($0 + 1).h\"\n#endif\n" + "//" + String(repeating: "x", count: 10_000)) }
         headers.append(("h30.h", "int end;"))
         XCTAssertThrowsError(try resolve("#include \"h0.h\"", headers)) {
             XCTAssertEqual(($0 as? OrchardError)?.status, ORCHARD_LIMIT_EXCEEDED)

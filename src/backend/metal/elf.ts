@@ -1,0 +1,34 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+
+const headerSize = 64;
+const segmentSize = 56;
+
+/**
+ * Why a file that claims to be a 64-bit little-endian ELF library is not whole; undefined where it is, or is no ELF file.
+ * The system's loader maps a file that was cut short without complaint, and the process dies when it touches what is gone.
+ */
+export function truncation(path: string): string | undefined {
+  const descriptor = openSync(path, "r");
+  try {
+    const { size } = fstatSync(descriptor);
+    const header = readAt(descriptor, 0, headerSize);
+    if (header.byteLength < headerSize || header.getUint32(0) !== 0x7f454c46) return undefined;
+    const table = Number(header.getBigUint64(32, true));
+    const count = header.getUint16(56, true);
+    const segments = readAt(descriptor, table, count * segmentSize);
+    const ends = Array.from({ length: Math.floor(segments.byteLength / segmentSize) }, (_, index) => {
+      const start = index * segmentSize;
+      return Number(segments.getBigUint64(start + 8, true) + segments.getBigUint64(start + 32, true));
+    });
+    const wanted = Math.max(table + count * segmentSize, ...ends);
+    return wanted > size ? `it was cut short: ${size} bytes of at least ${wanted} are there` : undefined;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function readAt(descriptor: number, position: number, length: number): DataView {
+  const bytes = new Uint8Array(length);
+  const count = readSync(descriptor, bytes, 0, length, position);
+  return new DataView(bytes.buffer, 0, count);
+}
