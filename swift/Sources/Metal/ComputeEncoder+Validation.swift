@@ -35,9 +35,13 @@ extension SoftwareComputeEncoder {
             && (length <= limit || refuse(debugName, selector, "length(\(length)) must be <= \(limit)."))
     }
 
-    func isGrid(_ size: MTLSize, named name: String, _ selector: String) -> Bool {
-        guard encodes(selector) else { return false }
-        return isPositive(size, named: name, selector)
+    /// At least one thread in each dimension, and no more than a `uint` counts: kernels are told their place in 32 bits.
+    func isGrid(_ size: MTLSize, of parts: MTLSize, named name: String, _ selector: String) -> Bool {
+        guard encodes(selector), isPositive(size, named: name, selector) else { return false }
+        let threads = size * parts, limit = Int(UInt32.max)
+        return max(threads.width, threads.height, threads.depth) <= limit || refuse(debugName, selector, """
+            \(name) (\(size.width), \(size.height), \(size.depth)) must give <= \(limit) threads in each dimension.
+            """)
     }
 
     /// The pipeline, where everything that it needs is bound and the threadgroup is one that it can run.
