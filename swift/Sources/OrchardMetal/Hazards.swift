@@ -28,8 +28,13 @@ struct Hazards {
         for allocation in allocations { open[ObjectIdentifier(allocation)] = nil }
     }
 
+    /// An access that an earlier one of the same kind covers adds nothing: weights that every dispatch reads are kept once.
     mutating func record(_ uses: [Use]) {
-        for use in uses { open[ObjectIdentifier(use.allocation), default: []].append(use) }
+        for use in uses {
+            let key = ObjectIdentifier(use.allocation)
+            let isCovered = open[key]?.contains { $0.writes == use.writes && $0.range.contains(use.range) } ?? false
+            if !isCovered { open[key, default: []].append(use) }
+        }
     }
 
     mutating func forgetAll() { open.removeAll(keepingCapacity: true) }

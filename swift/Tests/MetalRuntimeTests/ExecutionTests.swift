@@ -30,18 +30,19 @@ final class ExecutionTests: XCTestCase {
 
     /// What every thread must be told, from the sizes alone.
     private func expectedBuiltins(_ grid: [Int], _ full: [Int], _ position: [Int]) -> [Int] {
-        let group = zip(position, full).map { $0 / $1 }
-        let local = zip(position, full).map { $0 % $1 }
-        let groups = zip(grid, full).map { ($0 + $1 - 1) / $1 }
-        let size = (0..<3).map { min(full[$0], grid[$0] - group[$0] * full[$0]) }
-        let index = (local[2] * size[1] + local[1]) * size[0] + local[0]
-        return position + grid + group + groups + local + size + full
-            + [index, index % 32, index / 32, (size[0] * size[1] * size[2] + 31) / 32, 32]
+        let group: [Int] = zip(position, full).map { $0 / $1 }
+        let local: [Int] = zip(position, full).map { $0 % $1 }
+        let groups: [Int] = zip(grid, full).map { ($0 + $1 - 1) / $1 }
+        let size: [Int] = (0..<3).map { min(full[$0], grid[$0] - group[$0] * full[$0]) }
+        let index: Int = (local[2] * size[1] + local[1]) * size[0] + local[0]
+        let simdgroups: Int = (size[0] * size[1] * size[2] + 31) / 32
+        let triples: [[Int]] = [position, grid, group, groups, local, size, full]
+        return triples.flatMap { $0 } + [index, index % 32, index / 32, simdgroups, 32]
     }
 
     func testEveryBuiltinInGridsWithUnevenEdges() throws {
         let function = try KernelLibrary(Self.builtins).function("builtins")
-        let cases = [
+        let cases: [([Int], [Int])] = [
             ([100, 1, 1], [32, 1, 1]), ([7, 1, 1], [64, 1, 1]), ([33, 9, 1], [8, 8, 1]), ([10, 11, 5], [4, 3, 2]),
             ([1, 1, 70], [1, 1, 64]), ([1, 1, 1], [1, 1, 1]),
         ]
@@ -57,7 +58,8 @@ final class ExecutionTests: XCTestCase {
                     XCTAssertEqual(Array(values[thread * 26..<thread * 26 + 26]), expectedBuiltins(grid, full, position), "\(grid) \(full) \(position)")
                 }
                 XCTAssertEqual(Int(counters.threads), grid[0] * grid[1] * grid[2])
-                XCTAssertEqual(Int(counters.threadgroups), (0..<3).map { (grid[$0] + full[$0] - 1) / full[$0] }.reduce(1, *))
+                let groups: [Int] = zip(grid, full).map { ($0 + $1 - 1) / $1 }
+                XCTAssertEqual(Int(counters.threadgroups), groups.reduce(1, *))
             }
         }
     }
@@ -193,7 +195,7 @@ final class ExecutionTests: XCTestCase {
 
     func testUnderTheCheckerADivergentBarrierIsFoundAndTheDispatchGoesOn() throws {
         let y = TestBuffer([UInt32](repeating: 0, count: 64))
-        try withSetting("check", "1") {
+        _ = try withSetting("check", "1") {
             try KernelLibrary(Self.divergent).function("divergent").run([y, TestBuffer([UInt32(20)])], grid: 64, group: 64)
         }
         XCTAssertEqual(y.array(UInt32.self), (0..<64).map { $0 < 20 ? 1 : 2 })
@@ -297,7 +299,7 @@ final class ExecutionTests: XCTestCase {
         let x = TestBuffer([denormal, 1, least, 0.5]), h = TestBuffer([UInt16(0x0003), 0x3c00])
         for (mode, expected) in [("keep", [denormal, least / 2]), ("flush", [0, 0])] {
             let y = TestBuffer(length: 8), g = TestBuffer(length: 2)
-            try withSetting("denormals", mode) { _ = try function.run([x, y, h, g], grid: 1, group: 1) }
+            _ = try withSetting("denormals", mode) { try function.run([x, y, h, g], grid: 1, group: 1) }
             XCTAssertEqual(y.array(Float.self), expected, mode)
             XCTAssertEqual(g.array(UInt16.self), [0x0003], mode)
         }
@@ -317,19 +319,19 @@ final class ExecutionTests: XCTestCase {
             }
             """
         let function = try KernelLibrary(source).function("sums")
+        func run(base: UInt32) {
+            let y = TestBuffer(length: 256 * 4)
+            XCTAssertNoThrow(try function.run([y, TestBuffer([base])], grid: 256, group: 64))
+            let expected = (0..<256).map { (i: Int) -> UInt32 in
+                let first = i / 64 * 64 + (i % 64 < 32 ? 32 : 0)
+                return 32 * base + UInt32((first..<first + 32).reduce(0, +))
+            }
+            XCTAssertEqual(y.array(UInt32.self), expected)
+        }
         for check in ["0", "1"] {
             withSetting("check", check) {
                 DispatchQueue.concurrentPerform(iterations: 8) { thread in
-                    for round in 0..<20 {
-                        let base = UInt32(thread * 100 + round)
-                        let y = TestBuffer(length: 256 * 4)
-                        XCTAssertNoThrow(try function.run([y, TestBuffer([base])], grid: 256, group: 64))
-                        let expected = (0..<256).map { i -> UInt32 in
-                            let first = i / 64 * 64 + (i % 64 < 32 ? 32 : 0)
-                            return (first..<first + 32).reduce(0) { $0 + base + UInt32($1) }
-                        }
-                        XCTAssertEqual(y.array(UInt32.self), expected)
-                    }
+                    for round in 0..<20 { run(base: UInt32(thread * 100 + round)) }
                 }
             }
         }
