@@ -2,19 +2,12 @@
 import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
+import { type Architecture, architecture, compilerFlags, programFlags } from "../../src/debug/toolchain.ts";
 import { Failure } from "../failure.ts";
 import { run, runOrFail } from "../run.ts";
 import { Apt } from "./apt.ts";
 import { withLock } from "./lock.ts";
-import {
-  type Architecture,
-  architecture,
-  developmentPackages,
-  isKnownRelease,
-  swiftPackages,
-  swiftSuite,
-  toolchainName,
-} from "./packages.ts";
+import { developmentPackages, isKnownRelease, swiftPackages, swiftSuite, toolchainName } from "./packages.ts";
 
 const bytesNeeded = 4e9; // packages 0.6 GB, unpacked 2.3 GB, and room to work
 
@@ -93,7 +86,7 @@ async function install(parent: string, final: string, machine: Machine, progress
   }
   progress("Making Swift independent of the system's libraries");
   await patchPrograms(root, final, machine.architecture);
-  await writeManifestCompiler(root, final, machine.architecture);
+  await writeManifestCompiler(root, final);
   await Bun.write(
     join(root, "stamp.json"),
     `${JSON.stringify({ name: toolchainName, packages: swift.map(fileName) }, null, 2)}\n`,
@@ -141,28 +134,20 @@ async function unpack(packages: readonly string[], folder: string, what: string,
   }
 }
 
-/** Programs get the unpacked loader, programs and libraries the unpacked libraries, both at their final place. */
+/**
+ * Programs get the unpacked loader, programs and libraries the unpacked libraries, both at their final place. Programs
+ * get them as RPATH, which unlike RUNPATH also serves the libraries of libraries.
+ */
 async function patchPrograms(root: string, final: string, { triplet, loader }: Architecture): Promise<void> {
-  const libraries = `usr/lib/${triplet}`;
-  const patchelf = [
-    join(root, libraries, loader),
-    "--library-path",
-    join(root, libraries),
-    join(root, "usr/bin/patchelf"),
-  ];
+  const here = join(root, "usr/lib", triplet);
+  const there = join(final, "usr/lib", triplet);
+  const patchelf = [join(here, loader), "--library-path", here, join(root, "usr/bin/patchelf"), "--add-rpath", there];
   const swift = join(root, "usr/libexec/swift");
-  const patch = async (files: string[], ...words: string[]) => {
-    if (files.length > 0)
-      await runOrFail("Patching Swift's programs", [
-        ...patchelf,
-        ...words,
-        "--add-rpath",
-        join(final, libraries),
-        ...files,
-      ]);
-  };
-  await patch(await dynamicFiles(swift, "bin/*"), "--set-interpreter", join(final, libraries, loader));
-  await patch(await dynamicFiles(swift, "lib/*.so*", "lib/swift/{linux,host,pm}/**/*.so"));
+  const programs = await dynamicFiles(swift, "bin/*");
+  const libraries = await dynamicFiles(swift, "lib/*.so*", "lib/swift/{linux,host,pm}/**/*.so");
+  const asProgram = ["--force-rpath", "--set-interpreter", join(there, loader)];
+  await runOrFail("Patching Swift's programs", [...patchelf, ...asProgram, ...programs]);
+  await runOrFail("Patching Swift's libraries", [...patchelf, ...libraries]);
 }
 
 /** The dynamically linked ELF files, no symbolic links, among those that the patterns match. */
@@ -185,13 +170,13 @@ async function isElf(path: string): Promise<boolean> {
   }
 }
 
-/** SwiftPM compiles a package's manifest and runs it: this compiler links it against the unpacked loader and libraries. */
-async function writeManifestCompiler(root: string, final: string, { triplet, loader }: Architecture): Promise<void> {
-  const libraries = join(final, "usr/lib", triplet);
+/** SwiftPM compiles a package's manifest and runs it, without the flags of the build: this compiler adds what it needs. */
+async function writeManifestCompiler(root: string, final: string): Promise<void> {
   const path = join(root, "swiftc-manifest");
-  const flags = [`--dynamic-linker=${join(libraries, loader)}`, "-rpath", libraries]
-    .map((flag) => `-Xlinker '${flag}'`)
-    .join(" ");
-  await Bun.write(path, `#!/bin/sh\nexec '${join(final, "usr/libexec/swift/bin/swiftc")}' "$@" ${flags}\n`);
+  const hasSysroot = existsSync(join(root, "sysroot"));
+  const flags = [...compilerFlags(final, hasSysroot), ...programFlags(final)].map(shellQuote).join(" ");
+  await Bun.write(path, `#!/bin/sh\nexec ${shellQuote(join(final, "usr/libexec/swift/bin/swiftc"))} "$@" ${flags}\n`);
   await chmod(path, 0o755);
 }
+
+const shellQuote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;

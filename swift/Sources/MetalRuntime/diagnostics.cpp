@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 namespace mrt {
@@ -87,6 +88,34 @@ std::string without_flag(std::string message) {
   return message;
 }
 
+std::string without_qualifiers(std::string type) {
+  for (const char *word : {"const", "volatile", "device", "threadgroup", "constant", "thread"})
+    for (size_t at; (at = type.find(std::string(word) + " ")) != std::string::npos && (!at || !is_word(type[at - 1]));) type.erase(at, strlen(word) + 1);
+  return type;
+}
+
+std::vector<std::string> quoted_parts(const std::string &message) {
+  std::vector<std::string> parts;
+  for (size_t open = message.find('\''); open != std::string::npos;) {
+    size_t close = message.find('\'', open + 1);
+    if (close == std::string::npos) break;
+    parts.push_back(message.substr(open + 1, close - open - 1));
+    open = message.find('\'', close + 1);
+  }
+  return parts;
+}
+
+// What C++ for OpenCL refuses and Metal takes.
+bool is_false_alarm(const std::string &message) {
+  auto starts = [&](std::string_view prefix) { return message.compare(0, prefix.size(), prefix) == 0; };
+  std::vector<std::string> quoted = quoted_parts(message);
+  // A conditional whose branches are a class object in some space and a temporary of the same class.
+  if (starts("incompatible operand types") && quoted.size() >= 2) return without_qualifiers(quoted[0]) == without_qualifiers(quoted[1]);
+  // A class object in the constant space: clang wants a constructor that is qualified with the space.
+  if (starts("no matching constructor for initialization of 'const constant ")) return true;
+  return false;
+}
+
 } // namespace
 
 // ---------------------------------------------------------------- the user's lines
@@ -145,10 +174,13 @@ Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLi
 std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed, const SourceLines &lines) {
   std::vector<Diagnostic> diagnostics;
   bool homeless = false; // the last error lies in our headers and waits for a note that lies in the program
+  bool dismissed = false;
   for (const Printout &printout : parse_lines(output)) {
     bool in_program = printout.file == "<stdin>";
     uint32_t token = in_program ? printed.token_at(printout.line, printout.column) : UINT32_MAX;
     std::string message = in_metals_words(without_flag(printout.message));
+    if (printout.severity != Diagnostic::note) dismissed = is_false_alarm(message);
+    if (dismissed) continue;
     if (token == UINT32_MAX) {
       if (printout.severity == Diagnostic::note) continue;
       diagnostics.push_back({printout.severity, "program_source", 0, 0, message});

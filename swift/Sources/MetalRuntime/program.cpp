@@ -71,7 +71,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
     Printed strict = rewritten->strict_text();
     ProcessResult result = check_strictly(*tools, options, strict.text);
     auto found = parse_clang(result.output, rewritten->tokens, strict, lines);
-    if (result.status != 0 && found.empty()) found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
+    if (result.status != 0 && result.output.find("error:") == std::string::npos) found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
     diagnostics.insert(diagnostics.end(), found.begin(), found.end());
   }
   if (first.joinable()) first.join();

@@ -51,7 +51,7 @@ void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32
   rewriter.erase(declaration.tokens.first, declaration.tokens.last);
   rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name + "; static thread_local bool mrt_defined_" +
                                 name + "; static constexpr mrt_u32 mrt_index_" + name + " = mrt_u32(" + constant.index + ");");
-  rewriter.strict().insert_before(declaration.tokens.first, "extern __constant " + type + " " + name + ";");
+  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name + ";");
   rewriter.constants.push_back(constant);
 }
 
@@ -67,7 +67,7 @@ void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_
   std::string function = " " + type + " mrt_derive_" + name + "() { return" + (assigned ? "" : " " + type + "{");
   rewriter.erase(declaration.tokens.first, declaration.initializer);
   rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name + "; static" + function);
-  rewriter.strict().insert_before(declaration.tokens.first, "extern __constant " + type + " " + name + "; inline" + function);
+  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name + "; inline" + function);
   rewriter.erase(declaration.initializer, declaration.initializer + 1);
   rewriter.replace(declaration.tokens.last - 1, "; }");
   rewriter.constants.push_back(constant);

@@ -1,4 +1,6 @@
-// Overloads and specializations that differ in address spaces only are one and the same in the flat text: the first stays.
+// Overloads and specializations that differ in address spaces only are one and the same in the flat text: the first stays. So it is in
+// the strict text with constructors that differ in the space of the object: there a constructor without a space makes objects in all
+// of them, temporaries included.
 #include "rewriter_internal.h"
 
 namespace mrt {
@@ -6,7 +8,8 @@ namespace {
 
 class Signature {
 public:
-  Signature(const Rewriter &rewriter, const Declaration &declaration) : rewriter(rewriter), tokens(rewriter.tokens), declaration(declaration) {}
+  Signature(const Rewriter &rewriter, const Declaration &declaration, bool keep_spaces)
+      : rewriter(rewriter), tokens(rewriter.tokens), declaration(declaration), keep_spaces(keep_spaces) {}
 
   std::string text() {
     const Scope &scope = rewriter.program.scopes[declaration.scope];
@@ -62,8 +65,8 @@ private:
     bool is_const = false;
     for (uint32_t index = range.first; index < range.last; index++) {
       std::string_view text = tokens[index].text;
-      if (text == "constant") text = "const";
-      if (is_space(text) || (text == "const" && is_const)) continue;
+      if (text == "constant" && !keep_spaces) text = "const";
+      if ((is_space(text) && !keep_spaces) || (text == "const" && is_const)) continue;
       is_const = text == "const" || (is_const && tokens.is_identifier(index));
       auto position = std::find(names.begin(), names.end(), text);
       out += " " + (position == names.end() ? std::string(text) : "$" + std::to_string(position - names.begin()));
@@ -73,6 +76,7 @@ private:
   const Rewriter &rewriter;
   const TokenList &tokens;
   const Declaration &declaration;
+  const bool keep_spaces;
   std::vector<std::string_view> names;
   std::string out;
 };
@@ -87,15 +91,15 @@ bool may_collide(const Rewriter &rewriter, const Declaration &declaration) {
   }
 }
 
-// `Point() constant` has no flat form: a constructor can't be const.
-void strip_constructor(Rewriter &rewriter, const Declaration &declaration) {
-  std::string suffix = rewriter.text(declaration.name) + "::";
-  const std::string &path = rewriter.path(declaration);
-  bool constructs = path.size() >= suffix.size() && !path.compare(path.size() - suffix.size(), suffix.size(), suffix) &&
-                    (path.size() == suffix.size() || path[path.size() - suffix.size() - 1] == ':');
-  if (!rewriter.program.scopes[declaration.scope].is_class || !constructs) return;
-  for (uint32_t index = declaration.parameters.last + 1; index < declaration.tokens.last && !one_of(rewriter.tokens[index].text, {"{", ";", ":"}); index++)
-    if (rewriter.tokens.is(index, "constant")) rewriter.flat().erase(index, index + 1);
+bool is_constructor(const Rewriter &rewriter, const Declaration &declaration) {
+  if (declaration.kind != DeclarationKind::function || !rewriter.program.scopes[declaration.scope].is_class) return false;
+  std::string suffix = "::" + rewriter.text(declaration.name) + "::", path = "::" + rewriter.path(declaration);
+  return path.size() >= suffix.size() && !path.compare(path.size() - suffix.size(), suffix.size(), suffix);
+}
+
+void strip_space(Rewriter &rewriter, const Declaration &constructor) {
+  for (uint32_t index = constructor.parameters.last + 1; index < constructor.tokens.last && !one_of(rewriter.tokens[index].text, {"{", ";", ":"}); index++)
+    if (is_space(rewriter.tokens[index].text)) rewriter.erase(index, index + 1);
 }
 
 // Without an address space in its header a second definition is the program's own mistake, which clang reports.
@@ -109,13 +113,15 @@ bool has_space(const Rewriter &rewriter, const Declaration &declaration) {
 } // namespace
 
 void drop_duplicates(Rewriter &rewriter) {
-  std::set<std::string> seen;
+  std::set<std::string> seen, constructors;
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (!may_collide(rewriter, declaration)) continue;
-    if (declaration.kind == DeclarationKind::function) strip_constructor(rewriter, declaration);
-    // Templates and plain functions of one name overload each other.
-    if (seen.insert(Signature(rewriter, declaration).text()).second || !has_space(rewriter, declaration)) continue;
-    rewriter.flat().erase(declaration.tokens.first, declaration.tokens.last);
+    bool constructs = is_constructor(rewriter, declaration), spaced = has_space(rewriter, declaration);
+    if (constructs) strip_space(rewriter, declaration);
+    if (constructs && !constructors.insert(Signature(rewriter, declaration, true).text()).second && spaced)
+      rewriter.strict().erase(declaration.tokens.first, declaration.tokens.last);
+    if (!seen.insert(Signature(rewriter, declaration, false).text()).second && spaced)
+      rewriter.flat().erase(declaration.tokens.first, declaration.tokens.last);
   }
 }
 

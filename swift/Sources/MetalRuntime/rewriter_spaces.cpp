@@ -49,10 +49,10 @@ bool is_const_beside(const Rewriter &rewriter, uint32_t index) {
 
 void rewrite_space(Rewriter &rewriter, uint32_t index) {
   std::string_view text = rewriter.tokens[index].text;
-  const char *strict = text == "device" ? "__global" : text == "threadgroup" ? "__local" : text == "constant" ? "__constant" : "__private";
+  bool to_const = text == "constant" && !is_const_beside(rewriter, index);
+  const char *strict = text == "device" ? "__global" : text == "threadgroup" ? "__local" : text == "thread" ? "__private" : to_const ? "const __constant" : "__constant";
   if (!rewriter.strict().is_erased(index)) rewriter.strict().replace(index, strict);
   if (rewriter.flat().is_erased(index)) return;
-  bool to_const = text == "constant" && !is_const_beside(rewriter, index);
   if (to_const) rewriter.flat().replace(index, "const");
   else rewriter.flat().erase(index, index + 1);
 }

@@ -195,7 +195,7 @@ final class ExecutionTests: XCTestCase {
 
     func testUnderTheCheckerADivergentBarrierIsFoundAndTheDispatchGoesOn() throws {
         let y = TestBuffer([UInt32](repeating: 0, count: 64))
-        try withSetting("check", "1") {
+        _ = try withSetting("check", "1") {
             try KernelLibrary(Self.divergent).function("divergent").run([y, TestBuffer([UInt32(20)])], grid: 64, group: 64)
         }
         XCTAssertEqual(y.array(UInt32.self), (0..<64).map { $0 < 20 ? 1 : 2 })
@@ -299,7 +299,7 @@ final class ExecutionTests: XCTestCase {
         let x = TestBuffer([denormal, 1, least, 0.5]), h = TestBuffer([UInt16(0x0003), 0x3c00])
         for (mode, expected) in [("keep", [denormal, least / 2]), ("flush", [0, 0])] {
             let y = TestBuffer(length: 8), g = TestBuffer(length: 2)
-            try withSetting("denormals", mode) { _ = try function.run([x, y, h, g], grid: 1, group: 1) }
+            _ = try withSetting("denormals", mode) { try function.run([x, y, h, g], grid: 1, group: 1) }
             XCTAssertEqual(y.array(Float.self), expected, mode)
             XCTAssertEqual(g.array(UInt16.self), [0x0003], mode)
         }

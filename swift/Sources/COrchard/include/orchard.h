@@ -247,7 +247,8 @@ typedef struct orchard_pipeline_options {
 int32_t orchard_pipeline_create(uint64_t library, const orchard_pipeline_options *options, uint64_t block_length, uint64_t *pipeline);
 
 // JSON: { function, maxTotalThreads, threadExecutionWidth, staticThreadgroupBytes,
-//         bindings: [{ name, index, kind: "buffer"|"threadgroup", access: "read"|"write"|"readwrite", dataSize, alignment, used }] }
+//         bindings: [{ name, index, kind: "buffer"|"threadgroup", access: "read"|"write"|"readwrite", dataSize, alignment,
+//                      dataType, used }] }; `dataType` is MTLDataType's raw value of one element, 0 for threadgroup memory
 int32_t orchard_pipeline_info(uint64_t pipeline, char *buffer, uint64_t capacity, uint64_t *length);
 
 // ---------------------------------------------------------------- dispatch

@@ -5,17 +5,23 @@
 #ifndef MRT_BFLOAT_H
 #define MRT_BFLOAT_H
 
+namespace mrt {
+// The bits of a float as a bfloat: round to nearest, ties to even; a NaN stays one.
+__attribute__((__always_inline__, __nodebug__)) constexpr inline ushort bfloat_bits(float value) {
+  const uint bits = __builtin_bit_cast(uint, value);
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return ushort((is_nan ? bits | 0x00400000u : bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+} // namespace mrt
+
 #ifndef MRT_STRICT
 
 typedef __bf16 bfloat;
 
-// x86 has no instruction that rounds a float to a bfloat: the compiler calls this. Round to nearest, ties to even; a NaN stays one.
+// x86 has no instruction that rounds a float to a bfloat: the compiler calls this.
 extern "C" __attribute__((__used__, __weak__, __visibility__("hidden"), __nodebug__, disable_sanitizer_instrumentation))
 inline bfloat __truncsfbf2(float value) {
-  const uint bits = __builtin_bit_cast(uint, value);
-  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  const uint rounded = is_nan ? bits | 0x00400000u : bits + 0x7fffu + (bits >> 16 & 1u);
-  return __builtin_bit_cast(bfloat, ushort(rounded >> 16));
+  return __builtin_bit_cast(bfloat, mrt::bfloat_bits(value));
 }
 
 #else
@@ -26,16 +32,21 @@ template <> struct if_true<true> { typedef int type; };
 } // namespace mrt
 #define MRT_IF(...) typename mrt::if_true<(__VA_ARGS__)>::type = 0
 
+// The constructors of an object in the given space. The last one copies from the constant space; they are templates, so that the
+// class stays trivial.
+#define MRT_BFLOAT_CONSTRUCTORS(SPACE)                                                                                 \
+  template <typename I, MRT_IF(__is_integral(I) || __is_enum(I))>                                                      \
+  constexpr bfloat(I value) SPACE : bits(rounded(float(value))) {}                                                     \
+  template <typename F, MRT_IF(__is_floating_point(F))>                                                                \
+  constexpr explicit bfloat(F value) SPACE : bits(rounded(float(value))) {}                                            \
+  template <typename B, MRT_IF(__is_same(B, bfloat))> constexpr bfloat(const __constant B &other) SPACE : bits(other.bits) {}
+
 struct bfloat {
   ushort bits;
 
   bfloat() = default;
-  template <typename I, MRT_IF(__is_integral(I) || __is_enum(I))> constexpr bfloat(I value) : bfloat(float(value)) {}
-  template <typename F, MRT_IF(__is_floating_point(F))>
-  constexpr explicit bfloat(F value) : bits(ushort(__builtin_bit_cast(uint, float(value)) >> 16)) {}
-
-  // From the constant space; templates, so that the class stays trivial.
-  template <typename B, MRT_IF(__is_same(B, bfloat))> constexpr bfloat(const __constant B &other) : bits(other.bits) {}
+  MRT_BFLOAT_CONSTRUCTORS()
+  MRT_BFLOAT_CONSTRUCTORS(__constant)
   template <typename B, MRT_IF(__is_same(B, bfloat))> bfloat &operator=(const __constant B &other) {
     bits = other.bits;
     return *this;
@@ -50,6 +61,7 @@ struct bfloat {
     return A(value(bits));
   }
 
+  static constexpr ushort rounded(float value) { return mrt::bfloat_bits(value); }
   static constexpr float value(ushort bits) { return __builtin_bit_cast(float, uint(bits) << 16); }
 };
 

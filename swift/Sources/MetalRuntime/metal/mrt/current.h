@@ -77,6 +77,8 @@ MRT_MEETING static void meet(Meeting meeting, MrtResolve resolve, void *input, v
   runtime->collective(&collective);
 }
 
+MRT_MEETING static void wait_at_barrier(mrt_u32 flags, Site site) { runtime->threadgroup_barrier(flags, site.file, mrt_u32(site.line)); }
+
 // A rendezvous in which each lane gives an Operand and gets a Result, both on its own stack; `resolve` computes all lanes' results.
 template <typename Result, MrtResolve resolve, typename Operand> MRT_MEETING Result exchange(Operand operand, Meeting meeting) {
   Result result;

@@ -3,7 +3,7 @@
 #define MRT_LIMITS_H
 
 #include "macros.h"
-#include "types.h"
+#include "traits.h"
 
 namespace metal {
 
@@ -12,9 +12,11 @@ enum float_round_style {
 };
 enum float_denorm_style { denorm_indeterminate = -1, denorm_absent = 0, denorm_present = 1 };
 
-template <typename T> struct numeric_limits {
+// Programs specialise this one for types of their own, as they do with Apple's headers.
+template <typename T> struct _numeric_limits_impl {
   static constexpr MRT_CONSTANT bool is_specialized = false;
 };
+template <typename T> struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
 
 #define MRT_LIMIT(type, name, value) static constexpr MRT_CONSTANT type name = value;
 #define MRT_LIMIT_FUNCTION(name, ...)                                                                                  \
@@ -31,7 +33,7 @@ template <typename T> struct numeric_limits {
   MRT_LIMIT(int, radix, 2)
 
 #define MRT_INTEGER_LIMITS(T, SIGNED, DIGITS, MIN, MAX)                                                                \
-  template <> struct numeric_limits<T> {                                                                               \
+  template <> struct _numeric_limits_impl<T> {                                                                               \
     MRT_LIMITS_COMMON(T, SIGNED, true)                                                                                 \
     MRT_LIMIT(int, digits, DIGITS)                                                                                     \
     MRT_LIMIT(int, digits10, DIGITS * 643 / 2136)                                                                      \
@@ -71,7 +73,7 @@ MRT_INTEGER_LIMITS(ulong, false, 64, 0, ULONG_MAX)
 
 // digits, digits10, max_digits10, exponents as in C's <float.h>; then the values.
 #define MRT_FLOAT_LIMITS(T, DIGITS, DIGITS10, MAX_DIGITS10, MIN_EXP, MIN_EXP10, MAX_EXP, MAX_EXP10, MIN, MAX, EPSILON, TRUE_MIN) \
-  template <> struct numeric_limits<T> {                                                                               \
+  template <> struct _numeric_limits_impl<T> {                                                                               \
     MRT_LIMITS_COMMON(T, true, false)                                                                                  \
     MRT_LIMIT(int, digits, DIGITS)                                                                                     \
     MRT_LIMIT(int, digits10, DIGITS10)                                                                                 \
@@ -102,8 +104,6 @@ MRT_FLOAT_LIMITS(float, 24, 6, 9, -125, -37, 128, 38, 0x1p-126f, 0x1.fffffep127f
 MRT_FLOAT_LIMITS(half, 11, 3, 5, -13, -4, 16, 4, 0x1p-14f, 0x1.ffcp15f, 0x1p-10f, 0x1p-24f)
 MRT_FLOAT_LIMITS(bfloat, 8, 2, 4, -125, -37, 128, 38, 0x1p-126f, 0x1.fep127f, 0x1p-7f, 0x1p-133f)
 
-template <typename T> struct numeric_limits<const T> : numeric_limits<T> {};
-template <typename T> struct numeric_limits<volatile T> : numeric_limits<T> {};
 template <typename T> struct numeric_limits<const volatile T> : numeric_limits<T> {};
 
 } // namespace metal

@@ -6,6 +6,39 @@
 
 namespace metal {
 
+// The diagonal, with zeros beside it; a vector for each column (a scalar must not pass for one); a scalar for each element, column by column; another element type.
+#define MRT_MATRIX_CONSTRUCTORS(SPACE)                                                                                 \
+  constexpr MRT_METHOD explicit matrix(T diagonal) SPACE : columns{} {                                                 \
+    for (int c = 0; c < Columns && c < Rows; ++c) (&columns[c].x)[c] = diagonal;                                       \
+  }                                                                                                                    \
+  template <int C = Columns, enable_if_t<C == 2, int> = 0>                                                             \
+  constexpr MRT_METHOD matrix(column a, column b) SPACE : columns{a, b} {}                                             \
+  template <int C = Columns, enable_if_t<C == 3, int> = 0>                                                             \
+  constexpr MRT_METHOD matrix(column a, column b, column c) SPACE : columns{a, b, c} {}                                \
+  template <int C = Columns, enable_if_t<C == 4, int> = 0>                                                             \
+  constexpr MRT_METHOD matrix(column a, column b, column c, column d) SPACE : columns{a, b, c, d} {}                   \
+  template <typename... S, enable_if_t<sizeof...(S) == Columns && (mrt::is_scalar_beside<S, T> && ...), int> = 0>      \
+  matrix(S...) SPACE = delete;                                                                                         \
+  template <typename... S, enable_if_t<sizeof...(S) == Columns * Rows && (mrt::is_scalar_beside<S, T> && ...), int> = 0> \
+  MRT_METHOD matrix(S... s) SPACE {                                                                                    \
+    const T elements[] = {T(s)...};                                                                                    \
+    for (int i = 0; i < Columns * Rows; ++i) (&columns[i / Rows].x)[i % Rows] = elements[i];                           \
+  }                                                                                                                    \
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \
+  MRT_METHOD explicit matrix(matrix<U, Columns, Rows> m) SPACE {                                                       \
+    for (int c = 0; c < Columns; ++c) columns[c] = column(m[c]);                                                       \
+  }                                                                                                                    \
+  MRT_MATRIX_COPY(SPACE)
+#ifdef MRT_STRICT
+#define MRT_MATRIX_COPY(SPACE)                                                                                         \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  MRT_METHOD matrix(const MRT_CONSTANT matrix<U, Columns, Rows> &m) SPACE {                                            \
+    for (int c = 0; c < Columns; ++c) columns[c] = m.columns[c];                                                       \
+  }
+#else
+#define MRT_MATRIX_COPY(SPACE)
+#endif
+
 template <typename T, int Columns, int Rows> struct matrix {
   typedef vec<T, Rows> column;
   typedef T value_type;
@@ -13,32 +46,12 @@ template <typename T, int Columns, int Rows> struct matrix {
 
   matrix() = default;
 
-  // The diagonal; the rest is zero.
-  MRT_METHOD explicit matrix(T diagonal) {
-    for (int c = 0; c < Columns; ++c)
-      for (int r = 0; r < Rows; ++r) columns[c][r] = c == r ? diagonal : T(0);
-  }
-  // One vector for each column, or one scalar for each element, column by column.
-  template <typename... V, enable_if_t<sizeof...(V) + 1 == Columns && (__is_convertible_to(V, column) && ...), int> = 0>
-  constexpr MRT_METHOD matrix(column first, V... rest) : columns{first, column(rest)...} {}
-  template <typename... S, enable_if_t<sizeof...(S) + 2 == Columns * Rows && (mrt::is_scalar_beside<S, T> && ...), int> = 0>
-  MRT_METHOD matrix(T first, T second, S... rest) {
-    const T elements[] = {first, second, T(rest)...};
-    for (int i = 0; i < Columns * Rows; ++i) columns[i / Rows][i % Rows] = elements[i];
-  }
-  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>
-  MRT_METHOD explicit matrix(matrix<U, Columns, Rows> m) {
-    for (int c = 0; c < Columns; ++c) columns[c] = column(m[c]);
-  }
+  MRT_CONSTRUCTORS(MRT_MATRIX_CONSTRUCTORS)
 
   MRT_METHOD column &operator[](size_t c) { return columns[c]; }
   MRT_METHOD const column &operator[](size_t c) const { return columns[c]; }
 
 #ifdef MRT_STRICT
-  template <typename U, enable_if_t<__is_same(U, T), int> = 0>
-  MRT_METHOD matrix(const MRT_CONSTANT matrix<U, Columns, Rows> &m) {
-    for (int c = 0; c < Columns; ++c) columns[c] = m.columns[c];
-  }
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>
   MRT_METHOD matrix &operator=(const MRT_CONSTANT matrix<U, Columns, Rows> &m) { return *this = matrix(m); }
   MRT_METHOD const MRT_CONSTANT column &operator[](size_t c) const MRT_CONSTANT { return columns[c]; }

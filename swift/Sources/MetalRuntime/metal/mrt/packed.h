@@ -7,53 +7,64 @@
 namespace metal {
 
 #ifdef MRT_STRICT
-#define MRT_PACKED_FROM_CONSTANT(N, ...)                                                                               \
-  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
-  MRT_METHOD packed_vec(const MRT_CONSTANT packed_vec<U, N> &v) : packed_vec(vec<T, N>(v)) {}                          \
+#define MRT_PACKED_OF_CONSTANT(N, ...)                                                                                 \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
   MRT_METHOD packed_vec &operator=(const MRT_CONSTANT packed_vec<U, N> &v) { return *this = packed_vec(v); }           \
-  MRT_METHOD operator vec<T, N>() const MRT_CONSTANT { return vec<T, N>(__VA_ARGS__); }                                \
+  constexpr MRT_METHOD operator vec<T, N>() const MRT_CONSTANT { return vec<T, N>(__VA_ARGS__); }                      \
   MRT_METHOD T operator[](size_t i) const MRT_CONSTANT { return (&x)[i]; }
+#define MRT_PACKED_COPY(N, SPACE)                                                                                      \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  constexpr MRT_METHOD packed_vec(const MRT_CONSTANT packed_vec<U, N> &v) SPACE : packed_vec(vec<T, N>(v)) {}
 #else
-#define MRT_PACKED_FROM_CONSTANT(N, ...)
+#define MRT_PACKED_OF_CONSTANT(N, ...)
+#define MRT_PACKED_COPY(N, SPACE)
 #endif
 
 #define MRT_PACKED_MEMBERS(N, ...)                                                                                     \
   typedef T value_type;                                                                                                \
   constexpr packed_vec() = default;                                                                                    \
+  MRT_CONSTRUCTORS(MRT_PACKED##N##_CONSTRUCTORS)                                                                       \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   constexpr MRT_METHOD operator vec<T, N>() const { return vec<T, N>(__VA_ARGS__); }                                   \
-  constexpr MRT_METHOD packed_vec(T v) : packed_vec(vec<T, N>(v)) {}                                                   \
-  template <typename U> constexpr MRT_METHOD explicit packed_vec(packed_vec<U, N> v)                                   \
-      : packed_vec(vec<T, N>(vec<U, N>(v))) {}                                                                         \
-  MRT_PACKED_FROM_CONSTANT(N, __VA_ARGS__)                                                                             \
+  MRT_PACKED_OF_CONSTANT(N, __VA_ARGS__)                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
+
+// All that a vector is constructed from.
+#define MRT_PACKED_CONVERSIONS(N, SPACE)                                                                               \
+  MRT_PACKED_COPY(N, SPACE)                                                                                            \
+  constexpr MRT_METHOD packed_vec(T v) SPACE : packed_vec(vec<T, N>(v)) {}                                             \
+  constexpr MRT_METHOD packed_vec(std::initializer_list<T> e) SPACE : packed_vec(vec<T, N>(e)) {}                      \
+  template <typename U> constexpr MRT_METHOD explicit packed_vec(packed_vec<U, N> v) SPACE                             \
+      : packed_vec(vec<T, N>(vec<U, N>(v))) {}
+#define MRT_PACKED2_CONSTRUCTORS(SPACE)                                                                                \
+  MRT_PACKED_CONVERSIONS(2, SPACE)                                                                                     \
+  constexpr MRT_METHOD packed_vec(vec<T, 2> v) SPACE : x(v.x), y(v.y) {}                                               \
+  constexpr MRT_METHOD packed_vec(T x, T y) SPACE : x(x), y(y) {}
+#define MRT_PACKED3_CONSTRUCTORS(SPACE)                                                                                \
+  MRT_PACKED_CONVERSIONS(3, SPACE)                                                                                     \
+  constexpr MRT_METHOD packed_vec(vec<T, 3> v) SPACE : x(v.x), y(v.y), z(v.z) {}                                       \
+  template <typename A, typename B> constexpr MRT_METHOD packed_vec(A a, B b) SPACE : packed_vec(vec<T, 3>(a, b)) {}   \
+  constexpr MRT_METHOD packed_vec(T x, T y, T z) SPACE : x(x), y(y), z(z) {}
+#define MRT_PACKED4_CONSTRUCTORS(SPACE)                                                                                \
+  MRT_PACKED_CONVERSIONS(4, SPACE)                                                                                     \
+  constexpr MRT_METHOD packed_vec(vec<T, 4> v) SPACE : x(v.x), y(v.y), z(v.z), w(v.w) {}                               \
+  template <typename A, typename B> constexpr MRT_METHOD packed_vec(A a, B b) SPACE : packed_vec(vec<T, 4>(a, b)) {}   \
+  template <typename A, typename B, typename C>                                                                        \
+  constexpr MRT_METHOD packed_vec(A a, B b, C c) SPACE : packed_vec(vec<T, 4>(a, b, c)) {}                             \
+  constexpr MRT_METHOD packed_vec(T x, T y, T z, T w) SPACE : x(x), y(y), z(z), w(w) {}
 
 template <typename T> struct packed_vec<T, 2> {
   T x, y;
   MRT_PACKED_MEMBERS(2, x, y)
-  constexpr MRT_METHOD packed_vec(vec<T, 2> v) : x(v.x), y(v.y) {}
-  constexpr MRT_METHOD packed_vec(T x, T y) : x(x), y(y) {}
 };
-
 template <typename T> struct packed_vec<T, 3> {
   T x, y, z;
   MRT_PACKED_MEMBERS(3, x, y, z)
-  constexpr MRT_METHOD packed_vec(vec<T, 3> v) : x(v.x), y(v.y), z(v.z) {}
-  constexpr MRT_METHOD packed_vec(T x, T y, T z) : x(x), y(y), z(z) {}
-  constexpr MRT_METHOD packed_vec(T x, vec<T, 2> v) : x(x), y(v.x), z(v.y) {}
-  constexpr MRT_METHOD packed_vec(vec<T, 2> v, T z) : x(v.x), y(v.y), z(z) {}
 };
-
 template <typename T> struct packed_vec<T, 4> {
   T x, y, z, w;
   MRT_PACKED_MEMBERS(4, x, y, z, w)
-  constexpr MRT_METHOD packed_vec(vec<T, 4> v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
-  constexpr MRT_METHOD packed_vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
-  constexpr MRT_METHOD packed_vec(vec<T, 2> a, vec<T, 2> b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
-  constexpr MRT_METHOD packed_vec(vec<T, 3> v, T w) : x(v.x), y(v.y), z(v.z), w(w) {}
-  constexpr MRT_METHOD packed_vec(T x, vec<T, 3> v) : x(x), y(v.x), z(v.y), w(v.z) {}
 };
 
 // ---------------------------------------------------------------- operators: those of vec, with at least one side packed

@@ -25,8 +25,6 @@ template <bool B, typename T, typename F> struct conditional { typedef T type; }
 template <typename T, typename F> struct conditional<false, T, F> { typedef F type; };
 template <bool B, typename T, typename F> using conditional_t = typename conditional<B, T, F>::type;
 
-template <typename...> using void_t = void;
-
 template <typename T, int N> struct vec;
 template <typename T, int N> struct packed_vec;
 template <typename T, int Columns, int Rows> struct matrix;
@@ -68,7 +66,6 @@ MRT_PREDICATE(is_trivial, __is_trivial(T))
 MRT_PREDICATE(is_trivially_copyable, __is_trivially_copyable(T))
 MRT_PREDICATE(is_standard_layout, __is_standard_layout(T))
 MRT_PREDICATE(is_pod, __is_pod(T))
-MRT_PREDICATE(is_empty, __is_empty(T))
 MRT_PREDICATE(is_abstract, __is_abstract(T))
 MRT_PREDICATE(is_polymorphic, __is_polymorphic(T))
 MRT_PREDICATE(is_final, __is_final(T))
@@ -85,6 +82,14 @@ MRT_PREDICATE2(is_convertible, __is_convertible_to(T, U))
 MRT_PREDICATE2(is_assignable, __is_assignable(T, U))
 template <typename T, typename... A> struct is_constructible : bool_constant<__is_constructible(T, A...)> {};
 template <typename T, typename... A> constexpr MRT_CONSTANT bool is_constructible_v = __is_constructible(T, A...);
+
+// Names that Apple's headers keep for themselves, and that programs use all the same.
+template <typename... T> struct _disjunction : bool_constant<(bool(T::value) || ...)> {};
+template <typename... T> struct _conjunction : bool_constant<(bool(T::value) && ...)> {};
+template <typename T> struct _negation : bool_constant<!bool(T::value)> {};
+template <typename T> struct vec_elements : integral_constant<int, 1> {};
+template <typename T, int N> struct vec_elements<vec<T, N>> : integral_constant<int, N> {};
+template <typename T, int N> struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
 
 template <typename T> struct is_vector : false_type {};
 template <typename T, int N> struct is_vector<vec<T, N>> : true_type {};

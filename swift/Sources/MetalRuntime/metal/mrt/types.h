@@ -6,6 +6,7 @@
 #define MRT_TYPES_H
 
 #ifdef MRT_STRICT
+#include "opencl_names.h"
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 // What C++ for OpenCL forbids and MSL has: pointers to any class as kernel parameters, pointers to functions.
 #pragma OPENCL EXTENSION __cl_clang_non_portable_kernel_param_types : enable

@@ -2,6 +2,7 @@
 #ifndef MRT_VEC_H
 #define MRT_VEC_H
 
+#include "initializer_list.h"
 #include "swizzle.h"
 #include "traits.h"
 
@@ -21,70 +22,92 @@ namespace metal {
 #define MRT_VEC3 vec<T, 3>
 #define MRT_VEC4 vec<T, 4>
 
-// Conversions between vectors of different element types are explicit.
-// In the strict mode an object in the constant space is copied by a constructor and an assignment of its own; as templates these
-// leave the class trivial (usable in unions and threadgroup memory).
+// A constructor of each space that an object can be in. Conversions between vectors of different element types are explicit.
+// In the strict mode an object in the constant space is made, copied and indexed by members of its own; as templates those that
+// copy leave the class trivial (usable in unions and threadgroup memory).
 #ifdef MRT_STRICT
-#define MRT_VEC_FROM_CONSTANT(N, ...)                                                                                  \
+#define MRT_CONSTRUCTORS(LIST) LIST() LIST(MRT_CONSTANT)
+#define MRT_VEC_OF_CONSTANT(N)                                                                                         \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
-  MRT_METHOD vec(const MRT_CONSTANT vec<U, N> &v) : __VA_ARGS__ {}                                                     \
-  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
-  MRT_METHOD vec &operator=(const MRT_CONSTANT vec<U, N> &v) { return *this = vec(v); }
-#define MRT_VEC_INDEX                                                                                                  \
+  MRT_METHOD vec &operator=(const MRT_CONSTANT vec<U, N> &v) { return *this = vec(v); }                                \
   MRT_METHOD T operator[](size_t i) const MRT_CONSTANT { return (&x)[i]; }
+#define MRT_VEC_COPY(N, SPACE, ...)                                                                                    \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  constexpr MRT_METHOD vec(const MRT_CONSTANT vec<U, N> &v) SPACE : __VA_ARGS__ {}                                     \
+  template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
+  constexpr MRT_METHOD explicit vec(S s) SPACE : vec(T(s)) {}
 #else
-#define MRT_VEC_FROM_CONSTANT(N, ...)
-#define MRT_VEC_INDEX
+#define MRT_CONSTRUCTORS(LIST) LIST()
+#define MRT_VEC_OF_CONSTANT(N)
+#define MRT_VEC_COPY(N, SPACE, ...)
 #endif
 
+// V is a vector of N elements of T, packed or not: a scalar must not pass for one.
+template <typename V, typename T, int N>
+using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec<T, N>), int>;
+
 #define MRT_VEC_MEMBERS(N)                                                                                             \
-  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \
-  constexpr MRT_METHOD explicit vec(packed_vec<U, N> v) : vec(vec<U, N>(v)) {}                                         \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
-  template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
-  constexpr MRT_METHOD explicit vec(S v) : vec(T(v)) {}                                                                \
+  MRT_CONSTRUCTORS(MRT_VEC##N##_CONSTRUCTORS)                                                                          \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
-  MRT_VEC_INDEX                                                                                                        \
+  MRT_VEC_OF_CONSTANT(N)                                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
+
+// From another element type, packed or not; from a list in braces, whose missing elements are zero.
+#define MRT_VEC_CONVERSIONS(N, SPACE, ...)                                                                             \
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \
+  constexpr MRT_METHOD explicit vec(vec<U, N> v) SPACE : __VA_ARGS__ {}                                                \
+  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \
+  constexpr MRT_METHOD explicit vec(packed_vec<U, N> v) SPACE : vec(vec<U, N>(v)) {}
+
+#define MRT_VEC2_CONSTRUCTORS(SPACE)                                                                                   \
+  MRT_VEC_COPY(2, SPACE, x(v.x), y(v.y))                                                                               \
+  MRT_VEC_CONVERSIONS(2, SPACE, x(T(v.x)), y(T(v.y)))                                                                  \
+  constexpr MRT_METHOD vec(std::initializer_list<T> e) SPACE : x(e.at(0)), y(e.at(1)) {}                               \
+  constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v) {}                                                                  \
+  constexpr MRT_METHOD vec(T x, T y) SPACE : x(x), y(y) {}
+
+#define MRT_VEC3_CONSTRUCTORS(SPACE)                                                                                   \
+  MRT_VEC_COPY(3, SPACE, x(v.x), y(v.y), z(v.z))                                                                       \
+  MRT_VEC_CONVERSIONS(3, SPACE, x(T(v.x)), y(T(v.y)), z(T(v.z)))                                                       \
+  constexpr MRT_METHOD vec(std::initializer_list<T> e) SPACE : x(e.at(0)), y(e.at(1)), z(e.at(2)) {}                   \
+  constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v), z(v) {}                                                            \
+  constexpr MRT_METHOD vec(T x, T y, T z) SPACE : x(x), y(y), z(z) {}                                                  \
+  template <typename V, if_vector<V, T, 2> = 0> constexpr MRT_METHOD vec(T x, V v) SPACE : x(x), y(v.x), z(v.y) {}     \
+  template <typename V, if_vector<V, T, 2> = 0> constexpr MRT_METHOD vec(V v, T z) SPACE : x(v.x), y(v.y), z(z) {}
+
+#define MRT_VEC4_CONSTRUCTORS(SPACE)                                                                                   \
+  MRT_VEC_COPY(4, SPACE, x(v.x), y(v.y), z(v.z), w(v.w))                                                               \
+  MRT_VEC_CONVERSIONS(4, SPACE, x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)))                                            \
+  constexpr MRT_METHOD vec(std::initializer_list<T> e) SPACE : x(e.at(0)), y(e.at(1)), z(e.at(2)), w(e.at(3)) {}       \
+  constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v), z(v), w(v) {}                                                      \
+  constexpr MRT_METHOD vec(T x, T y, T z, T w) SPACE : x(x), y(y), z(z), w(w) {}                                       \
+  template <typename V, if_vector<V, T, 2> = 0>                                                                        \
+  constexpr MRT_METHOD vec(V v, T z, T w) SPACE : x(v.x), y(v.y), z(z), w(w) {}                                        \
+  template <typename V, if_vector<V, T, 2> = 0>                                                                        \
+  constexpr MRT_METHOD vec(T x, V v, T w) SPACE : x(x), y(v.x), z(v.y), w(w) {}                                        \
+  template <typename V, if_vector<V, T, 2> = 0>                                                                        \
+  constexpr MRT_METHOD vec(T x, T y, V v) SPACE : x(x), y(y), z(v.x), w(v.y) {}                                        \
+  template <typename V, typename W, if_vector<V, T, 2> = 0, if_vector<W, T, 2> = 0>                                    \
+  constexpr MRT_METHOD vec(V a, W b) SPACE : x(a.x), y(a.y), z(b.x), w(b.y) {}                                         \
+  template <typename V, if_vector<V, T, 3> = 0>                                                                        \
+  constexpr MRT_METHOD vec(V v, T w) SPACE : x(v.x), y(v.y), z(v.z), w(w) {}                                           \
+  template <typename V, if_vector<V, T, 3> = 0>                                                                        \
+  constexpr MRT_METHOD vec(T x, V v) SPACE : x(x), y(v.x), z(v.y), w(v.z) {}
 
 template <typename T> struct alignas(2 * sizeof(T)) vec<T, 2> {
   T x, y;
   MRT_VEC_MEMBERS(2)
-  MRT_VEC_FROM_CONSTANT(2, x(v.x), y(v.y))
-  constexpr MRT_METHOD vec(T v) : x(v), y(v) {}
-  constexpr MRT_METHOD vec(T x, T y) : x(x), y(y) {}
-  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>
-  constexpr MRT_METHOD explicit vec(vec<U, 2> v) : x(T(v.x)), y(T(v.y)) {}
 };
-
 template <typename T> struct alignas(4 * sizeof(T)) vec<T, 3> {
   T x, y, z;
   MRT_VEC_MEMBERS(3)
-  MRT_VEC_FROM_CONSTANT(3, x(v.x), y(v.y), z(v.z))
-  constexpr MRT_METHOD vec(T v) : x(v), y(v), z(v) {}
-  constexpr MRT_METHOD vec(T x, T y, T z) : x(x), y(y), z(z) {}
-  constexpr MRT_METHOD vec(T x, vec<T, 2> v) : x(x), y(v.x), z(v.y) {}
-  constexpr MRT_METHOD vec(vec<T, 2> v, T z) : x(v.x), y(v.y), z(z) {}
-  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>
-  constexpr MRT_METHOD explicit vec(vec<U, 3> v) : x(T(v.x)), y(T(v.y)), z(T(v.z)) {}
 };
-
 template <typename T> struct alignas(4 * sizeof(T)) vec<T, 4> {
   T x, y, z, w;
   MRT_VEC_MEMBERS(4)
-  MRT_VEC_FROM_CONSTANT(4, x(v.x), y(v.y), z(v.z), w(v.w))
-  constexpr MRT_METHOD vec(T v) : x(v), y(v), z(v), w(v) {}
-  constexpr MRT_METHOD vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
-  constexpr MRT_METHOD vec(vec<T, 2> v, T z, T w) : x(v.x), y(v.y), z(z), w(w) {}
-  constexpr MRT_METHOD vec(T x, vec<T, 2> v, T w) : x(x), y(v.x), z(v.y), w(w) {}
-  constexpr MRT_METHOD vec(T x, T y, vec<T, 2> v) : x(x), y(y), z(v.x), w(v.y) {}
-  constexpr MRT_METHOD vec(vec<T, 2> a, vec<T, 2> b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
-  constexpr MRT_METHOD vec(vec<T, 3> v, T w) : x(v.x), y(v.y), z(v.z), w(w) {}
-  constexpr MRT_METHOD vec(T x, vec<T, 3> v) : x(x), y(v.x), z(v.y), w(v.z) {}
-  template <typename U, enable_if_t<!__is_same(U, T), int> = 0>
-  constexpr MRT_METHOD explicit vec(vec<U, 4> v) : x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)) {}
 };
 
 // ---------------------------------------------------------------- operators, component by component (MSL 3.1)

@@ -1,0 +1,22 @@
+// std::initializer_list, which the language itself needs for a list in braces. MSL's vectors take one with fewer elements than
+// components; the rest is zero.
+#ifndef MRT_INITIALIZER_LIST_H
+#define MRT_INITIALIZER_LIST_H
+
+#include "types.h"
+
+namespace std {
+
+template <typename E> class initializer_list {
+  const E *first;
+  size_t count;
+
+public:
+  constexpr MRT_METHOD const E *begin() const { return first; }
+  constexpr MRT_METHOD const E *end() const { return first + count; }
+  constexpr MRT_METHOD size_t size() const { return count; }
+  constexpr MRT_METHOD E at(size_t i) const { return i < count ? first[i] : E(); }
+};
+
+} // namespace std
+#endif
