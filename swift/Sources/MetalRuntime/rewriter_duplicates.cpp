@@ -6,6 +6,12 @@
 namespace mrt {
 namespace {
 
+bool is_constructor(const Rewriter &rewriter, const Declaration &declaration) {
+  if (declaration.kind != DeclarationKind::function || !rewriter.program.scopes[declaration.scope].is_class) return false;
+  std::string suffix = "::" + rewriter.text(declaration.name) + "::", path = "::" + rewriter.path(declaration);
+  return path.size() >= suffix.size() && !path.compare(path.size() - suffix.size(), suffix.size(), suffix);
+}
+
 class Signature {
 public:
   Signature(const Rewriter &rewriter, const Declaration &declaration, bool keep_spaces)
@@ -20,7 +26,7 @@ public:
     if (declaration.template_arguments.exists()) add(declaration.template_arguments);
     if (declaration.parameters.exists()) {
       for (Range part : split_commas(tokens, declaration.parameters)) add_parameter(part);
-      add_qualifiers();
+      if (!is_constructor(rewriter, declaration)) add_qualifiers();
     }
     return out;
   }
@@ -89,12 +95,6 @@ bool may_collide(const Rewriter &rewriter, const Declaration &declaration) {
   case DeclarationKind::variable: return declaration.template_arguments.exists();
   default: return false;
   }
-}
-
-bool is_constructor(const Rewriter &rewriter, const Declaration &declaration) {
-  if (declaration.kind != DeclarationKind::function || !rewriter.program.scopes[declaration.scope].is_class) return false;
-  std::string suffix = "::" + rewriter.text(declaration.name) + "::", path = "::" + rewriter.path(declaration);
-  return path.size() >= suffix.size() && !path.compare(path.size() - suffix.size(), suffix.size(), suffix);
 }
 
 void strip_space(Rewriter &rewriter, const Declaration &constructor) {

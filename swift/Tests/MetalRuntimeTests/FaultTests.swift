@@ -153,7 +153,7 @@ final class FaultTests: XCTestCase {
                 XCTAssertTrue(text.contains("waits in a loop"), text)
                 let findings = takeFindings()
                 XCTAssertEqual(findings.map(\.kind), ["spin-wait"])
-                XCTAssertEqual(findings[0].line, 23)
+                XCTAssertEqual(findings[0].line, 22)
                 XCTAssertEqual(findings[0].threadgroup, [0, 0, 0])
                 _ = try failure("lock", [TestBuffer([UInt32(1)])], result: MRT_RESULT_TIMEOUT)
             }

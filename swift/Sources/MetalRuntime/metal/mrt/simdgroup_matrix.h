@@ -15,7 +15,8 @@
 namespace mrt {
 
 template <typename T>
-constexpr MRT_CONSTANT bool is_matrix_element = __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat);
+constexpr MRT_CONSTANT bool is_matrix_element =
+    __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat) || __is_same(T, bool); // programs name the one of bool, and make none
 template <typename T, int Columns, int Rows>
 using if_matrix = metal::enable_if_t<is_matrix_element<T> && Columns == 8 && Rows == 8>;
 
@@ -123,8 +124,13 @@ template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix
     for (mrt_u32 i = 0; i < 2; ++i) elements.own[i] = place.row == place.column + i ? value : T(0);
   )
 
-  MRT_METHOD MRT_THREAD storage_type &thread_elements(MRT_SITE_ONLY) MRT_THREAD { MRT_NOTE_LAYOUT return elements; }
-  MRT_METHOD storage_type thread_elements(MRT_SITE_ONLY) const MRT_THREAD { MRT_NOTE_LAYOUT return elements; }
+#ifdef MRT_STRICT // in a method of the program's own class the object's space is not known
+  MRT_THREAD storage_type &thread_elements();
+  storage_type thread_elements() const;
+#else
+  MRT_METHOD storage_type &thread_elements(MRT_SITE_ONLY) { MRT_NOTE_LAYOUT return elements; }
+  MRT_METHOD storage_type thread_elements(MRT_SITE_ONLY) const { MRT_NOTE_LAYOUT return elements; }
+#endif
 
 #ifdef MRT_STRICT
   friend simdgroup_matrix operator*(simdgroup_matrix a, simdgroup_matrix b);
