@@ -83,6 +83,7 @@ async function install(parent: string, final: string, machine: Machine, progress
       "C and C++ development files",
     );
     await unpack(development, join(root, "sysroot"), "development files", progress);
+    await Bun.write(join(root, "sysroot", "SDKSettings.json"), `${JSON.stringify(sdkSettings(machine))}\n`);
   }
   progress("Making Swift independent of the system's libraries");
   await patchPrograms(root, final, machine.architecture);
@@ -95,6 +96,13 @@ async function install(parent: string, final: string, machine: Machine, progress
   await rename(root, final);
   await rm(work, { recursive: true, force: true });
 }
+
+/** What `swiftc -sdk` wants to read in the folder that it is given; only Apple's have meaningful values. */
+const sdkSettings = ({ codename }: Machine) => ({
+  Version: "1.0",
+  CanonicalName: codename,
+  VersionMap: { macOS_iOSMac: {}, iOSMac_macOS: {} },
+});
 
 const fileName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 

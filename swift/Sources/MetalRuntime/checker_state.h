@@ -32,7 +32,6 @@ struct Step {
   bool read, write;
   Site site;
   Moment now;
-  bool copied = false; // the source of a copy: some of its bytes may be padding
 
   Action action() const {
     if (is_atomic(now)) return write ? Action::atomic_write : Action::atomic_read;
@@ -97,6 +96,7 @@ private:
   bool in_bounds(const Tracked &memory, const Step &step);
   void out_of_bounds(const Step &step, Space space);
   void check_initialized(Tracked &memory, const Step &step);
+  void find_host_writes(Tracked &memory, const Step &step);
   void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes, Gap gap);
   void resolve_values();
   Finding &found(const char *kind, const void *identity, Site site, Moment now, Place other = {});
@@ -107,7 +107,8 @@ private:
   std::vector<std::unique_ptr<Tracked>> wrapped_; // the wrapped buffers of this dispatch
   PagePool pool_;
   Objects objects_;
-  Extent image_, locals_; // the kernel's code and constants, and its thread-local variables
+  // The kernel's code and constants, its thread-local variables, and the runtime's own tables.
+  Extent image_, locals_, runtime_;
   std::vector<PendingValue> pending_;
   std::once_flag arena_once_;
   std::mutex freed_lock_;
@@ -115,5 +116,11 @@ private:
 };
 
 inline Checker &the_checker() { return Checker::get(); }
+
+// Where the kernel's module keeps its current thread, on the operating-system thread that runs a checked dispatch; else null.
+extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
+
+// Null outside of kernels: code of a library that describes it is no business of the checker's.
+inline const MrtThread *running_thread() { return running ? *running : nullptr; }
 
 } // namespace mrt::checker

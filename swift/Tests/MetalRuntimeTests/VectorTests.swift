@@ -89,7 +89,7 @@ final class VectorTests: XCTestCase {
         let v = TestBuffer([Float](repeating: 0, count: 8))
         let pair = TestBuffer([10, 11, 12, 0, 20, 21, 22, 0] as [Float]), c = TestBuffer([1, 2, 3, 4] as [Float])
         try kernel.run([v, pair, c], grid: 1, group: 1)
-        XCTAssertEqual(v.array(), [8, 7, 11, 10, 22, 21, 20, 7])
+        XCTAssertEqual(v.array(Float.self), [8, 7, 11, 10, 22, 21, 20, 7])
     }
 
     func testOneComponentIsWrittenWithoutItsNeighbours() throws {
@@ -101,7 +101,7 @@ final class VectorTests: XCTestCase {
             """).function("k")
         let v = TestBuffer([Float](repeating: 0, count: 4))
         try kernel.run([v], grid: 3, group: 1)
-        XCTAssertEqual(v.array(), [1, 3, 4, 2])
+        XCTAssertEqual(v.array(Float.self), [1, 3, 4, 2])
     }
 
     func testOperatorsAndTheirTypes() throws {
@@ -125,7 +125,7 @@ final class VectorTests: XCTestCase {
             """).function("k")
         let p = TestBuffer([1, 2, 3] + [Float](repeating: 0, count: 12))
         try kernel.run([p, TestBuffer([0x3c00, 0x4000, 0x4200, 0x4400] as [UInt16])], grid: 1, group: 1)
-        XCTAssertEqual(p.array(), [1, 2, 3, 3, 3, 6, 3, 1, 5, 5, 5, 5, 2.5, 2.5, 3])
+        XCTAssertEqual(p.array(Float.self), [1, 2, 3, 3, 3, 6, 3, 1, 5, 5, 5, 5, 2.5, 2.5, 3])
     }
 
     func testMatrices() throws {
