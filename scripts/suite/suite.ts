@@ -9,7 +9,7 @@ import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
 import { describe, leaveOut, type PartResult, runPart } from "./part.ts";
-import { bunTests, swiftTests } from "./tests.ts";
+import { bunTests, metalTests, swiftTests } from "./tests.ts";
 
 /** A part that needs Swift. */
 interface MetalPart {
@@ -50,7 +50,10 @@ const sourceChecks = async (): Promise<PartResult[]> => [
 
 /** Sets up, builds, and then runs the parts; where the build fails, they are told as not run. */
 async function metalParts(parts: readonly MetalPart[]): Promise<PartResult[]> {
-  if (environmentFlag("ORCHARD_SKIP_METAL")) return parts.map(({ name }) => leaveOut(name, "ORCHARD_SKIP_METAL=1"));
+  if (environmentFlag("ORCHARD_SKIP_METAL"))
+    return [...parts.map(({ name }) => name), `Tests of ${metalTests.join(", ")}`].map((name) =>
+      leaveOut(name, "ORCHARD_SKIP_METAL=1"),
+    );
   let swift: SwiftToolchain | undefined;
   const built = await runPart("Set-up and build", async () => {
     swift = await setUp();

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { environmentFlag } from "../../src/debug/environment.ts";
 import { packageRoot } from "../../src/debug/paths.ts";
 import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
 import { type Counts, countJUnit, countXCTest } from "../counts.ts";
@@ -20,13 +21,19 @@ export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
   return countXCTest(output, status);
 }
 
-/** `bun test`, shown as it runs. */
+/** Tests that load the dylib. */
+export const metalTests = ["test/backend/metal/**", "test/scripts/dylib.test.ts"];
+
+/** `bun test`, shown as it runs; without Metal, those that load the dylib are left out. */
 export async function bunTests(words: readonly string[]): Promise<Counts> {
   const report = join(packageRoot, "report", "bun.xml");
   await Bun.file(report)
     .delete()
     .catch(() => undefined); // there is none on the first run
-  const options = ["--reporter=junit", `--reporter-outfile=${report}`];
+  const ignored = environmentFlag("ORCHARD_SKIP_METAL")
+    ? metalTests.map((glob) => `--path-ignore-patterns=${glob}`)
+    : [];
+  const options = ["--reporter=junit", `--reporter-outfile=${report}`, ...ignored];
   const child = Bun.spawn([process.execPath, "test", ...options, ...words], {
     cwd: packageRoot,
     stdio: ["ignore", "inherit", "inherit"],

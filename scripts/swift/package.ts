@@ -1,13 +1,11 @@
 import { join } from "node:path";
 import { packageRoot } from "../../src/debug/paths.ts";
+import { releaseFlags } from "../../src/debug/swift.ts";
 import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
 import { Failure } from "../failure.ts";
 import { type RunResult, run } from "../run.ts";
 
 export const swiftFolder: string = join(packageRoot, "swift");
-
-/** On Linux Swift's own standard library goes into the dylib, so that the machine needs none, and its symbols are left out. */
-const releaseFlags = process.platform === "linux" ? ["-Xswiftc", "-static-stdlib", "-Xlinker", "-s"] : [];
 
 /** `swift build` in release. */
 export function buildRelease(swift: SwiftToolchain, ...words: string[]): Promise<RunResult> {

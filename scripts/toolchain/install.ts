@@ -1,20 +1,13 @@
 /** Unpacks Swift from Debian's packages into the user's cache, so that it runs on an older Debian and without root. */
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
+import { access, chmod, constants, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
+import { type Architecture, architecture, compilerFlags, programFlags } from "../../src/debug/toolchain.ts";
 import { Failure } from "../failure.ts";
 import { run, runOrFail } from "../run.ts";
 import { Apt } from "./apt.ts";
 import { withLock } from "./lock.ts";
-import {
-  type Architecture,
-  architecture,
-  developmentPackages,
-  isKnownRelease,
-  swiftPackages,
-  swiftSuite,
-  toolchainName,
-} from "./packages.ts";
+import { developmentPackages, isKnownRelease, swiftPackages, swiftSuite, toolchainName } from "./packages.ts";
 
 const bytesNeeded = 4e9; // packages 0.6 GB, unpacked 2.3 GB, and room to work
 
@@ -55,7 +48,7 @@ export async function installToolchain(parent: string, progress: Progress): Prom
   const final = join(parent, toolchainName);
   if (isInstalled(final)) return final;
   const machine = await describeMachine();
-  await mkdir(parent, { recursive: true });
+  await makeFolder(parent);
   return withLock(
     join(parent, `.${toolchainName}.lock`),
     () => progress("Waiting for another set-up that is bringing Swift"),
@@ -64,6 +57,16 @@ export async function installToolchain(parent: string, progress: Progress): Prom
       return final;
     },
   );
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+    await access(path, constants.W_OK);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Failure(`The cache folder can't be written (${reason}). Point XDG_CACHE_HOME at one that can.`);
+  }
 }
 
 /** The stamp is written last, inside the folder that is renamed into place. */
@@ -90,10 +93,11 @@ async function install(parent: string, final: string, machine: Machine, progress
       "C and C++ development files",
     );
     await unpack(development, join(root, "sysroot"), "development files", progress);
+    await Bun.write(join(root, "sysroot", "SDKSettings.json"), `${JSON.stringify(sdkSettings(machine))}\n`);
   }
   progress("Making Swift independent of the system's libraries");
   await patchPrograms(root, final, machine.architecture);
-  await writeManifestCompiler(root, final, machine.architecture);
+  await writeManifestCompiler(root, final);
   await Bun.write(
     join(root, "stamp.json"),
     `${JSON.stringify({ name: toolchainName, packages: swift.map(fileName) }, null, 2)}\n`,
@@ -102,6 +106,13 @@ async function install(parent: string, final: string, machine: Machine, progress
   await rename(root, final);
   await rm(work, { recursive: true, force: true });
 }
+
+/** What `swiftc -sdk` wants to read in the folder that it is given; only Apple's have meaningful values. */
+const sdkSettings = ({ codename }: Machine) => ({
+  Version: "1.0",
+  CanonicalName: codename,
+  VersionMap: { macOS_iOSMac: {}, iOSMac_macOS: {} },
+});
 
 const fileName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 
@@ -141,28 +152,20 @@ async function unpack(packages: readonly string[], folder: string, what: string,
   }
 }
 
-/** Programs get the unpacked loader, programs and libraries the unpacked libraries, both at their final place. */
+/**
+ * Programs get the unpacked loader, programs and libraries the unpacked libraries, both at their final place. Programs
+ * get them as RPATH, which unlike RUNPATH also serves the libraries of libraries.
+ */
 async function patchPrograms(root: string, final: string, { triplet, loader }: Architecture): Promise<void> {
-  const libraries = `usr/lib/${triplet}`;
-  const patchelf = [
-    join(root, libraries, loader),
-    "--library-path",
-    join(root, libraries),
-    join(root, "usr/bin/patchelf"),
-  ];
+  const here = join(root, "usr/lib", triplet);
+  const there = join(final, "usr/lib", triplet);
+  const patchelf = [join(here, loader), "--library-path", here, join(root, "usr/bin/patchelf"), "--add-rpath", there];
   const swift = join(root, "usr/libexec/swift");
-  const patch = async (files: string[], ...words: string[]) => {
-    if (files.length > 0)
-      await runOrFail("Patching Swift's programs", [
-        ...patchelf,
-        ...words,
-        "--add-rpath",
-        join(final, libraries),
-        ...files,
-      ]);
-  };
-  await patch(await dynamicFiles(swift, "bin/*"), "--set-interpreter", join(final, libraries, loader));
-  await patch(await dynamicFiles(swift, "lib/*.so*", "lib/swift/{linux,host,pm}/**/*.so"));
+  const programs = await dynamicFiles(swift, "bin/*");
+  const libraries = await dynamicFiles(swift, "lib/*.so*", "lib/swift/{linux,host,pm}/**/*.so");
+  const asProgram = ["--force-rpath", "--set-interpreter", join(there, loader)];
+  await runOrFail("Patching Swift's programs", [...patchelf, ...asProgram, ...programs]);
+  await runOrFail("Patching Swift's libraries", [...patchelf, ...libraries]);
 }
 
 /** The dynamically linked ELF files, no symbolic links, among those that the patterns match. */
@@ -185,13 +188,13 @@ async function isElf(path: string): Promise<boolean> {
   }
 }
 
-/** SwiftPM compiles a package's manifest and runs it: this compiler links it against the unpacked loader and libraries. */
-async function writeManifestCompiler(root: string, final: string, { triplet, loader }: Architecture): Promise<void> {
-  const libraries = join(final, "usr/lib", triplet);
+/** SwiftPM compiles a package's manifest and runs it, without the flags of the build: this compiler adds what it needs. */
+async function writeManifestCompiler(root: string, final: string): Promise<void> {
   const path = join(root, "swiftc-manifest");
-  const flags = [`--dynamic-linker=${join(libraries, loader)}`, "-rpath", libraries]
-    .map((flag) => `-Xlinker '${flag}'`)
-    .join(" ");
-  await Bun.write(path, `#!/bin/sh\nexec '${join(final, "usr/libexec/swift/bin/swiftc")}' "$@" ${flags}\n`);
+  const hasSysroot = existsSync(join(root, "sysroot"));
+  const flags = [...compilerFlags(final, hasSysroot), ...programFlags(final)].map(shellQuote).join(" ");
+  await Bun.write(path, `#!/bin/sh\nexec ${shellQuote(join(final, "usr/libexec/swift/bin/swiftc"))} "$@" ${flags}\n`);
   await chmod(path, 0o755);
 }
+
+const shellQuote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;

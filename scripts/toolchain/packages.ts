@@ -6,6 +6,35 @@ export const toolchainName = "swift-6.0.3-debian13-1";
 /** The release that has Swift. */
 export const swiftSuite = "trixie";
 
+/** libcurl and what it needs: SwiftPM is linked with it, though a package without dependencies fetches nothing. */
+const curlPackages = [
+  "libcurl4t64",
+  "libbrotli1",
+  "libcom-err2",
+  "libffi8",
+  "libgmp10",
+  "libgnutls30t64",
+  "libgssapi-krb5-2",
+  "libhogweed6t64",
+  "libidn2-0",
+  "libk5crypto3",
+  "libkeyutils1",
+  "libkrb5-3",
+  "libkrb5support0",
+  "libldap2",
+  "libnettle8t64",
+  "libnghttp2-14",
+  "libnghttp3-9",
+  "libp11-kit0",
+  "libpsl5t64",
+  "librtmp1",
+  "libsasl2-2",
+  "libssh2-1t64",
+  "libssl3t64",
+  "libtasn1-6",
+  "libunistring5",
+] as const;
+
 /** Swift, its standard library, and every shared library that they need, as far as `dpkg -x` is concerned. */
 export const swiftPackages = [
   "swiftlang",
@@ -29,6 +58,7 @@ export const swiftPackages = [
   "libmd0",
   "libexpat1",
   "patchelf",
+  ...curlPackages,
 ] as const;
 
 /** GCC's major version in each Debian release on which the toolchain can run: its packages carry it in their names. */
@@ -53,16 +83,3 @@ export function developmentPackages(codename: string): string[] {
     `libstdc++-${gcc}-dev`,
   ];
 }
-
-/** Debian's names for an architecture: the folder of its libraries, and its loader. */
-export interface Architecture {
-  readonly triplet: string;
-  readonly loader: string;
-}
-
-const architectures: Partial<Record<NodeJS.Architecture, Architecture>> = {
-  x64: { triplet: "x86_64-linux-gnu", loader: "ld-linux-x86-64.so.2" },
-  arm64: { triplet: "aarch64-linux-gnu", loader: "ld-linux-aarch64.so.1" },
-};
-
-export const architecture: Architecture | undefined = architectures[process.arch];

@@ -14,6 +14,8 @@ export interface SwiftToolchain {
   readonly environment: Record<string, string>;
   /** For `swift build`: how C and C++ are compiled and linked. */
   readonly buildFlags: readonly string[];
+  /** For `swiftc`: the same. */
+  readonly compilerFlags: readonly string[];
   /** For `swift build`, further: programs that must find the toolchain's own libraries when they run, such as tests. */
   readonly programFlags: readonly string[];
 }
@@ -51,7 +53,7 @@ export function swiftOnPath(): SwiftToolchain | undefined {
   const version = versionOf(swiftc, {});
   return version === undefined
     ? undefined
-    : { origin: "PATH", swift, swiftc, version, environment: {}, buildFlags: [], programFlags: [] };
+    : { origin: "PATH", swift, swiftc, version, environment: {}, buildFlags: [], compilerFlags: [], programFlags: [] };
 }
 
 /** A toolchain which `setup` brought into `folder`. */
@@ -70,6 +72,7 @@ export function cachedToolchain(folder: string): SwiftToolchain | undefined {
     version,
     environment,
     buildFlags: buildFlags(folder),
+    compilerFlags: compilerFlags(folder),
     programFlags: programFlags(folder),
   };
 }
@@ -91,25 +94,48 @@ function versionOf(swiftc: string, environment: Record<string, string>): string 
   return parseSwiftVersion(`${stdout}${stderr}`);
 }
 
-/** The toolchain's own linker; on a machine without C development files, those that came with it. */
-function buildFlags(folder: string): string[] {
-  const sysroot = join(folder, "sysroot");
-  const flags = ["-Xswiftc", "-use-ld=lld"];
-  if (!existsSync(sysroot)) return flags;
-  const option = `--sysroot=${sysroot}`;
-  return [...flags, "-Xcc", option, "-Xcxx", option, "-Xswiftc", "-Xclang-linker", "-Xswiftc", option];
+/** The development files that came with a toolchain, on a machine that had none. */
+const sysrootOf = (folder: string): string => join(folder, "sysroot");
+
+/** For `swiftc`: the toolchain's own linker, and its development files. */
+export function compilerFlags(folder: string, hasSysroot: boolean = existsSync(sysrootOf(folder))): string[] {
+  const sysroot = sysrootOf(folder);
+  return ["-use-ld=lld", ...(hasSysroot ? ["-sdk", sysroot, "-Xclang-linker", `--sysroot=${sysroot}`] : [])];
 }
 
-/** The toolchain's libraries want its own glibc, so such a program starts with the unpacked loader. */
-function programFlags(folder: string): string[] {
-  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
-  const loader = process.arch === "arm64" ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
+/** For `swift build`: the same, and for C++. */
+function buildFlags(folder: string): string[] {
+  const option = `--sysroot=${sysrootOf(folder)}`;
+  const forSwift = compilerFlags(folder).flatMap((word) => ["-Xswiftc", word]);
+  return existsSync(sysrootOf(folder)) ? [...forSwift, "-Xcc", option, "-Xcxx", option] : forSwift;
+}
+
+/**
+ * The toolchain's libraries want its own glibc, so a program that loads them starts with the unpacked loader. RPATH, not
+ * RUNPATH: it also serves the libraries of libraries.
+ */
+export function programFlags(folder: string): string[] {
+  const { triplet, loader } = architecture ?? { triplet: "", loader: "" };
   const libraries = join(folder, "usr/lib", triplet);
   const swiftLibraries = join(folder, "usr/libexec/swift/lib/swift/linux");
   const words = [
     "--allow-shlib-undefined",
+    "--disable-new-dtags",
     `--dynamic-linker=${join(libraries, loader)}`,
     ...["-rpath", libraries, "-rpath", swiftLibraries],
   ];
   return words.flatMap((word) => ["-Xlinker", word]);
 }
+
+/** Debian's names for an architecture: the folder of its libraries, and its loader. */
+export interface Architecture {
+  readonly triplet: string;
+  readonly loader: string;
+}
+
+const architectures: Partial<Record<NodeJS.Architecture, Architecture>> = {
+  x64: { triplet: "x86_64-linux-gnu", loader: "ld-linux-x86-64.so.2" },
+  arm64: { triplet: "aarch64-linux-gnu", loader: "ld-linux-aarch64.so.1" },
+};
+
+export const architecture: Architecture | undefined = architectures[process.arch];

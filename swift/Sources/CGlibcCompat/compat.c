@@ -1,9 +1,10 @@
-// Swift's static libraries are built against glibc 2.38 or newer, where strtol and friends are reached by the
-// C23 names below. An older glibc (Debian 12 has 2.36) lacks those names; there the plain functions serve: the
-// only difference is that the C23 forms also read the "0b" prefix.
+// Swift's static libraries are built against glibc 2.38 or newer. An older glibc (Debian 12 has 2.36) lacks the names
+// below. strtol and friends are reached by C23 names; there the plain functions serve: the only difference is that
+// the C23 forms also read the "0b" prefix. strlcpy and strlcat are as POSIX 2024 defines them.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 __attribute__((weak)) long __isoc23_strtol(const char *text, char **end, int base) { return strtol(text, end, base); }
 __attribute__((weak)) long long __isoc23_strtoll(const char *text, char **end, int base) { return strtoll(text, end, base); }
@@ -16,4 +17,17 @@ __attribute__((weak)) int __isoc23_sscanf(const char *text, const char *format, 
   int matched = vsscanf(text, format, arguments);
   va_end(arguments);
   return matched;
+}
+
+__attribute__((weak)) size_t strlcpy(char *to, const char *from, size_t size) {
+  size_t length = strlen(from), kept = length < size ? length : size - 1;
+  if (size == 0) return length;
+  memcpy(to, from, kept);
+  to[kept] = 0;
+  return length;
+}
+
+__attribute__((weak)) size_t strlcat(char *to, const char *from, size_t size) {
+  size_t used = strnlen(to, size);
+  return used + (used == size ? strlen(from) : strlcpy(to + used, from, size - used));
 }

@@ -35,9 +35,13 @@ extension SoftwareComputeEncoder {
             && (length <= limit || refuse(debugName, selector, "length(\(length)) must be <= \(limit)."))
     }
 
-    func isGrid(_ size: MTLSize, named name: String, _ selector: String) -> Bool {
-        guard encodes(selector) else { return false }
-        return isPositive(size, named: name, selector)
+    /// At least one thread in each dimension, and no more than a `uint` counts: kernels are told their place in 32 bits.
+    func isGrid(_ size: MTLSize, of parts: MTLSize, named name: String, _ selector: String) -> Bool {
+        guard encodes(selector), isPositive(size, named: name, selector) else { return false }
+        let threads = size * parts, limit = Int(UInt32.max)
+        return max(threads.width, threads.height, threads.depth) <= limit || refuse(debugName, selector, """
+            \(name) (\(size.width), \(size.height), \(size.depth)) must give <= \(limit) threads in each dimension.
+            """)
     }
 
     /// The pipeline, where everything that it needs is bound and the threadgroup is one that it can run.
@@ -109,7 +113,7 @@ extension SoftwareComputeEncoder {
             """)
     }
 
-    /// A reference, and a pointer to a structure in constant memory, reads a whole element.
+    /// A reference reads a whole element; how far a pointer is followed, only the kernel knows.
     private func isLongEnough(_ argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
         guard argument.isReference else { return true }
         let length = bindings[argument.index].length

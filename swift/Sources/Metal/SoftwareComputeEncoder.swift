@@ -135,13 +135,13 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
 
     func dispatchThreadgroups(_ threadgroupsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize) {
         let selector = "dispatchThreadgroups:threadsPerThreadgroup:"
-        guard isGrid(threadgroupsPerGrid, named: "threadgroupsPerGrid", selector) else { return }
+        guard isGrid(threadgroupsPerGrid, of: threadsPerThreadgroup, named: "threadgroupsPerGrid", selector) else { return }
         dispatch(.threads(threadgroupsPerGrid * threadsPerThreadgroup), threadsPerThreadgroup, selector)
     }
 
     func dispatchThreads(_ threadsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize) {
         let selector = "dispatchThreads:threadsPerThreadgroup:"
-        guard isGrid(threadsPerGrid, named: "threadsPerGrid", selector) else { return }
+        guard isGrid(threadsPerGrid, of: MTLSizeMake(1, 1, 1), named: "threadsPerGrid", selector) else { return }
         dispatch(.threads(threadsPerGrid), threadsPerThreadgroup, selector)
     }
 
@@ -185,6 +185,12 @@ enum Binding {
     }
 }
 
+/// Clamped where it does not fit; the rule for grids refuses what large numbers come of it.
 func * (counts: MTLSize, sizes: MTLSize) -> MTLSize {
-    MTLSizeMake(counts.width * sizes.width, counts.height * sizes.height, counts.depth * sizes.depth)
+    func product(_ count: Int, _ size: Int) -> Int {
+        let (value, overflows) = count.multipliedReportingOverflow(by: size)
+        return overflows ? .max : value
+    }
+    return MTLSizeMake(
+        product(counts.width, sizes.width), product(counts.height, sizes.height), product(counts.depth, sizes.depth))
 }

@@ -1,6 +1,7 @@
 // What the executor tells the checker, and where each report goes.
 #include "checker_state.h"
 
+#include "library_internal.h"
 #include "memory.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ void add(Traffic &sum, Tracked &memory) {
 
 } // namespace
 
-Checker::Checker() : pool_(machine_memory() / memory_share) { threadgroup_.space = Space::threadgroup; }
+Checker::Checker() : pool_(machine_memory() / memory_share), runtime_(image_around(kernel_runtime())) { threadgroup_.space = Space::threadgroup; }
 
 // Never destroyed: other threads may still free memory at exit.
 Checker *Checker::instance_;
@@ -145,16 +146,26 @@ void Checker::begin_group(const MrtGroup *group, const Region *regions, size_t c
 void Checker::copy_fences() {
   const auto copy = [this](Tracked &memory) {
     memory.fence = order.fence(Space::device);
+    memory.past = order.epoch_start();
     memory.settled = order.dispatch_start();
     memory.settled_span = order.group_start() - order.dispatch_start();
   };
   copy(arena_);
   for (auto &memory : wrapped_) copy(*memory);
-  threadgroup_.fence = order.fence(Space::threadgroup);
+  threadgroup_.fence = threadgroup_.past = order.fence(Space::threadgroup);
 }
 
-void begin_dispatch(const Dispatch &dispatch) { the_checker().begin_dispatch(dispatch); }
-void end_dispatch(bool) { the_checker().end_dispatch(); }
+thread_local MrtThread **running;
+
+void begin_dispatch(const Dispatch &dispatch) {
+  the_checker().begin_dispatch(dispatch);
+  running = dispatch.module->current();
+}
+
+void end_dispatch(bool) {
+  running = nullptr;
+  the_checker().end_dispatch();
+}
 
 void begin_group(const MrtGroup *group, const Region *regions, size_t count) { the_checker().begin_group(group, regions, count); }
 void end_group(const MrtGroup *) {}
@@ -176,17 +187,17 @@ void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32, mrt_u32) {
 
 namespace {
 
-Moment now() { return the_checker().order.moment(current_thread->thread_index_in_threadgroup); }
+Moment now() { return the_checker().order.moment(running_thread()->thread_index_in_threadgroup); }
 Site site(const void *program_counter) { return Site(uintptr_t(program_counter)); }
 
 } // namespace
 
 void misaligned(const void *address, mrt_u32 alignment, const char *type, const void *program_counter) {
-  the_checker().misaligned(uintptr_t(address), alignment, type, site(program_counter), now());
+  if (running_thread()) the_checker().misaligned(uintptr_t(address), alignment, type, site(program_counter), now());
 }
 
 void subscript(mrt_u64 index, const char *type, const void *program_counter) {
-  the_checker().subscript(index, type, site(program_counter), now());
+  if (running_thread()) the_checker().subscript(index, type, site(program_counter), now());
 }
 
 void layout_dependence(const char *file, mrt_u32 line) { the_checker().layout_dependence(file, line, now()); }

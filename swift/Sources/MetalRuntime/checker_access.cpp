@@ -17,7 +17,7 @@ inline void count(Tracked &memory, const Step &step) {
 
 } // namespace
 
-// ---------------------------------------------------------------- the fast path
+// ---------------------------------------------------------------- the fast paths
 
 inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
   if (cell.writer == now || cell.reader == now) return true;
@@ -26,13 +26,22 @@ inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Momen
   return cell.other_reader >= memory.fence && (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
 }
 
-// True where the shadow state already says all that this access would add to it.
-inline bool Checker::is_known(const Tracked &memory, const Step &step) const {
-  const ShadowPage *page = *memory.shadow.slot(step.address);
-  const uintptr_t offset = step.address % page_bytes, end = offset + step.size;
-  if (!page || end > page_bytes || !pending_.empty() || (offset | step.size) & ((1u << page->shift) - 1)) return false;
-  for (const Cell *cell = page->cells + (offset >> page->shift), *last = page->cells + (end >> page->shift); cell < last; cell++)
-    if (step.write ? cell->writer != step.now || cell->reader : !settled_read(memory, *cell, step.now)) return false;
+// True where the cell already says all that this access would add to it.
+inline bool Checker::is_known(const Tracked &memory, const Cell &cell, const Step &step) const {
+  return step.write ? cell.writer == step.now && cell.reader < memory.past : settled_read(memory, cell, step.now);
+}
+
+// True where the access is the first one for long, by anybody, and within an object that it may touch; records it.
+inline bool Checker::is_first(const Tracked &memory, Cell &cell, const Step &step) {
+  if (cell.writer >= memory.past || cell.reader >= memory.past || cell.other_reader >= memory.past) return false;
+  if (memory.space == Space::threadgroup) {
+    if (!objects_.region(step.address, step.size, step.write)) return false;
+  } else {
+    const Target *target = objects_.buffer(step.address, step.size, step.write);
+    if (!target || (step.write && target->constant)) return false;
+  }
+  (step.write ? cell.writer : cell.reader) = step.now;
+  (step.write ? cell.writer_site : cell.reader_site) = step.site;
   return true;
 }
 
@@ -43,12 +52,27 @@ inline Tracked *Checker::access(const Step &step, uintptr_t frame) {
     if (!arena_.shadow.contains(step.address) && !(memory = find(step, frame))) return nullptr;
   }
   count(*memory, step);
-  if (dispatch_.detect && !is_known(*memory, step)) slow(*memory, step);
+  if (!dispatch_.detect) return memory;
+  ShadowPage *page = *memory->shadow.slot(step.address);
+  const uintptr_t offset = step.address % page_bytes;
+  if (page && pending_.empty() && offset + step.size <= page_bytes && !((offset | step.size) & ((1u << page->shift) - 1))) {
+    Cell *cell = page->cells + (offset >> page->shift), *const end = page->cells + ((offset + step.size) >> page->shift);
+    while (cell < end && is_known(*memory, *cell, step)) cell++;
+    if (cell == end) return memory;
+    while (cell < end && is_first(*memory, *cell, step)) cell++;
+    page->touched = step.now;
+    if (cell == end) {
+      if (step.read && !memory->shadow.written(step.address, step.size)) check_initialized(*memory, step);
+      if (step.write) memory->shadow.set_written(step.address, step.size, true);
+      return memory;
+    }
+  }
+  slow(*memory, step);
   return memory;
 }
 
 bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
-  return address - frame < stack_reach || image_.contains(address) || locals_.contains(address);
+  return address - frame < stack_reach || image_.contains(address) || locals_.contains(address) || runtime_.contains(address);
 }
 
 // Memory that is neither the threadgroup's nor in the arena.
@@ -61,15 +85,20 @@ Tracked *Checker::find(const Step &step, uintptr_t frame) {
 }
 
 void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame) {
-  const Tracked *from = access({source, size, true, false, site, now, true}, frame);
+  const Tracked *from = access({source, size, true, false, site, now}, frame);
   Tracked *to = access({destination, size, false, true, site, now}, frame);
   if (!from || !to || !dispatch_.detect || from->shadow.written(source, size)) return;
-  for (uint64_t i = 0; i < size; i++) to->shadow.set_written(destination + i, 1, from->shadow.written(source + i, 1));
+  for (uint64_t i = 0; i < size; i++) {
+    if (from->shadow.written(source + i, 1)) continue;
+    to->shadow.set_written(destination + i, 1, false);
+    // The fast path takes a thread's own write for one that gave a value.
+    if (ShadowPage *page = *to->shadow.slot(destination + i)) page->cells[(destination + i) % page_bytes >> page->shift].writer = 0;
+  }
 }
 
 // ---------------------------------------------------------------- the slow path
 
-__attribute__((noinline, cold)) void Checker::slow(Tracked &memory, const Step &step) {
+__attribute__((noinline)) void Checker::slow(Tracked &memory, const Step &step) {
   resolve_values();
   if (!in_bounds(memory, step)) return;
   touch_cells(memory, step);
@@ -102,6 +131,7 @@ Gap Checker::conflict(const Tracked &memory, Moment then, Moment now, uintptr_t 
 void Checker::read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
   const Gap gap = conflict(memory, cell.writer, step.now, address);
   if (gap != Gap::none) race(memory, step, address, cell.writer, cell.writer_site, true, gap);
+  if (cell.reader && cell.reader == (step.now & ~atomic_bit)) return; // its own plain read says more than an atomic one
   const auto passed = [&](Moment reader) { return !reader || order.gap(reader, step.now, memory.space) == Gap::none; };
   if (passed(cell.reader)) {
     cell.reader = step.now;
@@ -120,30 +150,39 @@ void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_
     race(memory, step, address, cell.reader, cell.reader_site, false, gap);
   else if ((gap = conflict(memory, cell.other_reader, step.now, address)) != Gap::none)
     race(memory, step, address, cell.other_reader, cell.other_site, false, gap);
-  cell = {step.now, 0, 0, step.site, 0, 0};
+  // Of one thread, a plain access says more than an atomic one: it collides with the atomic operations of others too.
+  const Moment plain = step.now & ~atomic_bit;
+  if (cell.writer != plain || !is_atomic(step.now)) {
+    cell.writer = step.now;
+    cell.writer_site = step.site;
+  }
+  if (cell.reader != plain || !is_atomic(step.now)) cell.reader = 0;
+  cell.other_reader = 0;
 }
 
 // ---------------------------------------------------------------- entries
 
 namespace {
 
-inline Moment now() { return the_checker().order.moment(current_thread->thread_index_in_threadgroup); }
+inline Moment now(const MrtThread *thread) { return the_checker().order.moment(thread->thread_index_in_threadgroup); }
 inline Site site(const void *program_counter) { return Site(uintptr_t(program_counter)); }
 inline uintptr_t frame() { return uintptr_t(__builtin_frame_address(0)); }
 
 } // namespace
 
 void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter) {
-  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site(program_counter), now()}, frame());
+  if (const MrtThread *thread = running_thread())
+    the_checker().access({uintptr_t(address), size, write != 1, write != 0, site(program_counter), now(thread)}, frame());
 }
 
 void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter) {
-  if (size) the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(), frame());
+  const MrtThread *thread = running_thread();
+  if (thread && size) the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(thread), frame());
 }
 
-void atomic_access(const MrtThread *, const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line) {
+void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line) {
   const Site site = the_checker().report.atomic_site(file, line);
-  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site, now() | atomic_bit}, frame());
+  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site, now(thread) | atomic_bit}, frame());
 }
 
 } // namespace mrt::checker

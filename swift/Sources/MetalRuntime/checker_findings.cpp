@@ -21,12 +21,6 @@ Action action_of(Moment moment, bool write) {
   return write ? Action::write : Action::read;
 }
 
-// A value of fewer than 4 bytes is judged with its neighbours, since by itself it may well look like poison.
-bool looks_fresh(uintptr_t address, uint64_t size) {
-  const uintptr_t begin = address / 4 * 4, end = (address + size + 3) / 4 * 4; // within the page, as any allocation's end is
-  return is_poison(reinterpret_cast<const void *>(begin), end - begin);
-}
-
 } // namespace
 
 Place Checker::place(Site site, Moment moment) const {
@@ -44,11 +38,11 @@ Finding &Checker::found(const char *kind, const void *identity, Site site, Momen
 
 bool Checker::in_bounds(const Tracked &memory, const Step &step) {
   if (memory.space == Space::threadgroup) {
-    if (objects_.region(step.address, step.size)) return true;
+    if (objects_.region(step.address, step.size, step.write)) return true;
     out_of_bounds(step, memory.space);
     return false;
   }
-  const Target *target = objects_.buffer(step.address, step.size);
+  const Target *target = objects_.buffer(step.address, step.size, step.write);
   if (!target) {
     out_of_bounds(step, memory.space);
     return false;
@@ -74,16 +68,27 @@ void Checker::out_of_bounds(const Step &step, Space space) {
 
 void Checker::check_initialized(Tracked &memory, const Step &step) {
   if (memory.shadow.written(step.address, step.size)) return;
-  // Of a copy that something has written in part, the rest may be padding: its state goes with it.
-  if (step.copied && memory.shadow.any_written(step.address, step.size)) return;
-  // The CPU writes shared memory without a word: what is not poison any more has been written.
-  if (memory.space == Space::device && !looks_fresh(step.address, step.size))
-    return memory.shadow.set_written(step.address, step.size, true);
+  if (memory.space == Space::device) find_host_writes(memory, step);
+  // Where some of the bytes have been written, the rest may be padding of a struct, whose state goes with a copy.
+  if (memory.shadow.any_written(step.address, step.size)) return;
   const Object object = objects_.describe(step.address, memory.space);
   Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
   if (!finding.message.empty()) return;
   finding.object = object;
   finding.message = uninitialized_message(finding, memory.space, step.size);
+}
+
+// The CPU writes shared memory without a word: what is not poison any more has been written. Judged in units of 4 bytes, since
+// a byte by itself may well look like poison.
+void Checker::find_host_writes(Tracked &memory, const Step &step) {
+  constexpr uintptr_t unit = 4;
+  const uintptr_t end = step.address + step.size;
+  for (uintptr_t at = step.address; at < end;) {
+    const uintptr_t start = at / unit * unit, stop = std::min(start + unit, end);
+    if (!memory.shadow.written(at, stop - at) && !is_poison(reinterpret_cast<const void *>(start), unit))
+      memory.shadow.set_written(at, stop - at, true);
+    at = stop;
+  }
 }
 
 // ---------------------------------------------------------------- races
@@ -124,7 +129,7 @@ void Checker::misaligned(uintptr_t address, mrt_u32 alignment, const char *type,
   Finding &finding = found("misaligned", nullptr, site, now);
   if (!finding.message.empty()) return;
   const bool threadgroup = threadgroup_.shadow.contains(address);
-  if (threadgroup || objects_.buffer(address, 1)) finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);
+  if (threadgroup || objects_.buffer(address, 1, false)) finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);
   finding.message = misaligned_message(finding, type, alignment);
 }
 

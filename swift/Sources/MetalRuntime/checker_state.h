@@ -23,6 +23,7 @@ struct Tracked {
   // Order's thresholds, copied for the fast path. The moments in [settled, settled + settled_span) are those of earlier
   // threadgroups of this dispatch: a reader among them is in conflict with any later writer, so a further reader needs no record.
   Moment fence = 0, settled = 0, settled_span = 0;
+  Moment past = 0; // no moment before it can collide any more
 };
 
 // One access.
@@ -32,7 +33,6 @@ struct Step {
   bool read, write;
   Site site;
   Moment now;
-  bool copied = false; // the source of a copy: some of its bytes may be padding
 
   Action action() const {
     if (is_atomic(now)) return write ? Action::atomic_write : Action::atomic_read;
@@ -86,7 +86,8 @@ private:
   Tracked *find(const Step &step, uintptr_t frame);
   bool is_private(uintptr_t address, uintptr_t frame) const;
   bool settled_read(const Tracked &memory, const Cell &cell, Moment now) const;
-  bool is_known(const Tracked &memory, const Step &step) const;
+  bool is_known(const Tracked &memory, const Cell &cell, const Step &step) const;
+  bool is_first(const Tracked &memory, Cell &cell, const Step &step);
   void slow(Tracked &memory, const Step &step);
   void touch_cells(Tracked &memory, const Step &step);
   void read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
@@ -97,6 +98,7 @@ private:
   bool in_bounds(const Tracked &memory, const Step &step);
   void out_of_bounds(const Step &step, Space space);
   void check_initialized(Tracked &memory, const Step &step);
+  void find_host_writes(Tracked &memory, const Step &step);
   void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes, Gap gap);
   void resolve_values();
   Finding &found(const char *kind, const void *identity, Site site, Moment now, Place other = {});
@@ -107,7 +109,8 @@ private:
   std::vector<std::unique_ptr<Tracked>> wrapped_; // the wrapped buffers of this dispatch
   PagePool pool_;
   Objects objects_;
-  Extent image_, locals_; // the kernel's code and constants, and its thread-local variables
+  // The kernel's code and constants, its thread-local variables, and the runtime's own tables.
+  Extent image_, locals_, runtime_;
   std::vector<PendingValue> pending_;
   std::once_flag arena_once_;
   std::mutex freed_lock_;
@@ -115,5 +118,11 @@ private:
 };
 
 inline Checker &the_checker() { return Checker::get(); }
+
+// Where the kernel's module keeps its current thread, on the operating-system thread that runs a checked dispatch; else null.
+extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
+
+// Null outside of kernels: code of a library that describes it is no business of the checker's.
+inline const MrtThread *running_thread() { return running ? *running : nullptr; }
 
 } // namespace mrt::checker

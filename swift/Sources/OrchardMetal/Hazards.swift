@@ -3,6 +3,10 @@ struct Use {
     let allocation: Allocation
     let range: Range<Int>
     let writes: Bool
+
+    func covers(_ other: Use) -> Bool {
+        range.lowerBound <= other.range.lowerBound && other.range.upperBound <= range.upperBound
+    }
 }
 
 /// The accesses of one concurrent encoder that no barrier has ordered yet.
@@ -28,8 +32,13 @@ struct Hazards {
         for allocation in allocations { open[ObjectIdentifier(allocation)] = nil }
     }
 
+    /// An access that an earlier one of the same kind covers adds nothing: weights that every dispatch reads are kept once.
     mutating func record(_ uses: [Use]) {
-        for use in uses { open[ObjectIdentifier(use.allocation), default: []].append(use) }
+        for use in uses {
+            let key = ObjectIdentifier(use.allocation)
+            let isCovered = open[key]?.contains { $0.writes == use.writes && $0.covers(use) } ?? false
+            if !isCovered { open[key, default: []].append(use) }
+        }
     }
 
     mutating func forgetAll() { open.removeAll(keepingCapacity: true) }

@@ -34,6 +34,9 @@ extension Context {
         let bytes = view.count * UInt64(view.elementSize)
         let from = try source.range(offset, bytes, "source")
         if view.count == 0 || (source === view.buffer && offset == view.offset && view.isRowMajor) { return false }
+        guard source !== view.buffer || !from.overlaps(view.range) else {
+            throw OrchardError.invalid("The source \(from) overlaps the view \(view.range) in \(view.buffer.name).")
+        }
         let kernel = view.isRowMajor
             ? try byteKernel(unless: Transfer.isAligned(from.lowerBound, view.range.lowerBound, from.count))
             : try copyKernels.pipeline(elementSize: view.elementSize, for: self)
@@ -69,9 +72,6 @@ extension Context {
 
     private func scatter(_ source: Use, _ view: View, _ kernel: Pipeline?) throws {
         let destination = view.buffer.use(view.range, writes: true)
-        guard source.allocation !== destination.allocation || !source.range.overlaps(destination.range) else {
-            throw OrchardError.invalid("The source \(source.range) overlaps the view \(view.range) in \(view.buffer.name).")
-        }
         if view.isRowMajor {
             _ = try transfer(source, destination, kernel, counted: \.copies_write_back)
             return

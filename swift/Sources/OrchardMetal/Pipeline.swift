@@ -20,6 +20,7 @@ struct KernelArgument {
     let access: MTLBindingAccess
     let dataSize: Int
     let alignment: Int
+    let dataType: MTLDataType
     let isUsed: Bool
 
     init?(_ binding: any MTLBinding) {
@@ -31,9 +32,11 @@ struct KernelArgument {
         case .buffer:
             let buffer = binding as? any MTLBufferBinding
             (isBuffer, dataSize, alignment) = (true, buffer?.bufferDataSize ?? 0, max(buffer?.bufferAlignment ?? 1, 1))
+            dataType = buffer?.bufferDataType ?? .none
         case .threadgroupMemory:
             let memory = binding as? any MTLThreadgroupBinding
             (isBuffer, dataSize, alignment) = (false, memory?.threadgroupMemoryDataSize ?? 0, max(memory?.threadgroupMemoryAlignment ?? 1, 1))
+            dataType = .none
         default:
             return nil
         }
@@ -43,7 +46,7 @@ struct KernelArgument {
         let accessName = access == .readOnly ? "read" : access == .writeOnly ? "write" : "readwrite"
         return [
             "name": name, "index": index, "kind": isBuffer ? "buffer" : "threadgroup", "access": accessName,
-            "dataSize": dataSize, "alignment": alignment, "used": isUsed,
+            "dataSize": dataSize, "alignment": alignment, "dataType": dataType.rawValue, "used": isUsed,
         ]
     }
 }

@@ -12,12 +12,12 @@ final class ExecutionTests: XCTestCase {
         kernel void builtins(device uint *out [[buffer(0)]],
                              uint3 position [[thread_position_in_grid]], uint3 grid [[threads_per_grid]],
                              uint3 group [[threadgroup_position_in_grid]], uint3 groups [[threadgroups_per_grid]],
-                             uint3 local [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]],
+                             uint3 within [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]],
                              uint3 full [[dispatch_threads_per_threadgroup]], uint index [[thread_index_in_threadgroup]],
                              uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]],
                              uint simdgroups [[simdgroups_per_threadgroup]], uint width [[threads_per_simdgroup]]) {
           device uint *o = out + 26 * ((position.z * grid.y + position.y) * grid.x + position.x);
-          uint3 triples[] = {position, grid, group, groups, local, size, full};
+          uint3 triples[] = {position, grid, group, groups, within, size, full};
           for (uint i = 0; i < 7; i++)
             for (uint axis = 0; axis < 3; axis++) o[3 * i + axis] = triples[i][axis];
           o[21] = index;
@@ -30,18 +30,19 @@ final class ExecutionTests: XCTestCase {
 
     /// What every thread must be told, from the sizes alone.
     private func expectedBuiltins(_ grid: [Int], _ full: [Int], _ position: [Int]) -> [Int] {
-        let group = zip(position, full).map { $0 / $1 }
-        let local = zip(position, full).map { $0 % $1 }
-        let groups = zip(grid, full).map { ($0 + $1 - 1) / $1 }
-        let size = (0..<3).map { min(full[$0], grid[$0] - group[$0] * full[$0]) }
-        let index = (local[2] * size[1] + local[1]) * size[0] + local[0]
-        return position + grid + group + groups + local + size + full
-            + [index, index % 32, index / 32, (size[0] * size[1] * size[2] + 31) / 32, 32]
+        let group: [Int] = zip(position, full).map { $0 / $1 }
+        let local: [Int] = zip(position, full).map { $0 % $1 }
+        let groups: [Int] = zip(grid, full).map { ($0 + $1 - 1) / $1 }
+        let size: [Int] = (0..<3).map { min(full[$0], grid[$0] - group[$0] * full[$0]) }
+        let index: Int = (local[2] * size[1] + local[1]) * size[0] + local[0]
+        let simdgroups: Int = (size[0] * size[1] * size[2] + 31) / 32
+        let triples: [[Int]] = [position, grid, group, groups, local, size, full]
+        return triples.flatMap { $0 } + [index, index % 32, index / 32, simdgroups, 32]
     }
 
     func testEveryBuiltinInGridsWithUnevenEdges() throws {
         let function = try KernelLibrary(Self.builtins).function("builtins")
-        let cases = [
+        let cases: [([Int], [Int])] = [
             ([100, 1, 1], [32, 1, 1]), ([7, 1, 1], [64, 1, 1]), ([33, 9, 1], [8, 8, 1]), ([10, 11, 5], [4, 3, 2]),
             ([1, 1, 70], [1, 1, 64]), ([1, 1, 1], [1, 1, 1]),
         ]
@@ -57,7 +58,8 @@ final class ExecutionTests: XCTestCase {
                     XCTAssertEqual(Array(values[thread * 26..<thread * 26 + 26]), expectedBuiltins(grid, full, position), "\(grid) \(full) \(position)")
                 }
                 XCTAssertEqual(Int(counters.threads), grid[0] * grid[1] * grid[2])
-                XCTAssertEqual(Int(counters.threadgroups), (0..<3).map { (grid[$0] + full[$0] - 1) / full[$0] }.reduce(1, *))
+                let groups: [Int] = zip(grid, full).map { ($0 + $1 - 1) / $1 }
+                XCTAssertEqual(Int(counters.threadgroups), groups.reduce(1, *))
             }
         }
     }
@@ -185,15 +187,16 @@ final class ExecutionTests: XCTestCase {
         }
         let findings = takeFindings()
         XCTAssertEqual(findings.map(\.kind), ["barrier-divergence"])
-        XCTAssertEqual(Set([findings[0].line, findings[0].other_line]), [3, 6])
-        XCTAssertTrue(findings[0].message.contains("all threads that have not ended must reach the same barrier"))
-        let low = findings[0].line == 3 ? findings[0].thread : findings[0].other_thread
-        XCTAssertLessThan(low![0], 20)
+        let finding = try XCTUnwrap(findings.first)
+        XCTAssertEqual(Set([finding.line, finding.other_line]), [3, 6])
+        XCTAssertTrue(finding.message.contains("all threads that have not ended must reach the same barrier"))
+        let low = try XCTUnwrap(finding.line == 3 ? finding.thread : finding.other_thread)
+        XCTAssertLessThan(low[0], 20)
     }
 
     func testUnderTheCheckerADivergentBarrierIsFoundAndTheDispatchGoesOn() throws {
         let y = TestBuffer([UInt32](repeating: 0, count: 64))
-        try withSetting("check", "1") {
+        _ = try withSetting("check", "1") {
             try KernelLibrary(Self.divergent).function("divergent").run([y, TestBuffer([UInt32(20)])], grid: 64, group: 64)
         }
         XCTAssertEqual(y.array(UInt32.self), (0..<64).map { $0 < 20 ? 1 : 2 })
@@ -256,8 +259,8 @@ final class ExecutionTests: XCTestCase {
             """
         let y = TestBuffer([UInt32](repeating: 0, count: 64 * 50))
         try KernelLibrary(source).function("stale").run([y], grid: 50 * 32, group: 32, threadgroupLengths: [128])
-        XCTAssertEqual(y.array(UInt32.self), [UInt32](repeating: .max, count: 64 * 50))
-        XCTAssertTrue(Float(bitPattern: .max).isNaN)
+        XCTAssertEqual(y.array(UInt32.self), [UInt32](repeating: 0xffe9_ffe9, count: 64 * 50))
+        XCTAssertTrue(Float(bitPattern: 0xffe9_ffe9).isNaN)
     }
 
     func testThreadgroupVariablesLieApartAndAligned() throws {
@@ -297,7 +300,7 @@ final class ExecutionTests: XCTestCase {
         let x = TestBuffer([denormal, 1, least, 0.5]), h = TestBuffer([UInt16(0x0003), 0x3c00])
         for (mode, expected) in [("keep", [denormal, least / 2]), ("flush", [0, 0])] {
             let y = TestBuffer(length: 8), g = TestBuffer(length: 2)
-            try withSetting("denormals", mode) { _ = try function.run([x, y, h, g], grid: 1, group: 1) }
+            _ = try withSetting("denormals", mode) { try function.run([x, y, h, g], grid: 1, group: 1) }
             XCTAssertEqual(y.array(Float.self), expected, mode)
             XCTAssertEqual(g.array(UInt16.self), [0x0003], mode)
         }
@@ -317,19 +320,19 @@ final class ExecutionTests: XCTestCase {
             }
             """
         let function = try KernelLibrary(source).function("sums")
+        func run(base: UInt32) {
+            let y = TestBuffer(length: 256 * 4)
+            XCTAssertNoThrow(try function.run([y, TestBuffer([base])], grid: 256, group: 64))
+            let expected = (0..<256).map { (i: Int) -> UInt32 in
+                let first = i / 64 * 64 + (i % 64 < 32 ? 32 : 0)
+                return 32 * base + UInt32((first..<first + 32).reduce(0, +))
+            }
+            XCTAssertEqual(y.array(UInt32.self), expected)
+        }
         for check in ["0", "1"] {
             withSetting("check", check) {
                 DispatchQueue.concurrentPerform(iterations: 8) { thread in
-                    for round in 0..<20 {
-                        let base = UInt32(thread * 100 + round)
-                        let y = TestBuffer(length: 256 * 4)
-                        XCTAssertNoThrow(try function.run([y, TestBuffer([base])], grid: 256, group: 64))
-                        let expected = (0..<256).map { i -> UInt32 in
-                            let first = i / 64 * 64 + (i % 64 < 32 ? 32 : 0)
-                            return (first..<first + 32).reduce(0) { $0 + base + UInt32($1) }
-                        }
-                        XCTAssertEqual(y.array(UInt32.self), expected)
-                    }
+                    for round in 0..<20 { run(base: UInt32(thread * 100 + round)) }
                 }
             }
         }

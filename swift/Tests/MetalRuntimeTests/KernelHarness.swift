@@ -99,7 +99,7 @@ final class KernelFunction {
     @discardableResult
     func run(
         _ buffers: [TestBuffer], grid: (Int, Int, Int), group: (Int, Int, Int), threadgroupLengths: [Int] = [],
-        count: Bool = false, epoch: UInt64? = nil
+        count: Bool = false, epoch: UInt64? = nil, ordered: [TestBuffer] = []
     ) throws -> mrt_counters {
         var dispatch = mrt_dispatch()
         dispatch.function = handle
@@ -121,7 +121,12 @@ final class KernelFunction {
         dispatch.count = count
         var counters = mrt_counters()
         var message: UnsafeMutablePointer<CChar>?
-        let result = mrt_dispatch_run(&dispatch, &counters, &message)
+        let orderedResources: [UnsafeRawPointer?] = ordered.map { UnsafeRawPointer($0.address) }
+        let result = orderedResources.withUnsafeBufferPointer { pointers in
+            dispatch.ordered_resources = pointers.baseAddress
+            dispatch.ordered_resource_count = pointers.count
+            return mrt_dispatch_run(&dispatch, &counters, &message)
+        }
         let text = message.map { String(cString: $0) } ?? ""
         if let message { mrt_string_free(message) }
         guard result == MRT_RESULT_OK else { throw KernelFailure(description: "result \(result.rawValue): \(text)") }

@@ -12,13 +12,6 @@
 #include "lanes.h"
 #include "synchronization.h"
 
-#ifdef MRT_STRICT // clang's C++ for OpenCL has types of these names of its own
-#define atomic_int metal_atomic_int
-#define atomic_uint metal_atomic_uint
-#define atomic_ulong metal_atomic_ulong
-#define atomic_float metal_atomic_float
-#endif
-
 namespace mrt {
 
 // What may be done to an atomic<T>, and what lies in memory for it.
@@ -77,9 +70,9 @@ enum AtomicAccess { atomic_reads = 0, atomic_writes = 1, atomic_updates = 2 };
 
 // Tells the runtime of the operation that comes, with the value that the thread sees: a thread that sees no change for long is
 // spinning. Returns that value.
-template <typename T> MRT_FUNC atomic_storage<T> announce(const volatile metal::atomic<T> *object, AtomicAccess access, Site site) {
+template <typename T> MRT_UNINSTRUMENTED atomic_storage<T> announce(const volatile metal::atomic<T> *object, AtomicAccess access, Site site) {
   const atomic_storage<T> seen = __atomic_load_n(&object->bits, __ATOMIC_RELAXED);
-  mrt::runtime->atomic(const_cast<const metal::atomic<T> *>(object), sizeof(seen), access, mrt_u64(seen), site.file, mrt_u32(site.line));
+  runtime->atomic(const_cast<const metal::atomic<T> *>(object), sizeof(seen), access, mrt_u64(seen), site.file, mrt_u32(site.line));
   return seen;
 }
 

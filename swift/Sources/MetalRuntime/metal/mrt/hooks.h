@@ -21,12 +21,15 @@
   extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__,                             \
                             __disable_sanitizer_instrumentation__, __no_sanitize__("alignment", "bounds")))
 #define MRT_HOOK_CALLER __builtin_return_address(0)
+// Initialisers of program-scope variables run as the library is loaded, before it has its table: nothing to check.
+#define MRT_REPORT(...)                                                                                                \
+  if (__builtin_expect(mrt::runtime != nullptr, 1)) mrt::runtime->__VA_ARGS__
 
 // MrtRuntime::access's `write`
 enum { MRT_ACCESS_READ = 0, MRT_ACCESS_WRITE = 1, MRT_ACCESS_READ_WRITE = 2 };
 
 #define MRT_ACCESS_HOOK(name, size, write)                                                                             \
-  MRT_HOOK void name(const void *address) { mrt::runtime->access(address, size, write, MRT_HOOK_CALLER); }
+  MRT_HOOK void name(const void *address) { MRT_REPORT(access(address, size, write, MRT_HOOK_CALLER)); }
 #define MRT_ACCESS_HOOKS(size)                                                                                         \
   MRT_ACCESS_HOOK(__tsan_read##size, size, MRT_ACCESS_READ)                                                            \
   MRT_ACCESS_HOOK(__tsan_write##size, size, MRT_ACCESS_WRITE)                                                          \
@@ -42,17 +45,17 @@ MRT_ACCESS_HOOKS(8)
 MRT_ACCESS_HOOKS(16)
 
 MRT_HOOK void *__tsan_memcpy(void *destination, const void *source, __SIZE_TYPE__ size) {
-  mrt::runtime->copy(destination, source, size, MRT_HOOK_CALLER);
+  MRT_REPORT(copy(destination, source, size, MRT_HOOK_CALLER));
   return __builtin_memcpy(destination, source, size);
 }
 
 MRT_HOOK void *__tsan_memmove(void *destination, const void *source, __SIZE_TYPE__ size) {
-  mrt::runtime->copy(destination, source, size, MRT_HOOK_CALLER);
+  MRT_REPORT(copy(destination, source, size, MRT_HOOK_CALLER));
   return __builtin_memmove(destination, source, size);
 }
 
 MRT_HOOK void *__tsan_memset(void *destination, int value, __SIZE_TYPE__ size) {
-  mrt::runtime->access(destination, size, MRT_ACCESS_WRITE, MRT_HOOK_CALLER);
+  MRT_REPORT(access(destination, size, MRT_ACCESS_WRITE, MRT_HOOK_CALLER));
   return __builtin_memset(destination, value, size);
 }
 
@@ -82,16 +85,17 @@ struct MrtOutOfBounds {
 };
 
 MRT_HOOK void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data, __UINTPTR_TYPE__ address) {
-  mrt::runtime->misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER);
+  MRT_REPORT(misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER));
 }
 
 // The handler stays quiet where the index is an integer wider than a register: there is none in MSL.
 MRT_HOOK void __ubsan_handle_out_of_bounds(const MrtOutOfBounds *data, __UINTPTR_TYPE__ index) {
-  mrt::runtime->subscript(index, data->array_type->name, MRT_HOOK_CALLER);
+  MRT_REPORT(subscript(index, data->array_type->name, MRT_HOOK_CALLER));
 }
 
 #undef MRT_ACCESS_HOOKS
 #undef MRT_ACCESS_HOOK
+#undef MRT_REPORT
 #undef MRT_HOOK_CALLER
 #undef MRT_HOOK
 

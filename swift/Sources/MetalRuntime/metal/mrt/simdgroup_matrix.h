@@ -41,11 +41,12 @@ MRT_FUNC MatrixAddress matrix_address(ulong elements_per_row, metal::vec<ulong, 
 } // namespace mrt
 
 #if defined(MRT_CHECKED) && !defined(MRT_STRICT)
-#define MRT_NOTE_LAYOUT mrt::runtime->layout_dependence(site.file, mrt_u32(site.line));
+#define MRT_NOTE_LAYOUT mrt::note_layout(site);
 // Each lane moves its own elements, so that only the checker needs to see that all lanes came.
 #define MRT_ALL_LANES(operation) mrt::meet({MRT_COLLECTIVE_MATRIX, operation, site}, mrt::resolve_nothing, nullptr, nullptr, 0);
 namespace mrt {
 [[maybe_unused]] MRT_UNINSTRUMENTED static void resolve_nothing(MrtExchange *) {}
+[[maybe_unused]] MRT_UNINSTRUMENTED static void note_layout(Site site) { runtime->layout_dependence(site.file, mrt_u32(site.line)); }
 } // namespace mrt
 #else
 #define MRT_NOTE_LAYOUT
@@ -99,7 +100,7 @@ template <typename D, typename A, typename B, typename C> MRT_UNINSTRUMENTED voi
     const MatrixPlace place = matrix_place(lane);
     *static_cast<metal::vec<D, 64> *>(exchange->output[lane]) = {{D(d.at[place.row][place.column]), D(d.at[place.row][place.column + 1])}};
   }
-  mrt::runtime->count_matrix(8 * 8 * 8);
+  runtime->count_matrix(8 * 8 * 8);
 }
 
 template <typename D, typename A, typename B, typename C>

@@ -9,6 +9,12 @@
 
 #include "current.h"
 
+#ifndef MRT_STRICT
+namespace mrt {
+[[maybe_unused]] MRT_UNINSTRUMENTED static void fence(mrt_u32 flags, mrt_u32 order, mrt_u32 scope) { runtime->fence(flags, order, scope); }
+} // namespace mrt
+#endif
+
 namespace metal {
 
 enum class mem_flags {
@@ -45,7 +51,7 @@ enum thread_scope {
 };
 
 MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
-  mrt::runtime->threadgroup_barrier(mrt_u32(flags), site.file, mrt_u32(site.line));
+  mrt::wait_at_barrier(mrt_u32(flags), site);
 )
 
 MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
@@ -54,7 +60,7 @@ MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
 
 #if __METAL_VERSION__ >= 320
 MRT_CALL void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device) MRT_BODY(
-  mrt::runtime->fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));
+  mrt::fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));
 )
 #endif
 

@@ -6,6 +6,7 @@
 #define MRT_TYPES_H
 
 #ifdef MRT_STRICT
+#include "opencl_names.h"
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 // What C++ for OpenCL forbids and MSL has: pointers to any class as kernel parameters, pointers to functions.
 #pragma OPENCL EXTENSION __cl_clang_non_portable_kernel_param_types : enable
@@ -26,10 +27,13 @@ typedef _Float16 half;
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
-// A function that the strict mode needs to know by its type alone.
+// A function that the strict mode needs to know by its type alone. Members of objects in every space: in the strict mode those of
+// an object in the constant space are others.
 #ifdef MRT_STRICT
+#define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS() MEMBERS(MRT_CONSTANT)
 #define MRT_DEFINE(DECLARATION, ...) DECLARATION;
 #else
+#define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS()
 #define MRT_DEFINE(DECLARATION, ...)                                                                                   \
   MRT_FUNC DECLARATION { __VA_ARGS__ }
 #endif

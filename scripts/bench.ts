@@ -1,0 +1,9 @@
+/** Sets up, builds, and runs the benchmarks: all of `bench/`, or those that are named. */
+import { installDependencies } from "./dependencies.ts";
+
+await installDependencies();
+const { main } = await import("./failure.ts");
+const { chooseBenchmarks, runBuilt } = await import("./built.ts");
+await main(async () => {
+  for (const file of chooseBenchmarks(process.argv.slice(2))) await runBuilt(file, []);
+});

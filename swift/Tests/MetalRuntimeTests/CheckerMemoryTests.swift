@@ -1,0 +1,71 @@
+import Foundation
+import XCTest
+
+import MetalRuntime
+
+/// The checker's own memory stays flat, and its setting is one switch.
+final class CheckerMemoryTests: CheckerTestCase {
+    private let source = """
+        kernel void k(device float *numbers [[buffer(0)]], uint i [[thread_position_in_grid]], uint lane [[thread_position_in_threadgroup]]) {
+          threadgroup float tile[32];
+          tile[lane] = numbers[i];
+          threadgroup_barrier(mem_flags::mem_threadgroup);
+          numbers[i] = tile[31 - lane];
+        }
+        """
+
+    private func residentBytes() -> Int {
+        let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
+        return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
+    }
+
+    func testTenThousandDispatchesLeaveMemoryFlat() throws {
+        let function = try KernelLibrary(source).function("k")
+        let numbers = TestBuffer([Float](repeating: 1, count: 64), label: "numbers")
+        let found = try checked {
+            for _ in 0..<1000 { try function.run([numbers], grid: 64, group: 32) }
+            let before = residentBytes()
+            for _ in 0..<10_000 { try function.run([numbers], grid: 64, group: 32) }
+            XCTAssertLessThan(residentBytes() - before, 4 << 20)
+        }
+        assertSilent(found)
+    }
+
+    /// Buffers that come and go take no shadow memory with them, and a new one at an old address has no past.
+    func testBuffersThatComeAndGo() throws {
+        let function = try KernelLibrary(source).function("k")
+        let found = try checked {
+            let epoch = mrt_epoch_next()
+            func round() throws {
+                let numbers = TestBuffer([Float](repeating: 1, count: 16_384), label: "numbers")
+                try function.run([numbers], grid: 16_384, group: 32, epoch: epoch)
+            }
+            for _ in 0..<10 { try round() }
+            let before = residentBytes()
+            for _ in 0..<300 { try round() }
+            XCTAssertLessThan(residentBytes() - before, 32 << 20)
+        }
+        assertSilent(found)
+    }
+
+    func testWithoutTheSettingNothingIsFound() throws {
+        let racy = source.replacingOccurrences(of: "threadgroup_barrier(mem_flags::mem_threadgroup);", with: "")
+        let function = try KernelLibrary(racy).function("k")
+        let numbers = TestBuffer([Float](repeating: 1, count: 64), label: "numbers")
+        _ = try withSetting("check", "0") { try function.run([numbers], grid: 64, group: 32) }
+        XCTAssertEqual(mrt_findings_count(), 0)
+        XCTAssertEqual(try checked { try function.run([numbers], grid: 64, group: 32) }.first?.kind, "uninitialized-read")
+    }
+
+    /// Several host threads may dispatch at once.
+    func testDispatchesOfSeveralThreads() throws {
+        let function = try KernelLibrary(source).function("k")
+        let found = try checked {
+            DispatchQueue.concurrentPerform(iterations: 8) { _ in
+                let numbers = TestBuffer([Float](repeating: 1, count: 1024), label: "numbers")
+                for _ in 0..<20 { _ = try? function.run([numbers], grid: 1024, group: 32) }
+            }
+        }
+        assertSilent(found)
+    }
+}

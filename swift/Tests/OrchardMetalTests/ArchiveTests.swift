@@ -1,0 +1,78 @@
+import COrchard
+import XCTest
+
+@testable import OrchardMetal
+
+final class ArchiveTests: XCTestCase {
+    private var folder = ""
+
+    override func setUpWithError() throws {
+        folder = NSTemporaryDirectory() + "orchard-archive-\(UUID().uuidString)"
+    }
+
+    override func tearDown() { try? FileManager.default.removeItem(atPath: folder) }
+
+    private func files() -> [String] { ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() }
+
+    /// Opens, makes one pipeline, runs it, closes; gives the statistics and the notes.
+    private func start(_ function: String = "bump") throws -> (statistics: orchard_statistics, notes: [String]) {
+        let client = try Client(cacheFolder: folder)
+        let pipeline = try client.pipeline(client.library(Kernels.add), function)
+        if function == "bump" {
+            let buffer = try client.buffer([UInt32](repeating: 4, count: 32))
+            try client.dispatch(pipeline, grid: (32, 1, 1), [binding(0, buffer, readWrite)])
+            XCTAssertEqual(try client.read(buffer, 1, of: UInt32.self), [5])
+        }
+        return try (client.statistics, XCTUnwrap(client.report()["notes"] as? [String]))
+    }
+
+    func testTheSecondStartHits() throws {
+        let first = try start()
+        XCTAssertEqual([first.statistics.archive_hits, first.statistics.pipelines_compiled], [0, 1])
+        XCTAssertEqual(files().count, 1)
+        let second = try start()
+        XCTAssertEqual([second.statistics.archive_hits, second.statistics.pipelines_compiled], [1, 0])
+        XCTAssertEqual(try start("add").statistics.archive_hits, 0, "another kernel of the library")
+        XCTAssertEqual(try start("add").statistics.archive_hits, 1)
+        XCTAssertEqual(try start().statistics.archive_hits, 1, "the first one is still there")
+        XCTAssertEqual(files().count, 1)
+        XCTAssertTrue(first.notes.isEmpty && second.notes.isEmpty)
+    }
+
+    func testACorruptArchiveIsBuiltAnew() throws {
+        _ = try start()
+        let path = folder + "/" + (try XCTUnwrap(files().first))
+        for damage in ["not an archive", ""] {
+            try damage.write(toFile: path, atomically: true, encoding: .utf8)
+            let damaged = try start()
+            XCTAssertEqual([damaged.statistics.archive_rebuilds, damaged.statistics.archive_hits, damaged.statistics.pipelines_compiled], [1, 0, 1])
+            XCTAssertTrue(damaged.notes.contains { $0.contains(path) && $0.contains("built anew") }, "\(damaged.notes)")
+            XCTAssertEqual(try start().statistics.archive_hits, 1)
+        }
+    }
+
+    /// A file stands where the folder should be: it can't be written to, whoever runs the test.
+    func testAFolderThatCannotBeWrittenOnlyCostsTheCache() throws {
+        try "".write(toFile: folder, atomically: true, encoding: .utf8)
+        let outcome = try start()
+        XCTAssertEqual([outcome.statistics.archive_failures, outcome.statistics.pipelines_compiled], [1, 1])
+        XCTAssertTrue(outcome.notes.contains { $0.contains(folder) && $0.contains("not written") }, "\(outcome.notes)")
+    }
+
+    func testAReadOnlyFolderOnlyCostsTheCache() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: folder)
+        let outcome = try start()
+        XCTAssertEqual(outcome.statistics.archive_failures, getuid() == 0 ? 0 : 1, "root may write anywhere")
+        XCTAssertEqual(outcome.statistics.pipelines_compiled, 1)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
+    }
+
+    func testManyAtOnceLeaveOneWholeArchive() throws {
+        DispatchQueue.concurrentPerform(iterations: 6) { index in
+            do { _ = try start(["bump", "add", "reverse"][index % 3]) } catch { XCTFail("\(error)") }
+        }
+        XCTAssertEqual(files().count, 1, "no temporary file is left: \(files())")
+        XCTAssertEqual(try start().statistics.archive_rebuilds, 0)
+    }
+}

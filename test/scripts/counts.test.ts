@@ -1,0 +1,61 @@
+import { describe, expect, test } from "bun:test";
+import { countJUnit, countXCTest, sum } from "../../scripts/counts.ts";
+
+const passed = (name: string) =>
+  `Test Case '${name}' started at 2026-01-01 10:00:00.000\nTest Case '${name}' passed (0.1 seconds)\n`;
+const failing = (name: string) =>
+  `Test Case '${name}' started at 2026-01-01 10:00:00.000\nA.swift:3: error: ${name} : XCTAssertTrue failed\nTest Case '${name}' failed (0.1 seconds)\n`;
+
+describe("XCTest", () => {
+  test("tests are counted, not assertions", () => {
+    const output = `${passed("A.one")}${failing("A.two")}Executed 2 tests, with 3 failures (0 unexpected) in 0.2 seconds`;
+    expect(countXCTest(output, 1)).toEqual({ passed: 1, failed: 1, skipped: 0 });
+  });
+
+  test("a test in which the process died counts as failed", () => {
+    const output = `${passed("A.one")}Test Case 'A.two' started at 2026-01-01 10:00:00.000\nFatal error: no\n`;
+    expect(countXCTest(output, 132)).toEqual({ passed: 1, failed: 1, skipped: 0 });
+  });
+
+  test("a run that fails outside its tests is a failure", () => {
+    expect(countXCTest(passed("A.one"), 1)).toEqual({ passed: 1, failed: 1, skipped: 0 });
+    expect(countXCTest("", 127)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+  });
+
+  test("skipped tests are neither", () => {
+    const output = `${passed("A.one")}Test Case 'A.two' started at 1\nTest Case 'A.two' skipped (0.0 seconds)\n`;
+    expect(countXCTest(output, 0)).toEqual({ passed: 1, failed: 0, skipped: 1 });
+  });
+
+  test("Apple's names are counted as well", () => {
+    const output = "Test Case '-[Tests.A one]' started.\nTest Case '-[Tests.A one]' passed (0.001 seconds).\n";
+    expect(countXCTest(output, 0)).toEqual({ passed: 1, failed: 0, skipped: 0 });
+  });
+});
+
+describe("JUnit", () => {
+  const report =
+    '<?xml version="1.0"?>\n<testsuites name="bun test" tests="10" assertions="30" failures="2" skipped="1" time="0.1">\n<testsuite tests="99"/>';
+
+  test("the root's attributes are the counts", () => {
+    expect(countJUnit(report, 1)).toEqual({ passed: 7, failed: 2, skipped: 1 });
+  });
+
+  test("an error outside the tests counts, and so does a missing report", () => {
+    expect(countJUnit('<testsuites tests="3" failures="0" skipped="0">', 1)).toEqual({
+      passed: 3,
+      failed: 1,
+      skipped: 0,
+    });
+    expect(countJUnit(undefined, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+  });
+});
+
+test("sums add each kind", () => {
+  expect(
+    sum([
+      { passed: 1, failed: 2, skipped: 3 },
+      { passed: 10, failed: 20, skipped: 30 },
+    ]),
+  ).toEqual({ passed: 11, failed: 22, skipped: 33 });
+});

@@ -1,0 +1,11 @@
+/** Needs the dylib: left out with the metal backend. */
+import { expect, test } from "bun:test";
+import { library } from "../../src/backend/metal/loader.ts";
+
+test("this machine's own loader resolves every name that the dylib needs", () => {
+  const command = process.platform === "linux" ? ["ldd", "-r"] : ["otool", "-L"];
+  const { stdout, stderr } = Bun.spawnSync([...command, library().path]);
+  const text = `${stdout}${stderr}`;
+  expect(text).toContain(process.platform === "linux" ? "libc.so" : "/usr/lib/libSystem");
+  expect(text.split("\n").filter((line) => /undefined symbol|not found/.test(line))).toEqual([]);
+});

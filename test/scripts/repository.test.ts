@@ -1,0 +1,97 @@
+/** The repository's own promises: what the documents say is what there is. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import packageFile from "../../package.json";
+import { environmentVariables } from "../../src/debug/environment.ts";
+import { packageRoot } from "../../src/debug/paths.ts";
+
+const read = (path: string) => readFileSync(join(packageRoot, path), "utf8");
+const files = (pattern: string) => [...new Bun.Glob(pattern).scanSync({ cwd: packageRoot })].sort();
+const sources = [...files("src/**/*.ts"), ...files("scripts/**/*.ts")];
+
+describe("environment variables", () => {
+  const page = [...read("docs/environment.md").matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/gm)];
+
+  test("docs/environment.md is the declaration, row by row", () => {
+    const declared = Object.entries(environmentVariables).map(([name, { fallback, meaning }]) => [
+      name,
+      fallback,
+      meaning,
+    ]);
+    expect(page.map(([, ...row]) => row)).toEqual(declared);
+  });
+
+  test("every variable of ours that the code names is declared", () => {
+    const named = sources.flatMap((path) =>
+      [...read(path).matchAll(/\bORCHARD_(?:LIBRARY|SKIP|DEBUG|METAL)[A-Z_]*\b/g)].map(([name]) => name),
+    );
+    expect([...new Set(named)].filter((name) => !(name in environmentVariables))).toEqual([]);
+  });
+
+  test("the software device's settings are those of its own table", () => {
+    const rows = read("swift/Sources/MetalRuntime/settings.cpp").matchAll(/Setting::\w+, "(\w+)"/g);
+    const settings = [...rows].map(([, name]) => `ORCHARD_METAL_${name!.toUpperCase()}`).sort();
+    const declared = Object.keys(environmentVariables).filter((name) => name.startsWith("ORCHARD_METAL_"));
+    expect(declared.sort()).toEqual(settings);
+  });
+
+  test("the README's are declared", () => {
+    const named = [...read("README.md").matchAll(/`((?:ORCHARD|XDG)_[A-Z_]+)=/g)].map(([, name]) => name!);
+    expect(named.length).toBeGreaterThan(3);
+    expect(named.filter((name) => !(name in environmentVariables))).toEqual([]);
+  });
+});
+
+describe("the package", () => {
+  test("everything that is exported or run is there", () => {
+    const entries = Object.values(packageFile.exports).flatMap((entry) =>
+      typeof entry === "string" ? [entry] : Object.values(entry),
+    );
+    for (const path of [...entries, ...Object.values(packageFile.bin)])
+      expect(existsSync(join(packageRoot, path))).toBe(true);
+  });
+
+  test("every script's file is there", () => {
+    const named = Object.values(packageFile.scripts).flatMap((command) => command.match(/\S+\.ts\b/g) ?? []);
+    expect(named.length).toBeGreaterThan(5);
+    for (const path of named) expect(existsSync(join(packageRoot, path))).toBe(true);
+  });
+
+  test("every version is exact, in the lock file too, and the lock file names no host", () => {
+    const versions = Object.values({ ...packageFile.dependencies, ...packageFile.devDependencies });
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+    expect(read("bun.lock")).not.toMatch(/https?:\/\//);
+  });
+
+  test("the README, continuous integration and package.json name one version of Bun", () => {
+    const named = [read("README.md"), read(".ci/run")].flatMap((text) =>
+      [...text.matchAll(/bun@([\d.]+\d)/g)].map(([, version]) => version!),
+    );
+    expect(new Set(named)).toEqual(new Set([packageFile.engines.bun.replace(">=", "")]));
+  });
+});
+
+describe("documents", () => {
+  const documents = [...files("*.md"), ...files("docs/**/*.md")];
+  const links = documents.flatMap((document) =>
+    [...read(document).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target]) => ({ document, target: target! })),
+  );
+  const local = links.filter(({ target }) => !/^[a-z]+:/.test(target));
+
+  test.each(local)("$document links to $target, which is there", ({ document, target }) => {
+    expect(existsSync(join(packageRoot, dirname(document), target))).toBe(true);
+  });
+
+  test("decisions are numbered without a gap and have the four parts", () => {
+    const decisions = files("docs/decisions/*.md");
+    expect(decisions.map((path) => Number(path.slice(15, 19)))).toEqual(decisions.map((_, index) => index + 1));
+    for (const path of decisions)
+      expect([...read(path).matchAll(/^## (.*)$/gm)].map(([, title]) => title!)).toEqual([
+        "Context",
+        "Choice",
+        "What was tried",
+        "What would change it",
+      ]);
+  });
+});

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeMachine, parseRelease } from "../../scripts/toolchain/install.ts";
+import { withLock } from "../../scripts/toolchain/lock.ts";
+import { developmentPackages, isKnownRelease, swiftPackages } from "../../scripts/toolchain/packages.ts";
+import { packageRoot } from "../../src/debug/paths.ts";
+import { cachedToolchains, isAtLeast, parseSwiftVersion } from "../../src/debug/toolchain.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-toolchain-"));
+
+describe("Swift's version", () => {
+  test("is read from Swift's and Apple's sentences", () => {
+    expect(parseSwiftVersion("Swift version 6.0.3 (swift-6.0.3-RELEASE)\nTarget: x86_64")).toBe("6.0.3");
+    expect(parseSwiftVersion("swift-driver version: 1.115 Apple Swift version 6.1 (swiftlang-6.1.0.110.21)")).toBe(
+      "6.1",
+    );
+    expect(parseSwiftVersion("command not found")).toBeUndefined();
+  });
+
+  test.each([
+    ["5.9", "5.9", true],
+    ["5.10", "5.9", true],
+    ["6.0.3", "5.9", true],
+    ["5.8.1", "5.9", false],
+  ] as const)("%s is at least %s: %p", (version, wanted, expected) => {
+    expect(isAtLeast(version, wanted)).toBe(expected);
+  });
+});
+
+describe("the machine", () => {
+  test("os-release is read with and without quotes", () => {
+    expect(parseRelease('ID=debian\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n')).toEqual({
+      ID: "debian",
+      PRETTY_NAME: "Debian GNU/Linux 12 (bookworm)",
+    });
+  });
+
+  test.skipIf(process.platform !== "linux")(
+    "a release that can't be served is refused in one line that says what to do",
+    async () => {
+      const path = join(folder, "os-release");
+      writeFileSync(path, 'ID=fedora\nPRETTY_NAME="Fedora Linux 42"\n');
+      const message = await describeMachine(path).then(String, (error: Error) => error.message);
+      expect(message.split("\n")).toHaveLength(1);
+      expect(message).toContain("ORCHARD_SKIP_METAL=1");
+    },
+  );
+
+  test("development files carry the release's own GCC", () => {
+    expect(developmentPackages("bookworm")).toContain("libstdc++-12-dev");
+    expect(developmentPackages("trixie")).toContain("libstdc++-14-dev");
+    expect(isKnownRelease("buster")).toBe(false);
+  });
+
+  test("no package is named twice", () => {
+    expect(new Set(swiftPackages).size).toBe(swiftPackages.length);
+  });
+});
+
+test("only toolchains that came whole are found, the newest first", () => {
+  for (const name of ["swift-6.0.3-a", "swift-6.0.3-b", ".swift-6.0.3-c.partial"]) mkdirSync(join(folder, name));
+  for (const name of ["swift-6.0.3-a", "swift-6.0.3-b"]) writeFileSync(join(folder, name, "stamp.json"), "{}");
+  mkdirSync(join(folder, "swift-6.0.3-d"));
+  expect(cachedToolchains(folder)).toEqual([join(folder, "swift-6.0.3-b"), join(folder, "swift-6.0.3-a")]);
+  expect(cachedToolchains(join(folder, "nowhere"))).toEqual([]);
+});
+
+describe("the lock", () => {
+  const path = join(folder, "lock");
+  const done = join(folder, "done");
+  const program = (milliseconds: number) => `
+    const { withLock } = await import(${JSON.stringify(join(packageRoot, "scripts/toolchain/lock.ts"))});
+    await withLock(${JSON.stringify(path)}, () => {}, async () => {
+      console.log("held");
+      await Bun.sleep(${milliseconds});
+      await Bun.write(${JSON.stringify(done)}, "");
+    });`;
+  const holder = (milliseconds: number) =>
+    Bun.spawn([process.execPath, "-e", program(milliseconds)], { stdout: "pipe" });
+  const firstLine = async (child: ReturnType<typeof holder>) => {
+    const reader = child.stdout.getReader();
+    return new TextDecoder().decode((await reader.read()).value).trim();
+  };
+
+  test("another process waits until the holder is done, and says that it waits", async () => {
+    const child = holder(400);
+    expect(await firstLine(child)).toBe("held");
+    let waited = 0;
+    const wasDone = await withLock(
+      path,
+      () => waited++,
+      () => Bun.file(done).exists(),
+    );
+    expect({ waited, wasDone }).toEqual({ waited: 1, wasDone: true });
+  });
+
+  test("a holder that is killed leaves nothing behind", async () => {
+    const child = holder(60_000);
+    expect(await firstLine(child)).toBe("held");
+    child.kill(9);
+    await child.exited;
+    let waited = 0;
+    expect(
+      await withLock(
+        path,
+        () => waited++,
+        async () => 7,
+      ),
+    ).toBe(7);
+    expect(waited).toBe(0);
+  });
+
+  test("it is given back when the work throws", async () => {
+    const failing = withLock(
+      path,
+      () => {},
+      async () => {
+        throw new Error("no");
+      },
+    );
+    expect(failing).rejects.toThrow("no");
+    await failing.catch(() => undefined);
+    expect(
+      await withLock(
+        path,
+        () => {},
+        async () => 1,
+      ),
+    ).toBe(1);
+  });
+});
