@@ -1,22 +1,33 @@
-import { copyFile, mkdir, rename } from "node:fs/promises";
+import { copyFile, cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { buildFolder, libraryName } from "../../src/debug/paths.ts";
 import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
 import { runOrFail } from "../run.ts";
-import { buildRelease, productsFolder } from "./package.ts";
+import { buildRelease, productsFolder, swiftFolder } from "./package.ts";
 
 /** Builds the dylib and puts it, without debug information, where the loader looks. Returns its path. */
 export async function buildLibrary(swift: SwiftToolchain): Promise<string> {
   await buildRelease(swift, "--product", "OrchardMetal");
   const built = join(productsFolder("release"), libraryName);
   const target = join(buildFolder, libraryName);
-  if (await isNewer(target, built)) return target;
   await mkdir(buildFolder, { recursive: true });
+  await copyHeaders();
+  if (await isNewer(target, built)) return target;
   const draft = `${target}.${process.pid}`;
   await copyFile(built, draft);
   await strip(draft);
   await rename(draft, target); // at once: a process that has the old one open keeps it
   return target;
+}
+
+/** On Linux the runtime finds the Metal standard library's headers beside the dylib.  */
+async function copyHeaders(): Promise<void> {
+  if (process.platform !== "linux") return;
+  const target = join(buildFolder, "metal");
+  const draft = `${target}.${process.pid}`;
+  await cp(join(swiftFolder, "Sources", "MetalRuntime", "metal"), draft, { recursive: true });
+  await rm(target, { recursive: true, force: true });
+  await rename(draft, target);
 }
 
 async function isNewer(target: string, built: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Unpacks Swift from Debian's packages into the user's cache, so that it runs on an older Debian and without root. */
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
+import { access, chmod, constants, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { type Architecture, architecture, compilerFlags, programFlags } from "../../src/debug/toolchain.ts";
 import { Failure } from "../failure.ts";
@@ -48,7 +48,7 @@ export async function installToolchain(parent: string, progress: Progress): Prom
   const final = join(parent, toolchainName);
   if (isInstalled(final)) return final;
   const machine = await describeMachine();
-  await mkdir(parent, { recursive: true });
+  await makeFolder(parent);
   return withLock(
     join(parent, `.${toolchainName}.lock`),
     () => progress("Waiting for another set-up that is bringing Swift"),
@@ -57,6 +57,16 @@ export async function installToolchain(parent: string, progress: Progress): Prom
       return final;
     },
   );
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+    await access(path, constants.W_OK);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Failure(`The cache folder can't be written (${reason}). Point XDG_CACHE_HOME at one that can.`);
+  }
 }
 
 /** The stamp is written last, inside the folder that is renamed into place. */
@@ -83,6 +93,7 @@ async function install(parent: string, final: string, machine: Machine, progress
       "C and C++ development files",
     );
     await unpack(development, join(root, "sysroot"), "development files", progress);
+    await Bun.write(join(root, "sysroot", "SDKSettings.json"), `${JSON.stringify(sdkSettings(machine))}\n`);
   }
   progress("Making Swift independent of the system's libraries");
   await patchPrograms(root, final, machine.architecture);
@@ -95,6 +106,13 @@ async function install(parent: string, final: string, machine: Machine, progress
   await rename(root, final);
   await rm(work, { recursive: true, force: true });
 }
+
+/** What `swiftc -sdk` wants to read in the folder that it is given; only Apple's have meaningful values. */
+const sdkSettings = ({ codename }: Machine) => ({
+  Version: "1.0",
+  CanonicalName: codename,
+  VersionMap: { macOS_iOSMac: {}, iOSMac_macOS: {} },
+});
 
 const fileName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 

@@ -99,8 +99,8 @@ const sysrootOf = (folder: string): string => join(folder, "sysroot");
 
 /** For `swiftc`: the toolchain's own linker, and its development files. */
 export function compilerFlags(folder: string, hasSysroot: boolean = existsSync(sysrootOf(folder))): string[] {
-  const option = `--sysroot=${sysrootOf(folder)}`;
-  return ["-use-ld=lld", ...(hasSysroot ? ["-Xcc", option, "-Xclang-linker", option] : [])];
+  const sysroot = sysrootOf(folder);
+  return ["-use-ld=lld", ...(hasSysroot ? ["-sdk", sysroot, "-Xclang-linker", `--sysroot=${sysroot}`] : [])];
 }
 
 /** For `swift build`: the same, and for C++. */

@@ -88,13 +88,17 @@ public protocol MTLCommandBuffer: NSObjectProtocol {
 }
 
 extension MTLCommandBuffer {
-    /// The `async` form of `waitUntilCompleted`.
+    /// The `async` form of `waitUntilCompleted`: before `commit()` or after it.
     public func completed() async {
-        await withCheckedContinuation { continuation in addCompletedHandler { _ in continuation.resume() } }
+        await withCheckedContinuation { continuation in
+            (self as? SoftwareCommandBuffer)?.whenReached(.completed) { continuation.resume() }
+        }
     }
 
     /// The `async` form of `waitUntilScheduled`.
     public func scheduled() async {
-        await withCheckedContinuation { continuation in addScheduledHandler { _ in continuation.resume() } }
+        await withCheckedContinuation { continuation in
+            (self as? SoftwareCommandBuffer)?.whenReached(.scheduled) { continuation.resume() }
+        }
     }
 }

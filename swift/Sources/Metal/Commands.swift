@@ -42,7 +42,7 @@ struct WaitCommand: Command {
     let value: UInt64
 
     func run() -> CommandFailure? {
-        _ = event.wait(for: value)
+        event.wait(for: value)
         return nil
     }
 }

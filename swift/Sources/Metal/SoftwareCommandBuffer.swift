@@ -170,6 +170,17 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         completedHandlers.append(block)
     }
 
+    /// For those who await: unlike a handler, allowed after `commit()`.
+    func whenReached(_ wanted: MTLCommandBufferStatus, _ body: @escaping @Sendable () -> Void) {
+        let isReached = condition.withLock {
+            let isScheduling = wanted == .scheduled
+            if isScheduling ? state.rawValue >= wanted.rawValue : isDone { return true }
+            if isScheduling { scheduledHandlers.append { _ in body() } } else { completedHandlers.append { _ in body() } }
+            return false
+        }
+        if isReached { body() }
+    }
+
     func waitUntilScheduled() { wait("waitUntilScheduled") { state.rawValue >= MTLCommandBufferStatus.scheduled.rawValue } }
 
     /// Returns once the completed handlers have run, too.
@@ -193,13 +204,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
             times.end = hostTime()
         }
         place.giveBack()
-        queue.handlers.async { [self] in
-            call(&completedHandlers)
-            condition.withLock {
-                isDone = true
-                condition.broadcast()
-            }
-        }
+        queue.handlers.async { [self] in call(\.completedHandlers) { isDone = true } }
     }
 
     private func schedule() {
@@ -210,13 +215,24 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
             times.kernelEnd = hostTime()
             condition.broadcast()
         }
-        if !scheduledHandlers.isEmpty { queue.handlers.async { [self] in call(&scheduledHandlers) } }
+        queue.handlers.async { [self] in call(\.scheduledHandlers) {} }
     }
 
-    private func call(_ handlers: inout [MTLCommandBufferHandler]) {
-        let called = handlers
-        handlers = []
-        called.forEach { $0(self) }
+    /// Calls handlers until there are none; with that, and before another can be added, `finish`.
+    private func call(
+        _ handlers: ReferenceWritableKeyPath<SoftwareCommandBuffer, [MTLCommandBufferHandler]>, finish: () -> Void
+    ) {
+        while true {
+            let due = condition.withLock {
+                let due = self[keyPath: handlers]
+                self[keyPath: handlers] = []
+                if due.isEmpty { finish() }
+                condition.broadcast()
+                return due
+            }
+            if due.isEmpty { return }
+            due.forEach { $0(self) }
+        }
     }
 
     /// Runs the commands up to the first that fails. Events are signalled even then, so that who waits for them goes on.

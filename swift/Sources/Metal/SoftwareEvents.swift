@@ -14,8 +14,10 @@ class SoftwareEvent: NSObject, MTLEvent, @unchecked Sendable {
         }
     }
 
+    func wait(for wanted: UInt64) { condition.withLock { while value < wanted { condition.wait() } } }
+
     /// False where `deadline` passed first.
-    func wait(for wanted: UInt64, until deadline: Date = .distantFuture) -> Bool {
+    func wait(for wanted: UInt64, until deadline: Date) -> Bool {
         condition.withLock {
             while value < wanted {
                 if !condition.wait(until: deadline) { return value >= wanted }
@@ -53,7 +55,7 @@ final class SoftwareSharedEvent: SoftwareEvent, MTLSharedEvent, @unchecked Senda
     }
 
     func wait(untilSignaledValue value: UInt64, timeoutMS milliseconds: UInt64) -> Bool {
-        let longest = 1e9  // seconds; beyond, a date loses its precision
+        let longest = 1e8  // seconds, three years: a date far beyond does not fit the system's clock
         return wait(for: value, until: Date(timeIntervalSinceNow: min(Double(milliseconds) / 1000, longest)))
     }
 

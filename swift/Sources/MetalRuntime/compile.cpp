@@ -105,22 +105,25 @@ std::string program_identity(const std::string &path) {
 // ---------------------------------------------------------------- flags
 
 std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
-  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version)};
+  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
+          "-Xclang", "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
 }
 
 void append(std::vector<std::string> &list, std::initializer_list<const char *> more) { list.insert(list.end(), more.begin(), more.end()); }
 
 std::vector<std::string> strict_flags(const Toolchain &tools, const CompileOptions &options) {
   std::vector<std::string> flags = language_flags(tools, options);
-  append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang", "-cl-ext=+cl_khr_fp16", "-fdeclspec", "-DMRT_STRICT=1"});
+  append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang", "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers", "-fdeclspec", "-DMRT_STRICT=1"});
   return flags;
 }
 
 std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions &options, Build build) {
   std::vector<std::string> flags = language_flags(tools, options);
   append(flags, {"-std=c++17", "-fPIC", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-fdeclspec", "-w",
-                 "-mf16c", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none",
+                 "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none",
                  "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-fno-math-errno"});
+  // Every conversion of a float to an integer saturates, with NaN to 0 (MSL 2.25); integers wrap.
+  append(flags, {"-fno-strict-float-cast-overflow", "-fwrapv"});
   if (build.contract) append(flags, {"-ffp-contract=fast", "-mfma"});
   else append(flags, {"-ffp-contract=off"});
   if (build.fast) append(flags, {"-DMRT_FAST=1"});

@@ -1,5 +1,6 @@
 // One dispatch from request to result.
 #include "checker.h"
+#include "dispatch_counts.h"
 #include "faults.h"
 #include "launch.h"
 #include "report.h"
@@ -10,17 +11,6 @@
 #include <memory>
 
 namespace mrt {
-
-void add_counters(mrt_counters &sum, const mrt_counters &part) {
-  constexpr uint64_t mrt_counters::*fields[] = {
-      &mrt_counters::device_bytes_read,    &mrt_counters::device_bytes_written, &mrt_counters::threadgroup_bytes_read,
-      &mrt_counters::threadgroup_bytes_written, &mrt_counters::matrix_multiply_accumulates, &mrt_counters::barriers,
-      &mrt_counters::simd_operations,      &mrt_counters::atomics,              &mrt_counters::threads,
-      &mrt_counters::threadgroups,         &mrt_counters::cache_lines_read,     &mrt_counters::cache_lines_written,
-  };
-  static_assert(sizeof fields / sizeof *fields * sizeof(uint64_t) == sizeof(mrt_counters), "a counter is missing");
-  for (auto field : fields) sum.*field += part.*field;
-}
 
 namespace {
 
@@ -70,7 +60,8 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   Launch launch;
   launch.request = &request;
   launch.detect = setting_flag(Setting::check);
-  launch.checked = launch.detect || request.count;
+  const bool record = setting_flag(Setting::count);
+  launch.checked = launch.detect || request.count || record;
   launch.seed = uint64_t(setting_number(Setting::seed));
   launch.spin_limit = uint64_t(setting_number(Setting::spin_limit));
   launch.timeout_ms = uint64_t(setting_number(Setting::timeout_ms));
@@ -90,6 +81,8 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
     launch.fail(MRT_RESULT_TIMEOUT, add_report({"timeout", launch.kernel()}, "the dispatch ran longer than " +
                                                    std::to_string(launch.timeout_ms) + " ms (setting 'timeout_ms')"));
   if (counters) *counters = launch.counters;
+  if (record && launch.result == MRT_RESULT_OK)
+    record_counters(request.label, mrt_function_info_get(request.function)->name, launch.counters);
   message = launch.message;
   return launch.result;
 }

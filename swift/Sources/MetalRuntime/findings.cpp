@@ -1,6 +1,7 @@
 // The findings: an ordered list in which equal ones (same kind, severity, kernel, lines and buffer) are counted, and misuse of the host
 // interface, which is a finding that also stops the caller.
 #include "include/metal_runtime.h"
+#include "json.h"
 #include "settings.h"
 
 #include <atomic>
@@ -30,38 +31,6 @@ struct Kept {
         buffer(text_of(given.buffer)), has_kernel(given.kernel), has_file(given.file), has_buffer(given.buffer) {
     if (finding.count == 0) finding.count = 1;
   }
-};
-
-class JsonObject {
-public:
-  void text(const char *name, const std::string &value, bool present = true) {
-    start(name);
-    if (present) append_quoted(value);
-    else json_ += "null";
-  }
-  void number(const char *name, uint64_t value) { start(name); json_ += std::to_string(value); }
-  void triple(const char *name, const uint32_t (&value)[3]) {
-    start(name);
-    json_ += '[' + std::to_string(value[0]) + ',' + std::to_string(value[1]) + ',' + std::to_string(value[2]) + ']';
-  }
-  std::string finish() { return (json_.empty() ? "{" : json_) + '}'; }
-
-private:
-  void start(const char *name) {
-    json_ += json_.empty() ? '{' : ',';
-    append_quoted(name);
-    json_ += ':';
-  }
-  void append_quoted(const std::string &value) {
-    json_ += '"';
-    for (unsigned char c : value) {
-      if (c == '"' || c == '\\') { json_ += '\\'; json_ += char(c); }
-      else if (c >= 0x20) json_ += char(c);
-      else { char escape[8]; snprintf(escape, sizeof escape, "\\u%04x", c); json_ += escape; }
-    }
-    json_ += '"';
-  }
-  std::string json_;
 };
 
 std::string to_json(const Kept &kept) {

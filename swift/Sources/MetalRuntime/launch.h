@@ -17,9 +17,6 @@ namespace mrt {
 
 using Triple = std::array<mrt_u32, 3>;
 
-// Adds what a worker counted to what the dispatch has.
-void add_counters(mrt_counters &sum, const mrt_counters &part);
-
 struct Launch : MrtLaunch {
   const mrt_dispatch *request = nullptr;
   const KernelCode *code = nullptr;

@@ -7,7 +7,7 @@
 
 namespace mrt {
 
-// Fresh memory is filled with this word of two bytes, at even addresses: a quiet NaN as half, bfloat, float and double, and as
+// Fresh memory is filled with this word of two bytes, at even addresses: a quiet NaN as half, bfloat and float, and as
 // an integer a number that programs hardly use (-1 and 255 are all too common), since the checker takes what still
 // holds it for memory that nothing wrote.
 constexpr uint16_t poison_word = 0xffe9;

@@ -46,7 +46,7 @@ Printed Rewritten::flat_text(size_t first, size_t last) const {
   return print(tokens, edits, "", flat_epilogue);
 }
 
-Printed Rewritten::strict_text() const { return print(tokens, strict, "", ""); }
+Printed Rewritten::strict_text() const { return print(tokens, strict, "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable", ""); }
 
 Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) {
   Rewritten result;

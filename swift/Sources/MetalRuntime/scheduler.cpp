@@ -17,6 +17,7 @@ GroupRunner::GroupRunner() : fibers_(fiber_main) {}
 bool GroupRunner::begin(Launch &launch) {
   if (!memory_.lay_out(launch)) return false;
   launch_ = &launch;
+  runtime_current_ = &current_thread;
   module_current_ = launch.code->module->current();
   counters_ = {};
   group_.launch = &launch;
@@ -61,7 +62,7 @@ bool GroupRunner::run(uint64_t group_index) {
     if (launch_->checked) checker::end_group(&group_);
   }
   running_ = nullptr;
-  current_thread = nullptr;
+  *runtime_current_ = nullptr;
   return !abandoned_;
 }
 
@@ -148,7 +149,7 @@ void GroupRunner::run_threads(Fiber *fiber) {
 void GroupRunner::enter(Thread *thread, Fiber *fiber) {
   fiber_ = fiber;
   running_ = thread;
-  current_thread = thread;
+  *runtime_current_ = thread;
   *module_current_ = thread;
 }
 

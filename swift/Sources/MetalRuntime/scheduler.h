@@ -93,7 +93,9 @@ private:
   std::string report_divergence();
 
   Launch *launch_ = nullptr;
-  MrtThread **module_current_ = nullptr; // the module's own record of the running thread
+  // The two records of the running thread, the runtime's and the module's. Their addresses are kept here, since a compiler may
+  // keep the address of a thread_local in a frame, and an idle fiber's frames go with the runner to other threads.
+  MrtThread **runtime_current_ = nullptr, **module_current_ = nullptr;
   FiberPool fibers_;
   ThreadgroupMemory memory_;
   mrt_counters counters_ = {};

@@ -55,6 +55,7 @@ constexpr Row choice(Setting setting, const char *name, std::array<const char *,
 // In the order of the enumeration; include/metal_runtime.h says what each means.
 constexpr Row rows[] = {
     flag<0>(Setting::check, "check"),
+    flag<0>(Setting::count, "count"),
     {Setting::workers, "workers", Kind::number, 1, 1024, {}, processors, nullptr},
     number<1>(Setting::seed, "seed", 0, unlimited),
     choice(Setting::denormals, "denormals", {"keep", "flush"}),

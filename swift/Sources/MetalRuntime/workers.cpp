@@ -1,3 +1,4 @@
+#include "dispatch_counts.h"
 #include "workers.h"
 
 #include "faults.h"

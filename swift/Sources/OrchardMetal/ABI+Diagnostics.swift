@@ -104,12 +104,13 @@ extension Context {
             "notes": currentNotes(),
             "settings": SoftwareDevice.settings(),
             "findings": SoftwareDevice.findings(clear: false),
-            "dispatches": NSNull(),
+            "dispatches": SoftwareDevice.dispatches(clear: false),
         ])
     }
 
     fileprivate func clearReport() {
         clearNotes()
         _ = SoftwareDevice.findings(clear: true)
+        _ = SoftwareDevice.dispatches(clear: true)
     }
 }

@@ -3,6 +3,10 @@ struct Use {
     let allocation: Allocation
     let range: Range<Int>
     let writes: Bool
+
+    func covers(_ other: Use) -> Bool {
+        range.lowerBound <= other.range.lowerBound && other.range.upperBound <= range.upperBound
+    }
 }
 
 /// The accesses of one concurrent encoder that no barrier has ordered yet.
@@ -32,7 +36,7 @@ struct Hazards {
     mutating func record(_ uses: [Use]) {
         for use in uses {
             let key = ObjectIdentifier(use.allocation)
-            let isCovered = open[key]?.contains { $0.writes == use.writes && $0.range.contains(use.range) } ?? false
+            let isCovered = open[key]?.contains { $0.writes == use.writes && $0.covers(use) } ?? false
             if !isCovered { open[key, default: []].append(use) }
         }
     }

@@ -3,7 +3,7 @@ import Foundation
 /// A process that ends while the device still runs would free what the device's threads use: at exit, every open context
 /// gets a moment to finish what was committed. What is not committed never runs.
 enum ProcessExit {
-    static let patience: TimeInterval = 5
+    static let patience: TimeInterval = 2
 
     private struct Weak { weak var context: Context? }
 

@@ -1,7 +1,7 @@
 import COrchard
 import Foundation
 
-/// What only the software device has: settings and findings. The one file that knows of its runtime.
+/// What only the software device has: settings, findings and counters. The one file that knows of its runtime.
 #if canImport(MetalRuntime)
 import MetalRuntime
 
@@ -20,6 +20,7 @@ enum SoftwareDevice {
 
     static func settings() -> Any { json(mrt_settings_json()) }
     static func findings(clear: Bool) -> Any { json(mrt_findings_json(clear)) }
+    static func dispatches(clear: Bool) -> Any { json(mrt_dispatch_counts_json(clear)) }
 
     private static func json(_ text: UnsafeMutablePointer<CChar>?) -> Any {
         let data = Data((take(text) ?? "null").utf8)
@@ -39,5 +40,6 @@ enum SoftwareDevice {
     static func survive() {}
     static func settings() -> Any { NSNull() }
     static func findings(clear: Bool) -> Any { NSNull() }
+    static func dispatches(clear: Bool) -> Any { NSNull() }
 }
 #endif

@@ -215,42 +215,52 @@ final class MatrixTests: XCTestCase {
 
     // MARK: - undefined uses
 
-    /// A dispatch that goes out of bounds may fail besides.
-    private func findings(_ body: String, length: Int = 64, threads: Int = 32) throws -> [Finding] {
-        let function = try KernelLibrary("""
-        kernel void suspect(device float *a [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
-          simdgroup_float8x8 m = simdgroup_float8x8(1.0f);
-          \(body)
-        }
-        """).function("suspect")
-        _ = takeFindings()
-        withSetting("check", "1") {
-            let a = Element.float.buffer([Double](repeating: 1, count: length), label: "a")
-            _ = try? function.run([a], grid: threads, group: threads)
-        }
-        return takeFindings()
+    private struct Suspect { let kind: String?, body: String, length: Int, threads: Int }
+
+    private func suspect(_ kind: String?, _ body: String, length: Int = 64, threads: Int = 32) -> Suspect {
+        Suspect(kind: kind, body: body, length: length, threads: threads)
     }
 
-    private func expect(_ kind: String?, _ body: String, length: Int = 64, threads: Int = 32, file: StaticString = #filePath, line: UInt = #line) throws {
-        let found = try findings(body, length: length, threads: threads)
-        XCTAssertEqual(Set(found.map(\.kind)), kind.map { [$0] } ?? [], "\(body): \(found)", file: file, line: line)
-        XCTAssertTrue(found.allSatisfy { $0.line == 3 }, "\(found)", file: file, line: line)
+    /// Each body in a kernel of its own, four lines long; its findings must be of the one kind, in the body's line.
+    private func check(_ suspects: [Suspect], file: StaticString = #filePath, line: UInt = #line) throws {
+        let kernels = suspects.enumerated().map { index, suspect in
+            """
+            kernel void suspect\(index)(device float *a [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+              simdgroup_float8x8 m = simdgroup_float8x8(1.0f);
+              \(suspect.body)
+            }
+            """
+        }
+        let library = try KernelLibrary(kernels.joined(separator: "\n"))
+        _ = takeFindings()
+        for (index, suspect) in suspects.enumerated() {
+            let function = try library.function("suspect\(index)")
+            let a = Element.float.buffer([Double](repeating: 1, count: suspect.length), label: "a")
+            withSetting("check", "1") { _ = try? function.run([a], grid: suspect.threads, group: suspect.threads) }
+            let found = takeFindings()
+            XCTAssertEqual(Set(found.map(\.kind)), suspect.kind.map { [$0] } ?? [], "\(suspect.body): \(found)", file: file, line: line)
+            XCTAssertTrue(found.allSatisfy { $0.line == 4 * index + 3 }, "\(found)", file: file, line: line)
+        }
     }
 
     func testAMatrixOperationWithoutAllLanesIsFound() throws {
-        try expect("nonuniform-matrix", "if (lane < 16) simdgroup_multiply(m, m, m);")
-        try expect(nil, "if (lane < 32) simdgroup_multiply(m, m, m);")
-        try expect("nonuniform-matrix", "if (lane != 3) simdgroup_load(m, a);")
-        try expect(nil, "if (a != nullptr) simdgroup_load(m, a);")
-        try expect("nonuniform-matrix", "if (lane != 3) simdgroup_store(m, a);")
-        try expect("nonuniform-matrix", "simdgroup_multiply(m, m, m);", threads: 24)
+        try check([
+            suspect("nonuniform-matrix", "if (lane < 16) simdgroup_multiply(m, m, m);"),
+            suspect(nil, "if (lane < 32) simdgroup_multiply(m, m, m);"),
+            suspect("nonuniform-matrix", "if (lane != 3) simdgroup_load(m, a);"),
+            suspect(nil, "if (a != nullptr) simdgroup_load(m, a);"),
+            suspect("nonuniform-matrix", "if (lane != 3) simdgroup_store(m, a);"),
+            suspect("nonuniform-matrix", "simdgroup_multiply(m, m, m);", threads: 24),
+        ])
     }
 
     func testTheCheckerSeesEachElement() throws {
-        try expect("out-of-bounds", "simdgroup_load(m, a + 1); simdgroup_store(m, a);")
-        try expect(nil, "simdgroup_load(m, a); simdgroup_store(m, a);")
-        try expect("out-of-bounds", "simdgroup_store(m, a, 8, ulong2(0, 1));")
-        try expect(nil, "simdgroup_store(m, a, 8, ulong2(0, 1));", length: 72)
+        try check([
+            suspect("out-of-bounds", "simdgroup_load(m, a + 1); simdgroup_barrier(mem_flags::mem_device); simdgroup_store(m, a);"),
+            suspect(nil, "simdgroup_load(m, a); simdgroup_store(m, a);"),
+            suspect("out-of-bounds", "simdgroup_store(m, a, 8, ulong2(0, 1));"),
+            suspect(nil, "simdgroup_store(m, a, 8, ulong2(0, 1));", length: 72),
+        ])
     }
 
     // MARK: - types

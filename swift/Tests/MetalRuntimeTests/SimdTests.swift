@@ -183,45 +183,55 @@ final class SimdTests: XCTestCase {
 
     // MARK: - undefined uses
 
-    private func findings(_ body: String, threads: Int = 32) throws -> [Finding] {
-        _ = takeFindings()
-        let function = try KernelLibrary("""
-        kernel void suspect(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
-          int x = int(lane);
-          \(body)
-          out[lane] = x;
-        }
-        """).function("suspect")
-        try withSetting("check", "1") { _ = try function.run([TestBuffer([Int32](repeating: 0, count: 32))], grid: threads, group: threads) }
-        return takeFindings()
-    }
+    private struct Suspect { let kind: String?, body: String, threads: Int }
 
-    private func expect(_ kind: String?, _ body: String, threads: Int = 32, file: StaticString = #filePath, line: UInt = #line) throws {
-        let found = try findings(body, threads: threads)
-        XCTAssertEqual(Set(found.map(\.kind)), kind.map { [$0] } ?? [], "\(body): \(found)", file: file, line: line)
-        guard let first = found.first else { return }
-        XCTAssertEqual(first.line, 3, first.message, file: file, line: line)
-        XCTAssertEqual(first.kernel, "suspect", file: file, line: line)
+    private func suspect(_ kind: String?, _ body: String, threads: Int = 32) -> Suspect { Suspect(kind: kind, body: body, threads: threads) }
+
+    /// Each body in a kernel of its own, five lines long; its findings must be of the one kind, in the body's line.
+    private func check(_ suspects: [Suspect], file: StaticString = #filePath, line: UInt = #line) throws {
+        let kernels = suspects.enumerated().map { index, suspect in
+            """
+            kernel void suspect\(index)(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+              int x = int(lane);
+              \(suspect.body)
+              out[lane] = x;
+            }
+            """
+        }
+        let library = try KernelLibrary(kernels.joined(separator: "\n"))
+        _ = takeFindings()
+        for (index, suspect) in suspects.enumerated() {
+            let function = try library.function("suspect\(index)")
+            let out = TestBuffer([Int32](repeating: 0, count: 32))
+            try withSetting("check", "1") { _ = try function.run([out], grid: suspect.threads, group: suspect.threads) }
+            let found = takeFindings()
+            XCTAssertEqual(Set(found.map(\.kind)), suspect.kind.map { [$0] } ?? [], "\(suspect.body): \(found)", file: file, line: line)
+            XCTAssertTrue(found.allSatisfy { $0.line == 5 * index + 3 && $0.kernel == "suspect\(index)" }, "\(found)", file: file, line: line)
+        }
     }
 
     func testReadingAnInactiveLaneIsFound() throws {
-        try expect("inactive-lane", "if (lane < 11) x = simd_shuffle(x, 20);")
-        try expect(nil, "x = simd_shuffle(x, 20);")
-        try expect("inactive-lane", "x = simd_shuffle_down(x, 4);", threads: 20)
-        try expect(nil, "x = simd_shuffle_up(x, 4);", threads: 20)
-        try expect("inactive-lane", "if (lane % 4 == 0) x = quad_broadcast(x, 1);")
-        try expect(nil, "if (lane % 4 == 0) x = quad_broadcast(x, 0);")
-        try expect("inactive-lane", "x = simd_shuffle(x, 32);")
+        try check([
+            suspect("inactive-lane", "if (lane < 11) x = simd_shuffle(x, 20);"),
+            suspect(nil, "x = simd_shuffle(x, 20);"),
+            suspect("inactive-lane", "x = simd_shuffle_down(x, 4);", threads: 20),
+            suspect(nil, "x = simd_shuffle_up(x, 4);", threads: 20),
+            suspect("inactive-lane", "if (lane % 4 == 0) x = quad_broadcast(x, 1);"),
+            suspect(nil, "if (lane % 4 == 0) x = quad_broadcast(x, 0);"),
+            suspect("inactive-lane", "x = simd_shuffle(x, 32);"),
+        ])
     }
 
     func testAParameterThatMustBeUniformIsFound() throws {
-        try expect("nonuniform-argument", "x = simd_shuffle_down(x, lane % 2);")
-        try expect(nil, "x = simd_shuffle_down(x, 1);")
-        try expect("nonuniform-argument", "x = simd_broadcast(x, lane / 16);")
-        try expect(nil, "x = simd_shuffle(x, lane / 16);")
-        try expect("nonuniform-argument", "x = simd_shuffle_and_fill_up(x, 0, 1, lane < 16 ? 8 : 16);")
-        try expect(nil, "x = quad_shuffle_xor(x, 1 + lane / 4 % 2);")
-        try expect("nonuniform-argument", "x = quad_shuffle_xor(x, 1 + lane % 2);")
+        try check([
+            suspect("nonuniform-argument", "x = simd_shuffle_down(x, lane % 2);"),
+            suspect(nil, "x = simd_shuffle_down(x, 1);"),
+            suspect("nonuniform-argument", "x = simd_broadcast(x, lane / 16);"),
+            suspect(nil, "x = simd_shuffle(x, lane / 16);"),
+            suspect("nonuniform-argument", "x = simd_shuffle_and_fill_up(x, 0, 1, lane < 16 ? 8 : 16);"),
+            suspect(nil, "x = quad_shuffle_xor(x, 1 + lane / 4 % 2);"),
+            suspect("nonuniform-argument", "x = quad_shuffle_xor(x, 1 + lane % 2);"),
+        ])
     }
 
     // MARK: - types

@@ -108,20 +108,16 @@ final class CommandBufferTests: MetalTestCase {
     }
 
     func testAwaiting() async {
-        let commands = queue.makeCommandBuffer()!
-        commands.commit()
-        let next = queue.makeCommandBuffer()!
-        next.addCompletedHandler { _ in }
-        let completion = Task { [queue] in
-            let last = queue.makeCommandBuffer()!
-            async let done: Void = last.completed()
-            last.commit()
-            await done
-            return last.status
-        }
-        next.commit()
-        let status = await completion.value
-        XCTAssertEqual(status, .completed)
+        let before = queue.makeCommandBuffer()!, gate = device.makeSharedEvent()!
+        before.encodeWaitForEvent(gate, value: 1)
+        before.commit()
+        await before.scheduled()
+        XCTAssertEqual(before.status, .scheduled)
+        gate.signaledValue = 1
+        await before.completed()
+        XCTAssertEqual(before.status, .completed)
+        await before.completed()
+        await before.scheduled()
     }
 
     func testInjectedFailures() {

@@ -91,10 +91,9 @@ final class StressTests: XCTestCase {
 
     /// The cost of a dispatch up to the device: every check, the barrier, the encoder; nothing runs meanwhile. Prints the figure.
     func testEncodingAlone() throws {
-        let client = try Client(batchOperations: 100_000, batchBytes: 1 << 40)
+        let client = try Client(batchOperations: 1000, batchBytes: 1 << 40)
         let add = try client.pipeline(client.library(Kernels.add), "add")
         let a = try client.buffer(128, zeroed: true), b = try client.buffer(128, zeroed: true), sum = try client.buffer(128)
-        let count = 2000
         var block = BlockWriter<orchard_dispatch>()
         block.header.pipeline = add
         block.header.grid = (32, 1, 1)
@@ -102,14 +101,20 @@ final class StressTests: XCTestCase {
         block.header.bindings = block.span(array: [binding(0, a, read), binding(1, b, read), binding(2, sum, write)])
         let scale = block.span(Float(1).bytes)
         block.header.inline_bytes = block.span(array: [orchard_inline(index: 3, reserved: 0, bytes: scale)])
-        let begin = DispatchTime.now().uptimeNanoseconds
-        try block.with { pointer, length in
-            for _ in 0..<count { try check(orchard_dispatch_encode(pointer, length, nil)) }
+        let rounds = 50, batch = 40
+        var nanoseconds: UInt64 = 0
+        for _ in 0..<rounds {
+            let committed = try client.statistics.command_buffers
+            let begin = DispatchTime.now().uptimeNanoseconds
+            try block.with { pointer, length in
+                for _ in 0..<batch { try check(orchard_dispatch_encode(pointer, length, nil)) }
+            }
+            nanoseconds += DispatchTime.now().uptimeNanoseconds - begin
+            XCTAssertEqual(try client.statistics.command_buffers, committed, "nothing was committed while the clock ran")
+            try client.finish()
         }
-        let microseconds = Double(DispatchTime.now().uptimeNanoseconds - begin) / Double(count) / 1000
+        let microseconds = Double(nanoseconds) / Double(rounds * batch) / 1000
         print("dispatch cost in the encoder alone: \((microseconds * 100).rounded() / 100) us")
-        XCTAssertEqual(try client.statistics.command_buffers, 0, "nothing was committed while the clock ran")
-        XCTAssertLessThan(microseconds, 1000)
-        try client.finish()
+        XCTAssertLessThan(microseconds, 500)
     }
 }

@@ -5,11 +5,12 @@
 //
 // Conventions
 //   Status      Every function but orchard_abi_version returns an orchard_status. What went wrong, in one sentence or
-//               more, is read with orchard_last_error on the same thread. On failure no out-parameter is written.
+//               more, is read with orchard_last_error on the same thread. On failure no out-parameter is written, but for
+//               the length of a text that did not fit.
 //   Handles     Contexts, buffers, libraries and pipelines are opaque uint64_t handles below 2^53 (a JavaScript number
 //               holds one exactly) and never 0. A handle carries its kind and a generation: one that was released
 //               is ORCHARD_STALE_HANDLE, one of another kind ORCHARD_WRONG_KIND, one whose context was closed
-//               ORCHARD_CLOSED. Never a crash.
+//               ORCHARD_CLOSED (ORCHARD_STALE_HANDLE once its place is taken by a new one). Never a crash.
 //   Blocks      A descriptor is one block of bytes: a struct, whose first fields are `size` (sizeof the struct that the
 //               caller knows) and `version` (ORCHARD_ABI_VERSION), then whatever its spans point to. A span is an offset from the
 //               start of the block and a length, both in bytes, so that a block holds no pointers; an array in a span is
@@ -19,7 +20,8 @@
 //               and sets `*length` to the whole length; where that is more than `capacity`, it returns
 //               ORCHARD_LIMIT_EXCEEDED, has changed nothing, and may be called again. (orchard_last_error truncates.)
 //   Threads     Any function may be called from any thread. Operations run in the order of the calls.
-//   Waiting     Only orchard_buffer_read, orchard_buffer_write, orchard_ticket_wait and orchard_close wait for the device.
+//   Waiting     Only orchard_buffer_read, orchard_buffer_write, orchard_ticket_wait, orchard_close, and orchard_device_info with
+//               `probe` 1 wait for the device.
 //   Order       Operations of a context behave as if each ended before the next began. Where they don't touch the same
 //               bytes they run concurrently.
 #ifndef ORCHARD_H

@@ -24,6 +24,7 @@ void mrt_string_free(char *string);
 // One table of settings, by name; each has an environment variable ORCHARD_METAL_<NAME IN CAPITALS> that gives its
 // initial value. They may be changed at any time between dispatches.
 //   check          0|1   the checker on (default 0)
+//   count          0|1   count what every dispatch moves, for mrt_dispatch_counts_json (default 0)
 //   workers        n     threads that run threadgroups (default: processors; the checker always uses one)
 //   seed           n     seed of the order of threads, SIMD-groups and threadgroups (default 1; 0: ascending order)
 //   denormals      keep|flush   float32 denormals (default keep; half denormals always survive)
@@ -195,6 +196,10 @@ typedef enum mrt_result {
 uint64_t mrt_epoch_next(void);
 // Runs to the end, on the calling thread and the workers. Many threads may dispatch at once.
 mrt_result mrt_dispatch_run(const mrt_dispatch *dispatch, mrt_counters *counters, char **message);
+
+// The counters of the dispatches that ran while the setting `count` was on, added up by label and kernel, in order of first
+// occurrence: [{label, kernel, count, counters: {…}}].
+char *mrt_dispatch_counts_json(bool clear);
 
 // ---------------------------------------------------------------- findings (findings.cpp)
 // Everything that the checker, the encoders and the command buffers find. Kinds, by name:

@@ -38,7 +38,18 @@
 namespace mrt {
 
 static thread_local MrtThread *current_thread;
+#ifdef MRT_CHECKED
+// What a library's own initialisers do as it is loaded, before it is bound, is nobody's traffic.
+MRT_UNINSTRUMENTED static void ignore_access(const void *, mrt_u64, mrt_u32, const void *) {}
+MRT_UNINSTRUMENTED static void ignore_copy(const void *, const void *, mrt_u64, const void *) {}
+MRT_UNINSTRUMENTED static void ignore_misaligned(const void *, mrt_u32, const char *, const void *) {}
+MRT_UNINSTRUMENTED static void ignore_subscript(mrt_u64, const char *, const void *) {}
+static constexpr MrtRuntime not_bound = {MRT_ABI_VERSION, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                         ignore_access, ignore_copy, ignore_misaligned, ignore_subscript, nullptr};
+static const MrtRuntime *runtime = &not_bound;
+#else
 static const MrtRuntime *runtime;
+#endif
 
 // For MrtModule::current and MrtModule::bind.
 [[maybe_unused]] MRT_UNINSTRUMENTED static MrtThread **current() { return &current_thread; }

@@ -1,0 +1,60 @@
+import COrchard
+import XCTest
+
+@testable import OrchardMetal
+
+/// A process that ends while the device still runs: each test starts itself again as a child, and looks at how that ended.
+final class ExitTests: XCTestCase {
+    private static let marker = "ORCHARD_TEST_EXIT_CHILD"
+
+    /// Counts to `limit` in memory, so that nothing can be left out.
+    private static let slow = """
+        #include <metal_stdlib>
+        kernel void slow(device atomic_uint *value [[buffer(0)]], constant uint &limit [[buffer(1)]]) {
+            for (uint i = 0; i < limit; i++) metal::atomic_fetch_add_explicit(value, 1u, metal::memory_order_relaxed);
+        }
+        """
+
+    private func leaveWorkInFlight(steps: UInt32) throws -> Never {
+        let client = try Client(batchOperations: 1)
+        let pipeline = try client.pipeline(client.library(Self.slow.replacingOccurrences(of: "atomic_uint", with: "metal::atomic_uint")), "slow")
+        let value = try client.buffer(4, zeroed: true)
+        for _ in 0..<4 {
+            try client.dispatch(
+                pipeline, grid: (1, 1, 1), threadgroup: (1, 1, 1), [binding(0, value, readWrite)], inline: [(1, withUnsafeBytes(of: steps, Array.init))])
+        }
+        print("work is in flight")
+        exit(0)
+    }
+
+    private func assertEndsCleanly(steps: UInt32, test: String, within seconds: TimeInterval) throws {
+        if ProcessInfo.processInfo.environment[Self.marker] != nil { try leaveWorkInFlight(steps: steps) }
+        let child = Process()
+        child.executableURL = URL(fileURLWithPath: ProcessInfo.processInfo.arguments[0])
+        #if os(Linux)
+        child.arguments = ["OrchardMetalTests.ExitTests/\(test)"]
+        #else
+        child.arguments = ["-XCTest", "OrchardMetalTests.ExitTests/\(test)", Bundle(for: Self.self).bundlePath]
+        #endif
+        child.environment = ProcessInfo.processInfo.environment.merging([Self.marker: "1"]) { $1 }
+        let output = Pipe()
+        child.standardOutput = output
+        let ended = expectation(description: "the child ends")
+        child.terminationHandler = { _ in ended.fulfill() }
+        try child.run()
+        wait(for: [ended], timeout: seconds)
+        if child.isRunning { child.terminate() }
+        let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        XCTAssertTrue(text.contains("work is in flight"), text)
+        XCTAssertEqual(child.terminationReason, .exit)
+        XCTAssertEqual(child.terminationStatus, 0)
+    }
+
+    func testShortWorkIsWaitedFor() throws {
+        try assertEndsCleanly(steps: 10_000, test: "testShortWorkIsWaitedFor", within: 60)
+    }
+
+    func testLongWorkIsLeft() throws {
+        try assertEndsCleanly(steps: 4_000_000_000, test: "testLongWorkIsLeft", within: 60)
+    }
+}
