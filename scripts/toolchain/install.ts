@@ -1,6 +1,6 @@
 /** Unpacks Swift from Debian's packages into the user's cache, so that it runs on an older Debian and without root. */
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
+import { access, chmod, constants, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { type Architecture, architecture, compilerFlags, programFlags } from "../../src/debug/toolchain.ts";
 import { Failure } from "../failure.ts";
@@ -48,7 +48,7 @@ export async function installToolchain(parent: string, progress: Progress): Prom
   const final = join(parent, toolchainName);
   if (isInstalled(final)) return final;
   const machine = await describeMachine();
-  await mkdir(parent, { recursive: true });
+  await makeFolder(parent);
   return withLock(
     join(parent, `.${toolchainName}.lock`),
     () => progress("Waiting for another set-up that is bringing Swift"),
@@ -57,6 +57,16 @@ export async function installToolchain(parent: string, progress: Progress): Prom
       return final;
     },
   );
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+    await access(path, constants.W_OK);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Failure(`The cache folder can't be written (${reason}). Point XDG_CACHE_HOME at one that can.`);
+  }
 }
 
 /** The stamp is written last, inside the folder that is renamed into place. */

@@ -24,6 +24,10 @@ const own = {
 /** Settings of the software device (Linux only). The dylib reads them; the names follow its table of settings. */
 const softwareDevice = {
   ORCHARD_METAL_CHECK: { fallback: "0", meaning: "1: every dispatch runs under the checker" },
+  ORCHARD_METAL_COUNT: {
+    fallback: "0",
+    meaning: "1: every dispatch is counted (bytes, operations, barriers), checked or not",
+  },
   ORCHARD_METAL_WORKERS: {
     fallback: "the number of processors",
     meaning: "Operating-system threads that run threadgroups",

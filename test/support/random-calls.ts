@@ -6,7 +6,7 @@
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { declarations, statusNames } from "../../src/backend/metal/abi.ts";
-import { emptyStruct, writeBlock } from "../../src/backend/metal/block.ts";
+import { emptyStruct, readStruct, writeBlock } from "../../src/backend/metal/block.ts";
 import { type Layout, layouts } from "../../src/backend/metal/layouts.ts";
 import { library } from "../../src/backend/metal/loader.ts";
 
@@ -38,11 +38,18 @@ const spared = new Set([
   "orchard_close",
   "orchard_open",
 ]);
+type Kind = "buffer" | "library" | "pipeline";
+
 const names = Object.keys(declarations).filter((name) => !spared.has(name)) as (keyof typeof declarations)[];
+
+/** Gives up every owner. */
+function releaseFully(handle: number): void {
+  while (native.orchard_release(handle) === 0);
+}
 
 class Storm {
   private readonly random: () => number;
-  private readonly handles: number[] = [];
+  private readonly handles: Record<Kind, number[]> = { buffer: [], library: [], pipeline: [] };
   readonly statuses = new Map<string, number>();
 
   constructor(
@@ -50,7 +57,6 @@ class Storm {
     private readonly context: number,
   ) {
     this.random = generator(seed);
-    this.handles.push(context);
   }
 
   private below(limit: number): number {
@@ -61,10 +67,11 @@ class Storm {
     return items[this.below(items.length)] as T;
   }
 
-  /** Mostly a handle that was given out once, sometimes nonsense. */
-  private handle(): number {
-    if (this.random() < 0.8) return this.pick(this.handles);
-    return this.pick([0, 1, 2 ** 53 - 1, this.below(2 ** 50), this.pick(this.handles) + this.below(3)]);
+  /** Mostly a handle of the kind that fits, sometimes of another, sometimes nonsense. */
+  private handle(kind: Kind): number {
+    if (this.random() < 0.85 && this.handles[kind].length > 0) return this.pick(this.handles[kind]);
+    const any = this.pick([...Object.values(this.handles).flat(), this.context]);
+    return this.pick([any, any + this.below(3), 0, 1, 2 ** 53 - 1, this.below(2 ** 50)]);
   }
 
   private size(): number {
@@ -107,7 +114,7 @@ class Storm {
         return this.block(layouts.dispatch, () => this.dispatch());
       default:
         return this.block(layouts.view, () => ({
-          buffer: this.handle(),
+          buffer: this.handle("buffer"),
           offset: this.pick([0, 0, 4, this.size()]),
           elementSize: this.pick([1, 2, 4, 8, 3]),
           rank: this.pick([0, 1, 2, 8, 9]),
@@ -121,14 +128,14 @@ class Storm {
 
   private dispatch(): Parameters<typeof writeBlock>[1] {
     const binding = (index: number) => ({
-      buffer: this.handle(),
+      buffer: this.handle("buffer"),
       offset: this.pick([0, 0, 0, 4, this.size()]),
       length: 0,
       index,
       access: this.pick([1, 2, 3, 3, 0, 9]),
     });
     return {
-      pipeline: this.handle(),
+      pipeline: this.handle("pipeline"),
       grid: [this.pick([1, 32, 64, this.small()]), this.pick([1, 1, 1, this.below(3)]), 1],
       gridKind: this.pick([0, 0, 1, 2]),
       threadgroup: [this.pick([1, 32, this.small()]), 1, 1],
@@ -145,6 +152,11 @@ class Storm {
     };
   }
 
+  /** What is left. */
+  releaseAll(): void {
+    for (const handle of Object.values(this.handles).flat()) releaseFully(handle);
+  }
+
   /** One random call. `length` always tells the truth about the view, as any caller's must. */
   step(): void {
     const name = this.pick(names);
@@ -153,14 +165,17 @@ class Storm {
     const known = statusNames[status];
     if (known === undefined) throw new Error(`${name} answered ${status}`);
     this.statuses.set(`${name} ${known}`, (this.statuses.get(`${name} ${known}`) ?? 0) + 1);
-    if (status === 0 && /_create$/.test(name)) this.handles.push(Number(out[0]));
-    if (this.handles.length > 60) native.orchard_release(this.handles.splice(1 + this.below(40), 1)[0] as number);
+    if (status === 0 && /_create$/.test(name))
+      this.handles[/buffer|library|pipeline/.exec(name)?.[0] as Kind].push(Number(out[0]));
+    for (const kind of Object.values(this.handles)) {
+      if (kind.length > 30) releaseFully(kind.splice(this.below(kind.length), 1)[0] as number);
+    }
   }
 
   private call(name: keyof typeof declarations, out: BigUint64Array): number {
     const bytes = new Uint8Array(this.pick([1, 16, 4096]));
     const text = new Uint8Array(this.pick([0, 5, 64])).fill(97 + this.below(26));
-    const owner = this.random() < 0.8 ? this.context : this.handle();
+    const owner = this.random() < 0.9 ? this.context : this.handle("buffer");
     if (
       /_create$/.test(name) ||
       name === "orchard_dispatch_encode" ||
@@ -170,16 +185,20 @@ class Storm {
       return this.build(name, owner, out);
     switch (name) {
       case "orchard_buffer_info_get":
-        return native.orchard_buffer_info_get(this.handle(), emptyStruct(layouts.bufferInfo), layouts.bufferInfo.size);
+        return native.orchard_buffer_info_get(
+          this.handle("buffer"),
+          emptyStruct(layouts.bufferInfo),
+          layouts.bufferInfo.size,
+        );
       case "orchard_statistics_get":
         return native.orchard_statistics_get(owner, emptyStruct(layouts.statistics), layouts.statistics.size);
       case "orchard_buffer_read":
-        return native.orchard_buffer_read(this.handle(), this.pick([0, 1, this.size()]), bytes, bytes.length);
+        return native.orchard_buffer_read(this.handle("buffer"), this.pick([0, 1, this.size()]), bytes, bytes.length);
       case "orchard_buffer_write":
-        return native.orchard_buffer_write(this.handle(), this.pick([0, 1, this.size()]), bytes, bytes.length);
+        return native.orchard_buffer_write(this.handle("buffer"), this.pick([0, 1, this.size()]), bytes, bytes.length);
       case "orchard_buffer_fill":
         return native.orchard_buffer_fill(
-          this.handle(),
+          this.handle("buffer"),
           this.pick([0, this.size()]),
           this.size(),
           this.below(300),
@@ -187,9 +206,9 @@ class Storm {
         );
       case "orchard_buffer_copy":
         return native.orchard_buffer_copy(
-          this.handle(),
+          this.handle("buffer"),
           this.pick([0, this.size()]),
-          this.handle(),
+          this.handle("buffer"),
           this.pick([0, this.size()]),
           this.size(),
           out,
@@ -207,14 +226,15 @@ class Storm {
     const block = this.descriptor(name);
     if (name === "orchard_dispatch_encode") return native.orchard_dispatch_encode(block, block.length, out);
     if (name === "orchard_write_back")
-      return native.orchard_write_back(block, block.length, this.handle(), this.size(), out);
+      return native.orchard_write_back(block, block.length, this.handle("buffer"), this.size(), out);
     if (name === "orchard_materialize") {
       const result = emptyStruct(layouts.materialized);
       const status = native.orchard_materialize(block, block.length, result, result.length);
-      if (status === 0) this.handles.push(Number(new DataView(result.buffer, result.byteOffset).getBigUint64(8, true)));
+      if (status === 0)
+        this.handles.buffer.push(Number(new DataView(result.buffer, result.byteOffset).getBigUint64(8, true)));
       return status;
     }
-    const parent = name === "orchard_pipeline_create" ? this.handle() : owner;
+    const parent = name === "orchard_pipeline_create" ? this.handle("library") : owner;
     return native[name as "orchard_buffer_create"](parent, block, block.length, out);
   }
 
@@ -232,24 +252,36 @@ class Storm {
       if (type === "buffer") values.push(args[position + 1] === "u64" ? (name.includes("label") ? text : bytes) : out);
       else if (position > 0 && args[position - 1] === "buffer")
         values.push(name.includes("label") ? text.length : bytes.length);
-      else if (type === "u64")
-        values.push(
-          position === 0
-            ? /commit|ticket|trim|label|report|completion|device/.test(name)
-              ? owner
-              : this.handle()
-            : this.size(),
-        );
+      else if (type === "u64") values.push(position === 0 ? this.subject(name, owner) : this.size());
       else values.push(this.small() | 0);
     }
     return (native[name] as (...values: unknown[]) => number)(...values);
+  }
+
+  /** The handle that a function is about. */
+  private subject(name: string, owner: number): number {
+    const kinds = ["buffer", "library", "pipeline"] as const;
+    const kind = kinds.find((candidate) => name.includes(candidate));
+    if (kind) return this.handle(kind);
+    return /retain|release/.test(name) ? this.handle(this.pick(kinds)) : owner;
   }
 }
 
 function storm(seed: number, calls: number, context: number): Record<string, number> {
   const run = new Storm(seed, context);
   for (let call = 0; call < calls; call++) run.step();
+  run.releaseAll();
   return Object.fromEntries(run.statuses);
+}
+
+/** Buffers that still have an owner, once all work is done. */
+function liveBuffers(context: number): number {
+  const ticket = new BigUint64Array(1);
+  native.orchard_commit(context, ticket);
+  native.orchard_ticket_wait(context, Number(ticket[0]), 5000);
+  const statistics = emptyStruct(layouts.statistics);
+  native.orchard_statistics_get(context, statistics, statistics.length);
+  return readStruct<"liveBuffers">(layouts.statistics, statistics).liveBuffers;
 }
 
 if (!isMainThread) {
@@ -272,8 +304,9 @@ if (!isMainThread) {
       });
     }),
   );
+  const live = liveBuffers(context);
   const closed = native.orchard_close(context);
   const total: Record<string, number> = {};
   for (const count of counts) for (const [key, times] of Object.entries(count)) total[key] = (total[key] ?? 0) + times;
-  console.log(JSON.stringify({ closed, total }));
+  console.log(JSON.stringify({ closed, live, total }));
 }

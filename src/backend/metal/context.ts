@@ -67,6 +67,7 @@ export class MetalContext implements Disposable {
   /** @internal */ readonly native: Native;
   /** @internal */ readonly handle: number;
   private closed = false;
+  private software: boolean | undefined;
   private readonly counterAddress: Pointer;
   private readonly ticketScratch = new BigUint64Array(1);
   private readonly kept: { findings: Finding[]; dispatches: DispatchCounters[]; notes: string[] } = {
@@ -120,6 +121,12 @@ export class MetalContext implements Disposable {
   private failure(operation: string, status: number): Error {
     if (this.closed) return new DisposedError(operation, "closed", "its Metal context was closed");
     return errorOf(this.native, status, operation);
+  }
+
+  /** True for the software device on Linux, which has a checker and counters. */
+  get isSoftware(): boolean {
+    this.software ??= this.deviceInfo().isSoftware;
+    return this.software;
   }
 
   /** Facts about the device; with `probe`, also its capabilities, each found by compiling and running a kernel. */

@@ -100,7 +100,7 @@ export class MetalKernel implements Disposable {
       this.context.wait(call.ticket);
       return this.collect(call);
     } finally {
-      call.bound.dispose();
+      this.end(call);
     }
   }
 
@@ -114,7 +114,7 @@ export class MetalKernel implements Disposable {
       await this.context.finished(call.ticket);
       return this.collect(call);
     } finally {
-      call.bound.dispose();
+      this.end(call);
     }
   }
 
@@ -123,9 +123,9 @@ export class MetalKernel implements Disposable {
    * bound to arguments that it only reads.
    */
   encode(bindings: Record<string, BindingValue>, options: RunOptions): void {
-    const { bound } = this.start(bindings, options);
-    const outputs = bound.outputNames();
-    bound.dispose();
+    const call = this.start(bindings, options);
+    const outputs = call.bound.outputNames();
+    this.end(call);
     if (outputs.length > 0) {
       throw new ArgumentError(
         this.operation,
@@ -142,16 +142,26 @@ export class MetalKernel implements Disposable {
     if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
     const bound = bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory ?? {});
     try {
-      if (options.counters) this.context.configure("count", true);
+      if (options.counters) this.count(1);
       const label = options.counters ? `${options.label ?? this.name} #${++runs}` : (options.label ?? this.name);
       const ticket = this.dispatch(bound, options, label);
       return { bound, ticket, label, counted: options.counters === true };
     } catch (error) {
+      if (options.counters) this.count(-1);
       bound.dispose();
       throw error;
-    } finally {
-      if (options.counters) this.context.configure("count", false);
     }
+  }
+
+  /** Counting is a setting of the device: it stays on as long as a counted run is under way. */
+  private count(change: 1 | -1): void {
+    countedRuns += change;
+    if (this.context.isSoftware && !this.context.isClosed) this.context.configure("count", countedRuns > 0);
+  }
+
+  private end({ bound, counted }: Call<unknown>): void {
+    if (counted) this.count(-1);
+    bound.dispose();
   }
 
   private dispatch(bound: BoundArguments<unknown>, options: RunOptions, label: string): number {
@@ -239,3 +249,4 @@ interface Call<Bindings> {
 
 const ticketScratch = new BigUint64Array(1);
 let runs = 0; // makes the label of a counted run unique
+let countedRuns = 0; // under way

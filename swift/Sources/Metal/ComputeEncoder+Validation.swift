@@ -113,7 +113,7 @@ extension SoftwareComputeEncoder {
             """)
     }
 
-    /// A reference, and a pointer to a structure in constant memory, reads a whole element.
+    /// A reference reads a whole element; how far a pointer is followed, only the kernel knows.
     private func isLongEnough(_ argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
         guard argument.isReference else { return true }
         let length = bindings[argument.index].length

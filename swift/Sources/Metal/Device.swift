@@ -169,7 +169,7 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
 public typealias MTLTimestamp = UInt64
 
 // A protocol cannot state the default arguments that Apple's declarations have, nor can one method be imported twice
-// (with a handler and as `async`): these are those forms.
+// (with a handler and as `async`): these are those forms, and those that return the reflection.
 extension MTLDevice {
     public func makeBuffer(length: Int) -> (any MTLBuffer)? { makeBuffer(length: length, options: []) }
 
@@ -192,6 +192,22 @@ extension MTLDevice {
 
     public func heapBufferSizeAndAlign(length: Int) -> MTLSizeAndAlign {
         heapBufferSizeAndAlign(length: length, options: [])
+    }
+
+    public func makeComputePipelineState(
+        function computeFunction: any MTLFunction, options: MTLPipelineOption
+    ) throws -> (any MTLComputePipelineState, MTLComputePipelineReflection?) {
+        var reflection: MTLAutoreleasedComputePipelineReflection?
+        let state = try makeComputePipelineState(function: computeFunction, options: options, reflection: &reflection)
+        return (state, reflection)
+    }
+
+    public func makeComputePipelineState(
+        descriptor: MTLComputePipelineDescriptor, options: MTLPipelineOption
+    ) throws -> (any MTLComputePipelineState, MTLComputePipelineReflection?) {
+        var reflection: MTLAutoreleasedComputePipelineReflection?
+        let state = try makeComputePipelineState(descriptor: descriptor, options: options, reflection: &reflection)
+        return (state, reflection)
     }
 
     public func makeLibrary(source: String, options: MTLCompileOptions?) async throws -> any MTLLibrary {

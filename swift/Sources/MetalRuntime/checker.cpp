@@ -146,12 +146,13 @@ void Checker::begin_group(const MrtGroup *group, const Region *regions, size_t c
 void Checker::copy_fences() {
   const auto copy = [this](Tracked &memory) {
     memory.fence = order.fence(Space::device);
+    memory.past = order.epoch_start();
     memory.settled = order.dispatch_start();
     memory.settled_span = order.group_start() - order.dispatch_start();
   };
   copy(arena_);
   for (auto &memory : wrapped_) copy(*memory);
-  threadgroup_.fence = order.fence(Space::threadgroup);
+  threadgroup_.fence = threadgroup_.past = order.fence(Space::threadgroup);
 }
 
 thread_local MrtThread **running;

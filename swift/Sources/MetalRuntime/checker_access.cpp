@@ -17,7 +17,7 @@ inline void count(Tracked &memory, const Step &step) {
 
 } // namespace
 
-// ---------------------------------------------------------------- the fast path
+// ---------------------------------------------------------------- the fast paths
 
 inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
   if (cell.writer == now || cell.reader == now) return true;
@@ -26,13 +26,22 @@ inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Momen
   return cell.other_reader >= memory.fence && (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
 }
 
-// True where the shadow state already says all that this access would add to it.
-inline bool Checker::is_known(const Tracked &memory, const Step &step) const {
-  const ShadowPage *page = *memory.shadow.slot(step.address);
-  const uintptr_t offset = step.address % page_bytes, end = offset + step.size;
-  if (!page || end > page_bytes || !pending_.empty() || (offset | step.size) & ((1u << page->shift) - 1)) return false;
-  for (const Cell *cell = page->cells + (offset >> page->shift), *last = page->cells + (end >> page->shift); cell < last; cell++)
-    if (step.write ? cell->writer != step.now || cell->reader : !settled_read(memory, *cell, step.now)) return false;
+// True where the cell already says all that this access would add to it.
+inline bool Checker::is_known(const Tracked &memory, const Cell &cell, const Step &step) const {
+  return step.write ? cell.writer == step.now && cell.reader < memory.past : settled_read(memory, cell, step.now);
+}
+
+// True where the access is the first one for long, by anybody, and within an object that it may touch; records it.
+inline bool Checker::is_first(const Tracked &memory, Cell &cell, const Step &step) {
+  if (cell.writer >= memory.past || cell.reader >= memory.past || cell.other_reader >= memory.past) return false;
+  if (memory.space == Space::threadgroup) {
+    if (!objects_.region(step.address, step.size, step.write)) return false;
+  } else {
+    const Target *target = objects_.buffer(step.address, step.size, step.write);
+    if (!target || (step.write && target->constant)) return false;
+  }
+  (step.write ? cell.writer : cell.reader) = step.now;
+  (step.write ? cell.writer_site : cell.reader_site) = step.site;
   return true;
 }
 
@@ -43,7 +52,22 @@ inline Tracked *Checker::access(const Step &step, uintptr_t frame) {
     if (!arena_.shadow.contains(step.address) && !(memory = find(step, frame))) return nullptr;
   }
   count(*memory, step);
-  if (dispatch_.detect && !is_known(*memory, step)) slow(*memory, step);
+  if (!dispatch_.detect) return memory;
+  ShadowPage *page = *memory->shadow.slot(step.address);
+  const uintptr_t offset = step.address % page_bytes;
+  if (page && pending_.empty() && offset + step.size <= page_bytes && !((offset | step.size) & ((1u << page->shift) - 1))) {
+    Cell *cell = page->cells + (offset >> page->shift), *const end = page->cells + ((offset + step.size) >> page->shift);
+    while (cell < end && is_known(*memory, *cell, step)) cell++;
+    if (cell == end) return memory;
+    while (cell < end && is_first(*memory, *cell, step)) cell++;
+    page->touched = step.now;
+    if (cell == end) {
+      if (step.read && !memory->shadow.written(step.address, step.size)) check_initialized(*memory, step);
+      if (step.write) memory->shadow.set_written(step.address, step.size, true);
+      return memory;
+    }
+  }
+  slow(*memory, step);
   return memory;
 }
 
@@ -74,7 +98,7 @@ void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site 
 
 // ---------------------------------------------------------------- the slow path
 
-__attribute__((noinline, cold)) void Checker::slow(Tracked &memory, const Step &step) {
+__attribute__((noinline)) void Checker::slow(Tracked &memory, const Step &step) {
   resolve_values();
   if (!in_bounds(memory, step)) return;
   touch_cells(memory, step);

@@ -38,11 +38,11 @@ Finding &Checker::found(const char *kind, const void *identity, Site site, Momen
 
 bool Checker::in_bounds(const Tracked &memory, const Step &step) {
   if (memory.space == Space::threadgroup) {
-    if (objects_.region(step.address, step.size)) return true;
+    if (objects_.region(step.address, step.size, step.write)) return true;
     out_of_bounds(step, memory.space);
     return false;
   }
-  const Target *target = objects_.buffer(step.address, step.size);
+  const Target *target = objects_.buffer(step.address, step.size, step.write);
   if (!target) {
     out_of_bounds(step, memory.space);
     return false;
@@ -129,7 +129,7 @@ void Checker::misaligned(uintptr_t address, mrt_u32 alignment, const char *type,
   Finding &finding = found("misaligned", nullptr, site, now);
   if (!finding.message.empty()) return;
   const bool threadgroup = threadgroup_.shadow.contains(address);
-  if (threadgroup || objects_.buffer(address, 1)) finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);
+  if (threadgroup || objects_.buffer(address, 1, false)) finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);
   finding.message = misaligned_message(finding, type, alignment);
 }
 

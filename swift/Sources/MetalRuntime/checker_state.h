@@ -23,6 +23,7 @@ struct Tracked {
   // Order's thresholds, copied for the fast path. The moments in [settled, settled + settled_span) are those of earlier
   // threadgroups of this dispatch: a reader among them is in conflict with any later writer, so a further reader needs no record.
   Moment fence = 0, settled = 0, settled_span = 0;
+  Moment past = 0; // no moment before it can collide any more
 };
 
 // One access.
@@ -85,7 +86,8 @@ private:
   Tracked *find(const Step &step, uintptr_t frame);
   bool is_private(uintptr_t address, uintptr_t frame) const;
   bool settled_read(const Tracked &memory, const Cell &cell, Moment now) const;
-  bool is_known(const Tracked &memory, const Step &step) const;
+  bool is_known(const Tracked &memory, const Cell &cell, const Step &step) const;
+  bool is_first(const Tracked &memory, Cell &cell, const Step &step);
   void slow(Tracked &memory, const Step &step);
   void touch_cells(Tracked &memory, const Step &step);
   void read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);

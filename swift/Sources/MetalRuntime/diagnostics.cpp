@@ -35,10 +35,10 @@ void replace_all(std::string &text, std::string_view from, std::string_view to, 
   }
 }
 
-std::string in_metals_words(std::string message) {
+std::string in_metals_words(std::string message, bool hide_generic = true) {
   for (const Wording &wording : messages) replace_all(message, wording.clang, wording.metal, false);
   for (const Wording &wording : names) replace_all(message, wording.clang, wording.metal, true);
-  replace_all(message, "__generic ", "", false);
+  if (hide_generic) replace_all(message, "__generic ", "", false);
   replace_all(message, "mrt_type_", "", false);
   return message;
 }
@@ -105,6 +105,11 @@ std::vector<std::string> quoted_parts(const std::string &message) {
   return parts;
 }
 
+// Words in an error, or in a note that explains it, that tell of a difference between C++ for OpenCL and Metal. An object behind `this`, and a
+// temporary, are in the generic space there and in a thread's own in Metal; and functions as template arguments do not match.
+constexpr const char *alien_words[] = {"__generic", "address space unqualified", "temporary object because of address space mismatch", "changes address space",
+                                       "invalid explicitly-specified argument for template parameter", "bfloat' to 'thread bool'"};
+
 // What C++ for OpenCL refuses and Metal takes.
 bool is_false_alarm(const std::string &message) {
   auto starts = [&](std::string_view prefix) { return message.compare(0, prefix.size(), prefix) == 0; };
@@ -121,6 +126,8 @@ bool is_false_alarm(const std::string &message) {
   if (starts("explicit instantiation of '") && message.find("does not refer to a function template") != std::string::npos) return true;
   // Whether a value is a constant expression is the flat pass's to say; here classes in the constant space never are.
   if (starts("constexpr variable '") && message.find("must be initialized by a constant expression") != std::string::npos) return true;
+  // `pointer += object`, where the object converts to a number.
+  if (starts("invalid operands to binary expression ('") && quoted.size() == 2) return quoted[0].find('*') != std::string::npos && quoted[1].find('*') == std::string::npos;
   // Metal's bfloat converts to integers implicitly; the strict pass's class would be ambiguous in arithmetic if it did.
   if (starts("assigning to '") && quoted.size() >= 2) return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted.back()) == "bfloat";
   return false;
@@ -181,35 +188,57 @@ Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLi
   return {severity, tokens.files[tokens[token].file], tokens[token].source_line, source_column(tokens, token, lines), std::move(message)};
 }
 
+namespace {
+
+struct Group { // an error or a warning, and the notes that explain it
+  Printout head;
+  std::vector<Printout> notes;
+};
+
+std::vector<Group> group_notes(const std::string &output) {
+  std::vector<Group> groups;
+  for (Printout &printout : parse_lines(output)) {
+    if (printout.severity != Diagnostic::note) groups.push_back({std::move(printout), {}});
+    else if (!groups.empty()) groups.back().notes.push_back(std::move(printout));
+  }
+  return groups;
+}
+
+bool is_false_alarm(const Group &group) {
+  if (is_false_alarm(in_metals_words(group.head.message))) return true;
+  auto speaks_of = [&](const Printout &printout) {
+    // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that has been said.
+    bool without_reason = printout.message.find("substitution failure [") != std::string::npos && printout.message.back() == ']';
+    return without_reason || std::any_of(std::begin(alien_words), std::end(alien_words), [&](const char *word) { return in_metals_words(printout.message, false).find(word) != std::string::npos; });
+  };
+  return speaks_of(group.head) || std::any_of(group.notes.begin(), group.notes.end(), speaks_of);
+}
+
+} // namespace
+
 std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed, const SourceLines &lines) {
   std::vector<Diagnostic> diagnostics;
-  bool homeless = false; // the last error lies in our headers and waits for a note that lies in the program
-  bool dismissed = false;
   uint32_t dismissed_line = 0;
-  for (const Printout &printout : parse_lines(output)) {
-    bool in_program = printout.file == "<stdin>";
-    uint32_t token = in_program ? printed.token_at(printout.line, printout.column) : UINT32_MAX;
-    std::string message = in_metals_words(without_flag(printout.message));
+  auto place = [&](const Printout &printout) {
+    return printout.file == "<stdin>" ? printed.token_at(printout.line, printout.column) : UINT32_MAX;
+  };
+  for (const Group &group : group_notes(output)) {
     // What follows on the line of a false alarm is its consequence.
-    if (printout.severity != Diagnostic::note) dismissed = is_false_alarm(message) || (in_program && printout.line == dismissed_line);
-    if (dismissed && printout.severity != Diagnostic::note) dismissed_line = printout.line;
-    if (dismissed) continue;
-    if (token == UINT32_MAX) {
-      if (printout.severity == Diagnostic::note) continue;
-      diagnostics.push_back({printout.severity, "program_source", 0, 0, message});
-      homeless = true;
+    bool in_program = group.head.file == "<stdin>";
+    if (is_false_alarm(group) || (in_program && group.head.line == dismissed_line)) {
+      if (in_program) dismissed_line = group.head.line;
       continue;
     }
-    Diagnostic diagnostic = diagnostic_at(tokens, token, lines, printout.severity, message);
-    if (printout.severity != Diagnostic::note) homeless = false;
-    if (homeless) {
-      diagnostic.severity = diagnostics.back().severity;
-      diagnostic.message = diagnostics.back().message;
-      diagnostics.back() = diagnostic;
-      homeless = false;
-      continue;
+    std::string message = in_metals_words(without_flag(group.head.message));
+    uint32_t token = place(group.head);
+    bool placed = token != UINT32_MAX;
+    if (placed) diagnostics.push_back(diagnostic_at(tokens, token, lines, group.head.severity, message));
+    for (const Printout &note : group.notes) {
+      if ((token = place(note)) == UINT32_MAX) continue;
+      diagnostics.push_back(diagnostic_at(tokens, token, lines, placed ? Diagnostic::note : group.head.severity, placed ? in_metals_words(without_flag(note.message)) : message));
+      placed = true;
     }
-    diagnostics.push_back(diagnostic);
+    if (!placed) diagnostics.push_back({group.head.severity, "program_source", 0, 0, message});
   }
   return diagnostics;
 }

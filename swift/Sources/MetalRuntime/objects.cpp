@@ -28,7 +28,7 @@ void Objects::begin_dispatch(const Dispatch &dispatch) {
   request_ = dispatch.request;
   entry_ = dispatch.entry;
   buffers_.clear();
-  last_ = nullptr;
+  last_buffers_[0] = last_buffers_[1] = nullptr;
   for (uint32_t index = 0; index < MRT_MAX_BUFFERS; index++) {
     const mrt_bound_buffer &bound = request_->buffers[index];
     if (bound.address) add(bound.address, bound.length, bound.label, parameter(MRT_PARAMETER_BUFFER, index));
@@ -58,7 +58,10 @@ void Objects::add(const void *address, size_t length, const char *label, const M
   buffers_.push_back(target);
 }
 
-void Objects::begin_group(const Region *regions, size_t count) { regions_.assign(regions, regions + count); }
+void Objects::begin_group(const Region *regions, size_t count) {
+  regions_.assign(regions, regions + count);
+  last_regions_[0] = last_regions_[1] = nullptr;
+}
 
 const MrtParameter *Objects::parameter(uint32_t kind, uint32_t index) const {
   for (uint32_t i = 0; i < entry_->parameter_count; i++)
@@ -66,17 +69,15 @@ const MrtParameter *Objects::parameter(uint32_t kind, uint32_t index) const {
   return nullptr;
 }
 
-const Target *Objects::search_buffers(uintptr_t address, uint64_t size) {
+const Target *Objects::search_buffers(uintptr_t address, uint64_t size) const {
   for (const Target &target : buffers_)
-    if (target.contains(address, size)) return last_ = &target;
+    if (target.contains(address, size)) return &target;
   return nullptr;
 }
 
-const Region *Objects::region(uintptr_t address, uint64_t size) const {
-  for (const Region &region : regions_) {
-    const uintptr_t begin = uintptr_t(region.address);
-    if (address >= begin && address + size <= begin + region.size) return &region;
-  }
+const Region *Objects::search_regions(uintptr_t address, uint64_t size) const {
+  for (const Region &region : regions_)
+    if (contains(region, address, size)) return &region;
   return nullptr;
 }
 

@@ -25,12 +25,16 @@ public:
   void begin_dispatch(const Dispatch &dispatch);
   void begin_group(const Region *regions, size_t count);
 
-  // The buffer that holds all of these bytes; null where none does.
-  const Target *buffer(uintptr_t address, uint64_t size) {
-    if (last_ && last_->contains(address, size)) return last_;
-    return search_buffers(address, size);
+  // The buffer or the piece of threadgroup memory that holds all of these bytes; null where none does. The last answers for
+  // reads and for writes are kept, as most kernels read from one and write to another.
+  const Target *buffer(uintptr_t address, uint64_t size, bool write) {
+    const Target *last = last_buffers_[write];
+    return last && last->contains(address, size) ? last : last_buffers_[write] = search_buffers(address, size);
   }
-  const Region *region(uintptr_t address, uint64_t size) const;
+  const Region *region(uintptr_t address, uint64_t size, bool write) {
+    const Region *last = last_regions_[write];
+    return last && contains(*last, address, size) ? last : last_regions_[write] = search_regions(address, size);
+  }
   const std::vector<Target> &buffers() const { return buffers_; }
   // A memoryBarrier(resources:) has ordered this buffer inside the epoch.
   bool is_ordered(uintptr_t address) const;
@@ -41,7 +45,12 @@ public:
   Object nearest_buffer(uintptr_t address, uint64_t size, std::string &why) const;
 
 private:
-  const Target *search_buffers(uintptr_t address, uint64_t size);
+  static bool contains(const Region &region, uintptr_t address, uint64_t size) {
+    const uint64_t offset = address - uintptr_t(region.address);
+    return offset <= region.size && size <= region.size - offset;
+  }
+  const Target *search_buffers(uintptr_t address, uint64_t size) const;
+  const Region *search_regions(uintptr_t address, uint64_t size) const;
   void add(const void *address, size_t length, const char *label, const MrtParameter *parameter);
   const MrtParameter *parameter(uint32_t kind, uint32_t index) const;
   Object object_of(const Target &target, uintptr_t address) const;
@@ -51,7 +60,8 @@ private:
   const MrtEntry *entry_ = nullptr;
   std::vector<Target> buffers_;
   std::vector<Region> regions_;
-  const Target *last_ = nullptr;
+  const Target *last_buffers_[2] = {};
+  const Region *last_regions_[2] = {};
 };
 
 } // namespace mrt::checker

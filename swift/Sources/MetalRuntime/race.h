@@ -68,6 +68,7 @@ public:
   Moment fence(Space space) const { return space == Space::device ? device_.fence : threadgroup_.fence; }
   Moment group_start() const { return group_start_; }
   Moment dispatch_start() const { return dispatch_start_; }
+  Moment epoch_start() const { return epoch_start_; }
   // The numbers are nearly used up: forget all moments that were kept, and begin again with `restart`.
   bool exhausted() const { return next_ > 0xf0000000u; }
   void restart();

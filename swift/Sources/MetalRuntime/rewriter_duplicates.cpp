@@ -21,7 +21,10 @@ public:
     const Scope &scope = rewriter.program.scopes[declaration.scope];
     out = scope.is_class ? std::to_string(declaration.scope) : scope.path;
     for (Range header : declaration.templates) add_template(header);
-    out += " " + std::string(tokens[declaration.name].text);
+    // With the class of a member that is defined outside of it.
+    uint32_t first = declaration.name;
+    while (first > declaration.start && (tokens.is(first - 1, "::") || tokens.is(first, "::"))) first = before_name(first);
+    add({first, declaration.name + 1});
     if (tokens.is(declaration.name, "operator")) add_operator();
     if (declaration.template_arguments.exists()) add(declaration.template_arguments);
     if (declaration.parameters.exists()) {
@@ -44,6 +47,16 @@ private:
       out += ",";
     }
     out += ">";
+  }
+
+  // The token before, or the first of `a<b>`.
+  uint32_t before_name(uint32_t index) {
+    index--;
+    for (int depth = 0; index > declaration.start; index--) {
+      depth += tokens.is(index, ">") ? 1 : tokens.is(index, "<") ? -1 : 0;
+      if (depth == 0 && !tokens.is(index, "<")) break;
+    }
+    return index;
   }
 
   void add_operator() {
@@ -97,9 +110,11 @@ bool may_collide(const Rewriter &rewriter, const Declaration &declaration) {
   }
 }
 
-void strip_space(Rewriter &rewriter, const Declaration &constructor) {
-  for (uint32_t index = constructor.parameters.last + 1; index < constructor.tokens.last && !one_of(rewriter.tokens[index].text, {"{", ";", ":"}); index++)
-    if (is_space(rewriter.tokens[index].text)) rewriter.erase(index, index + 1);
+// A conversion of objects of a thread is wanted for temporaries too, which in the strict text are in no space that it could name.
+void strip_space(Rewriter &rewriter, const Declaration &method, bool constructs) {
+  bool converts = rewriter.tokens.is(method.name, "operator") && rewriter.tokens.is_identifier(method.name + 1);
+  for (uint32_t index = method.parameters.last + 1; index < method.tokens.last && !one_of(rewriter.tokens[index].text, {"{", ";", ":"}); index++)
+    if ((constructs && is_space(rewriter.tokens[index].text)) || (converts && rewriter.tokens.is(index, "thread"))) rewriter.erase(index, index + 1);
 }
 
 // Without an address space in its header a second definition is the program's own mistake, which clang reports.
@@ -117,7 +132,8 @@ void drop_duplicates(Rewriter &rewriter) {
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (!may_collide(rewriter, declaration)) continue;
     bool constructs = is_constructor(rewriter, declaration), spaced = has_space(rewriter, declaration);
-    if (constructs) strip_space(rewriter, declaration);
+    bool is_method = rewriter.program.scopes[declaration.scope].is_class || rewriter.tokens.is(declaration.name - 1, "::");
+    if (declaration.kind == DeclarationKind::function && is_method) strip_space(rewriter, declaration, constructs);
     if (constructs && !constructors.insert(Signature(rewriter, declaration, true).text()).second && spaced)
       rewriter.strict().erase(declaration.tokens.first, declaration.tokens.last);
     if (!seen.insert(Signature(rewriter, declaration, false).text()).second && spaced)

@@ -118,11 +118,17 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
       if (parameter.space.empty() && one_of(tokens[index].text, {"device", "constant", "threadgroup"})) parameter.space = rewriter.text(index);
     }
   }
+  bool is_array = false; // `constant int strides[3]` is a pointer
+  while (kept.size() > 2 && tokens.is(kept.back(), "]")) {
+    uint32_t open = tokens[kept.back()].partner;
+    while (!kept.empty() && kept.back() >= open) kept.pop_back();
+    is_array = true;
+  }
   if (ends_in_name(tokens, kept)) {
     parameter.name = kept.back();
     kept.pop_back();
   }
-  parameter.spelled_type = flat_type(tokens, kept);
+  parameter.spelled_type = flat_type(tokens, kept) + (is_array ? " *" : "");
   parameter.pointee = pointee_name(tokens, kept);
   set_source(rewriter, parameter, attributes);
   return parameter;

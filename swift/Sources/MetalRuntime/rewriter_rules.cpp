@@ -97,8 +97,8 @@ private:
         if (one_of(tokens[index].text, {"typename", "class"})) parameters.insert(tokens[index + 1].text);
   }
 
-  // One declaration's type: each `*` and `&` needs a space before it, since the last one. Those of a function's type and of template arguments, where
-  // the type is another's, are not looked at.
+  // One declaration's type: each `*` and `&` needs a space before it. Those of a function's type and of template arguments, where the type
+  // is another's, are not looked at.
   void check_pointers(Range range) {
     bool named = false, free = false;
     for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
@@ -112,7 +112,6 @@ private:
       free |= text == "auto" || parameters.count(text) || text == "typename" || tokens.is(index + 1, "::");
       if (!one_of(text, {"*", "&", "&&"})) continue;
       if (!named && !free) return report(index);
-      if (text == "*") named = false;
     }
   }
 

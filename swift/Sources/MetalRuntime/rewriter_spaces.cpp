@@ -1,4 +1,4 @@
-// Address spaces and attributes: erased in the flat text, spelled as clang's own in the strict one.
+// Address spaces, attributes and literals: as clang has them, and without the spaces in the flat text.
 #include "rewriter_internal.h"
 
 namespace mrt {
@@ -57,12 +57,35 @@ void rewrite_space(Rewriter &rewriter, uint32_t index) {
   else rewriter.flat().erase(index, index + 1);
 }
 
+// A literal without a suffix is a float in Metal; `h` and `bf` are its own (MSL 2.1).
+void rewrite_literal(Rewriter &rewriter, uint32_t index) {
+  std::string text = rewriter.text(index);
+  bool hexadecimal = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
+  if (text.find_first_of(hexadecimal ? "pP" : ".eE") == std::string::npos) return;
+  auto ends = [&](std::string_view suffix) { return text.size() > suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0; };
+  if (ends("bf") || ends("BF")) return rewriter.replace(index, "bfloat(" + text.substr(0, text.size() - 2) + "f)");
+  if (ends("h") || ends("H")) return rewriter.flat().replace(index, text.substr(0, text.size() - 1) + "f16");
+  if (isdigit((unsigned char)text.back()) || text.back() == '.') rewriter.replace(index, text + "f");
+}
+
+// Static members that are defined once more outside of their class, as C++14 asks for: they are inline in C++17.
+void drop_definitions(Rewriter &rewriter) {
+  for (const Declaration &declaration : rewriter.program.declarations) {
+    bool qualified = declaration.kind == DeclarationKind::variable && declaration.name > declaration.start && declaration.name != none &&
+                     rewriter.tokens.is(declaration.name - 1, "::");
+    if (qualified && declaration.initializer == none && !declaration.parameters.exists()) rewriter.erase(declaration.tokens.first, declaration.tokens.last);
+  }
+}
+
 } // namespace
 
 void rewrite_spaces(Rewriter &rewriter) {
+  drop_definitions(rewriter);
   const TokenList &tokens = rewriter.tokens;
   for (uint32_t index = 0; index < tokens.size(); index++) {
-    if (opens_attribute(tokens, index)) {
+    if (tokens[index].kind == TokenKind::number) {
+      rewrite_literal(rewriter, index);
+    } else if (opens_attribute(tokens, index)) {
       rewrite_attribute(rewriter, index);
       index = tokens[index].partner;
     } else if (tokens.is_identifier(index) && is_space(tokens[index].text) &&

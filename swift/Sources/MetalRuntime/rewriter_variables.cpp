@@ -80,7 +80,7 @@ private:
     uint32_t array_end = name + 1;
     while (tokens.is(array_end, "[") && !opens_attribute(tokens, array_end)) array_end = uint32_t(tokens.after_group(array_end));
     if (one_of(tokens[array_end].text, {"=", "{", "("}))
-      rewriter.error(array_end, "variable in 'threadgroup' address space cannot have an initializer");
+      rewriter.report(array_end, Diagnostic::warning, "the initializer of a variable in the 'threadgroup' address space has no effect");
     std::string spelled = rewriter.text(name), alias = "mrt_type_" + spelled;
     std::string least = alignment.empty() ? "alignof(" + alias + ")" : "(" + alignment + ")";
     rewriter.flat().replace(name, "typedef " + type + alias);

@@ -187,10 +187,11 @@ final class ExecutionTests: XCTestCase {
         }
         let findings = takeFindings()
         XCTAssertEqual(findings.map(\.kind), ["barrier-divergence"])
-        XCTAssertEqual(Set([findings[0].line, findings[0].other_line]), [3, 6])
-        XCTAssertTrue(findings[0].message.contains("all threads that have not ended must reach the same barrier"))
-        let low = findings[0].line == 3 ? findings[0].thread : findings[0].other_thread
-        XCTAssertLessThan(low![0], 20)
+        let finding = try XCTUnwrap(findings.first)
+        XCTAssertEqual(Set([finding.line, finding.other_line]), [3, 6])
+        XCTAssertTrue(finding.message.contains("all threads that have not ended must reach the same barrier"))
+        let low = try XCTUnwrap(finding.line == 3 ? finding.thread : finding.other_thread)
+        XCTAssertLessThan(low[0], 20)
     }
 
     func testUnderTheCheckerADivergentBarrierIsFoundAndTheDispatchGoesOn() throws {

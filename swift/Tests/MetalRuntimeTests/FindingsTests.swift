@@ -44,8 +44,8 @@ final class FindingsTests: XCTestCase {
         let findings = takeFindings()
         XCTAssertEqual(findings.map(\.kind), ["device-race", "device-race", "device-race", "device-race", "misaligned"])
         XCTAssertEqual(findings.map(\.count), [2, 1, 1, 1, 1])
-        XCTAssertEqual(findings[0].message, "first")
-        XCTAssertEqual(findings[0].thread, [1, 2, 3])
+        XCTAssertEqual(findings.first?.message, "first")
+        XCTAssertEqual(findings.first?.thread, [1, 2, 3])
         XCTAssertEqual(mrt_findings_count(), 0)
     }
 
@@ -55,10 +55,10 @@ final class FindingsTests: XCTestCase {
         XCTAssertEqual(takeFindings().map(\.severity), ["note"])
     }
 
-    func testTextSurvives() {
+    func testTextSurvives() throws {
         let text = "quote \" backslash \\ newline \n tab \t control \u{1} é 日本"
         add("misuse", text, kernel: nil, buffer: "b\"")
-        let finding = takeFindings()[0]
+        let finding = try XCTUnwrap(takeFindings().first)
         XCTAssertEqual(finding.message, text)
         XCTAssertNil(finding.kernel)
         XCTAssertEqual(finding.buffer, "b\"")

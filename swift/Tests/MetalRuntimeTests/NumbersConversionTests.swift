@@ -16,10 +16,18 @@ final class NumbersConversionTests: XCTestCase {
     }
 
     private func check<I: FixedWidthInteger>(_ type: String, _: I.Type) throws {
-        let expected = edges.map { saturated($0, I.self) }
-        for spelling in ["\(type)(x)", "(\(type))x", "static_cast<\(type)>(x)", "x", "metal::vec<\(type), 2>(metal::float2(x)).y"] {
-            let got = try evaluate(spelling, of: edges, from: "float", to: type, as: I.self)
-            XCTAssertEqual(got, expected, "\(spelling) of \(edges)")
+        let spellings = ["\(type)(x)", "(\(type))x", "static_cast<\(type)>(x)", "x", "metal::vec<\(type), 2>(metal::float2(x)).y"]
+        let kernel = try KernelLibrary("""
+            kernel void convert(device const float* xs [[buffer(0)]], device \(type)* out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+              const float x = xs[i];
+              \(spellings.enumerated().map { "out[\($0.offset) * \(edges.count) + i] = \($0.element);" }.joined(separator: "\n"))
+            }
+            """).function("convert")
+        let out = TestBuffer(length: spellings.count * edges.count * MemoryLayout<I>.size)
+        try kernel.run([TestBuffer(edges), out], grid: edges.count, group: 32)
+        let got = out.array(I.self), expected = edges.map { saturated($0, I.self) }
+        for (index, spelling) in spellings.enumerated() {
+            XCTAssertEqual(Array(got[(index * edges.count)..<((index + 1) * edges.count)]), expected, "\(spelling) of \(edges)")
         }
     }
 

@@ -8,12 +8,15 @@ final class VectorTests: XCTestCase {
             ("bool", 1), ("char", 1), ("uchar", 1), ("short", 2), ("ushort", 2), ("int", 4), ("uint", 4), ("long", 8), ("ulong", 8),
             ("half", 2), ("bfloat", 2), ("float", 4),
         ]
-        for (type, size) in sizes {
-            let names = ["\(type)2", "\(type)3", "\(type)4"], all = [type] + names + names.map { "packed_\($0)" }
-            let got = try integers(14, all.enumerated().map {
-                "out[\(2 * $0.offset)] = sizeof(\($0.element)); out[\(2 * $0.offset + 1)] = alignof(\($0.element));"
-            }.joined())
-            XCTAssertEqual(got, [1, 1, 2, 2, 4, 4, 4, 4, 2, 1, 3, 1, 4, 1].map { $0 * size }, type)
+        let names = sizes.flatMap { type, _ in
+            [type] + ["\(type)2", "\(type)3", "\(type)4"] + ["packed_\(type)2", "packed_\(type)3", "packed_\(type)4"]
+        }
+        let got = try integers(2 * names.count, names.enumerated().map {
+            "out[\(2 * $0.offset)] = sizeof(\($0.element)); out[\(2 * $0.offset + 1)] = alignof(\($0.element));"
+        }.joined(separator: "\n"))
+        for (index, (type, size)) in sizes.enumerated() {
+            let expected = [1, 1, 2, 2, 4, 4, 4, 4, 2, 1, 3, 1, 4, 1].map { $0 * size }
+            XCTAssertEqual(Array(got[(14 * index)..<(14 * index + 14)]), expected, type)
         }
     }
 
@@ -33,14 +36,24 @@ final class VectorTests: XCTestCase {
             "float4(half4(1, 2, 3, 4))", "float4(packed_float3(1, 2, 3), 4)", "float4(float3(1, float2(2, 3)), 4)", "(float4){1, 2, 3, 4}",
             "float4(1.5f) + float4(-0.5f, 0.5f, 1.5f, 2.5f)", "static_cast<float4>(uint4(1, 2, 3, 4))", "float4(packed_half4(1, 2, 3, 4))",
         ]
-        for form in forms {
-            XCTAssertEqual(try floats(4, "float4 v = \(form); for (int i = 0; i < 4; ++i) out[i] = v[i];"), [1, 2, 3, 4], form)
-        }
+        let values = try floats(4 * forms.count, forms.enumerated().map {
+            "{ float4 v = \($0.element); for (int i = 0; i < 4; ++i) out[\(4 * $0.offset) + i] = v[i]; }"
+        }.joined(separator: "\n"))
+        for (index, form) in forms.enumerated() { XCTAssertEqual(Array(values[(4 * index)..<(4 * index + 4)]), [1, 2, 3, 4], form) }
+    }
+
+    func testListsInBracesFillWithZeros() throws {
+        let values = try floats(8, """
+            const float a = out[0]; float4 v = {a, 2}; float3 w = {}; constexpr float4 c = {5, 6, 7}; float2 l[2] = {{1, 2}, {3}};
+            out[0] = v.x; out[1] = v.y; out[2] = v.w; out[3] = w.z; out[4] = c.z; out[5] = c.w; out[6] = l[1].x; out[7] = l[1].y;
+            """)
+        XCTAssertEqual(values, [-1, 2, 0, 0, 7, 0, 3, 0])
     }
 
     func testVectorsOfDifferentTypesDoNotMix() {
         for statement in ["float4 v = int4(1);", "float4 v = float3(1);", "float4 v = float4(1) + int4(1);", "float2 v = half2(1);",
-                          "int4 v = int4(1) * 1.5f;", "float2 v; v.xx = float2(1);", "float2 v; out[0] = v.z;"] {
+                          "int4 v = int4(1) * 1.5f;", "float2 v; v.xx = float2(1);", "float2 v; out[0] = v.z;",
+                          "float4 v = float4(1, 2, 3);", "float2x2 m = float2x2(1, 2);"] {
             XCTAssertNotNil(refusal("kernel void k(device float* out) { \(statement) }"), statement)
         }
     }

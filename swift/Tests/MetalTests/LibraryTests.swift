@@ -93,6 +93,12 @@ final class LibraryTests: MetalTestCase {
         XCTAssertEqual(reflection?.arguments.map(\.name), ["x", "s"])
         _ = try device.makeComputePipelineState(function: function, options: [], reflection: &reflection)
         XCTAssertNil(reflection, "reflection that was not asked for")
+        let descriptor = MTLComputePipelineDescriptor()
+        descriptor.computeFunction = function
+        let (_, byDescriptor) = try device.makeComputePipelineState(descriptor: descriptor, options: [.argumentInfo])
+        let (_, byFunction) = try device.makeComputePipelineState(function: function, options: [.argumentInfo])
+        XCTAssertEqual(byDescriptor?.bindings.count, 2)
+        XCTAssertEqual(byFunction?.bindings.count, 2)
     }
 
     func testBinaryArchives() throws {

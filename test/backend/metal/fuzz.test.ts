@@ -2,11 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { declarations } from "../../../src/backend/metal/abi.ts";
 
+/** What the program prints: the status of the close, the buffers left before it, and how often each answer came. */
+interface Answers {
+  closed: number;
+  live: number;
+  total: Record<string, number>;
+}
+
 const root = join(import.meta.dir, "..", "..", "..");
 
 describe("20,000 random calls from two threads", () => {
   test.each([1, 20261])(
-    "seed %p: no crash, each answer a status, every function succeeds and fails at least once",
+    "seed %p: no crash, no leak, each answer a status, and no function left out",
     async (seed) => {
       const child = Bun.spawn([process.execPath, "test/support/random-calls.ts", String(seed), "20000", "2"], {
         cwd: root,
@@ -19,8 +26,8 @@ describe("20,000 random calls from two threads", () => {
         child.exited,
       ]);
       expect([code, err]).toEqual([0, ""]);
-      const { closed, total } = JSON.parse(out) as { closed: number; total: Record<string, number> };
-      expect(closed).toBe(0);
+      const { closed, live, total } = JSON.parse(out) as Answers;
+      expect([closed, live]).toEqual([0, 0]);
       expect(Object.values(total).reduce((sum, times) => sum + times, 0)).toBe(20_000);
       const reached = new Set(Object.keys(total).map((key) => key.split(" ")[0]));
       const spared = [
@@ -42,8 +49,7 @@ describe("20,000 random calls from two threads", () => {
         "orchard_dispatch_encode",
         "orchard_buffer_copy",
       ]) {
-        expect([name, total[`${name} ok`] ?? 0]).toEqual([name, expect.any(Number)]);
-        expect(total[`${name} ok`]).toBeGreaterThan(0);
+        expect([name, (total[`${name} ok`] ?? 0) > 0]).toEqual([name, true]);
       }
     },
     300_000,

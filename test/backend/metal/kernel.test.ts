@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   ArgumentError,
-  BackendError,
   DeviceBuffer,
   DisposedError,
   KernelCompileError,
@@ -36,16 +35,21 @@ describe("a kernel of the user's own", () => {
   });
 
   test("runs awaited, without blocking the event loop", async () => {
-    using kernel = metalKernel({ name: "saxpy", source: saxpy });
+    using kernel = metalKernel({
+      name: "busy",
+      source: `${header}
+kernel void busy(device float* y, uint i [[thread_position_in_grid]]) {
+  float sum = 0;
+  for (uint k = 0; k < 20000; k++) sum += sin(float(i + k));
+  y[i] = sum;
+}`,
+    });
     let ticks = 0;
     const timer = setInterval(() => ticks++, 1);
-    const { outputs } = await kernel.runAsync(
-      { x: numbers(200_000, (i) => i), y: numbers(200_000, () => 1), a: 1 },
-      { grid: 200_000 },
-    );
+    const { outputs } = await kernel.runAsync({ y: output(Float32Array, 256) }, { grid: 256 });
     clearInterval(timer);
-    expect(outputs.y[199_999]).toBe(200_000);
-    expect(ticks).toBeGreaterThan(0);
+    expect(outputs.y.every(Number.isFinite)).toBe(true);
+    expect(ticks).toBeGreaterThan(3);
   });
 
   test("works on device buffers, shared and private, in the order of the calls", () => {
@@ -212,7 +216,7 @@ describe("what does not fit is refused, by name", () => {
       "encode() can't return y",
     ],
     ["a buffer of no length", () => new DeviceBuffer(0), ArgumentError, "at least 1 byte"],
-    ["a setting that is not there", () => metalContext().configure("colour", "red"), BackendError, "colour"],
+    ["a setting that is not there", () => metalContext().configure("colour", "red"), ArgumentError, "colour"],
   ];
 
   for (const [what, call, type, message] of refusals) {

@@ -20,12 +20,6 @@ namespace metal {
   namespace FORM {                                                                                                     \
   MRT_COMMON_OF(float)                                                                                                 \
   MRT_COMMON_OF(half)                                                                                                  \
-  MRT_BFLOAT3(float, clamp)                                                                                            \
-  MRT_BFLOAT1(float, saturate)                                                                                         \
-  MRT_BFLOAT3(float, mix)                                                                                              \
-  MRT_BFLOAT1(float, sign)                                                                                             \
-  MRT_BFLOAT2(float, step)                                                                                             \
-  MRT_BFLOAT3(float, smoothstep)                                                                                       \
   MRT_VECTOR3(clamp, float, mrt::same)                                                                                 \
   MRT_VECTOR1(saturate, float, mrt::same)                                                                              \
   MRT_VECTOR3(mix, float, mrt::same)                                                                                   \

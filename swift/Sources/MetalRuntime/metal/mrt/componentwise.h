@@ -51,9 +51,6 @@ enum any_kind {};
 enum float_kind {};
 enum integer_kind {};
 
-// A scalar type that only bfloat matches: bfloat converts to float for a function that has no form of its own for it.
-template <typename B> using if_bfloat = enable_if_t<__is_same(B, bfloat), int>;
-
 } // namespace mrt
 
 // The component i of NAME of up to three vectors.

@@ -33,34 +33,17 @@ template <typename U, typename T> MRT_FUNC T next_after(T x, T y) {
 
 namespace metal {
 
-#ifdef MRT_STRICT
-#define MRT_BFLOAT1(R, NAME)
-#define MRT_BFLOAT2(R, NAME)
-#define MRT_BFLOAT3(R, NAME)
-#else
-#define MRT_BFLOAT1(R, NAME)                                                                                           \
-  template <typename B, mrt::if_bfloat<B> = 0> MRT_FUNC R NAME(B x) { return NAME(float(x)); }
-#define MRT_BFLOAT2(R, NAME)                                                                                           \
-  template <typename B, mrt::if_bfloat<B> = 0> MRT_FUNC R NAME(B x, B y) { return NAME(float(x), float(y)); }
-#define MRT_BFLOAT3(R, NAME)                                                                                           \
-  template <typename B, mrt::if_bfloat<B> = 0> MRT_FUNC R NAME(B x, B y, B z) {                                        \
-    return NAME(float(x), float(y), float(z));                                                                         \
-  }
-#endif
-
 // One form of NAME in the namespace FORM, and both with the default one.
 #define MRT_MATH1_IN(FORM, NAME)                                                                                       \
   namespace FORM {                                                                                                     \
   MRT_DEFINE(float NAME(float x), return mrt::FORM::NAME(x);)                                                          \
   MRT_DEFINE(half NAME(half x), return half(mrt::FORM::NAME(float(x)));)                                               \
-  MRT_BFLOAT1(float, NAME)                                                                                             \
   MRT_VECTOR1(NAME, float, mrt::same)                                                                                  \
   }
 #define MRT_MATH2_IN(FORM, NAME)                                                                                       \
   namespace FORM {                                                                                                     \
   MRT_DEFINE(float NAME(float x, float y), return mrt::FORM::NAME(x, y);)                                              \
   MRT_DEFINE(half NAME(half x, half y), return half(mrt::FORM::NAME(float(x), float(y)));)                             \
-  MRT_BFLOAT2(float, NAME)                                                                                             \
   MRT_VECTOR2(NAME, float, mrt::same)                                                                                  \
   }
 #define MRT_MATH1(NAME) MRT_MATH1_IN(precise, NAME) MRT_MATH1_IN(fast, NAME) using MRT_DEFAULT::NAME;
@@ -80,15 +63,12 @@ MRT_FOR_MATH2(MRT_MATH2)
   namespace FORM {                                                                                                     \
   MRT_FUNC float abs(float x) { return fabs(x); }                                                                      \
   MRT_FUNC half abs(half x) { return fabs(x); }                                                                        \
-  MRT_BFLOAT1(float, abs)                                                                                              \
   MRT_VECTOR1(abs, float, mrt::same)                                                                                   \
   MRT_FUNC float min(float x, float y) { return fmin(x, y); }                                                          \
   MRT_FUNC half min(half x, half y) { return fmin(x, y); }                                                             \
-  MRT_BFLOAT2(float, min)                                                                                              \
   MRT_VECTOR2(min, float, mrt::same)                                                                                   \
   MRT_FUNC float max(float x, float y) { return fmax(x, y); }                                                          \
   MRT_FUNC half max(half x, half y) { return fmax(x, y); }                                                             \
-  MRT_BFLOAT2(float, max)                                                                                              \
   MRT_VECTOR2(max, float, mrt::same)                                                                                   \
   MRT_MATH3(min3, fmin(x, fmin(y, z)))                                                                                 \
   MRT_MATH3(max3, fmax(x, fmax(y, z)))                                                                                 \
@@ -104,13 +84,11 @@ MRT_FOR_MATH2(MRT_MATH2)
   MRT_VECTOR2(nextafter, float, mrt::same)                                                                             \
   MRT_FRACT(float, 0x1.fffffep-1f)                                                                                     \
   MRT_FRACT(half, 0x1.ffcp-1f)                                                                                         \
-  MRT_BFLOAT1(float, fract)                                                                                            \
   MRT_VECTOR1(fract, float, mrt::same)                                                                                 \
   }
 #define MRT_MATH3(NAME, ...)                                                                                           \
   MRT_FUNC float NAME(float x, float y, float z) { return __VA_ARGS__; }                                               \
   MRT_FUNC half NAME(half x, half y, half z) { return __VA_ARGS__; }                                                   \
-  MRT_BFLOAT3(float, NAME)                                                                                             \
   MRT_VECTOR3(NAME, float, mrt::same)
 // x - floor(x), below 1 where that rounds to 1.
 #define MRT_FRACT(T, LARGEST)                                                                                          \

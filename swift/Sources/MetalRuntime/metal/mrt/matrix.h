@@ -46,7 +46,7 @@ template <typename T, int Columns, int Rows> struct matrix {
 
   matrix() = default;
 
-  MRT_CONSTRUCTORS(MRT_MATRIX_CONSTRUCTORS)
+  MRT_IN_EACH_SPACE(MRT_MATRIX_CONSTRUCTORS)
 
   MRT_METHOD column &operator[](size_t c) { return columns[c]; }
   MRT_METHOD const column &operator[](size_t c) const { return columns[c]; }

@@ -23,7 +23,7 @@ namespace metal {
 #define MRT_PACKED_MEMBERS(N, ...)                                                                                     \
   typedef T value_type;                                                                                                \
   constexpr packed_vec() = default;                                                                                    \
-  MRT_CONSTRUCTORS(MRT_PACKED##N##_CONSTRUCTORS)                                                                       \
+  MRT_IN_EACH_SPACE(MRT_PACKED##N##_CONSTRUCTORS)                                                                       \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   constexpr MRT_METHOD operator vec<T, N>() const { return vec<T, N>(__VA_ARGS__); }                                   \

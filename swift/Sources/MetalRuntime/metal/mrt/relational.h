@@ -12,7 +12,6 @@ namespace metal {
     const float x = h;                                                                                                 \
     return __VA_ARGS__;                                                                                                \
   }                                                                                                                    \
-  MRT_BFLOAT1(bool, NAME)                                                                                              \
   MRT_VECTOR1(NAME, float, mrt::booleans)
 MRT_RELATIONAL1(isfinite, __builtin_fabsf(x) < __builtin_inff())
 MRT_RELATIONAL1(isinf, __builtin_fabsf(x) == __builtin_inff())
@@ -24,13 +23,11 @@ MRT_RELATIONAL1(signbit, __builtin_bit_cast(int, x) < 0)
   MRT_FUNC bool isnormal(T x) { return __builtin_fabsf(float(x)) >= LEAST && isfinite(x); }
 MRT_IS_NORMAL(float, 0x1p-126f)
 MRT_IS_NORMAL(half, 0x1p-14f)
-MRT_BFLOAT1(bool, isnormal)
 MRT_VECTOR1(isnormal, float, mrt::booleans)
 
 #define MRT_RELATIONAL2(NAME, ...)                                                                                     \
   MRT_FUNC bool NAME(float x, float y) { return __VA_ARGS__; }                                                         \
   MRT_FUNC bool NAME(half x, half y) { return __VA_ARGS__; }                                                           \
-  MRT_BFLOAT2(bool, NAME)                                                                                              \
   MRT_VECTOR2(NAME, float, mrt::booleans)
 MRT_RELATIONAL2(isordered, x == x && y == y)
 MRT_RELATIONAL2(isunordered, x != x || y != y)

@@ -58,8 +58,8 @@ namespace metal {
 // What thread_elements() gives: for Metal's compiler the 64 elements of the matrix, of which a lane may touch its own two.
 template <typename T> struct alignas(2 * sizeof(T)) vec<T, 64> {
   T own[2];
-  MRT_METHOD MRT_THREAD T &operator[](int i) MRT_THREAD { return own[i]; }
-  MRT_METHOD T operator[](int i) const MRT_THREAD { return own[i]; }
+  MRT_METHOD T &operator[](int i) { return own[i]; }
+  MRT_METHOD T operator[](int i) const { return own[i]; }
 };
 
 } // namespace metal
@@ -126,7 +126,7 @@ template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix
 
 #ifdef MRT_STRICT // in a method of the program's own class the object's space is not known
   MRT_THREAD storage_type &thread_elements();
-  storage_type thread_elements() const;
+  const MRT_THREAD storage_type &thread_elements() const;
 #else
   MRT_METHOD storage_type &thread_elements(MRT_SITE_ONLY) { MRT_NOTE_LAYOUT return elements; }
   MRT_METHOD storage_type thread_elements(MRT_SITE_ONLY) const { MRT_NOTE_LAYOUT return elements; }
@@ -165,7 +165,7 @@ MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(
 // ---------------------------------------------------------------- between memory and registers
 #define MRT_MATRIX_MEMORY(space)                                                                                       \
   template <typename T, int Columns, int Rows>                                                                         \
-  MRT_COOPERATIVE void simdgroup_load(MRT_THREAD simdgroup_matrix<T, Columns, Rows> &d, const space T *source,         \
+  MRT_COOPERATIVE void simdgroup_load(simdgroup_matrix<T, Columns, Rows> &d, const space T *source,         \
                                       ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,               \
                                       bool transpose_matrix = false MRT_SITE) MRT_BODY(                                \
     MRT_ALL_LANES("simdgroup_load")                                                                                    \
@@ -195,13 +195,13 @@ namespace metal {
 
 // The four element types are free of each other, as in Metal's compiler (the specification's table shows one).
 template <typename D, typename A, typename B, typename C, int K, int Rows, int Columns>
-MRT_COOPERATIVE void simdgroup_multiply_accumulate(MRT_THREAD simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
+MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
                                                    simdgroup_matrix<B, Columns, K> b, simdgroup_matrix<C, Columns, Rows> c MRT_SITE) MRT_BODY(
   d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, c.elements, "simdgroup_multiply_accumulate", site);
 )
 
 template <typename D, typename A, typename B, int K, int Rows, int Columns>
-MRT_COOPERATIVE void simdgroup_multiply(MRT_THREAD simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
+MRT_COOPERATIVE void simdgroup_multiply(simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
                                         simdgroup_matrix<B, Columns, K> b MRT_SITE) MRT_BODY(
   d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, vec<float, 64>{}, "simdgroup_multiply", site);
 )

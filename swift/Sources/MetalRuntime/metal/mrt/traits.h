@@ -37,11 +37,7 @@ template <typename T, int Columns, int Rows> struct matrix;
   template <typename T, typename U> struct NAME : bool_constant<(__VA_ARGS__)> {};                                     \
   template <typename T, typename U> constexpr MRT_CONSTANT bool NAME##_v = (__VA_ARGS__);
 
-#ifdef MRT_STRICT
 #define MRT_IS_BFLOAT(T) __is_same(__remove_cv(T), bfloat)
-#else
-#define MRT_IS_BFLOAT(T) false
-#endif
 
 MRT_PREDICATE(is_void, __is_void(T))
 MRT_PREDICATE(is_integral, __is_integral(T))

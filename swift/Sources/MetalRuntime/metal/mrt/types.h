@@ -27,10 +27,13 @@ typedef _Float16 half;
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
-// A function that the strict mode needs to know by its type alone.
+// A function that the strict mode needs to know by its type alone. Members of objects in every space: in the strict mode those of
+// an object in the constant space are others.
 #ifdef MRT_STRICT
+#define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS() MEMBERS(MRT_CONSTANT)
 #define MRT_DEFINE(DECLARATION, ...) DECLARATION;
 #else
+#define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS()
 #define MRT_DEFINE(DECLARATION, ...)                                                                                   \
   MRT_FUNC DECLARATION { __VA_ARGS__ }
 #endif

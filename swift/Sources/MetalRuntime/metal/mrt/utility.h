@@ -50,7 +50,6 @@ template <typename T, typename U> constexpr MRT_FUNC pair<T, U> make_pair(T firs
 template <typename T> constexpr MRT_FUNC __remove_reference_t(T) &&move(T &&value) {
   return static_cast<__remove_reference_t(T) &&>(value);
 }
-template <typename T> constexpr MRT_FUNC T &&forward(__remove_reference_t(T) &value) { return static_cast<T &&>(value); }
 template <typename T> T declval();
 template <typename T> MRT_FUNC void swap(T &a, T &b) {
   const T old = a;

@@ -26,18 +26,14 @@ namespace metal {
 // In the strict mode an object in the constant space is made, copied and indexed by members of its own; as templates those that
 // copy leave the class trivial (usable in unions and threadgroup memory).
 #ifdef MRT_STRICT
-#define MRT_CONSTRUCTORS(LIST) LIST() LIST(MRT_CONSTANT)
 #define MRT_VEC_OF_CONSTANT(N)                                                                                         \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
   MRT_METHOD vec &operator=(const MRT_CONSTANT vec<U, N> &v) { return *this = vec(v); }                                \
   MRT_METHOD T operator[](size_t i) const MRT_CONSTANT { return (&x)[i]; }
 #define MRT_VEC_COPY(N, SPACE, ...)                                                                                    \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
-  constexpr MRT_METHOD vec(const MRT_CONSTANT vec<U, N> &v) SPACE : __VA_ARGS__ {}                                     \
-  template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
-  constexpr MRT_METHOD explicit vec(S s) SPACE : vec(T(s)) {}
+  constexpr MRT_METHOD vec(const MRT_CONSTANT vec<U, N> &v) SPACE : __VA_ARGS__ {}
 #else
-#define MRT_CONSTRUCTORS(LIST) LIST()
 #define MRT_VEC_OF_CONSTANT(N)
 #define MRT_VEC_COPY(N, SPACE, ...)
 #endif
@@ -49,7 +45,7 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 #define MRT_VEC_MEMBERS(N)                                                                                             \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
-  MRT_CONSTRUCTORS(MRT_VEC##N##_CONSTRUCTORS)                                                                          \
+  MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                                                          \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   MRT_VEC_OF_CONSTANT(N)                                                                                               \
@@ -57,6 +53,8 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 
 // From another element type, packed or not; from a list in braces, whose missing elements are zero.
 #define MRT_VEC_CONVERSIONS(N, SPACE, ...)                                                                             \
+  template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
+  constexpr MRT_METHOD explicit vec(S s) SPACE : vec(T(s)) {}                                                          \
   template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \
   constexpr MRT_METHOD explicit vec(vec<U, N> v) SPACE : __VA_ARGS__ {}                                                \
   template <typename U, enable_if_t<!__is_same(U, T), int> = 0>                                                        \

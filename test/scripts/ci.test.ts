@@ -1,0 +1,32 @@
+/** `.ci/run` against an `npx` that plays the suite. */
+import { expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/debug/paths.ts";
+
+/** What `.ci/run` makes of a suite that prints `output` and exits with `status`. */
+function runCi(output: string, status: number) {
+  const folder = mkdtempSync(join(tmpdir(), "orchard-ci-"));
+  writeFileSync(join(folder, "npx"), `#!/bin/sh\nprintf '${output}'\nexit ${status}\n`);
+  chmodSync(join(folder, "npx"), 0o755);
+  const { stdout, exitCode } = Bun.spawnSync([join(packageRoot, ".ci/run")], {
+    env: { ...process.env, PATH: `${folder}:${process.env["PATH"]}` },
+  });
+  return { lastLine: stdout.toString().trimEnd().split("\n").at(-1), succeeded: exitCode === 0 };
+}
+
+test.each([
+  ["a green suite", "2 passed, 1 failed\\n12 passed, 0 failed\\n", 0, "12 passed, 0 failed", true],
+  [
+    "a red one, whose counts are not the last line",
+    "12 passed, 3 failed\\nerror: script exited\\n",
+    1,
+    "12 passed, 3 failed",
+    false,
+  ],
+  ["one that does not come to its end", "Building\\n", 137, "0 passed, 1 failed", false],
+  ["one that says nothing and succeeds", "", 0, "0 passed, 1 failed", false],
+] as const)("%s", (_, output, status, lastLine, succeeded) => {
+  expect(runCi(output, status)).toEqual({ lastLine, succeeded });
+});
