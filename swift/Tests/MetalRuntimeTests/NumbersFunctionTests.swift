@@ -96,11 +96,13 @@ final class NumbersFunctionTests: XCTestCase {
 
     func testTraitsAndUniforms() throws {
         XCTAssertEqual(
-            try integers(6, """
+            try integers(9, """
+                out[6] = is_floating_point_v<half2> && !is_scalar_v<half2>; out[7] = is_integral_v<int3> && !is_integral_v<float3>;
+                out[8] = is_scalar_v<bfloat> && !is_class_v<bfloat>;
                 out[0] = is_same_v<make_unsigned_t<int3>, uint3>; out[1] = is_floating_point_v<bfloat>; out[2] = is_same_v<decay_t<const int>, int>;
                 out[3] = is_integral<half>::value; out[4] = sizeof(conditional_t<true, half, float>); out[5] = make_uniform(3) * make_uniform(4);
                 """),
-            [1, 1, 1, 0, 2, 12])
+            [1, 1, 1, 0, 2, 12, 1, 1, 1])
     }
 
     func testPackingOfComponents() throws {

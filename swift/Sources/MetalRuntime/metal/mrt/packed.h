@@ -34,7 +34,6 @@ namespace metal {
 #define MRT_PACKED_CONVERSIONS(N, SPACE)                                                                               \
   MRT_PACKED_COPY(N, SPACE)                                                                                            \
   constexpr MRT_METHOD packed_vec(T v) SPACE : packed_vec(vec<T, N>(v)) {}                                             \
-  constexpr MRT_METHOD packed_vec(std::initializer_list<T> e) SPACE : packed_vec(vec<T, N>(e)) {}                      \
   template <typename U> constexpr MRT_METHOD explicit packed_vec(packed_vec<U, N> v) SPACE                             \
       : packed_vec(vec<T, N>(vec<U, N>(v))) {}
 #define MRT_PACKED2_CONSTRUCTORS(SPACE)                                                                                \

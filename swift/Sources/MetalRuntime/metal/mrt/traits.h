@@ -40,9 +40,14 @@ template <typename T, int Columns, int Rows> struct matrix;
 #define MRT_IS_BFLOAT(T) __is_same(__remove_cv(T), bfloat)
 
 MRT_PREDICATE(is_void, __is_void(T))
-MRT_PREDICATE(is_integral, __is_integral(T))
-MRT_PREDICATE(is_floating_point, __is_floating_point(T) || MRT_IS_BFLOAT(T))
-MRT_PREDICATE(is_arithmetic, __is_arithmetic(T) || MRT_IS_BFLOAT(T))
+// A vector is of its elements' kind, and no scalar.
+template <typename T> struct mrt_element { typedef T type; };
+template <typename T, int N> struct mrt_element<vec<T, N>> { typedef T type; };
+template <typename T, int N> struct mrt_element<packed_vec<T, N>> { typedef T type; };
+template <typename T> using mrt_element_t = typename mrt_element<__remove_cv(T)>::type;
+MRT_PREDICATE(is_integral, __is_integral(mrt_element_t<T>))
+MRT_PREDICATE(is_floating_point, __is_floating_point(mrt_element_t<T>) || MRT_IS_BFLOAT(mrt_element_t<T>))
+MRT_PREDICATE(is_arithmetic, __is_arithmetic(mrt_element_t<T>) || MRT_IS_BFLOAT(mrt_element_t<T>))
 MRT_PREDICATE(is_fundamental, __is_fundamental(T) || MRT_IS_BFLOAT(T))
 MRT_PREDICATE(is_scalar, __is_scalar(T) || MRT_IS_BFLOAT(T))
 MRT_PREDICATE(is_object, __is_object(T))

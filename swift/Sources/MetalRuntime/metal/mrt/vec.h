@@ -51,7 +51,25 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   MRT_VEC_OF_CONSTANT(N)                                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
 
-// From another element type, packed or not; from a list in braces, whose missing elements are zero.
+// From a list in braces, whose missing elements are zero. The strict mode, whose lists are no constant expressions, has constructors of
+// fewer scalars instead; outside of braces it is the flat mode that refuses them.
+#ifdef MRT_STRICT
+#define MRT_VEC_LIST2(SPACE)
+#define MRT_VEC_LIST3(SPACE)                                                                                           \
+  constexpr MRT_METHOD vec(T x, T y) SPACE : x(x), y(y), z(T(0)) {}
+#define MRT_VEC_LIST4(SPACE)                                                                                           \
+  constexpr MRT_METHOD vec(T x, T y) SPACE : x(x), y(y), z(T(0)), w(T(0)) {}                                           \
+  constexpr MRT_METHOD vec(T x, T y, T z) SPACE : x(x), y(y), z(z), w(T(0)) {}
+#else
+#define MRT_VEC_LIST2(SPACE)                                                                                           \
+  constexpr MRT_METHOD vec(std::initializer_list<T> e) : x(e.at(0)), y(e.at(1)) {}
+#define MRT_VEC_LIST3(SPACE)                                                                                           \
+  constexpr MRT_METHOD vec(std::initializer_list<T> e) : x(e.at(0)), y(e.at(1)), z(e.at(2)) {}
+#define MRT_VEC_LIST4(SPACE)                                                                                           \
+  constexpr MRT_METHOD vec(std::initializer_list<T> e) : x(e.at(0)), y(e.at(1)), z(e.at(2)), w(e.at(3)) {}
+#endif
+
+// From another element type, packed or not.
 #define MRT_VEC_CONVERSIONS(N, SPACE, ...)                                                                             \
   template <typename S, enable_if_t<MRT_IS_BFLOAT(T) && __is_floating_point(S), int> = 0>                              \
   constexpr MRT_METHOD explicit vec(S s) SPACE : vec(T(s)) {}                                                          \
@@ -63,14 +81,14 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 #define MRT_VEC2_CONSTRUCTORS(SPACE)                                                                                   \
   MRT_VEC_COPY(2, SPACE, x(v.x), y(v.y))                                                                               \
   MRT_VEC_CONVERSIONS(2, SPACE, x(T(v.x)), y(T(v.y)))                                                                  \
-  constexpr MRT_METHOD vec(std::initializer_list<T> e) SPACE : x(e.at(0)), y(e.at(1)) {}                               \
+  MRT_VEC_LIST2(SPACE)                                                                                                 \
   constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v) {}                                                                  \
   constexpr MRT_METHOD vec(T x, T y) SPACE : x(x), y(y) {}
 
 #define MRT_VEC3_CONSTRUCTORS(SPACE)                                                                                   \
   MRT_VEC_COPY(3, SPACE, x(v.x), y(v.y), z(v.z))                                                                       \
   MRT_VEC_CONVERSIONS(3, SPACE, x(T(v.x)), y(T(v.y)), z(T(v.z)))                                                       \
-  constexpr MRT_METHOD vec(std::initializer_list<T> e) SPACE : x(e.at(0)), y(e.at(1)), z(e.at(2)) {}                   \
+  MRT_VEC_LIST3(SPACE)                                                                                                 \
   constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v), z(v) {}                                                            \
   constexpr MRT_METHOD vec(T x, T y, T z) SPACE : x(x), y(y), z(z) {}                                                  \
   template <typename V, if_vector<V, T, 2> = 0> constexpr MRT_METHOD vec(T x, V v) SPACE : x(x), y(v.x), z(v.y) {}     \
@@ -79,7 +97,7 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 #define MRT_VEC4_CONSTRUCTORS(SPACE)                                                                                   \
   MRT_VEC_COPY(4, SPACE, x(v.x), y(v.y), z(v.z), w(v.w))                                                               \
   MRT_VEC_CONVERSIONS(4, SPACE, x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)))                                            \
-  constexpr MRT_METHOD vec(std::initializer_list<T> e) SPACE : x(e.at(0)), y(e.at(1)), z(e.at(2)), w(e.at(3)) {}       \
+  MRT_VEC_LIST4(SPACE)                                                                                                 \
   constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v), z(v), w(v) {}                                                      \
   constexpr MRT_METHOD vec(T x, T y, T z, T w) SPACE : x(x), y(y), z(z), w(w) {}                                       \
   template <typename V, if_vector<V, T, 2> = 0>                                                                        \
