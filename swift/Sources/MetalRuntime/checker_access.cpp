@@ -3,13 +3,16 @@
 
 #include <algorithm>
 
+// The short paths are worth their size in the callbacks of every load and store.
+#define MRT_INLINE __attribute__((always_inline)) inline
+
 namespace mrt::checker {
 namespace {
 
 // A fiber's stack is smaller than this: an address this close above the frame is the thread's own.
 constexpr size_t stack_reach = size_t(1) << 20;
 
-inline void count(Tracked &memory, const Step &step) {
+MRT_INLINE void count(Tracked &memory, const Step &step) {
   memory.traffic.bytes_read += step.read ? step.size : 0;
   memory.traffic.bytes_written += step.write ? step.size : 0;
   if (memory.space == Space::device) memory.lines.mark(step.address, step.size, step.read, step.write);
@@ -19,7 +22,7 @@ inline void count(Tracked &memory, const Step &step) {
 
 // ---------------------------------------------------------------- the fast paths
 
-inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
+MRT_INLINE bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
   if (cell.writer == now || cell.reader == now) return true;
   if (is_atomic(cell.reader | cell.other_reader)) return false;
   if (cell.reader - memory.settled < memory.settled_span) return cell.writer < memory.settled;
@@ -27,12 +30,12 @@ inline bool Checker::settled_read(const Tracked &memory, const Cell &cell, Momen
 }
 
 // True where the cell already says all that this access would add to it.
-inline bool Checker::is_known(const Tracked &memory, const Cell &cell, const Step &step) const {
+MRT_INLINE bool Checker::is_known(const Tracked &memory, const Cell &cell, const Step &step) const {
   return step.write ? cell.writer == step.now && cell.reader < memory.past : settled_read(memory, cell, step.now);
 }
 
 // True where the access is the first one for long, by anybody, and within an object that it may touch; records it.
-inline bool Checker::is_first(const Tracked &memory, Cell &cell, const Step &step) {
+MRT_INLINE bool Checker::is_first(const Tracked &memory, Cell &cell, const Step &step) {
   if (cell.writer >= memory.past || cell.reader >= memory.past || cell.other_reader >= memory.past) return false;
   if (memory.space == Space::threadgroup) {
     if (!objects_.region(step.address, step.size, step.write)) return false;
@@ -45,7 +48,7 @@ inline bool Checker::is_first(const Tracked &memory, Cell &cell, const Step &ste
   return true;
 }
 
-inline Tracked *Checker::access(const Step &step, uintptr_t frame) {
+MRT_INLINE Tracked *Checker::access_here(const Step &step, uintptr_t frame) {
   Tracked *memory = &threadgroup_;
   if (!threadgroup_.shadow.contains(step.address)) {
     memory = &arena_;
@@ -70,6 +73,8 @@ inline Tracked *Checker::access(const Step &step, uintptr_t frame) {
   slow(*memory, step);
   return memory;
 }
+
+Tracked *Checker::access(const Step &step, uintptr_t frame) { return access_here(step, frame); }
 
 bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
   return address - frame < stack_reach || image_.contains(address) || locals_.contains(address) || runtime_.contains(address);
@@ -171,8 +176,15 @@ inline uintptr_t frame() { return uintptr_t(__builtin_frame_address(0)); }
 } // namespace
 
 void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter) {
-  if (const MrtThread *thread = running_thread())
-    the_checker().access({uintptr_t(address), size, write != 1, write != 0, site(program_counter), now(thread)}, frame());
+  const MrtThread *thread = running_thread();
+  if (!thread) return;
+  Checker &checker = the_checker();
+  // Inlined once for each kind of access, since most of the work depends on it.
+  switch (write) {
+  case 0: checker.access_here({uintptr_t(address), size, true, false, site(program_counter), now(thread)}, frame()); return;
+  case 1: checker.access_here({uintptr_t(address), size, false, true, site(program_counter), now(thread)}, frame()); return;
+  default: checker.access_here({uintptr_t(address), size, true, true, site(program_counter), now(thread)}, frame()); return;
+  }
 }
 
 void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter) {

@@ -65,6 +65,7 @@ public:
 
   // `frame`: the frame address of the entry, above which the thread's own stack lies. Returns the memory, null where it is not followed.
   Tracked *access(const Step &step, uintptr_t frame);
+  Tracked *access_here(const Step &step, uintptr_t frame); // the same, inlined in checker_access.cpp
   void copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame);
   void misaligned(uintptr_t address, mrt_u32 alignment, const char *type, Site site, Moment now);
   void subscript(mrt_u64 index, const char *type, Site site, Moment now);

@@ -69,7 +69,10 @@ public:
   bool contains(uintptr_t address) const { return address - base_ < size_; }
   ShadowPage **slot(uintptr_t address) const { return pages_ + (address - base_) / page_bytes; }
 
-  bool written(uintptr_t address, size_t size) const { return written_bits(address - base_, size); }
+  bool written(uintptr_t address, size_t size) const {
+    const size_t at = address - base_;
+    return size <= chunk_bits ? (~load_bits(at) & bit_mask(at, size)) == 0 : written_bits(at, size);
+  }
   bool any_written(uintptr_t address, size_t size) const;
   void set_written(uintptr_t address, size_t size, bool value) {
     if (size <= chunk_bits) set_bits(address - base_, size, value);

@@ -69,30 +69,27 @@ final class Capabilities: @unchecked Sendable {
                 """),
     ]
 
-    private unowned let context: Context
     private let lock = NSLock()
     private var found: [String: [String: Any]] = [:]
 
-    init(context: Context) { self.context = context }
-
     /// Every capability, probed when first asked for.
-    func all() throws -> [String: [String: Any]] {
+    func all(on context: Context) throws -> [String: [String: Any]] {
         try lock.withLock {
-            for probe in Self.probes where found[probe.name] == nil { found[probe.name] = try outcome(probe) }
+            for probe in Self.probes where found[probe.name] == nil { found[probe.name] = try outcome(probe, context) }
             return found
         }
     }
 
-    private func outcome(_ probe: Probe) throws -> [String: Any] {
+    private func outcome(_ probe: Probe, _ context: Context) throws -> [String: Any] {
         do {
-            let works = try run(probe)
+            let works = try run(probe, context)
             return ["supported": works, "reason": works ? "" : "the probe's kernel gave a wrong result"]
         } catch let error as OrchardError where error.status != ORCHARD_CLOSED {
             return ["supported": false, "reason": error.message]
         }
     }
 
-    private func run(_ probe: Probe) throws -> Bool {
+    private func run(_ probe: Probe, _ context: Context) throws -> Bool {
         if #unavailable(macOS 26), probe.languageVersion >= Self.metal40 {
             throw OrchardError(ORCHARD_UNSUPPORTED, "Metal 4 needs macOS 26.")
         }

@@ -33,8 +33,8 @@ final class Context: HandleObject, @unchecked Sendable {
     let copyKernels = CopyKernels()
     let limits: DeviceLimits
     let materializeSource: String?
-    lazy var capabilities = Capabilities(context: self)
-    lazy var capture = Capture(device: device)
+    let capabilities = Capabilities()
+    let capture: Capture
 
     private let lock = NSLock()
     private var isClosed = false
@@ -46,6 +46,7 @@ final class Context: HandleObject, @unchecked Sendable {
         guard let device else { throw OrchardError(ORCHARD_UNSUPPORTED, "This machine has no Metal device.") }
         self.device = device
         limits = DeviceLimits(device)
+        capture = Capture(device: device)
         storage = options.storage
         timeout = options.timeout
         materializeSource = options.materializeSource

@@ -5,7 +5,7 @@ import Metal
 extension Context {
     /// Facts about the device, as orchard_device_info describes them.
     func deviceInfo(probing: Bool) throws -> String {
-        let probed: Any = probing ? try capabilities.all() : NSNull()
+        let probed: Any = probing ? try capabilities.all(on: self) : NSNull()
         let threads = device.maxThreadsPerThreadgroup
         return JSON.text([
             "name": device.name,

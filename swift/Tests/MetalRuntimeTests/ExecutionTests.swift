@@ -351,7 +351,7 @@ final class ExecutionTests: XCTestCase {
         let memory = residentBytes(), threads = threadCount()
         try run(10_000)
         XCTAssertLessThan(residentBytes() - memory, 1 << 20)
-        XCTAssertEqual(threadCount(), threads)
+        XCTAssertLessThanOrEqual(threadCount(), threads) // threads of earlier tests may still be ending
     }
 }
 

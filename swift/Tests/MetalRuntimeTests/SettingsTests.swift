@@ -36,14 +36,14 @@ final class SettingsTests: XCTestCase {
     func testAnUnknownNameIsRefusedWithTheNamesThatThereAre() {
         XCTAssertNil(get("chekc"))
         let message = problem("chekc", "1") ?? ""
-        XCTAssertTrue(message.hasPrefix("no setting is named \"chekc\"; there are check workers"), message)
+        XCTAssertTrue(message.hasPrefix("no setting is named \"chekc\"; there are check count workers"), message)
     }
 
     func testTheJsonHoldsEverySetting() throws {
         let text = mrt_settings_json()!
         defer { mrt_string_free(text) }
         let values = try JSONSerialization.jsonObject(with: Data(String(cString: text).utf8)) as! [String: Any]
-        XCTAssertEqual(values.count, 17)
+        XCTAssertEqual(values.count, 18)
         XCTAssertEqual(values["timeout_ms"] as? Int, 60000)
         XCTAssertEqual(values["denormals"] as? String, "keep")
     }

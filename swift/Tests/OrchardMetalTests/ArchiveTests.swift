@@ -10,7 +10,9 @@ final class ArchiveTests: XCTestCase {
         folder = NSTemporaryDirectory() + "orchard-archive-\(UUID().uuidString)"
     }
 
-    override func tearDown() { try? FileManager.default.removeItem(atPath: folder) }
+    override func tearDown() {
+        if ChildTest.argument == nil { try? FileManager.default.removeItem(atPath: folder) }
+    }
 
     private func files() -> [String] { ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() }
 
@@ -74,5 +76,21 @@ final class ArchiveTests: XCTestCase {
         }
         XCTAssertEqual(files().count, 1, "no temporary file is left: \(files())")
         XCTAssertEqual(try start().statistics.archive_rebuilds, 0)
+    }
+
+    func testProcessesShareTheFolder() throws {
+        if let shared = ChildTest.argument {
+            folder = shared
+            for function in ["bump", "add", "reverse", "bump"] { _ = try start(function) }
+            return
+        }
+        let children = try (0..<3).map { _ in try ChildTest("ArchiveTests/testProcessesShareTheFolder", argument: folder) }
+        for child in children {
+            XCTAssertTrue(child.ends(within: 120), "the child hangs")
+            XCTAssertTrue(child.endedWell, child.output)
+        }
+        XCTAssertEqual(files().count, 1, "\(files())")
+        let after = try start()
+        XCTAssertEqual([after.statistics.archive_rebuilds, after.statistics.archive_failures], [0, 0])
     }
 }

@@ -5,8 +5,6 @@ import XCTest
 
 /// A process that ends while the device still runs: each test starts itself again as a child, and looks at how that ended.
 final class ExitTests: XCTestCase {
-    private static let marker = "ORCHARD_TEST_EXIT_CHILD"
-
     /// Counts to `limit` in memory, so that nothing can be left out.
     private static let slow = """
         #include <metal_stdlib>
@@ -28,26 +26,11 @@ final class ExitTests: XCTestCase {
     }
 
     private func assertEndsCleanly(steps: UInt32, test: String, within seconds: TimeInterval) throws {
-        if ProcessInfo.processInfo.environment[Self.marker] != nil { try leaveWorkInFlight(steps: steps) }
-        let child = Process()
-        child.executableURL = URL(fileURLWithPath: ProcessInfo.processInfo.arguments[0])
-        #if os(Linux)
-        child.arguments = ["OrchardMetalTests.ExitTests/\(test)"]
-        #else
-        child.arguments = ["-XCTest", "OrchardMetalTests.ExitTests/\(test)", Bundle(for: Self.self).bundlePath]
-        #endif
-        child.environment = ProcessInfo.processInfo.environment.merging([Self.marker: "1"]) { $1 }
-        let output = Pipe()
-        child.standardOutput = output
-        let ended = expectation(description: "the child ends")
-        child.terminationHandler = { _ in ended.fulfill() }
-        try child.run()
-        wait(for: [ended], timeout: seconds)
-        if child.isRunning { child.terminate() }
-        let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        XCTAssertTrue(text.contains("work is in flight"), text)
-        XCTAssertEqual(child.terminationReason, .exit)
-        XCTAssertEqual(child.terminationStatus, 0)
+        if ChildTest.argument != nil { try leaveWorkInFlight(steps: steps) }
+        let child = try ChildTest("ExitTests/\(test)", argument: "1")
+        XCTAssertTrue(child.ends(within: seconds), "the child hangs")
+        XCTAssertTrue(child.output.contains("work is in flight"), child.output)
+        XCTAssertTrue(child.endedWell)
     }
 
     func testShortWorkIsWaitedFor() throws {

@@ -25,6 +25,9 @@ final class FuzzTests: XCTestCase {
         XCTAssertEqual(statistics.live_buffers, 0)
         XCTAssertGreaterThan(statistics.dispatches, 100, "some calls are good ones")
         XCTAssertGreaterThan(statistics.errors, 1000, "most are not")
+        let findings = try client.report(clear: true)["findings"] as? [[String: Any]] ?? []
+        let misuses = findings.filter { $0["kind"] as? String == "misuse" }
+        XCTAssertTrue(misuses.isEmpty, "what Metal would abort on was refused before: \(misuses)")
     }
 
     struct Seeds {

@@ -1,0 +1,85 @@
+import MetalRuntime
+import XCTest
+
+/// Function constants: one compile, any number of specialised functions.
+final class CompilerConstantTests: XCTestCase {
+    private static let bool: UInt32 = 53, int: UInt32 = 29, float: UInt32 = 3, float2: UInt32 = 4 // MTLDataType
+
+    private func value<T>(_ index: UInt32, _ type: UInt32, _ value: T) -> mrt_constant_value {
+        var constant = mrt_constant_value()
+        constant.index = index
+        constant.type = type
+        withUnsafeMutableBytes(of: &constant.value) { bytes in withUnsafeBytes(of: value) { bytes.copyMemory(from: $0) } }
+        return constant
+    }
+
+    private func info(_ function: KernelFunction) -> [(name: String, index: UInt32, type: UInt32, required: Bool)] {
+        UnsafeBufferPointer(start: function.info.constants, count: function.info.constant_count).map { (String(cString: $0.name), $0.index, $0.type, $0.required) }
+    }
+
+    private let source = """
+        #define BASE 10
+        constant bool has_bias [[function_constant(0)]];
+        constant int count [[function_constant(BASE + 1)]];
+        constant float2 pair [[function_constant(2)]];
+        constant bool fast [[function_constant(3)]];
+        constant bool quick = is_function_constant_defined(fast) ? fast : true;
+        constant int doubled = count * 2;
+        namespace inner { constant float offset [[function_constant(4)]]; constant float shifted = offset + 1; }
+        static float term(float x) { return has_bias ? x + 100 : x; }
+        template <typename T> T clipped(T a, T b) { return a < b ? a : b; }
+        kernel void sum(device const float *bias [[buffer(0), function_constant(has_bias)]], device float *y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+          y[i] = term(pair.x) + pair.y + clipped(count, 7) + doubled + (quick ? 1000 : 0);
+          if (has_bias) y[i] += bias[i];
+        }
+        kernel void shadow(device float *y [[buffer(1)]], constant int &count [[buffer(0)]]) { int has_bias = 3; y[0] = count + has_bias; }
+        kernel void nested(device float *y) { y[0] = inner::shifted; }
+        """
+
+    func testValuesReachTheKernelWithoutAnotherCompile() throws {
+        let library = try KernelLibrary(source)
+        let bias = TestBuffer([Float(5)]), y = TestBuffer(length: 4)
+        let base = [value(11, Self.int, Int32(3)), value(2, Self.float2, SIMD2<Float>(0.5, 0.25))]
+        let compiled = mrt_compile_stats_get().compiled
+        let without = try library.function("sum", constants: base + [value(0, Self.bool, false)])
+        let with = try library.function("sum", constants: base + [value(0, Self.bool, true), value(3, Self.bool, false)])
+        for _ in 0..<3 { // in turn, on the same threads
+            try without.run([bias, y], grid: 1, group: 1)
+            XCTAssertEqual(y.array(Float.self), [0.75 + 3 + 6 + 1000])
+            try with.run([bias, y], grid: 1, group: 1)
+            XCTAssertEqual(y.array(Float.self), [0.75 + 100 + 3 + 6 + 5])
+        }
+        XCTAssertEqual(mrt_compile_stats_get().compiled, compiled)
+    }
+
+    func testALocalNameHidesAConstant() throws {
+        let y = TestBuffer(length: 4)
+        try KernelLibrary(source).function("shadow").run([TestBuffer([Int32(4)]), y], grid: 1, group: 1)
+        XCTAssertEqual(y.array(Float.self), [7])
+    }
+
+    func testAConstantInANamespace() throws {
+        let y = TestBuffer(length: 4)
+        try KernelLibrary(source).function("nested", constants: [value(4, Self.float, Float(1.5))]).run([y], grid: 1, group: 1)
+        XCTAssertEqual(y.array(Float.self), [2.5])
+    }
+
+    func testReflection() throws {
+        let library = try KernelLibrary(source)
+        let described = mrt_library_function_info(library.handle, "sum")!.pointee
+        let constants = UnsafeBufferPointer(start: described.constants, count: described.constant_count).map { "\(String(cString: $0.name)) \($0.index) \($0.type) \($0.required)" }
+        XCTAssertEqual(constants, ["has_bias 0 53 true", "count 11 29 true", "pair 2 4 true", "fast 3 53 false"])
+        let function = try library.function("sum", constants: [value(0, Self.bool, false), value(11, Self.int, Int32(1)), value(2, Self.float2, SIMD2<Float>(0, 0))])
+        XCTAssertEqual((0..<2).map { function.info.arguments[$0].is_active }, [false, true])
+        XCTAssertEqual(info(try library.function("nested", constants: [value(4, Self.float, Float(0))])).map(\.name), ["offset"])
+    }
+
+    func testAMissingOrWrongValueIsRefused() throws {
+        let library = try KernelLibrary(source)
+        XCTAssertThrowsError(try library.function("nested")) { XCTAssertTrue("\($0)".contains("function constant 'offset' (index 4) is used without a value"), "\($0)") }
+        XCTAssertThrowsError(try library.function("nested", constants: [value(4, Self.int, Int32(1))])) {
+            XCTAssertTrue("\($0)".contains("function constant 'offset' (index 4) has MTLDataType 3 but its value was given as 29"), "\($0)")
+        }
+        XCTAssertThrowsError(try library.function("missing")) { XCTAssertEqual("\($0)", "Function missing was not found in the library") }
+    }
+}
