@@ -15,8 +15,6 @@ namespace {
 
 // A library with more kernels is compiled in parts, each when one of its kernels is asked for.
 constexpr size_t entries_in_part = 16;
-// Part of every name in the cache: to be raised when the rewriter writes other texts.
-constexpr const char *rewriter_version = "1";
 
 std::mutex statistics_mutex;
 mrt_compile_stats statistics;
@@ -69,7 +67,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   tools = toolchain(message);
   if (!tools) return message = "program_source: error: " + message, false;
   ContentHash hash;
-  hash.add(rewriter_version).add(tools->identity).add(std::to_string(options.version)).add(source);
+  hash.add(tools->rewriter).add(tools->identity).add(std::to_string(options.version)).add(source);
   for (const std::string &macro : options.macros) hash.add(macro);
   key = hash.hexadecimal();
   if (read_record(message)) return true;
