@@ -105,7 +105,7 @@ std::string program_identity(const std::string &path) {
 // ---------------------------------------------------------------- flags
 
 std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
-  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
+  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-fno-spell-checking", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
           "-Xclang", "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
 }
 

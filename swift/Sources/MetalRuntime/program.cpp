@@ -37,6 +37,19 @@ bool says_unwritable(const std::string &output) {
   return std::any_of(std::begin(signs), std::end(signs), [&](const char *sign) { return output.find(sign) != std::string::npos; });
 }
 
+// What clang finds on a line that was refused already is the same mistake in other words, or its consequence.
+void add_new_lines(std::vector<Diagnostic> &diagnostics, const std::vector<Diagnostic> &found) {
+  const size_t known = diagnostics.size();
+  bool skip = false;
+  for (const Diagnostic &diagnostic : found) {
+    if (diagnostic.severity != Diagnostic::note)
+      skip = std::any_of(diagnostics.begin(), diagnostics.begin() + long(known), [&](const Diagnostic &other) {
+        return other.severity == Diagnostic::error && other.line == diagnostic.line && other.file == diagnostic.file;
+      });
+    if (!skip) diagnostics.push_back(diagnostic);
+  }
+}
+
 void count(uint64_t mrt_compile_stats::*counter) {
   std::lock_guard<std::mutex> lock(statistics_mutex);
   statistics.*counter += 1;
@@ -72,7 +85,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
     ProcessResult result = check_strictly(*tools, options, strict.text);
     auto found = parse_clang(result.output, rewritten->tokens, strict, lines);
     if (result.status != 0 && result.output.find("error:") == std::string::npos) found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
-    diagnostics.insert(diagnostics.end(), found.begin(), found.end());
+    add_new_lines(diagnostics, found);
   }
   if (first.joinable()) first.join();
   message = render(diagnostics, lines);
