@@ -30,7 +30,12 @@ let package = Package(
     products: [.library(name: "OrchardMetal", type: .dynamic, targets: ["OrchardMetal"])] + metalProducts,
     targets: [
         .target(name: "COrchard"),
-        .target(name: "OrchardMetal", dependencies: ["COrchard"] + metalDependency),
+        .target(
+            name: "OrchardMetal",
+            dependencies: ["COrchard"] + metalDependency,
+            // Without it, MTLCreateSystemDefaultDevice gives a command-line program such as Bun no device.
+            linkerSettings: [.linkedFramework("CoreGraphics", .when(platforms: [.macOS]))]
+        ),
         .testTarget(name: "OrchardMetalTests", dependencies: ["OrchardMetal"] + metalDependency),
     ] + softwareDevice,
     cxxLanguageStandard: .cxx17

@@ -90,9 +90,6 @@ final class Capabilities: @unchecked Sendable {
     }
 
     private func run(_ probe: Probe, _ context: Context) throws -> Bool {
-        if #unavailable(macOS 26), probe.languageVersion >= Self.metal40 {
-            throw OrchardError(ORCHARD_UNSUPPORTED, "Metal 4 needs macOS 26.")
-        }
         let request = LibraryRequest(name: "probe_\(probe.name)", source: probe.source, languageVersion: probe.languageVersion)
         let library = try context.libraries.library(request, for: context)
         let pipeline = try library.pipelines.pipeline(PipelineRequest(function: "probe"), of: library)

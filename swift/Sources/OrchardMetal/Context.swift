@@ -42,7 +42,7 @@ final class Context: HandleObject, @unchecked Sendable {
     private var storage: Storage
     private var timeout: TimeInterval
 
-    init(_ options: ContextOptions, device: (any MTLDevice)? = MTLCreateSystemDefaultDevice()) throws {
+    init(_ options: ContextOptions, device: (any MTLDevice)? = MTLCreateSystemDefaultDevice() ?? MTLCopyAllDevices().first) throws {
         guard let device else { throw OrchardError(ORCHARD_UNSUPPORTED, "This machine has no Metal device.") }
         self.device = device
         limits = DeviceLimits(device)

@@ -96,9 +96,11 @@ final class LibraryCache: @unchecked Sendable {
 
     private func compileOptions(_ request: LibraryRequest) throws -> MTLCompileOptions {
         let options = MTLCompileOptions()
-        let version = request.languageVersion == 0 ? MTLLanguageVersion.version3_1.rawValue : UInt(request.languageVersion)
-        guard let languageVersion = MTLLanguageVersion(rawValue: version) else {
-            throw OrchardError(ORCHARD_UNSUPPORTED, "Language version \(version >> 16).\(version & 0xffff) is not known here.")
+        let version = request.languageVersion == 0 ? LanguageVersions.baseline : request.languageVersion
+        guard LanguageVersions.isKnown(version), let languageVersion = MTLLanguageVersion(rawValue: UInt(version)) else {
+            throw OrchardError(
+                ORCHARD_UNSUPPORTED,
+                "Language version \(LanguageVersions.text(version)) is not known here; the newest is \(LanguageVersions.text(LanguageVersions.newest)).")
         }
         guard let mode = MathMode(rawValue: request.mathMode), request.mathFunctions <= ORCHARD_FUNCTIONS_FAST else {
             throw OrchardError.invalid("Math mode \(request.mathMode) with functions \(request.mathFunctions): there are 0, 1, 2 with 0, 1.")
@@ -117,6 +119,27 @@ final class LibraryCache: @unchecked Sendable {
         for number in [request.languageVersion, request.mathMode, request.mathFunctions] { hash.add(String(number)) }
         return hash.text
     }
+}
+
+/// The language versions that a system's compiler takes, as `major << 16 | minor`. Apple's enumeration can't tell: it is an open
+/// one, which makes a value of any number.
+private enum LanguageVersions {
+    static let baseline: UInt32 = 3 << 16 | 1
+    private static let latestMinor: [UInt32: UInt32] = [1: 2, 2: 4, 3: 2, 4: 0]
+
+    static var newest: UInt32 {
+        if #available(macOS 26, *), MTLLanguageVersion(rawValue: 4 << 16) != nil { return 4 << 16 }
+        if #available(macOS 15, *) { return 3 << 16 | 2 }
+        return baseline
+    }
+
+    /// Version 1.0 never was on macOS.
+    static func isKnown(_ version: UInt32) -> Bool {
+        guard let latest = latestMinor[version >> 16] else { return false }
+        return version & 0xffff <= latest && version > 1 << 16 && version <= newest
+    }
+
+    static func text(_ version: UInt32) -> String { "\(version >> 16).\(version & 0xffff)" }
 }
 
 /// The three math modes. macOS 14 has two of them: relaxed is fast there.

@@ -20,7 +20,7 @@ struct PipelineCompiler {
         let (state, reflection) = try archived ?? fresh(descriptor)
         if archived == nil { library.archive?.add(descriptor) }
         try count(archived != nil)
-        return Pipeline(library, request.function, state, (reflection?.bindings ?? []).compactMap(KernelArgument.init))
+        return Pipeline(library, request.function, state, arguments(reflection))
     }
 
     // MARK: The function
@@ -98,6 +98,12 @@ struct PipelineCompiler {
         var reflection: MTLAutoreleasedComputePipelineReflection?
         let state = try context.device.makeComputePipelineState(descriptor: descriptor, options: options, reflection: &reflection)
         return (state, reflection)
+    }
+
+    /// Buffers, then threadgroup memory, each by index: Metal promises no order.
+    private func arguments(_ reflection: MTLComputePipelineReflection?) -> [KernelArgument] {
+        let all = (reflection?.bindings ?? []).compactMap(KernelArgument.init).sorted { $0.index < $1.index }
+        return all.filter(\.isBuffer) + all.filter { !$0.isBuffer }
     }
 
     private func count(_ isHit: Bool) throws {

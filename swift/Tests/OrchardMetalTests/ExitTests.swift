@@ -8,14 +8,15 @@ final class ExitTests: XCTestCase {
     /// Counts to `limit` in memory, so that nothing can be left out.
     private static let slow = """
         #include <metal_stdlib>
+        using namespace metal;
         kernel void slow(device atomic_uint *value [[buffer(0)]], constant uint &limit [[buffer(1)]]) {
-            for (uint i = 0; i < limit; i++) metal::atomic_fetch_add_explicit(value, 1u, metal::memory_order_relaxed);
+            for (uint i = 0; i < limit; i++) atomic_fetch_add_explicit(value, 1u, memory_order_relaxed);
         }
         """
 
     private func leaveWorkInFlight(steps: UInt32) throws -> Never {
         let client = try Client(batchOperations: 1)
-        let pipeline = try client.pipeline(client.library(Self.slow.replacingOccurrences(of: "atomic_uint", with: "metal::atomic_uint")), "slow")
+        let pipeline = try client.pipeline(client.library(Self.slow), "slow")
         let value = try client.buffer(4, zeroed: true)
         for _ in 0..<4 {
             try client.dispatch(

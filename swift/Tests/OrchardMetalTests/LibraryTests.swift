@@ -54,6 +54,19 @@ final class LibraryTests: XCTestCase {
         _ = try text { orchard_pipeline_info(again, $0, $1, $2) }
     }
 
+    func testAnUnknownLanguageVersionIsRefused() throws {
+        let client = try Client()
+        for (major, minor) in [(1, 0), (2, 9), (3, 7), (9, 0)] as [(UInt32, UInt32)] {
+            var block = BlockWriter<orchard_library_options>()
+            block.header.source = block.span(Kernels.add)
+            block.header.language_version = major << 16 | minor
+            assertFails(ORCHARD_UNSUPPORTED, "Language version \(major).\(minor)", "the newest is") {
+                var handle: UInt64 = 0
+                try check(block.with { orchard_library_create(client.context, $0, $1, &handle) })
+            }
+        }
+    }
+
     // MARK: Function constants
 
     private func constant<Value>(_ type: UInt32, _ value: Value, index: UInt32 = 0) -> orchard_constant {
