@@ -13,8 +13,18 @@ export function buildRelease(swift: SwiftToolchain, ...words: string[]): Promise
 }
 
 /** `swift build` of the package and its tests, in debug, with warnings as errors. */
-export function buildTests(swift: SwiftToolchain): Promise<RunResult> {
+export async function buildTests(swift: SwiftToolchain): Promise<RunResult> {
+  if (process.platform === "darwin") await requireXCTest();
   return swiftBuild(swift, ["--build-tests", "-Xswiftc", "-warnings-as-errors", ...swift.programFlags]);
+}
+
+/** Apple's command-line tools have no XCTest: only Xcode has. */
+async function requireXCTest(): Promise<void> {
+  const { status } = await run(["xcrun", "--find", "xctest"]);
+  if (status === 0) return;
+  throw new Failure(
+    "The Swift tests need XCTest, which comes with Xcode and not with the command-line tools. Install Xcode, then run `sudo xcode-select -s /Applications/Xcode.app`.",
+  );
 }
 
 async function swiftBuild(swift: SwiftToolchain, words: string[]): Promise<RunResult> {

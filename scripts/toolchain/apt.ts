@@ -84,7 +84,7 @@ export class Apt {
     const mirror = chooseMirror(await configuredTargets(), codename);
     if (!mirror)
       throw new Failure(
-        `apt's sources on this machine name no repository for Debian ${codename} main, so there is no mirror to take Swift from. Install Swift 5.9 or newer (swift.org/install), or set ORCHARD_SKIP_METAL=1.`,
+        `apt's sources on this machine name no repository for Debian ${codename} main, so there is no mirror to take Swift from. Install Swift 6.0 or newer (swift.org/install), or set ORCHARD_SKIP_METAL=1.`,
       );
     for (const part of ["state/lists/partial", "cache/archives/partial", "archives"])
       await mkdir(join(folder, part), { recursive: true });

@@ -21,7 +21,7 @@ export interface Machine {
 }
 
 const alternative =
-  "Install Swift 5.9 or newer (swift.org/install) and put it on PATH, or set ORCHARD_SKIP_METAL=1 to run the rest.";
+  "Install Swift 6.0 or newer (swift.org/install) and put it on PATH, or set ORCHARD_SKIP_METAL=1 to run the rest.";
 
 export async function describeMachine(release = "/etc/os-release"): Promise<Machine> {
   if (!architecture) throw new Failure(`Debian has no Swift for ${process.arch}. ${alternative}`);

@@ -5,7 +5,7 @@ const LOCK_EXCLUSIVE = 2;
 const LOCK_NON_BLOCKING = 4;
 
 const libc = () =>
-  dlopen(process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6", {
+  dlopen(process.platform === "darwin" ? "/usr/lib/libSystem.B.dylib" : "libc.so.6", {
     flock: { args: ["i32", "i32"], returns: "i32" },
   });
 

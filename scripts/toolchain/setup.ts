@@ -41,7 +41,7 @@ async function usableSwiftOnPath(): Promise<SwiftToolchain | undefined> {
 async function broughtSwift(): Promise<SwiftToolchain> {
   if (process.platform === "darwin")
     throw new Failure(
-      "Swift is not there. `xcode-select --install` brings Apple's command-line tools, which have it; run this again afterwards.",
+      `There is no Swift ${oldestSwift} or newer. \`xcode-select --install\` brings Apple's command-line tools, which have it, and an update of Xcode a newer one; run this again afterwards.`,
     );
   const folder = await withSpinner("Bringing Swift", (progress) => installToolchain(toolchainsFolder(), progress));
   const swift = cachedToolchain(folder);

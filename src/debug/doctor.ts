@@ -5,6 +5,7 @@ import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
 import { OrchardError } from "../errors.ts";
 import { metalContext, metalKernel } from "../index.ts";
+import { findSwift, oldestSwift } from "./toolchain.ts";
 
 /** One line of the doctor's report. */
 export interface Diagnosis {
@@ -55,9 +56,10 @@ function bun(): Diagnosis {
 }
 
 function compiler(): Diagnosis {
-  const swift = Bun.which("swift");
-  if (swift) return { subject: "swift", state: "ok", detail: swift };
-  return { subject: "swift", state: "note", detail: "not on PATH; `bun run setup` brings one for this project alone" };
+  const found = findSwift();
+  if (found) return { subject: "swift", state: "ok", detail: `${found.version}, ${found.swift}` };
+  const mend = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
+  return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, mend };
 }
 
 /** The dylib, the device, and a kernel that really runs. */

@@ -2,14 +2,15 @@
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { cacheFolder, packageRoot } from "./paths.ts";
-import { findSwift, type SwiftToolchain } from "./toolchain.ts";
+import { findSwift, oldestSwift, type SwiftToolchain } from "./toolchain.ts";
 
 const swiftFolder = join(packageRoot, "swift");
 
 /** Compiles a program and returns its path, or the compiler's text where it does not compile. */
 export async function compileProgram(sources: readonly string[]): Promise<{ program: string } | { problem: string }> {
   const swift = findSwift();
-  if (!swift) return { problem: "There is no Swift 5.9 or newer on this machine. `bun run setup` brings it." };
+  if (!swift)
+    return { problem: `There is no Swift ${oldestSwift} or newer on this machine. \`bun run setup\` brings it.` };
   const problem = process.platform === "linux" ? await buildModule(swift) : undefined;
   if (problem) return { problem };
   const folder = join(cacheFolder(), "programs");

@@ -3,7 +3,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder } from "./paths.ts";
 
-export const oldestSwift = "5.9";
+/** Swift 6.0 comes with Xcode 16, the first one that knows the names of macOS 15 which the dylib uses where they are there. */
+export const oldestSwift = "6.0";
 
 export interface SwiftToolchain {
   readonly origin: "PATH" | "cache";

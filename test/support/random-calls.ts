@@ -24,10 +24,11 @@ function generator(seed: number) {
 }
 
 const source = `#include <metal_stdlib>
+using namespace metal;
 constant uint n [[function_constant(0)]];
 kernel void copy(device const float* a [[buffer(0)]], device float* b [[buffer(1)]], uint i [[thread_position_in_grid]]) { b[i] = a[i]; }
 kernel void fold(device float* a [[buffer(0)]], threadgroup float* t [[threadgroup(0)]], uint i [[thread_index_in_threadgroup]]) {
-  t[i] = a[i]; threadgroup_barrier(metal::mem_flags::mem_threadgroup); a[i] = t[0] + (is_function_constant_defined(n) ? n : 0);
+  t[i] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup); a[i] = t[0] + (is_function_constant_defined(n) ? n : 0);
 }`;
 
 /** Functions that are left out of the storm: they would block it, or change what it measures. */

@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { library, libraryCandidates, loadLibrary } from "../../../src/backend/metal/loader.ts";
+import { cachedToolchains } from "../../../src/debug/toolchain.ts";
 import { BackendError } from "../../../src/errors.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-loader-"));
@@ -62,33 +63,21 @@ describe("the dylib is found and held to its version", () => {
   });
 });
 
-/** Any C compiler will do; the tests' machine has one, since the dylib was built there. */
+/**
+ * Any C compiler will do; the tests' machine has one, since the dylib was built there. Apple's linker wants its C library in
+ * every library; the toolchain that set-up brings has none.
+ */
 async function compile(source: string, path: string): Promise<void> {
   const file = join(folder, "source.c");
   writeFileSync(file, source);
-  const compilers = ["cc", "clang", "gcc"].map((name) => Bun.which(name)).filter((found) => found !== null);
-  const toolchains = [
-    ...new Bun.Glob("*/usr/libexec/swift/bin/clang").scanSync({ cwd: toolchainFolder(), absolute: true, dot: true }),
-  ];
-  const compiler = [...compilers, ...toolchains][0];
+  const own = ["cc", "clang", "gcc"].map((name) => Bun.which(name)).find((found) => found !== null);
+  const brought = cachedToolchains().map((toolchain) => join(toolchain, "usr/libexec/swift/bin/clang"))[0];
+  const compiler = own ?? brought;
   if (!compiler) throw new Error("no C compiler: install one, or run `bun run setup`");
-  const result = Bun.spawnSync([
-    compiler,
-    "-shared",
-    "-fPIC",
-    "-nostdlib",
-    ...(toolchains.includes(compiler) ? ["-fuse-ld=lld"] : []),
-    "-o",
-    path,
-    file,
-  ]);
+  const options = [
+    ...(process.platform === "darwin" ? [] : ["-nostdlib"]),
+    ...(compiler === brought ? ["-fuse-ld=lld"] : []),
+  ];
+  const result = Bun.spawnSync([compiler, "-shared", "-fPIC", ...options, "-o", path, file]);
   if (result.exitCode !== 0) throw new Error(result.stderr.toString());
-}
-
-function toolchainFolder(): string {
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(process.env["HOME"] ?? tmpdir(), ".cache");
-  const folder = join(cache, "orchard", "toolchain");
-  return new Bun.Glob("*").scanSync({ cwd: folder, onlyFiles: false })[Symbol.iterator]().next().done
-    ? tmpdir()
-    : folder;
 }

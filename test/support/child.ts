@@ -1,0 +1,9 @@
+/**
+ * What a child process wrote to its standard error, without the line by which Metal's validation layer announces itself
+ * (`METAL_DEVICE_WRAPPER_TYPE=1`, on macOS).
+ */
+export const withoutAnnouncement = (text: string): string =>
+  text
+    .split("\n")
+    .filter((line) => !/Metal (API|GPU) Validation Enabled/.test(line))
+    .join("\n");
