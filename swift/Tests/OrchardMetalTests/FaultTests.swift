@@ -56,7 +56,7 @@ final class FaultTests: XCTestCase {
             XCTAssertTrue(FileManager.default.fileExists(atPath: path))
             try FileManager.default.removeItem(atPath: path)
         } else {
-            assertFails(ORCHARD_UNSUPPORTED, "macOS", "MTL_CAPTURE_ENABLED", begin)
+            assertFails(ORCHARD_UNSUPPORTED, "macOS", "MTL_CAPTURE_ENABLED") { try begin() }
         }
         assertFails(ORCHARD_INVALID_ARGUMENT, "No capture") { try check(orchard_capture_end(client.context)) }
     }
