@@ -25,7 +25,7 @@ struct Fiber {
 };
 
 constexpr size_t stack_bytes = 256 << 10;
-// A kernel's frame may be larger than a page, and its first access may be at the far end. The odd number of pages spreads
+// Kernels touch each page of a large frame (-fstack-clash-protection), but the runtime's functions below them need not. The odd number of pages spreads
 // the stacks over the sets of the processor's table of pages.
 constexpr size_t guard_bytes = (64 << 10) + (4 << 10);
 
