@@ -1,4 +1,4 @@
-/** Something that the checker, or the device, found wrong. */
+/** Something that the checker, or the device, found wrong; docs/checker.md explains each kind. */
 export interface Finding {
   /** Such as `"threadgroup-race"`, `"out-of-bounds"`, `"uninitialized-read"`; docs/checker.md lists them. */
   kind: string;

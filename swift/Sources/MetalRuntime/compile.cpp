@@ -67,13 +67,22 @@ std::string find_linker(const std::string &clang) {
   return lld.empty() ? on_path("ld") : lld;
 }
 
+std::string file_identity(const std::string &path) {
+  struct stat facts = {};
+  stat(path.c_str(), &facts);
+  return std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtime);
+}
+
+std::string own_object() {
+  Dl_info self;
+  return dladdr((const void *)&own_object, &self) && self.dli_fname ? self.dli_fname : "";
+}
+
 // The folder that the setting names, else one beside the shared object that this code lies in, else the source tree's.
 std::string find_headers() {
   std::vector<std::string> candidates{setting_text(Setting::headers)};
   if (candidates[0].empty()) {
-    Dl_info self;
-    std::string object = dladdr((const void *)&find_headers, &self) && self.dli_fname ? self.dli_fname : "";
-    std::string source = __FILE__;
+    std::string object = own_object(), source = __FILE__;
     candidates = {object.substr(0, object.rfind('/') + 1) + "metal", source.substr(0, source.rfind('/') + 1) + "metal"};
   }
   for (const std::string &candidate : candidates)
@@ -96,16 +105,10 @@ void hash_folder(const std::string &folder, ContentHash &hash) {
   }
 }
 
-std::string program_identity(const std::string &path) {
-  struct stat facts = {};
-  stat(path.c_str(), &facts);
-  return path + " " + std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtime);
-}
-
 // ---------------------------------------------------------------- flags
 
 std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
-  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
+  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-fno-spell-checking", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
           "-Xclang", "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
 }
 
@@ -275,7 +278,8 @@ const Toolchain *toolchain(std::string &problem) {
   }
   ContentHash hash;
   hash_folder(found->headers, hash);
-  found->identity = hash.add(program_identity(found->clang)).add(program_identity(found->linker)).hexadecimal();
+  found->identity = hash.add(found->clang).add(file_identity(found->clang)).add(file_identity(found->linker)).hexadecimal();
+  found->rewriter = file_identity(own_object());
   slot = std::move(found);
   return slot.get();
 }

@@ -11,6 +11,7 @@ namespace mrt {
 struct Toolchain {
   std::string clang, linker, headers;
   std::string identity; // changes when the compiler or a header does
+  std::string rewriter; // changes when this library does
 };
 
 // Found once for each pair of settings; `problem` says what is missing and how to bring it.

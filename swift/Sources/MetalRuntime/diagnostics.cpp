@@ -156,8 +156,9 @@ SourceLines::SourceLines(const std::string &source) {
 }
 
 const std::string *SourceLines::line(const std::string &file, uint32_t number) const {
-  for (const Run &run : runs)
-    if (run.file == file && number >= run.first && number - run.first < run.lines.size()) return &run.lines[number - run.first];
+  // The last: what precedes `#line 1` is a header that the host has put before the program.
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run)
+    if (run->file == file && number >= run->first && number - run->first < run->lines.size()) return &run->lines[number - run->first];
   return nullptr;
 }
 

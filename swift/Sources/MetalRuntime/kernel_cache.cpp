@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,19 +66,22 @@ bool accepts_files(const std::string &folder) {
   return written;
 }
 
-const std::string &temporary_folder(State &state) {
-  if (state.temporary.empty()) {
-    const char *base = getenv("TMPDIR");
-    std::string pattern = std::string(base && *base ? base : "/tmp") + "/orchard-kernels-XXXXXX";
-    const char *made = mkdtemp(pattern.data());
-    state.temporary = made ? made : "/tmp";
-    if (made) atexit([] {
-      std::string command = mrt::state().temporary;
-      // The folder is this process's alone; what lies in it are its own files.
-      if (std::string("/tmp") != command) (void)!system(("rm -rf '" + command + "'").c_str());
-    });
+// The folder is this process's alone, and holds files only.
+void remove_temporary_folder() {
+  const std::string &folder = state().temporary;
+  if (DIR *directory = opendir(folder.c_str())) {
+    while (dirent *entry = readdir(directory)) unlink((folder + "/" + entry->d_name).c_str());
+    closedir(directory);
   }
-  return state.temporary;
+  rmdir(folder.c_str());
+}
+
+const std::string &temporary_folder(State &state) {
+  if (!state.temporary.empty()) return state.temporary;
+  const char *base = getenv("TMPDIR");
+  std::string pattern = std::string(base && *base ? base : "/tmp") + "/orchard-kernels-XXXXXX";
+  if (mkdtemp(pattern.data())) atexit(remove_temporary_folder);
+  return state.temporary = pattern;
 }
 
 void say_once(State &state, const std::string &folder, const char *reason) {

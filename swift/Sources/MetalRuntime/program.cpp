@@ -15,8 +15,6 @@ namespace {
 
 // A library with more kernels is compiled in parts, each when one of its kernels is asked for.
 constexpr size_t entries_in_part = 16;
-// Part of every name in the cache: to be raised when the rewriter writes other texts.
-constexpr const char *rewriter_version = "1";
 
 std::mutex statistics_mutex;
 mrt_compile_stats statistics;
@@ -35,6 +33,19 @@ struct Stopwatch {
 bool says_unwritable(const std::string &output) {
   constexpr const char *signs[] = {"unable to open output file", "cannot open output file", "No space left", "Read-only file system", "Disk quota", "Permission denied"};
   return std::any_of(std::begin(signs), std::end(signs), [&](const char *sign) { return output.find(sign) != std::string::npos; });
+}
+
+// What clang finds on a line that was refused already is the same mistake in other words, or its consequence.
+void add_new_lines(std::vector<Diagnostic> &diagnostics, const std::vector<Diagnostic> &found) {
+  const size_t known = diagnostics.size();
+  bool skip = false;
+  for (const Diagnostic &diagnostic : found) {
+    if (diagnostic.severity != Diagnostic::note)
+      skip = std::any_of(diagnostics.begin(), diagnostics.begin() + long(known), [&](const Diagnostic &other) {
+        return other.severity == Diagnostic::error && other.line == diagnostic.line && other.file == diagnostic.file;
+      });
+    if (!skip) diagnostics.push_back(diagnostic);
+  }
 }
 
 void count(uint64_t mrt_compile_stats::*counter) {
@@ -56,7 +67,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   tools = toolchain(message);
   if (!tools) return message = "program_source: error: " + message, false;
   ContentHash hash;
-  hash.add(rewriter_version).add(tools->identity).add(std::to_string(options.version)).add(source);
+  hash.add(tools->rewriter).add(tools->identity).add(std::to_string(options.version)).add(source);
   for (const std::string &macro : options.macros) hash.add(macro);
   key = hash.hexadecimal();
   if (read_record(message)) return true;
@@ -72,7 +83,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
     ProcessResult result = check_strictly(*tools, options, strict.text);
     auto found = parse_clang(result.output, rewritten->tokens, strict, lines);
     if (result.status != 0 && result.output.find("error:") == std::string::npos) found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
-    diagnostics.insert(diagnostics.end(), found.begin(), found.end());
+    add_new_lines(diagnostics, found);
   }
   if (first.joinable()) first.join();
   message = render(diagnostics, lines);

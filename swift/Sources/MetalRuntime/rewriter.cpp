@@ -3,13 +3,29 @@
 namespace mrt {
 namespace {
 
+// A parameter or a local variable of this name hides what the program calls so: `int name`, `thread T &name,`.
+bool is_declared_here(const TokenList &tokens, const Declaration &function, uint32_t index) {
+  const Token &before = tokens[index - 1];
+  bool in_parameters = index < function.parameters.last;
+  if (before.kind == TokenKind::identifier) return !one_of(before.text, {"return", "else", "case", "sizeof", "typename", "template"});
+  return in_parameters && one_of(before.text, {"*", "&", ">"}) && (one_of(tokens[index + 1].text, {",", ")", "["}));
+}
+
+std::set<std::string_view> hidden_names(const TokenList &tokens, const Declaration &function) {
+  std::set<std::string_view> hidden;
+  for (uint32_t index = function.parameters.first; index < function.tokens.last; index++)
+    if (tokens.is_identifier(index) && is_declared_here(tokens, function, index)) hidden.insert(tokens[index].text);
+  return hidden;
+}
+
 void collect_mentions(Rewriter &rewriter) {
   const TokenList &tokens = rewriter.tokens;
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (declaration.kind != DeclarationKind::function || declaration.name == none) continue;
     auto &names = rewriter.mentions[tokens[declaration.name].text];
+    std::set<std::string_view> hidden = hidden_names(tokens, declaration);
     for (uint32_t index = declaration.parameters.first; index < declaration.tokens.last; index++) {
-      if (!tokens.is_identifier(index)) continue;
+      if (!tokens.is_identifier(index) || hidden.count(tokens[index].text)) continue;
       bool guarded = index >= 2 && tokens.is(index - 2, "is_function_constant_defined");
       (guarded ? rewriter.guards[tokens[declaration.name].text] : names).insert(tokens[index].text);
     }

@@ -129,13 +129,13 @@ void rewrite_constants(Rewriter &rewriter) {
 // For MrtEntry::constants_used: 2 where the value is needed, 1 where the program asks first, or only a parameter depends on it.
 std::string constants_used(const Rewriter &rewriter, const Declaration &function, const std::vector<KernelParameter> &parameters) {
   std::set<std::string_view> names = reachable_names(rewriter, function), guarded;
-  std::set<std::string> required, optional;
+  std::set<std::string> required, optional, gating;
   for (const auto &[name, guards] : rewriter.guards)
     if (names.count(name) || rewriter.tokens.is(function.name, name)) guarded.insert(guards.begin(), guards.end());
   for (const KernelParameter &parameter : parameters)
-    if (parameter.gate != none) optional.insert(rewriter.text(parameter.gate));
+    if (parameter.gate != none) gating.insert(rewriter.text(parameter.gate));
   for (const FunctionConstant &constant : rewriter.constants) {
-    bool gates = optional.count(constant.name) != 0, read = names.count(constant.name) != 0;
+    bool gates = gating.count(constant.name) != 0, read = names.count(constant.name) != 0;
     if (constant.index.empty()) {
       if (read || gates) required.insert(constant.required.begin(), constant.required.end());
       if (read || gates) optional.insert(constant.optional.begin(), constant.optional.end());
@@ -143,6 +143,8 @@ std::string constants_used(const Rewriter &rewriter, const Declaration &function
       optional.insert(constant.name);
     } else if (read) {
       required.insert(constant.name);
+    } else if (gates) {
+      optional.insert(constant.name);
     }
   }
   std::string out;

@@ -141,7 +141,7 @@ final class CompilerCacheTests: XCTestCase {
     }
 
     func testAMissingCompilerIsSaidClearly() throws {
-        withSetting("clang", "/nowhere/clang++") {
+        try withSetting("clang", "/nowhere/clang++") {
             XCTAssertThrowsError(try KernelLibrary(source(23))) {
                 XCTAssertEqual("\($0)", "program_source: error: the setting clang names \"/nowhere/clang++\", which is not a program")
             }

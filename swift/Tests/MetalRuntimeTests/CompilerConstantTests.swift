@@ -21,15 +21,15 @@ final class CompilerConstantTests: XCTestCase {
         #define BASE 10
         constant bool has_bias [[function_constant(0)]];
         constant int count [[function_constant(BASE + 1)]];
-        constant float2 pair [[function_constant(2)]];
-        constant bool fast [[function_constant(3)]];
-        constant bool quick = is_function_constant_defined(fast) ? fast : true;
+        constant float2 both [[function_constant(2)]];
+        constant bool hasty [[function_constant(3)]];
+        constant bool quick = is_function_constant_defined(hasty) ? hasty : true;
         constant int doubled = count * 2;
         namespace inner { constant float offset [[function_constant(4)]]; constant float shifted = offset + 1; }
         static float term(float x) { return has_bias ? x + 100 : x; }
         template <typename T> T clipped(T a, T b) { return a < b ? a : b; }
         kernel void sum(device const float *bias [[buffer(0), function_constant(has_bias)]], device float *y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-          y[i] = term(pair.x) + pair.y + clipped(count, 7) + doubled + (quick ? 1000 : 0);
+          y[i] = term(both.x) + both.y + clipped(count, 7) + doubled + (quick ? 1000 : 0);
           if (has_bias) y[i] += bias[i];
         }
         kernel void shadow(device float *y [[buffer(1)]], constant int &count [[buffer(0)]]) { int has_bias = 3; y[0] = count + has_bias; }
@@ -68,7 +68,7 @@ final class CompilerConstantTests: XCTestCase {
         let library = try KernelLibrary(source)
         let described = mrt_library_function_info(library.handle, "sum")!.pointee
         let constants = UnsafeBufferPointer(start: described.constants, count: described.constant_count).map { "\(String(cString: $0.name)) \($0.index) \($0.type) \($0.required)" }
-        XCTAssertEqual(constants, ["has_bias 0 53 true", "count 11 29 true", "pair 2 4 true", "fast 3 53 false"])
+        XCTAssertEqual(constants, ["has_bias 0 53 true", "count 11 29 true", "both 2 4 true", "hasty 3 53 false"])
         let function = try library.function("sum", constants: [value(0, Self.bool, false), value(11, Self.int, Int32(1)), value(2, Self.float2, SIMD2<Float>(0, 0))])
         XCTAssertEqual((0..<2).map { function.info.arguments[$0].is_active }, [false, true])
         XCTAssertEqual(info(try library.function("nested", constants: [value(4, Self.float, Float(0))])).map(\.name), ["offset"])

@@ -28,15 +28,16 @@ final class CompilerTests: XCTestCase {
     }
 
     func testAutomaticAndComputedIndices() throws {
-        let info = try KernelLibrary("""
+        let function = try KernelLibrary("""
             #define BASE 3
             constant constexpr int later = 7;
             struct Sizes { int rows, columns; };
             kernel void f(device float *a, constant Sizes &sizes [[buffer(BASE + 1)]], device const half4 *b, device int *c [[buffer(later)]],
                           threadgroup float *scratch [[threadgroup(2)]], threadgroup int *more, device float *d [[buffer(0)]],
                           uint2 p [[thread_position_in_grid]]) {}
-            """).function("f").info
-        let arguments = Array(UnsafeBufferPointer(start: info.arguments, count: info.argument_count))
+            """).function("f")
+        defer { withExtendedLifetime(function) {} } // it owns the names
+        let arguments = Array(UnsafeBufferPointer(start: function.info.arguments, count: function.info.argument_count))
         XCTAssertEqual(arguments.map { String(cString: $0.name) }, ["a", "sizes", "b", "c", "scratch", "more", "d"])
         XCTAssertEqual(arguments.map(\.index), [1, 4, 2, 7, 2, 0, 0])
         XCTAssertEqual(arguments.map { String(cString: $0.type_name) }, ["float", "Sizes", "half4", "int", "float", "int", "float"])

@@ -50,13 +50,14 @@ final class NumbersFunctionTests: XCTestCase {
     }
 
     func testCommonFunctions() throws {
-        let values = try floats(13, """
+        let values = try floats(16, """
+            out[13] = median3(3.0f, 9.0f, 5.0f); out[14] = fmedian3(9.0f, 5.0f, 3.0f); out[15] = max3(half(1), half(3), half(2));
             out[0] = mix(2.0f, 4.0f, 0.25f); out[1] = step(1.0f, 0.5f); out[2] = step(1.0f, 1.0f); out[3] = smoothstep(0.0f, 2.0f, 0.5f);
             out[4] = sign(-3.0f); out[5] = sign(NAN); out[6] = saturate(1.5f); out[7] = clamp(0.2f, 0.5f, 1.0f);
             out[8] = mix(float2(0), float2(10), 0.5f).y; out[9] = fract(-0.25f); out[10] = fract(-1e-9f);
             out[11] = float(fract(-as_type<half>(ushort(1)))); out[12] = select(1.0f, 2.0f, true);
             """)
-        XCTAssertEqual(values, [2.5, 0, 1, 0.15625, -1, 0, 1, 0.5, 5, 0.75, Float(1).nextDown, Float(0x1.ffcp-1), 2])
+        XCTAssertEqual(values, [2.5, 0, 1, 0.15625, -1, 0, 1, 0.5, 5, 0.75, Float(1).nextDown, Float(0x1.ffcp-1), 2, 5, 5, 3])
     }
 
     func testPartsOfAFloat() throws {

@@ -56,6 +56,12 @@ final class NumbersRoundingTests: XCTestCase {
         for i in xs.indices { XCTAssertEqual(half(got[i]), rounded(half(xs[i]) * half(zs[i]) + half(xs[i]), bits: 11)) }
     }
 
+    func testFmaOfHalfIsNotRoundedToFloatFirst() throws {
+        // (1 - 2^-10)(1 + 2^-10) 2^-11 = 2^-11 - 2^-31: with 1 + 2^-10 just below the midpoint of two halves, and on it in float.
+        let got = try integers(1, "out[0] = as_type<ushort>(fma(half(1 - 0x1p-10f), half((1 + 0x1p-10f) * 0x1p-11f), half(1 + 0x1p-10f)));")
+        XCTAssertEqual(got, [0x3c01])
+    }
+
     func testFloatToBfloatRoundsToNearestEvenAndKeepsNaN() throws {
         let bits: [UInt32] = [0x3f80_8000, 0x3f81_8000, 0x3f80_8001, 0x3f80_7fff, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0xffff_ffff]
         let got: [UInt16] = try evaluate("bfloat(x)", of: bits, from: "float", to: "bfloat")

@@ -50,7 +50,7 @@ template <> constexpr mrt_u32 scalar_data_type<ulong> = 85;
 template <> constexpr mrt_u32 scalar_data_type<bfloat> = 121;
 
 template <typename T> struct TypeFacts {
-  static constexpr mrt_u32 size = sizeof(T), alignment = alignof(T), data_type = __is_class(T) || __is_union(T) ? 1 : scalar_data_type<T>;
+  static constexpr mrt_u32 size = sizeof(T), alignment = alignof(T), data_type = (__is_class(T) || __is_union(T)) && !scalar_data_type<T> ? 1 : scalar_data_type<T>;
   static constexpr bool is_const = false;
 };
 template <typename T, int N> struct TypeFacts<metal::vec<T, N>> {

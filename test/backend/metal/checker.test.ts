@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import { MetalContext, metalKernel } from "../../../src/index.ts";
+
+const sums = (barrier: string) => `#include <metal_stdlib>
+using namespace metal;
+kernel void pair_sums(device const float* x [[buffer(0)]], device float* sums [[buffer(1)]],
+                      uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float tile[64];
+  tile[t] = x[t];
+  ${barrier}
+  sums[t] = tile[t] + tile[(t + 1) % 64];
+}`;
+
+const past = (limit: number) => `#include <metal_stdlib>
+kernel void copy(device const float* from, device float* to, uint i [[thread_position_in_grid]]) { if (i < ${limit}) to[i] = from[i + 1]; }`;
+
+/** The findings of one run under the checker; on Apple's device there is none, and the run is all that is tested. */
+function findings(source: string, name: string, bindings: Record<string, Float32Array>) {
+  using context = new MetalContext({ exact: true });
+  const software = context.isSoftware;
+  if (software) context.configure("check", true);
+  try {
+    using kernel = metalKernel({ name, source, context });
+    kernel.run(bindings, { grid: 64, threadgroup: 64 });
+    return { software, list: context.report({ clear: true }).findings };
+  } finally {
+    if (software) context.configure("check", false);
+  }
+}
+
+const x = () => Float32Array.from({ length: 64 }, (_, i) => i);
+
+describe("the checker, from TypeScript", () => {
+  test("a race names the kernel, both lines, both threads and the variable", () => {
+    const { software, list } = findings(sums(""), "pair_sums", { x: x(), sums: x() });
+    if (!software) return expect(list).toEqual([]);
+    const race = list.find(({ kind }) => kind === "threadgroup-race");
+    expect(race).toMatchObject({ severity: "error", kernel: "pair_sums", count: expect.any(Number) });
+    expect(race?.message).toMatch(
+      /kernel 'pair_sums': thread \(\d+, 0, 0\).*line [68].*'tile'.*thread \(\d+, 0, 0\).*line [68].*threadgroup_barrier/,
+    );
+  });
+
+  test("its twin with a barrier has none", () => {
+    expect(
+      findings(sums("threadgroup_barrier(mem_flags::mem_threadgroup);"), "pair_sums", { x: x(), sums: x() }).list,
+    ).toEqual([]);
+  });
+
+  test("a read past the end names the buffer by its argument", () => {
+    const { software, list } = findings(past(64), "copy", { from: new Float32Array(2048), to: x() });
+    expect(list).toEqual([]); // 2048 elements are enough
+    if (!software) return;
+    const [finding] = findings(past(64), "copy", { from: x().subarray(0, 64), to: x() }).list;
+    expect(finding?.kind).toBe("out-of-bounds");
+    expect(finding?.message).toMatch(/kernel 'copy': thread \(63, 0, 0\).*line 2/);
+    expect(findings(past(63), "copy", { from: x(), to: x() }).list).toEqual([]);
+  });
+});
