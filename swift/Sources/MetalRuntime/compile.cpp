@@ -136,7 +136,8 @@ std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions
   if (build.checked)
     append(flags, {"-DMRT_CHECKED=1", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-gline-tables-only", "-gdwarf-4",
                    "-fsanitize=thread", "-mllvm", "-tsan-instrument-atomics=0", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
-                   "-tsan-compound-read-before-write=1", "-fsanitize=alignment,array-bounds", "-fsanitize-recover=alignment,array-bounds"});
+                   "-tsan-compound-read-before-write=1", "-fsanitize=alignment,array-bounds", "-fsanitize-recover=alignment,array-bounds",
+                   "-mllvm", "-force-attribute=__ubsan_handle_type_mismatch_v1:memory"});
   else append(flags, {"-O1"});
   return flags;
 }

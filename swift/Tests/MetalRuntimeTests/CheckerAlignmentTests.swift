@@ -48,7 +48,7 @@ final class CheckerAlignmentTests: CheckerTestCase {
             let statements = [
                 "y[0] = p[0];", "y[0].x = dot(p[0], y[0]);", "y[0].x = first(p[0]);", "y[0].x = last(p[0]);", "y[0] = p[0] * 2;", "y[0] = 2 + p[0];",
                 "y[0] = -p[0];", "p[1] += y[0];", "p[1] *= 0;", "p[1] = 0;", "y[0] = fma(y[0], y[0], p[0]);", "y[0] = max(p[0], y[0]);", "y[0].xy = p[0].zw;",
-                "p[0].xy = y[0].zw;", "y[0] = select(p[0], y[0], y[0] > 0);", "y[0].x = all(p[0] == y[0]);", "y[0] = y[0].x > 0 ? y[1] : p[0];",
+                "p[0].xy = y[0].zw;", "y[0] = select(p[0], y[0], y[0] > 0);", "y[0].x = all(p[0] == y[0]);", "y[0] = y[0].x < 0 ? y[1] : p[0];",
                 "y[0] = float4(as_type<uint4>(p[0]));", "y[0] = float4(half4(p[0]));", "y[0] = float4(p[0].xyz, 1);", "y[0] = simd_broadcast(p[0], 0);",
                 "y[0] = t[0];", "t[0] = y[0];", "*(device float4x4 *)y = *(device float4x4 *)p;", "*(device Pair *)y = *(device Pair *)p;",
                 "y[0] = ((device Pair *)p)->a;", "y[0] = *(device float4x4 *)p * y[0];", "p[1] = packed_float4(y[0]);", "y[0] = float4(packed_float4(p[0]));",
