@@ -13,10 +13,15 @@ export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
     process.platform === "darwin"
       ? [swift.swift, "test", "--skip-build"]
       : [join(productsFolder("debug"), "OrchardPackageTests.xctest")];
+  const sdk = swift.sysroot ? { SDKROOT: swift.sysroot } : {}; // for tests that call a tool of the toolchain
   const onLine = (line: string) => {
     if (/error:|: failed|Executed \d+ tests|Fatal error/.test(line)) console.log(line);
   };
-  const { output, status } = await run(command, { cwd: swiftFolder, environment: swift.environment, onLine });
+  const { output, status } = await run(command, {
+    cwd: swiftFolder,
+    environment: { ...swift.environment, ...sdk },
+    onLine,
+  });
   await Bun.write(join(packageRoot, "report", "swift.txt"), output);
   return countXCTest(output, status);
 }

@@ -34,10 +34,10 @@ async function swiftBuild(swift: SwiftToolchain, words: string[]): Promise<RunRe
   return result;
 }
 
-/** What a person needs of a failed build: its diagnostics and no progress. */
+/** What a person needs of a failed build: its diagnostics, each once (every file of a module may repeat them), and no progress. */
 function interesting(output: string): string {
   const lines = output.split("\n").filter((line) => !/^\[\d+\/\d+\]|^(Building|Planning) /.test(line));
-  return lines.slice(-200).join("\n").trim();
+  return [...new Set(lines)].slice(-200).join("\n").trim();
 }
 
 /** The folder of what was built in a configuration. */

@@ -11,6 +11,8 @@ export interface SwiftToolchain {
   readonly swift: string;
   readonly swiftc: string;
   readonly version: string;
+  /** C and C++ development files that came with it, on a machine that had none. */
+  readonly sysroot: string | undefined;
   /** What its programs need in their environment. */
   readonly environment: Record<string, string>;
   /** For `swift build`: how C and C++ are compiled and linked. */
@@ -54,7 +56,17 @@ export function swiftOnPath(): SwiftToolchain | undefined {
   const version = versionOf(swiftc, {});
   return version === undefined
     ? undefined
-    : { origin: "PATH", swift, swiftc, version, environment: {}, buildFlags: [], compilerFlags: [], programFlags: [] };
+    : {
+        origin: "PATH",
+        swift,
+        swiftc,
+        version,
+        sysroot: undefined,
+        environment: {},
+        buildFlags: [],
+        compilerFlags: [],
+        programFlags: [],
+      };
 }
 
 /** A toolchain which `setup` brought into `folder`. */
@@ -71,6 +83,7 @@ export function cachedToolchain(folder: string): SwiftToolchain | undefined {
     swift: join(bin, "swift"),
     swiftc: join(bin, "swiftc"),
     version,
+    sysroot: existsSync(sysrootOf(folder)) ? sysrootOf(folder) : undefined,
     environment,
     buildFlags: buildFlags(folder),
     compilerFlags: compilerFlags(folder),

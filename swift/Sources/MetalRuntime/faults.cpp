@@ -26,6 +26,16 @@ const void *program_counter(const ucontext_t *context) {
 
 bool was_write(const ucontext_t *context) { return context->uc_mcontext.gregs[REG_ERR] & 2; }
 
+// Of the instructions that a kernel has, these moves alone need an aligned address; the processor tells neither it nor the reason.
+bool is_aligned_move(const ucontext_t *context) {
+  auto *code = reinterpret_cast<const uint8_t *>(context->uc_mcontext.gregs[REG_RIP]);
+  bool short_prefix = code[0] == 0xc5, long_prefix = code[0] == 0xc4 && (code[1] & 0x1f) == 1; // VEX, of the map 0F
+  if (!short_prefix && !long_prefix) return false;
+  uint8_t kind = code[long_prefix ? 2 : 1] & 3, opcode = code[long_prefix ? 3 : 2];
+  bool floats = (opcode == 0x28 || opcode == 0x29) && kind < 2, integers = (opcode == 0x6f || opcode == 0x7f) && kind == 1;
+  return floats || integers; // movaps, movapd; movdqa
+}
+
 // Integer division by zero, and of the least integer by -1, traps on x86. On a GPU the result is unspecified and nothing
 // else happens, so the instruction is stepped over: the quotient is the dividend, which is already in its place, and the
 // remainder 0 (right for the least integer by -1).
@@ -64,6 +74,7 @@ bool was_write(const ucontext_t *context) {
   return false;
 }
 
+bool is_aligned_move(const ucontext_t *) { return false; } // no access of a kernel needs one
 bool step_over_division(ucontext_t *) { return false; } // division by zero gives 0 without a trap
 
 #endif
@@ -94,6 +105,7 @@ void on_synchronous_signal(int signal, siginfo_t *info, void *raw) {
     fault.address = info->si_addr;
     // The processor does not tell an address that is not canonical; the kernel then says SI_KERNEL.
     fault.address_known = info->si_code != SI_KERNEL;
+    fault.misaligned = !fault.address_known && is_aligned_move(context);
     fault.write = was_write(context);
     bool overflow = fault.address_known && runner->fiber()->overflowed_at(fault.address);
     fault.result = overflow ? MRT_RESULT_STACK_OVERFLOW : MRT_RESULT_PAGE_FAULT;
@@ -185,6 +197,11 @@ std::string describe_target(const Fault &fault) {
   return address + describe_address(fault.address);
 }
 
+std::string describe_access(const Fault &fault) {
+  if (fault.misaligned) return " used a vector through a misaligned pointer; packed types need no more alignment than their elements";
+  return (fault.write ? " wrote to " : " read from ") + describe_target(fault);
+}
+
 } // namespace
 
 void report_fault(GroupRunner &runner, const Fault &fault) {
@@ -197,7 +214,8 @@ void report_fault(GroupRunner &runner, const Fault &fault) {
   Report report = {"page-fault", launch.kernel(), file, position.line, &thread};
   std::string who = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
   if (fault.result == MRT_RESULT_PAGE_FAULT) {
-    launch.fail(fault.result, add_report(report, who + (fault.write ? " wrote to " : " read from ") + describe_target(fault)));
+    if (fault.misaligned) report.kind = "misaligned";
+    launch.fail(fault.result, add_report(report, who + describe_access(fault)));
   } else if (fault.result == MRT_RESULT_STACK_OVERFLOW) {
     report.kind = "stack-overflow";
     launch.fail(fault.result, add_report(report, who + " used up its stack of " + std::to_string(stack_bytes >> 10) +

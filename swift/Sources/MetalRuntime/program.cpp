@@ -13,8 +13,8 @@
 namespace mrt {
 namespace {
 
-// A library with more kernels is compiled in parts, each when one of its kernels is asked for.
-constexpr size_t entries_in_part = 16;
+// A library with more kernels is compiled in small parts, each when one of its kernels is asked for.
+constexpr size_t entries_in_whole = 16, entries_in_small_part = 4;
 
 std::mutex statistics_mutex;
 mrt_compile_stats statistics;
@@ -60,7 +60,8 @@ mrt_compile_stats compile_statistics() {
   return statistics;
 }
 
-size_t MetalProgram::part_count() const { return (entry_names.size() + entries_in_part - 1) / entries_in_part; }
+size_t MetalProgram::part_size() const { return entry_names.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part; }
+bool MetalProgram::is_whole() const { return !entry_names.empty() && entry_names.size() <= entries_in_whole; }
 
 bool MetalProgram::compile(Build build, std::string &message) {
   Stopwatch stopwatch;
@@ -76,7 +77,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   // The two compilers side by side: a small program's first build comes with its check.
   std::string problem;
   std::thread first;
-  if (part_count() == 1) first = std::thread([&] { part_file(0, build, problem); });
+  if (is_whole()) first = std::thread([&] { part_file(0, build, problem); });
   std::vector<Diagnostic> diagnostics = rewritten->diagnostics;
   if (setting_flag(Setting::strict)) {
     Printed strict = rewritten->strict_text();
@@ -138,7 +139,7 @@ std::string MetalProgram::part_file(size_t part, Build build, std::string &probl
 
 std::string MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
   if (!ensure_rewritten(problem)) return {};
-  Printed flat = rewritten->flat_text(part * entries_in_part, std::min(entry_names.size(), (part + 1) * entries_in_part));
+  Printed flat = rewritten->flat_text(part * part_size(), std::min(entry_names.size(), (part + 1) * part_size()));
   for (;;) {
     std::string temporary = cache_temporary(".so");
     ProcessResult result = compile_flat(*tools, options, build, flat.text, temporary);
@@ -155,7 +156,7 @@ std::string MetalProgram::compile_part(size_t part, Build build, const std::stri
 
 const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string &problem) {
   std::lock_guard<std::mutex> lock(mutex);
-  size_t part = entry / entries_in_part;
+  size_t part = entry / part_size();
   auto &slot = modules[{part, bits(build)}];
   if (slot) return count(&mrt_compile_stats::from_memory), slot;
   Stopwatch stopwatch;

@@ -31,7 +31,8 @@ private:
   bool ensure_rewritten(std::string &problem);
   std::string part_file(size_t part, Build build, std::string &problem);
   std::string compile_part(size_t part, Build build, const std::string &name, std::string &problem);
-  size_t part_count() const;
+  size_t part_size() const;
+  bool is_whole() const;
 
   const std::string source;
   const CompileOptions options;

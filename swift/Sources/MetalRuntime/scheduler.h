@@ -46,6 +46,7 @@ struct Fault {
   const void *program_counter = nullptr;
   bool write = false;
   bool address_known = false;
+  bool misaligned = false; // by an instruction that needs an aligned address
 };
 
 // One worker's means to run threadgroups, kept from dispatch to dispatch. Used by one operating-system thread at a time.

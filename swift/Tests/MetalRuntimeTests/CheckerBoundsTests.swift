@@ -71,16 +71,18 @@ final class CheckerBoundsTests: CheckerTestCase {
 
     func testMemoryThatWasFreed() throws {
         let source = """
-            kernel void k(device const ulong *addresses [[buffer(0)]], device float *out [[buffer(1)]]) {
+            kernel void k(device const ulong *addresses [[buffer(0)]], device float *out [[buffer(1)]], device const float *bound [[buffer(2)]]) {
               out[0] = *(device const float *)addresses[0];  // HERE
             }
             """
-        var stale: TestBuffer? = TestBuffer([Float](repeating: 1, count: 64), label: "stale")
-        let pointer = TestBuffer([UInt64(UInt(bitPattern: stale!.address))], label: "addresses")
-        stale = nil
         let function = try KernelLibrary(source).function("k")
+        var buffer: TestBuffer? = TestBuffer([Float](repeating: 7, count: 64), label: "stale")
+        let pointer = TestBuffer([UInt64(UInt(bitPattern: buffer!.address))], label: "addresses")
+        assertSilent(try checked { try function.run([pointer, out, buffer!], grid: 1, group: 1) })
+        XCTAssertEqual(out.array(Float.self)[0], 7)
+        buffer = nil
         // The pages are gone, so the dispatch fails too.
-        let found = try checked { XCTAssertThrowsError(try function.run([pointer, out], grid: 1, group: 1)) }
+        let found = try checked { XCTAssertThrowsError(try function.run([pointer, out, numbers], grid: 1, group: 1)) }
         assertFound(found, "out-of-bounds", in: source, buffer: "stale", says: "has been freed")
     }
 

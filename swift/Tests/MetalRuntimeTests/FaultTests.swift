@@ -44,6 +44,16 @@ final class FaultTests: XCTestCase {
                                  uint i [[thread_position_in_grid]]) { q[i] = a[i] / b[i]; }
         kernel void divide_large(device const ulong *a [[buffer(0)]], device const ulong *b [[buffer(1)]], device ulong *q [[buffer(2)]],
                                  uint i [[thread_position_in_grid]]) { q[i] = a[i] / b[i]; }
+        kernel void wide(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+          volatile uint frame[100 << 10];
+          frame[y[0]] = i;
+          y[i + 1] = frame[y[0]];
+        }
+        kernel void narrow(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+          volatile uint frame[50 << 10];
+          frame[y[0]] = i;
+          y[i + 1] = frame[y[0]];
+        }
         """
     private static let library = Result { try KernelLibrary(source) }
     private func function(_ name: String) throws -> KernelFunction { try Self.library.get().function(name) }
@@ -123,6 +133,20 @@ final class FaultTests: XCTestCase {
         let y = TestBuffer([UInt32(100)] + [UInt32](repeating: 0, count: 64))
         try function("deep").run([y], grid: 64, group: 32)
         XCTAssertEqual(y.array(UInt32.self)[1], (1..<100).reduce(0, +))
+    }
+
+    /// The one element that is used lies beyond the stack's guard, in the stack of another thread.
+    func testAFrameThatPassesOverTheGuardIsAStackOverflow() throws {
+        for check in ["0", "1"] {
+            try withSetting("check", check) {
+                let text = try failure("wide", [TestBuffer([UInt32](repeating: 0, count: 65))], result: MRT_RESULT_STACK_OVERFLOW)
+                XCTAssertTrue(text.contains("used up its stack of 256 KiB"), text)
+                XCTAssertEqual(takeFindings().map(\.kind), ["stack-overflow"])
+                let y = TestBuffer([UInt32](repeating: 0, count: 65))
+                try function("narrow").run([y], grid: 64, group: 32)
+                XCTAssertEqual(y.array(UInt32.self), [0] + (0..<64).map { UInt32($0) })
+            }
+        }
     }
 
     // MARK: Time

@@ -27,7 +27,7 @@ enum PublicSymbols {
             "-I", sources.appendingPathComponent("CGlibcCompat/include").path,
             "-target", "x86_64-pc-linux-gnu", "-minimum-access-level", "public", "-skip-synthesized-members",
             "-output-dir", output.path,
-        ]
+        ] + (ProcessInfo.processInfo.environment["SDKROOT"].map { ["-sdk", $0] } ?? [])
         try process.run()
         process.waitUntilExit()
         let graph = try Data(contentsOf: output.appendingPathComponent("Metal.symbols.json"))

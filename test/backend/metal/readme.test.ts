@@ -9,6 +9,6 @@ test("the README's first example runs as written, by the package's own name, and
   const example = /```ts\n(.*?)```/s.exec(readme)?.[1] ?? "";
   const promised = /console\.log\(.*?\); \/\/ (.*)/.exec(example)?.[1];
   const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", example], { cwd: packageRoot });
-  expect(promised).toStartWith("Float32Array [");
+  expect(promised).toStartWith("Float32Array(2) [");
   expect(withoutAnnouncement(`${stdout}${stderr}`).replace(/\s+/g, " ").trim()).toBe(promised!.replace(/\s+/g, " "));
 });

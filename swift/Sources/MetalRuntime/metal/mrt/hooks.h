@@ -10,6 +10,8 @@
 //     -mllvm -tsan-compound-read-before-write=1                 `a[i] += x` is one __tsan_read_write4, not a lone write
 //   -fsanitize=alignment,array-bounds -fsanitize-recover=alignment,array-bounds
 //                                      (array-bounds, not bounds: the other half of `bounds` traps)
+//     -mllvm -force-attribute=__ubsan_handle_type_mismatch_v1:memory
+//                                      it touches no memory of the kernel: loads on both sides of a check can still be one
 // Accesses to variables of a thread that do not leave it are not instrumented; those to other private memory are
 // filtered by the runtime. A copy of a struct is one __tsan_memcpy.
 #ifndef MRT_HOOKS_H
@@ -84,7 +86,8 @@ struct MrtOutOfBounds {
   const MrtTypeDescriptor *array_type, *index_type;
 };
 
-MRT_HOOK void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data, __UINTPTR_TYPE__ address) {
+// Optimised, it would be seen to return and so, by the flag above, to have no effect at all.
+MRT_HOOK __attribute__((__optnone__)) void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data, __UINTPTR_TYPE__ address) {
   MRT_REPORT(misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER));
 }
 

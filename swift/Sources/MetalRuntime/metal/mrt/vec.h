@@ -14,6 +14,22 @@ constexpr MRT_CONSTANT bool is_scalar_beside =
     __is_integral(S) || __is_enum(S) || ((__is_arithmetic(S) || MRT_IS_BFLOAT(S)) && !__is_integral(T));
 template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is_scalar_beside<S, T>, int>;
 
+// -fsanitize=alignment looks at references and members, but not at the copy of a trivial class: `v = p[i]` would pass unseen. A base
+// whose copy is not trivial makes the copy of a vector, and of what holds one, a function that takes a reference; what it copies and
+// how it is passed stay as they are. A union can't hold such a class: MRT_TRIVIAL_COPIES is for the programs that this breaks.
+#if defined(MRT_CHECKED) && !defined(MRT_TRIVIAL_COPIES)
+#define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
+#define MRT_VEC_BASE : mrt::CopiedByReference
+struct MRT_COPIED_BY_REFERENCE CopiedByReference {
+  constexpr CopiedByReference() = default;
+  constexpr MRT_METHOD CopiedByReference(const CopiedByReference &) {}
+  constexpr MRT_METHOD CopiedByReference &operator=(const CopiedByReference &) { return *this; }
+};
+#else
+#define MRT_COPIED_BY_REFERENCE
+#define MRT_VEC_BASE
+#endif
+
 } // namespace mrt
 
 namespace metal {
@@ -113,15 +129,15 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   template <typename V, if_vector<V, T, 3> = 0>                                                                        \
   constexpr MRT_METHOD vec(T x, V v) SPACE : x(x), y(v.x), z(v.y), w(v.z) {}
 
-template <typename T> struct alignas(2 * sizeof(T)) vec<T, 2> {
+template <typename T> struct alignas(2 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<T, 2> MRT_VEC_BASE {
   T x, y;
   MRT_VEC_MEMBERS(2)
 };
-template <typename T> struct alignas(4 * sizeof(T)) vec<T, 3> {
+template <typename T> struct alignas(4 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<T, 3> MRT_VEC_BASE {
   T x, y, z;
   MRT_VEC_MEMBERS(3)
 };
-template <typename T> struct alignas(4 * sizeof(T)) vec<T, 4> {
+template <typename T> struct alignas(4 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<T, 4> MRT_VEC_BASE {
   T x, y, z, w;
   MRT_VEC_MEMBERS(4)
 };
