@@ -90,7 +90,7 @@ final class LibraryCache: @unchecked Sendable {
         }
         if let label = request.label { compiled.label = label }
         try context.locked { context.statistics.values.libraries_compiled += 1 }
-        let archive = cacheFolder.map { PipelineArchive(device: device, folder: $0, identity: key) }
+        let archive = PipelineArchive.isSupported(on: device) ? cacheFolder.map { PipelineArchive(device: device, folder: $0, identity: key) } : nil
         return Library(compiled, archive: archive, owner: context)
     }
 

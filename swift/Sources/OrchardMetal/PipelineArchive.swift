@@ -13,6 +13,9 @@ final class PipelineArchive {
         var notes: [String] = []
     }
 
+    /// A virtual machine's device, which is of no Metal 3 family as every Apple Silicon is, can end the process over an archive.
+    static func isSupported(on device: any MTLDevice) -> Bool { device.supportsFamily(.metal3) }
+
     let url: URL
     private let device: any MTLDevice
     private var opened: (any MTLBinaryArchive)?
