@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <cstring>
 
 namespace mrt {
 namespace {
@@ -53,11 +54,21 @@ private:
     const char *cursor = text.c_str() + position + 1;
     char *after = nullptr;
     unsigned long marked = strtoul(cursor, &after, 10);
+    if (after == cursor && guides_loops(text.substr(position, end - position))) return void(position = end);
     if (after == cursor) return add(end - position, TokenKind::directive);
     size_t open = text.find('"', position), close = open < end ? text.find('"', open + 1) : open;
     if (close < end) set_file(text.substr(open + 1, close - open - 1));
     source_line = uint32_t(marked) - 1; // the end of this line adds one
     position = end;
+  }
+
+  // Pragmas that only guide how a loop is compiled. Preprocessing leaves macros in them, and takes away the macros.
+  static bool guides_loops(const std::string &directive) {
+    const std::string pragma = "#pragma ";
+    if (directive.compare(0, pragma.size(), pragma) != 0) return false;
+    for (const char *name : {"unroll", "nounroll", "clang loop"})
+      if (directive.compare(pragma.size(), strlen(name), name) == 0) return true;
+    return false;
   }
 
   void set_file(const std::string &name) {
