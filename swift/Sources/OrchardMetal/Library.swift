@@ -30,17 +30,27 @@ final class Library: HandleObject, @unchecked Sendable {
         self.owner = owner
     }
 
-    /// Constants by function name, read once: specialisation is checked against them.
-    lazy var constants: [String: [MTLFunctionConstant]] = Dictionary(
-        uniqueKeysWithValues: library.functionNames.map { name in
-            let constants = library.makeFunction(name: name)?.functionConstantsDictionary.values ?? [:].values
-            return (name, constants.sorted { $0.index < $1.index })
-        })
+    private let constantsLock = NSLock()
+    private var knownConstants: [String: [MTLFunctionConstant]] = [:]
+
+    /// The constants of a function, by index: specialisation is checked against them. Nil where there is no such function. Asked
+    /// for function by function, since a large library compiles each when it is asked for.
+    func constants(of name: String) -> [MTLFunctionConstant]? {
+        constantsLock.withLock {
+            if let known = knownConstants[name] { return known }
+            guard let function = library.makeFunction(name: name) else { return nil }
+            let constants = function.functionConstantsDictionary.values.sorted { $0.index < $1.index }
+            knownConstants[name] = constants
+            return constants
+        }
+    }
+
+    var allConstants: [MTLFunctionConstant] { library.functionNames.flatMap { constants(of: $0) ?? [] } }
 
     var functionsJSON: String {
         JSON.text(
             library.functionNames.sorted().map { name -> [String: Any] in
-                let constants = (constants[name] ?? []).map { constant -> [String: Any] in
+                let constants = (constants(of: name) ?? []).map { constant -> [String: Any] in
                     ["name": constant.name, "index": constant.index, "type": constant.type.rawValue, "required": constant.required]
                 }
                 return ["name": name, "constants": constants]

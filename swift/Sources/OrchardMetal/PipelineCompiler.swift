@@ -26,7 +26,7 @@ struct PipelineCompiler {
     // MARK: The function
 
     private func function() throws -> any MTLFunction {
-        guard let declared = library.constants[request.function] else { throw notFound }
+        guard let declared = library.constants(of: request.function) else { throw notFound }
         let values = MTLFunctionConstantValues()
         for constant in request.constants { try set(constant, in: values, declared) }
         let given = request.constants
@@ -46,9 +46,11 @@ struct PipelineCompiler {
 
     /// A constant may be one that another function of the library uses, so that one set of constants serves them all.
     private func set(_ constant: ConstantValue, in values: MTLFunctionConstantValues, _ declared: [MTLFunctionConstant]) throws {
-        let all = declared + library.constants.values.joined()
-        guard let match = all.first(where: { constant.name == nil ? $0.index == constant.index : $0.name == constant.name }) else {
-            let known = Set(all.map { "'\($0.name)' (index \($0.index))" }).sorted().joined(separator: ", ")
+        func matches(_ other: MTLFunctionConstant) -> Bool {
+            constant.name == nil ? other.index == constant.index : other.name == constant.name
+        }
+        guard let match = declared.first(where: matches) ?? library.allConstants.first(where: matches) else {
+            let known = Set(library.allConstants.map { "'\($0.name)' (index \($0.index))" }).sorted().joined(separator: ", ")
             throw constantError("is given function constant \(constant.description); the library has \(known.isEmpty ? "none" : known)")
         }
         guard let type = MTLDataType(rawValue: UInt(constant.type)), type == match.type else {
