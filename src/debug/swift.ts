@@ -1,5 +1,5 @@
 /** Compiles Swift programs that `import Metal`: on Linux against the software device, on macOS against Apple's. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { cacheFolder, packageRoot } from "./paths.ts";
 import { findSwift, oldestSwift, type SwiftToolchain } from "./toolchain.ts";
@@ -30,6 +30,8 @@ export const releaseFlags: readonly string[] =
 
 /** Builds the module `Metal` as a static library, once for all programs. */
 async function buildModule(swift: SwiftToolchain): Promise<string | undefined> {
+  // The archiver only adds and replaces: an archive made anew holds nothing of source files that are gone.
+  rmSync(join(swiftFolder, ".build", "release", "libMetal.a"), { force: true });
   const command = [swift.swift, "build", "-c", "release", "--product", "Metal", ...releaseFlags, ...swift.buildFlags];
   const { status, output } = await collect(swift, command, swiftFolder);
   return status === 0 ? undefined : output;
