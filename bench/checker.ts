@@ -99,7 +99,7 @@ const cases: Case[] = [
       y[2 * i + 1] = half((two >> 4) - 8);
     }`,
     input: 1 << 14,
-    output: 1 << 15,
+    output: 1 << 16,
     run: { grid: 1 << 16, threadgroup: 256 },
   },
 ];
