@@ -1,6 +1,7 @@
 import { type Pointer, read } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { environmentFlag } from "../../debug/environment.ts";
 import { DisposedError } from "../../errors.ts";
 import { OPEN_EXACT, Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
@@ -80,7 +81,7 @@ export class MetalContext implements Disposable {
     this.native = library().native;
     const block = writeBlock(layouts.openOptions, {
       defaultStorage: Storage[options.storage ?? "shared"],
-      flags: (options.exact ?? process.env["ORCHARD_METAL_CHECK"] === "1") ? OPEN_EXACT : 0,
+      flags: (options.exact ?? environmentFlag("ORCHARD_METAL_CHECK")) ? OPEN_EXACT : 0,
       batchOperations: options.batchOperations,
       batchBytes: options.batchBytes,
       timeoutMs: options.timeoutMs,
@@ -127,6 +128,11 @@ export class MetalContext implements Disposable {
   get isSoftware(): boolean {
     this.software ??= this.deviceInfo().isSoftware;
     return this.software;
+  }
+
+  /** True where the checker watches the dispatches. */
+  get isChecked(): boolean {
+    return checkerIsOn && this.isSoftware;
   }
 
   /** Facts about the device; with `probe`, also its capabilities, each found by compiling and running a kernel. */
@@ -180,25 +186,28 @@ export class MetalContext implements Disposable {
     const key = encoder.encode(name);
     const text = encoder.encode(typeof value === "boolean" ? (value ? "1" : "0") : String(value));
     this.call(`configure ${name}`, this.native.orchard_configure(this.handle, key, key.length, text, text.length));
+    if (name === "check") checkerIsOn = String(value) === "1" || value === true;
   }
 
   /** Notes, settings, and what the checker found and counted since the last call that cleared. */
   report(options: { clear?: boolean } = {}): MetalReport {
+    const { settings } = this.freshReport();
+    const { findings, dispatches, notes } = this.kept;
+    const whole = { settings, findings: [...findings], dispatches: [...dispatches], notes: [...notes] };
+    if (options.clear) for (const list of [findings, dispatches, notes]) list.length = 0;
+    return whole;
+  }
+
+  /** @internal What came since the last call, which {@link report} keeps. */
+  freshReport(): MetalReport {
     const json = readText(this.native, "report", (buffer, capacity, length) =>
       this.native.orchard_report(this.handle, 1, buffer, capacity, length),
     );
     const fresh = parseReport(json);
-    this.kept.findings.push(...(fresh.findings ?? []));
-    this.kept.dispatches.push(...(fresh.dispatches ?? []));
+    this.kept.findings.push(...fresh.findings);
+    this.kept.dispatches.push(...fresh.dispatches);
     this.kept.notes.push(...fresh.notes);
-    const whole = {
-      ...fresh,
-      findings: [...this.kept.findings],
-      dispatches: [...this.kept.dispatches],
-      notes: [...this.kept.notes],
-    };
-    if (options.clear) for (const list of [this.kept.findings, this.kept.dispatches, this.kept.notes]) list.length = 0;
-    return whole;
+    return fresh;
   }
 
   /** Makes occurrences fail, to test what happens then: after `skip` further ones, `count` of them. */
@@ -236,6 +245,9 @@ function pause(polls: number): Promise<void> {
   if (polls < 20) return new Promise((resolve) => setImmediate(resolve));
   return Bun.sleep(polls < 200 ? 1 : 5);
 }
+
+// The checker is the device's, and so all contexts'.
+let checkerIsOn = environmentFlag("ORCHARD_METAL_CHECK");
 
 let shared: MetalContext | undefined;
 

@@ -215,8 +215,7 @@ export class MetalKernel implements Disposable {
   }
 
   private collect<Bindings>({ bound, label, counted }: Call<Bindings>): KernelResult<Bindings> {
-    const checked = counted || process.env["ORCHARD_METAL_CHECK"] === "1";
-    const report = checked ? this.context.report() : undefined;
+    const report = counted || this.context.isChecked ? this.context.freshReport() : undefined;
     const counters = counted
       ? (report?.dispatches.find((dispatch) => dispatch.label?.endsWith(label))?.counters ?? null)
       : null;

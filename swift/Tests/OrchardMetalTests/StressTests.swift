@@ -89,7 +89,8 @@ final class StressTests: XCTestCase {
         }
     }
 
-    /// The cost of a dispatch up to the device: every check, the barrier, the encoder; nothing runs meanwhile. Prints the figure.
+    /// The cost of a dispatch up to the device: every check, the barrier, the encoder; nothing runs meanwhile. Prints the
+    /// figure, and asserts only that nothing was committed: speed is no matter of a test.
     func testEncodingAlone() throws {
         let client = try Client(batchOperations: 1000, batchBytes: 1 << 40)
         let add = try client.pipeline(client.library(Kernels.add), "add")
@@ -115,6 +116,5 @@ final class StressTests: XCTestCase {
         }
         let microseconds = Double(nanoseconds) / Double(rounds * batch) / 1000
         print("dispatch cost in the encoder alone: \((microseconds * 100).rounded() / 100) us")
-        XCTAssertLessThan(microseconds, 500)
     }
 }

@@ -41,6 +41,27 @@ describe("the checker, from TypeScript", () => {
     );
   });
 
+  test("a run returns the findings of that run alone", () => {
+    using context = new MetalContext({ exact: true });
+    if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
+    context.configure("check", true);
+    try {
+      using racy = metalKernel({ name: "pair_sums", source: sums(""), context });
+      using sound = metalKernel({
+        name: "pair_sums",
+        source: sums("threadgroup_barrier(mem_flags::mem_threadgroup);"),
+        context,
+      });
+      const run = (kernel: typeof racy) =>
+        kernel.run({ x: x(), sums: x() }, { grid: 64, threadgroup: 64 }).findings.length;
+      expect(run(racy)).toBeGreaterThan(0);
+      expect(run(sound)).toBe(0);
+      expect(context.report({ clear: true }).findings.length).toBeGreaterThan(0);
+    } finally {
+      context.configure("check", false);
+    }
+  });
+
   test("its twin with a barrier has none", () => {
     expect(
       findings(sums("threadgroup_barrier(mem_flags::mem_threadgroup);"), "pair_sums", { x: x(), sums: x() }).list,
