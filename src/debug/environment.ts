@@ -15,6 +15,18 @@ const own = {
     fallback: "0",
     meaning: "1: `setup`, `build`, `check` and `test` leave out everything that needs Swift, and say so",
   },
+  ORCHARD_BACKEND: {
+    fallback: "`metal` on Apple Silicon, else `cpu`",
+    meaning: "The backend that operations try first: `metal`, `cpu` or `reference`",
+  },
+  ORCHARD_STRICT: {
+    fallback: "0",
+    meaning: "1: an operation that its first backend can't run is an error, and does not fall back",
+  },
+  ORCHARD_DEBUG: {
+    fallback: "0",
+    meaning: "1: every operation prints the backend that ran it, and why",
+  },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning: "The folder under which `orchard/` holds the toolchain and compiled kernels",

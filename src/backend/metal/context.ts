@@ -69,7 +69,8 @@ export class MetalContext implements Disposable {
   /** @internal */ readonly handle: number;
   private closed = false;
   private software: boolean | undefined;
-  private readonly counterAddress: Pointer;
+  /** @internal Two u64 that the dylib raises: tickets complete, and tickets failed. */
+  readonly counterAddress: Pointer;
   private readonly ticketScratch = new BigUint64Array(1);
   private readonly kept: { findings: Finding[]; dispatches: DispatchCounters[]; notes: string[] } = {
     findings: [],

@@ -140,7 +140,8 @@ function encodeConstants(
   });
 }
 
-function finishPipeline(
+/** Makes one kernel of a library ready, with function constants by name, or by index where the name is empty. */
+export function finishPipeline(
   context: MetalContext,
   operation: string,
   library: number,

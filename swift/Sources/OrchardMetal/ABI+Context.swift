@@ -57,6 +57,14 @@ public func abiRelease(_ handle: UInt64) -> Int32 {
     }
 }
 
+/// A collector runs at any time, so it counts as no call of the context: a stale handle leaves no message behind.
+@_cdecl("orchard_collected")
+public func abiCollected(_ bytes: UnsafeMutableRawPointer?, _ handle: UnsafeMutableRawPointer?) -> Int32 {
+    let value = UInt64(UInt(bitPattern: handle))
+    guard HandleTable.shared.context(of: value) != nil else { return Int32(ORCHARD_OK.rawValue) }
+    return abiRelease(value)
+}
+
 extension ContextOptions {
     init(_ block: Block<orchard_open_options>) throws {
         let given = block.header

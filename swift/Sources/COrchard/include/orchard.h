@@ -118,6 +118,10 @@ int32_t orchard_retain(uint64_t handle);
 // Counts one owner less; the last one makes the handle stale. What the device still uses is freed when it is done.
 int32_t orchard_release(uint64_t handle);
 
+// As orchard_release, in the form of a deallocator that a garbage collector calls: `handle` is the handle itself, in place of a pointer,
+// `bytes` is not looked at. A handle that is stale already is no error here: who collects can't know.
+int32_t orchard_collected(void *bytes, void *handle);
+
 // ---------------------------------------------------------------- buffers
 
 enum {

@@ -1,0 +1,128 @@
+/** The tape: what each operation needs to carry gradients back. */
+import { OrchardError } from "../errors.ts";
+import { type GradientHook, Tensor } from "../tensor/tensor.ts";
+
+/** A leaf that sums gradients up, or an output of a node. */
+export interface GraphEdge {
+  readonly node: GraphNode;
+  /** Which of the node's outputs. */
+  readonly output: number;
+}
+
+/** Where a gradient goes: on to a node's output, into a leaf, or nowhere. */
+export type GradientTarget = GraphEdge | Tensor | null;
+
+/** Gradients of the inputs from those of the outputs; null where an input needs none, or an output got none. */
+export type BackwardRule = (
+  gradients: readonly (Tensor | null)[],
+  saved: readonly Tensor[],
+  needs: readonly boolean[],
+) => readonly (Tensor | null)[];
+
+/** A backward pass, or the graph that it needs, is misused. */
+export class AutogradError extends OrchardError {
+  override readonly name = "AutogradError";
+}
+
+let created = 0;
+
+/** One recorded operation. */
+export class GraphNode {
+  /** Later operations have higher ones, so descending order is a valid order of a backward pass. */
+  readonly id = created++;
+  readonly targets: readonly GradientTarget[];
+  readonly outputs: readonly { readonly shape: readonly number[]; readonly dtype: Tensor["dtype"] }[];
+  private saved: SavedTensor[] | null;
+  private hooks: (GradientHook[] | undefined)[] | null = null;
+
+  constructor(
+    readonly operation: string,
+    inputs: readonly Tensor[],
+    outputs: readonly Tensor[],
+    save: readonly Tensor[],
+    private readonly rule: BackwardRule,
+  ) {
+    this.targets = inputs.map(gradientTarget);
+    this.outputs = outputs.map(({ shape, dtype }) => ({ shape, dtype }));
+    for (const [output, tensor] of outputs.entries())
+      if (isDifferentiable(tensor)) tensor.edge = { node: this, output };
+    this.saved = save.map((tensor) => new SavedTensor(tensor));
+  }
+
+  /** The hooks on one of the outputs' gradients. */
+  hooksOf(output: number): GradientHook[] {
+    this.hooks ??= [];
+    this.hooks[output] ??= [];
+    return this.hooks[output];
+  }
+
+  /** Runs the rule. @throws {AutogradError} where what it saved is gone or was changed. */
+  backward(gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+    if (this.saved === null)
+      throw new AutogradError(
+        "backward",
+        "graphFreed",
+        `what ${this.operation} saved was freed by an earlier backward(); pass { retainGraph: true } to the first one`,
+      );
+    const tensors = this.saved.map((saved) => saved.unpack(this.operation));
+    const needs = this.targets.map((target) => target !== null);
+    return this.rule(gradients, tensors, needs);
+  }
+
+  /** The hooks' say on an output's gradient. */
+  applyHooks(output: number, gradient: Tensor): Tensor {
+    return runHooks(this.hooks?.[output], gradient);
+  }
+
+  /** Lets go of what the forward saved. */
+  free(): void {
+    for (const saved of this.saved ?? []) saved.free();
+    this.saved = null;
+  }
+}
+
+export function runHooks(hooks: readonly GradientHook[] | null | undefined, gradient: Tensor): Tensor {
+  let result = gradient;
+  for (const hook of hooks ?? []) result = hook(result) ?? result;
+  return result;
+}
+
+const isDifferentiable = (tensor: Tensor): boolean =>
+  tensor.dtype === "float32" || tensor.dtype === "float64" || tensor.dtype === "float16" || tensor.dtype === "bfloat16";
+
+function gradientTarget(input: Tensor): GradientTarget {
+  if (input.edge !== null) return input.edge;
+  return input.requiresGrad ? input : null;
+}
+
+/** A tensor that backward needs: its own share of the storage, so that disposing of the tensor does no harm. */
+class SavedTensor {
+  private readonly version: number;
+  private readonly leaf: Tensor | null;
+  private readonly edge: GraphEdge | null;
+
+  constructor(private readonly tensor: Tensor) {
+    this.version = tensor.storage.version;
+    this.edge = tensor.edge;
+    this.leaf = tensor.edge === null && tensor.requiresGrad ? tensor : null;
+    tensor.storage.retain();
+  }
+
+  unpack(operation: string): Tensor {
+    const { storage, dtype, shape, strides, offset } = this.tensor;
+    if (storage.version !== this.version)
+      throw new AutogradError(
+        "backward",
+        "savedTensorChanged",
+        `a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed in place since (version ${storage.version}, ${this.version} was saved); change a clone() instead`,
+      );
+    if (this.leaf !== null && !this.leaf.isDisposed) return this.leaf;
+    const view = new Tensor(storage, dtype, shape, strides, offset);
+    view.edge = this.edge;
+    return view;
+  }
+
+  free(): void {
+    this.tensor.storage.release();
+  }
+}

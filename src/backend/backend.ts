@@ -1,0 +1,46 @@
+import type { AllocationHint, Memory } from "../tensor/memory.ts";
+import type { Storage } from "../tensor/storage.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { BackendName } from "./names.ts";
+
+/** A place where operations run: it allocates memory, and brings operands to where it can reach them. */
+export interface Backend {
+  readonly name: BackendName;
+  /** Why it can't be used on this machine, in one sentence; undefined where it can. Looked at once. */
+  unavailable(): string | undefined;
+  /** Memory with undefined contents, for results. @throws {OutOfMemoryError} */
+  allocate(byteLength: number, hint: AllocationHint): Memory;
+  /** Makes a tensor's memory reachable: nothing for the CPU, a copy to the device for Metal where it is elsewhere. */
+  reach(tensor: Tensor): void;
+  /** Called before an operation changes a storage that is in use: work under way may still read it. */
+  beforeChange?(storage: Storage): void;
+  /** Called after an operation was encoded and may yet fail; `redo` computes it again on another backend. */
+  ran?(call: OperationCall<unknown>, redo: () => void): void;
+}
+
+/** One operation as a backend runs it: from inputs to outputs that are allocated already, views of any strides. */
+export interface OperationCall<Attributes> {
+  readonly operation: string;
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly Tensor[];
+  readonly attributes: Attributes;
+}
+
+/** How one backend runs an operation. */
+export interface Implementation<Attributes> {
+  /** Why it can't run this call (dtype, shape, memory), in a few words; undefined where it can. */
+  unsupported?(call: Omit<OperationCall<Attributes>, "outputs">): string | undefined;
+  /** Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. */
+  run(call: OperationCall<Attributes>): void;
+}
+
+/** An operation that a backend lacks, and why: shown, not skipped in silence. */
+export interface Missing {
+  readonly missing: string;
+}
+
+/** An operation that backends run. Its gradient is not its concern: see `autograd/record.ts`. */
+export interface Primitive<Attributes = undefined> {
+  readonly name: string;
+  readonly implementations: Readonly<Record<BackendName, Implementation<Attributes> | Missing>>;
+}

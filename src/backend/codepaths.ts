@@ -1,0 +1,41 @@
+/** A record of which backend ran each operation, and why. */
+import { getOrMake } from "../collections.ts";
+import type { BackendName } from "./names.ts";
+
+/** Calls of one operation that took the same way for the same reason. */
+export interface Codepath {
+  readonly operation: string;
+  readonly backend: BackendName;
+  /** `"preferred"`, or why the backends before it did not run it. */
+  readonly reason: string;
+  readonly calls: number;
+}
+
+interface Count {
+  readonly operation: string;
+  readonly backend: BackendName;
+  readonly reason: string;
+  calls: number;
+}
+
+const counts = new Map<string, Map<string, Count>>();
+
+/** @internal The counter of a way; callers that take it often keep it. */
+export function codepathCount(operation: string, backend: BackendName, reason: string): Count {
+  const ways = getOrMake(counts, operation, () => new Map<string, Count>());
+  return getOrMake(ways, `${backend} ${reason}`, () => ({ operation, backend, reason, calls: 0 }));
+}
+
+/** Which backend ran each operation so far, how often, and why; the most frequent first. */
+export function codepaths(): Codepath[] {
+  return [...counts.values()]
+    .flatMap((ways) => [...ways.values()])
+    .filter(({ calls }) => calls > 0)
+    .map((count) => ({ ...count }))
+    .sort((a, b) => b.calls - a.calls);
+}
+
+/** Forgets what was counted. */
+export function resetCodepaths(): void {
+  for (const ways of counts.values()) for (const count of ways.values()) count.calls = 0;
+}

@@ -1,0 +1,219 @@
+/** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
+import { ambient } from "../ambient.ts";
+import { environmentFlag } from "../debug/environment.ts";
+import { BackendError, DisposedError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
+import type { DType } from "../tensor/dtype.ts";
+import type { AllocationHint, Memory } from "../tensor/memory.ts";
+import type { Shape } from "../tensor/shape.ts";
+import { Storage } from "../tensor/storage.ts";
+import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
+import { checkForAnomaly } from "./anomaly.ts";
+import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
+import { codepathCount } from "./codepaths.ts";
+import type { BackendName } from "./names.ts";
+import { getBackend, isStrict, orderFrom } from "./policy.ts";
+import { backends, whyUnavailable } from "./registry.ts";
+
+/** Shape and dtype of a result that is to be allocated. */
+export interface OutputSpec<D extends DType = DType> {
+  readonly shape: Shape;
+  readonly dtype: D;
+}
+
+const debug = environmentFlag("ORCHARD_DEBUG");
+const PREFERRED = "preferred";
+
+/** Runs an operation with one result that is allocated here. */
+export function execute<Attributes, D extends DType>(
+  primitive: Primitive<Attributes>,
+  inputs: readonly Tensor[],
+  shape: Shape,
+  dtype: D,
+  attributes: Attributes,
+): Tensor<D> {
+  return executeMany(primitive, inputs, [{ shape, dtype }], attributes)[0] as Tensor<D>;
+}
+
+/** Runs an operation with several results that are allocated here. */
+export function executeMany<Attributes>(
+  primitive: Primitive<Attributes>,
+  inputs: readonly Tensor[],
+  specs: readonly OutputSpec[],
+  attributes: Attributes,
+): Tensor[] {
+  return attempt(primitive, inputs, attributes, (backend) => allocateAll(backend, specs));
+}
+
+/** Runs an operation into tensors that are there, views too. They must not overlap the inputs. */
+export function executeInto<Attributes>(
+  primitive: Primitive<Attributes>,
+  inputs: readonly Tensor[],
+  outputs: readonly Tensor[],
+  attributes: Attributes,
+): void {
+  for (const output of outputs) output.checkAlive(primitive.name);
+  attempt(primitive, inputs, attributes, (backend) => {
+    for (const { storage } of outputs) backend.beforeChange?.(storage);
+    return outputs;
+  });
+  for (const { storage } of outputs) storage.version++;
+}
+
+/** Memory for a new tensor where calls now run first. */
+export function allocate(byteLength: number, hint: AllocationHint = {}): Memory {
+  for (const name of orderFrom[getBackend()]) {
+    if (whyUnavailable(name) === undefined) return backends[name].allocate(byteLength, hint);
+  }
+  return backends.reference.allocate(byteLength, hint);
+}
+
+/** A tensor with undefined contents. */
+export function empty<D extends DType>(shape: Shape, dtype: D, hint?: AllocationHint): Tensor<D> {
+  return new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint)), dtype, shape);
+}
+
+function attempt<Attributes>(
+  primitive: Primitive<Attributes>,
+  inputs: readonly Tensor[],
+  attributes: Attributes,
+  outputsOn: (backend: Backend) => readonly Tensor[],
+): Tensor[] {
+  const operation = primitive.name;
+  for (const input of inputs) input.checkAlive(operation);
+  let reason = PREFERRED;
+  let failure: unknown;
+  for (const name of orderFrom[getBackend()]) {
+    const why = whyNot(primitive, name, inputs, attributes);
+    if (why !== undefined) {
+      reason = because(reason, name, why);
+      refuseIfStrict(operation, reason);
+      continue;
+    }
+    try {
+      const outputs = runOn(backends[name], primitive, inputs, attributes, outputsOn);
+      count(operation, name, reason);
+      if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
+      return outputs as Tensor[];
+    } catch (error) {
+      if (!isRecoverable(error)) throw error;
+      failure = error;
+      reason = because(reason, name, noteFailure(operation, name, inputs, error));
+      refuseIfStrict(operation, reason, error);
+    }
+  }
+  if (failure !== undefined) throw failure;
+  throw new BackendError(operation, "noBackend", `no backend can run it: ${reason}`);
+}
+
+function runOn<Attributes>(
+  backend: Backend,
+  primitive: Primitive<Attributes>,
+  inputs: readonly Tensor[],
+  attributes: Attributes,
+  outputsOn: (backend: Backend) => readonly Tensor[],
+): readonly Tensor[] {
+  const implementation = primitive.implementations[backend.name];
+  if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
+  for (const input of inputs) backend.reach(input);
+  const outputs = outputsOn(backend);
+  for (const output of outputs) backend.reach(output);
+  const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
+  if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute
+  implementation.run(call);
+  backend.ran?.(call, () => redo(primitive, call, backend.name));
+  return outputs;
+}
+
+/** Computes an operation that a device lost: on the backends after it, into the same outputs. */
+function redo<Attributes>(
+  primitive: Primitive<Attributes>,
+  call: OperationCall<Attributes>,
+  lostOn: BackendName,
+): void {
+  for (const name of orderFrom[lostOn].slice(1)) {
+    if (whyNot(primitive, name, call.inputs, call.attributes) !== undefined) continue;
+    for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
+    (primitive.implementations[name] as Implementation<Attributes>).run(call);
+    count(primitive.name, name, `${lostOn}: the command buffer failed`);
+    return;
+  }
+  throw new BackendError(primitive.name, "noBackend", `${lostOn} lost it, and no other backend can compute it again`);
+}
+
+function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
+  const made: Tensor[] = [];
+  try {
+    for (const { shape, dtype } of specs)
+      made.push(new Tensor(new Storage(backend.allocate(byteLengthOf(shape, dtype), {})), dtype, shape));
+  } catch (error) {
+    for (const tensor of made) tensor.dispose();
+    throw error;
+  }
+  return made;
+}
+
+/** Why a backend does not run a call, as far as that is known before it is tried. */
+function whyNot<Attributes>(
+  primitive: Primitive<Attributes>,
+  name: BackendName,
+  inputs: readonly Tensor[],
+  attributes: Attributes,
+): string | undefined {
+  const implementation = primitive.implementations[name];
+  if ("missing" in implementation) return implementation.missing;
+  return (
+    whyUnavailable(name) ??
+    implementation.unsupported?.({ operation: primitive.name, inputs, attributes }) ??
+    (broken.size > 0 ? broken.get(callKind(primitive.name, name, inputs)) : undefined)
+  );
+}
+
+const because = (reason: string, name: BackendName, why: string): string =>
+  reason === PREFERRED ? `${name}: ${why}` : `${reason}; ${name}: ${why}`;
+
+function refuseIfStrict(operation: string, reason: string, cause?: unknown): void {
+  if (!isStrict()) return;
+  throw new BackendError(
+    operation,
+    "strict",
+    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another backend.`,
+    { cause },
+  );
+}
+
+/** A failure that another backend may not have: of the device, of a compilation, of memory. Mistakes of the caller are none. */
+const isRecoverable = (error: unknown): error is OrchardError =>
+  error instanceof KernelCompileError ||
+  error instanceof OutOfMemoryError ||
+  (error instanceof BackendError && error.code !== "strict") ||
+  (error instanceof DisposedError && error.code === "closed");
+
+// Kinds of calls that a backend could not compile: it is not asked again.
+const broken = new Map<string, string>();
+const reported = new Set<string>();
+
+const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[]): string =>
+  `${operation} ${name} ${inputs.map(({ dtype }) => dtype).join(" ")}`;
+
+/** Says once that a backend failed, and why. Returns the cause in one line. */
+function noteFailure(operation: string, name: BackendName, inputs: readonly Tensor[], error: OrchardError): string {
+  const cause = error.message.split("\n", 1)[0] ?? error.code;
+  if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
+  const key = `${operation} ${name} ${cause}`;
+  if (!reported.has(key)) {
+    reported.add(key);
+    console.warn(`[orchard] ${operation} could not run on ${name} and falls back: ${error.message}`);
+  }
+  return cause;
+}
+
+/** Forgets which failures were reported and which kernels did not compile: each is tried and told anew. */
+export function forgetFailures(): void {
+  broken.clear();
+  reported.clear();
+}
+
+function count(operation: string, name: BackendName, reason: string): void {
+  codepathCount(operation, name, reason).calls++;
+  if (debug) console.error(`[orchard] ${ambient().within}${operation}: ${name} (${reason})`);
+}

@@ -1,0 +1,57 @@
+import { existsSync } from "node:fs";
+import { OrchardError } from "../../errors.ts";
+import type { Memory } from "../../tensor/memory.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { Backend } from "../backend.ts";
+import { metalContext } from "./context.ts";
+import { noteEncoded, settleReaders } from "./journal.ts";
+import { takeFirstTicket } from "./launch.ts";
+import { libraryCandidates } from "./loader.ts";
+import { MetalMemory } from "./memory.ts";
+
+/** The GPU on Apple Silicon; on Linux the software device. */
+export const metalBackend: Backend = {
+  name: "metal",
+
+  unavailable() {
+    if (!libraryCandidates().some(({ path }) => existsSync(path)))
+      return "its dylib is not built (`bun run build` makes it)";
+    try {
+      metalContext();
+      return undefined;
+    } catch (error) {
+      if (error instanceof OrchardError) return error.message;
+      throw error;
+    }
+  },
+
+  allocate: (byteLength, hint) => new MetalMemory(metalContext(), byteLength, hint),
+
+  reach({ storage }: Tensor) {
+    if (storage.memory.place === "metal") return;
+    const memory = new MetalMemory(metalContext(), storage.memory.byteLength, {});
+    new Uint8Array(memory.contents()).set(new Uint8Array(storage.memory.hostBuffer()));
+    storage.moveTo(memory);
+  },
+
+  beforeChange: (storage) => settleReaders(metalContext(), storage),
+
+  ran({ inputs, outputs }, redo) {
+    const entry = {
+      ticket: takeFirstTicket(),
+      reads: inputs.map(({ storage }) => storage),
+      writes: outputs.map(({ storage }) => storage),
+    };
+    noteEncoded(metalContext(), { ...entry, redo: () => redoOnHost(entry.writes, redo) });
+  },
+};
+
+/** Brings outputs to host memory, with what other operations wrote there, and computes into them. */
+function redoOnHost(outputs: readonly { readonly memory: Memory; moveTo(memory: Memory): void }[], redo: () => void) {
+  for (const storage of outputs) {
+    const { memory } = storage;
+    if (!(memory instanceof MetalMemory)) continue;
+    storage.moveTo(memory.toHost());
+  }
+  redo();
+}

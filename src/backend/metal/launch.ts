@@ -1,0 +1,174 @@
+/** Encodes the package's own kernels: finds the pipeline, binds tensors, dispatches. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { getOrMake } from "../../collections.ts";
+import { BackendError } from "../../errors.ts";
+import { bytesOf, type DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { Access, dataTypes, GridKind } from "./abi.ts";
+import { type Fields, writeBlock } from "./block.ts";
+import { type MetalContext, metalContext } from "./context.ts";
+import type { Size } from "./kernel.ts";
+import { layouts } from "./layouts.ts";
+import { MetalMemory } from "./memory.ts";
+import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
+
+/** Metal Shading Language's name of a dtype; bool is a byte, and float64 is nothing that a GPU has. */
+export const metalType: Readonly<Record<Exclude<DType, "float64">, string>> = {
+  float32: "float",
+  float16: "half",
+  bfloat16: "bfloat",
+  int64: "long",
+  int32: "int",
+  uint32: "uint",
+  int8: "char",
+  uint8: "uchar",
+  bool: "bool",
+};
+
+/** The name of a dtype in kernels' host names. */
+export function metalTypeOf(dtype: DType): string {
+  if (dtype === "float64") throw new BackendError("metal", "unsupported", "Metal has no float64");
+  return metalType[dtype];
+}
+
+/** `unsupported` of implementations that run any dtype but float64. */
+export function noFloat64({ inputs }: { readonly inputs: readonly Tensor[] }): string | undefined {
+  return inputs.some(({ dtype }) => dtype === "float64") ? "Metal has no float64" : undefined;
+}
+
+/** A kernel of this package. */
+export interface KernelName {
+  /** Under `kernels/`, such as `"elementwise/unary.metal"`. */
+  readonly file: string;
+  /** Its host name, such as `"unary_float"`. */
+  readonly name: string;
+  /** Values of the function constants 0, 1, 2, …, each a `uint`. */
+  readonly constants?: readonly number[];
+}
+
+export interface Operand {
+  readonly tensor: Tensor;
+  readonly access: keyof typeof Access;
+}
+
+export interface Launch extends KernelName {
+  /** In the order of the kernel's buffer indices, from 0. */
+  readonly operands: readonly Operand[];
+  /** The parameter struct, bound after the operands. */
+  readonly parameters: Uint8Array;
+  /** Threads, exact; or threadgroups where `threadgroups` is given instead. */
+  readonly grid?: Size;
+  readonly threadgroups?: Size;
+  readonly threadgroup: Size;
+  /** Bytes of the threadgroup arguments 0, 1, …. */
+  readonly threadgroupMemory?: readonly number[];
+}
+
+export const reads = (tensor: Tensor): Operand => ({ tensor, access: "read" });
+export const writes = (tensor: Tensor): Operand => ({ tensor, access: "write" });
+
+/** The elements of its storage that a tensor reaches: the first, and how many from there to the last. */
+export function reachOf({ shape, strides, offset }: Tensor): { first: number; count: number } {
+  let first = offset;
+  let last = offset;
+  for (const [axis, size] of shape.entries()) {
+    if (size === 0) return { first: offset, count: 0 };
+    const span = (size - 1) * strides[axis]!;
+    if (span < 0) first += span;
+    else last += span;
+  }
+  return { first, count: last - first + 1 };
+}
+
+/**
+ * The place of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is negative.
+ */
+export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tensor).first;
+
+/** Encodes one kernel. It runs in order with everything else; nothing waits. */
+export function launch(what: Launch): void {
+  const context = metalContext();
+  const pipeline = pipelineFor(context, what);
+  const kind = what.grid === undefined ? "threadgroups" : "threads";
+  const block = writeBlock(layouts.dispatch, {
+    pipeline: pipeline.handle,
+    grid: extents(what.grid ?? what.threadgroups ?? 1),
+    gridKind: GridKind[kind],
+    threadgroup: extents(what.threadgroup),
+    bindings: { layout: layouts.binding, items: what.operands.map(bind) },
+    inlineBytes: { layout: layouts.inline, items: [{ index: what.operands.length, bytes: what.parameters }] },
+    threadgroupMemory: {
+      layout: layouts.threadgroupMemory,
+      items: (what.threadgroupMemory ?? []).map((length, index) => ({ index, length })),
+    },
+    label: what.name,
+  });
+  context.call(what.name, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
+  firstTicket ??= Number(ticketScratch[0]);
+}
+
+const ticketScratch = new BigUint64Array(1);
+let firstTicket: number | undefined;
+
+/** The command buffer of the first launch since the last call; 0 where there was none. */
+export function takeFirstTicket(): number {
+  const ticket = firstTicket ?? 0;
+  firstTicket = undefined;
+  return ticket;
+}
+
+function extents(size: Size): number[] {
+  const [width, height = 1, depth = 1] = typeof size === "number" ? [size] : size;
+  return [width, height, depth];
+}
+
+function bind({ tensor, access }: Operand, index: number): Fields {
+  const { memory } = tensor.storage;
+  if (!(memory instanceof MetalMemory)) throw new BackendError("metal", "internal", "an operand is not on the device");
+  const { first, count } = reachOf(tensor);
+  const bytes = bytesOf(tensor.dtype);
+  return { buffer: memory.handle, offset: first * bytes, length: count * bytes, index, access: Access[access] };
+}
+
+// One library a file and one pipeline a kernel with its constants, as long as the context lives.
+const libraries = new WeakMap<MetalContext, Map<string, number>>();
+const pipelines = new WeakMap<MetalContext, Map<string, Pipeline>>();
+
+/** The pipeline of a kernel, compiled at the first call. @throws {KernelCompileError} */
+export function pipelineFor(context: MetalContext, kernel: KernelName): Pipeline {
+  const known = getOrMake(pipelines, context, () => new Map<string, Pipeline>());
+  const key = `${kernel.file} ${kernel.name} ${kernel.constants?.join(" ") ?? ""}`;
+  return getOrMake(known, key, () => compile(context, kernel));
+}
+
+function compile(context: MetalContext, { file, name, constants = [] }: KernelName): Pipeline {
+  const values = constants.map((value, index) => ({
+    name: "",
+    index,
+    type: dataTypes.uint,
+    value: new Uint8Array(new Uint32Array([value]).buffer),
+  }));
+  return finishPipeline(context, name, libraryOf(context, file), name, values);
+}
+
+function libraryOf(context: MetalContext, file: string): number {
+  const known = getOrMake(libraries, context, () => new Map<string, number>());
+  return getOrMake(known, file, () => {
+    const source = readFileSync(join(kernelFolder, file), "utf8");
+    return createLibrary(context, file, { source, headers: kernelHeaders(), fileName: file });
+  });
+}
+
+const kernelFolder = join(import.meta.dir, "..", "..", "..", "kernels");
+let headers: Record<string, string> | undefined;
+
+/** Every header under `kernels/`, by the name with which kernels include it (`"common/math.h"`). */
+export function kernelHeaders(): Record<string, string> {
+  headers ??= Object.fromEntries(
+    readdirSync(kernelFolder, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".h"))
+      .map((name) => [name, readFileSync(join(kernelFolder, name), "utf8")]),
+  );
+  return headers;
+}

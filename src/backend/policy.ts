@@ -1,0 +1,58 @@
+/** Which backends a call tries, in which order. */
+import { ambient, withAmbient } from "../ambient.ts";
+import { environment, environmentFlag } from "../debug/environment.ts";
+import { ArgumentError } from "../errors.ts";
+import { type BackendName, backendNames } from "./names.ts";
+
+function fromEnvironment(): BackendName {
+  const name = environment("ORCHARD_BACKEND");
+  if (name !== undefined) return checkName("ORCHARD_BACKEND", name);
+  const isAppleSilicon = process.platform === "darwin" && process.arch === "arm64";
+  return isAppleSilicon ? "metal" : "cpu"; // the software device on Linux is only ever asked for by name
+}
+
+let preferred: BackendName = fromEnvironment();
+let strict = environmentFlag("ORCHARD_STRICT");
+
+function checkName(operation: string, name: string): BackendName {
+  if ((backendNames as readonly string[]).includes(name)) return name as BackendName;
+  throw new ArgumentError(
+    operation,
+    "unknownBackend",
+    `there is no backend "${name}"; there are ${backendNames.join(", ")}`,
+  );
+}
+
+/** Chooses the backend that calls try first from now on. What it can't run goes to the ones after it: metal, cpu, reference. */
+export function setBackend(name: BackendName): void {
+  preferred = checkName("setBackend", name);
+}
+
+/** The backend that calls try first now. */
+export const getBackend = (): BackendName => ambient().backend ?? preferred;
+
+/**
+ * Runs `body` with another backend tried first, across its awaits.
+ *
+ * @example
+ * const expected = withBackend("reference", () => softmax(x));
+ */
+export const withBackend = <Result>(name: BackendName, body: () => Result): Result =>
+  withAmbient({ backend: checkName("withBackend", name) }, body);
+
+/** In strict mode a call that its first backend can't run is an error instead of a fallback. */
+export function setStrict(value: boolean): void {
+  strict = value;
+}
+
+export const isStrict = (): boolean => ambient().strict ?? strict;
+
+/** Runs `body` in strict mode, or out of it. */
+export const withStrict = <Result>(value: boolean, body: () => Result): Result => withAmbient({ strict: value }, body);
+
+/** The backends after and with one, in the order in which they are tried. */
+export const orderFrom: Readonly<Record<BackendName, readonly BackendName[]>> = {
+  metal: ["metal", "cpu", "reference"],
+  cpu: ["cpu", "reference"],
+  reference: ["reference"],
+};

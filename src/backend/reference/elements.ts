@@ -1,0 +1,99 @@
+/**
+ * Elements as the reference backend computes with them: floats as float64, everything else as exact integers. Slow, and right.
+ */
+import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { broadcastStrides, elementCount, type Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** Visits the elements of a shape in row-major order, with each operand's place in its storage. */
+export function forEachIndex(
+  shape: Shape,
+  operands: readonly { readonly strides: readonly number[]; readonly offset: number }[],
+  body: (places: readonly number[], index: number) => void,
+): void {
+  const places = operands.map(({ offset }) => offset);
+  let index = 0;
+  const level = (axis: number): void => {
+    const size = shape[axis];
+    if (size === undefined) {
+      body(places, index++);
+      return;
+    }
+    for (let step = 0; step < size; step++) {
+      level(axis + 1);
+      for (const [operand, { strides }] of operands.entries()) places[operand]! += strides[axis]!;
+    }
+    for (const [operand, { strides }] of operands.entries()) places[operand]! -= size * strides[axis]!;
+  };
+  level(0);
+}
+
+/** A float tensor's elements (or any tensor's, as float64), row-major, broadcast to `shape`. */
+export function toNumbers(tensor: Tensor, shape: Shape = tensor.shape): Float64Array {
+  const result = new Float64Array(elementCount(shape));
+  const stored = tensor.storage.array(tensor.dtype);
+  const decode = tensor.dtype === "bfloat16" ? bfloat16ToNumber : Number;
+  const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
+  forEachIndex(shape, [{ strides, offset: tensor.offset }], ([place], index) => {
+    result[index] = decode(stored[place!]! as number);
+  });
+  return result;
+}
+
+/** An integer or bool tensor's elements, row-major, broadcast to `shape`, exact. */
+export function toIntegers(tensor: Tensor, shape: Shape = tensor.shape): bigint[] {
+  const result = new Array<bigint>(elementCount(shape));
+  const stored = tensor.storage.array(tensor.dtype);
+  const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
+  forEachIndex(shape, [{ strides, offset: tensor.offset }], ([place], index) => {
+    result[index] = BigInt(stored[place!]!);
+  });
+  return result;
+}
+
+/** Stores row-major values into a tensor, each rounded once to its dtype. */
+export function store(tensor: Tensor, values: ArrayLike<number | bigint | boolean>): void {
+  const stored = tensor.storage.array(tensor.dtype) as { [index: number]: number | bigint };
+  const encode = encoderOf(tensor.dtype);
+  forEachIndex(tensor.shape, [tensor], ([place], index) => {
+    stored[place!] = encode(values[index]!);
+  });
+}
+
+type Encoder = (value: number | bigint | boolean) => number | bigint;
+
+/**
+ * How a value becomes an element: floats to the nearest, ties to even; integers wrap around; a float becomes an integer by
+ * truncation, out of range saturated and NaN 0, as on the GPU.
+ */
+export function encoderOf(dtype: DType): Encoder {
+  if (dtype === "bfloat16") return (value) => numberToBfloat16(Number(value));
+  if (isFloat(dtype)) return Number;
+  if (dtype === "bool") return (value) => (value && !(typeof value === "number" && value === 0) ? 1 : 0);
+  const wrap = wrapTo(dtype);
+  const finish = dtype === "int64" ? (value: bigint) => value : Number;
+  return (value) => finish(typeof value === "number" ? saturate(value, dtype) : wrap(BigInt(value)));
+}
+
+function saturate(value: number, dtype: Exclude<DType, "float64" | "float32" | "float16" | "bfloat16">): bigint {
+  if (Number.isNaN(value)) return 0n;
+  const [least, most] = integerRange(dtype);
+  if (value <= Number(least)) return least;
+  return value >= Number(most) ? most : BigInt(Math.trunc(value));
+}
+
+function wrapTo(dtype: DType): (value: bigint) => bigint {
+  switch (dtype) {
+    case "int64":
+      return (value) => BigInt.asIntN(64, value);
+    case "int32":
+      return (value) => BigInt.asIntN(32, value);
+    case "uint32":
+      return (value) => BigInt.asUintN(32, value);
+    case "int8":
+      return (value) => BigInt.asIntN(8, value);
+    default:
+      return (value) => BigInt.asUintN(8, value);
+  }
+}

@@ -1,0 +1,20 @@
+/** The backends by name, each made when it is first asked for, so that importing the package loads no dylib. */
+import type { Backend } from "./backend.ts";
+import { cpuBackend } from "./cpu/backend.ts";
+import { metalBackend } from "./metal/backend.ts";
+import type { BackendName } from "./names.ts";
+import { referenceBackend } from "./reference/backend.ts";
+
+export const backends: Readonly<Record<BackendName, Backend>> = {
+  metal: metalBackend,
+  cpu: cpuBackend,
+  reference: referenceBackend,
+};
+
+const looked = new Map<BackendName, string | undefined>();
+
+/** Why a backend can't be used; looked at once. */
+export function whyUnavailable(name: BackendName): string | undefined {
+  if (!looked.has(name)) looked.set(name, backends[name].unavailable());
+  return looked.get(name);
+}

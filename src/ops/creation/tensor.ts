@@ -1,0 +1,189 @@
+import { allocate } from "../../backend/dispatch.ts";
+import { encoderOf } from "../../backend/reference/elements.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { bytesOf, type DType, dtypeFacts, dtypeOfArray, integerRange, isDType, isFloat } from "../../tensor/dtype.ts";
+import { type AllocationHint, ScriptMemory } from "../../tensor/memory.ts";
+import { checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
+import { Storage } from "../../tensor/storage.ts";
+import { byteLengthOf, type NestedArray, Tensor } from "../../tensor/tensor.ts";
+
+/** A typed array whose elements are those of a dtype. */
+export type TensorArray =
+  | Float64Array
+  | Float32Array
+  | Float16Array
+  | BigInt64Array
+  | Int32Array
+  | Uint32Array
+  | Int8Array
+  | Uint8Array;
+
+interface DTypeByArrayTag {
+  Float64Array: "float64";
+  Float32Array: "float32";
+  Float16Array: "float16";
+  BigInt64Array: "int64";
+  Int32Array: "int32";
+  Uint32Array: "uint32";
+  Int8Array: "int8";
+  Uint8Array: "uint8";
+}
+
+/** The dtype of a typed array's elements. */
+export type DTypeOfArray<A extends TensorArray> = DTypeByArrayTag[A[typeof Symbol.toStringTag]];
+
+/** The dtype that plain values have: booleans bool, bigints int64, numbers float32. */
+export type DTypeOfValue<V> = V extends boolean ? "bool" : V extends bigint ? "int64" : "float32";
+
+export interface TensorOptions<D extends DType = DType> extends AllocationHint {
+  /** Default: the typed array's own, bool for booleans, int64 for bigints, float32 for numbers. */
+  dtype?: D;
+  /** Default: that of the nested arrays; `[length]` for a typed array. */
+  shape?: Shape;
+  /** True makes it a parameter: `backward()` leaves its gradient in `grad`. */
+  requiresGrad?: boolean;
+}
+
+type Value = number | bigint | boolean;
+
+/**
+ * A tensor of given elements, copied: a number, nested arrays, or a typed array.
+ *
+ * @example
+ * tensor([[1, 2, 3], [4, 5, 6]]); // float32[2, 3]
+ * tensor(new Float16Array([1, 2]), { requiresGrad: true }); // float16[2]
+ * tensor([1, 2, 255], { dtype: "uint8" });
+ *
+ * @throws {ShapeError} for ragged arrays, or a shape of another size. @throws {DTypeError} where a value does not fit the dtype.
+ */
+export function tensor<A extends TensorArray>(values: A, options?: TensorOptions<never>): Tensor<DTypeOfArray<A>>;
+export function tensor<D extends DType>(
+  values: NestedArray<Value> | TensorArray,
+  options: TensorOptions<D> & { dtype: D },
+): Tensor<D>;
+export function tensor<V extends Value>(
+  values: NestedArray<V>,
+  options?: TensorOptions<never>,
+): Tensor<DTypeOfValue<V>>;
+export function tensor(values: NestedArray<Value> | TensorArray, options: TensorOptions = {}): Tensor {
+  const { elements, shape: ownShape } = ArrayBuffer.isView(values)
+    ? { elements: values, shape: [values.length] }
+    : flatten(values);
+  const shape = checkShape("tensor", options.shape ?? ownShape);
+  if (elementCount(shape) !== elements.length)
+    throw new ShapeError(
+      "tensor",
+      "sizeDiffers",
+      `${elements.length} elements came, shape ${formatShape(shape)} holds ${elementCount(shape)}`,
+    );
+  const dtype = options.dtype ?? dtypeOf(elements);
+  if (!isDType(dtype)) throw new DTypeError("tensor", "unknownDType", `there is no dtype "${dtype}"`);
+  const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), options)), dtype, [...shape]);
+  fill(result, elements);
+  if (options.requiresGrad) result.requiresGrad = true;
+  return result;
+}
+
+/**
+ * A tensor over a typed array's own memory, without a copy: changes of one show in the other. (A backend that can't reach JavaScript's
+ * memory copies it at the first use, and the two part.)
+ *
+ * @param shape default `[array.length]`
+ */
+export function fromArray<A extends TensorArray>(array: A, shape: Shape = [array.length]): Tensor<DTypeOfArray<A>> {
+  const dtype = dtypeOfArray(array) as DTypeOfArray<A> | undefined;
+  if (dtype === undefined || !(array.buffer instanceof ArrayBuffer))
+    throw new DTypeError("fromArray", "unknownArray", `no dtype has the elements of a ${array.constructor.name}`);
+  checkShape("fromArray", shape);
+  if (elementCount(shape) !== array.length)
+    throw new ShapeError(
+      "fromArray",
+      "sizeDiffers",
+      `${array.length} elements came, shape ${formatShape(shape)} holds ${elementCount(shape)}`,
+    );
+  return new Tensor(
+    new Storage(new ScriptMemory(array.buffer)),
+    dtype,
+    [...shape],
+    undefined,
+    array.byteOffset / bytesOf(dtype),
+  );
+}
+
+function dtypeOf(elements: ArrayLike<Value>): DType {
+  if (ArrayBuffer.isView(elements)) {
+    const dtype = dtypeOfArray(elements);
+    if (dtype) return dtype;
+    throw new DTypeError(
+      "tensor",
+      "unknownArray",
+      `no dtype has the elements of a ${elements.constructor.name}; give { dtype }`,
+    );
+  }
+  const kinds = new Set(Array.from(elements, (value) => typeof value));
+  if (kinds.size === 1 && kinds.has("boolean")) return "bool";
+  if (kinds.has("bigint") && !kinds.has("number")) return "int64";
+  return "float32";
+}
+
+function flatten(values: NestedArray<Value>): { elements: Value[]; shape: number[] } {
+  const shape: number[] = [];
+  for (let level = values; Array.isArray(level); level = level[0]!) shape.push(level.length);
+  const elements: Value[] = [];
+  const visit = (value: NestedArray<Value>, axis: number): void => {
+    if (Array.isArray(value) ? value.length !== shape[axis] : axis !== shape.length) throw ragged(value, axis, shape);
+    if (Array.isArray(value)) for (const item of value) visit(item, axis + 1);
+    else elements.push(checkValue(value));
+  };
+  visit(values, 0);
+  return { elements, shape };
+}
+
+function ragged(value: NestedArray<Value>, axis: number, shape: Shape): ShapeError {
+  const came = Array.isArray(value) ? `an array of ${value.length}` : "a single value";
+  const wanted = axis < shape.length ? `an array of ${shape[axis]}` : "a single value";
+  return new ShapeError(
+    "tensor",
+    "ragged",
+    `nested arrays must be rectangular: ${came} came at depth ${axis} where ${wanted} is wanted`,
+  );
+}
+
+function checkValue(value: unknown): Value {
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return value;
+  throw new ArgumentError(
+    "tensor",
+    "invalidElement",
+    `numbers, bigints and booleans are elements, ${typeof value} (${String(value)}) is not`,
+  );
+}
+
+function fill(target: Tensor, elements: ArrayLike<Value>): void {
+  const stored = target.storage.array(target.dtype);
+  if (ArrayBuffer.isView(elements) && dtypeOfArray(elements) === target.dtype) {
+    (stored as Float32Array).set(elements as unknown as Float32Array);
+    return;
+  }
+  checkFit(target.dtype, elements);
+  const encode = encoderOf(target.dtype);
+  const writable = stored as { [index: number]: number | bigint };
+  for (let index = 0; index < elements.length; index++) writable[index] = encode(elements[index]!);
+}
+
+/** An integer dtype takes whole numbers in its range and nothing else: a silent change of a given value helps nobody. */
+function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
+  if (isFloat(dtype) || dtype === "bool") return;
+  const [least, most] = integerRange(dtype);
+  for (let index = 0; index < elements.length; index++) {
+    const value = elements[index]!;
+    const fits =
+      typeof value === "boolean" ||
+      ((typeof value === "bigint" || Number.isInteger(value)) && value >= least && value <= most);
+    if (fits) continue;
+    throw new DTypeError(
+      "tensor",
+      "doesNotFit",
+      `element ${index} is ${value}; ${dtype} holds whole numbers from ${least} to ${most} (${dtypeFacts[dtype].bytes} bytes)`,
+    );
+  }
+}

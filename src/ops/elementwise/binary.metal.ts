@@ -1,0 +1,20 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { type BinaryName, binaryNames } from "./codes.ts";
+import { loopNest } from "./loop.metal.ts";
+
+export const binaryMetal = (name: BinaryName): Implementation<undefined> => ({
+  unsupported: noFloat64,
+  run({ inputs: [a, b], outputs: [output] }) {
+    const { grid, threadgroup, parameters } = loopNest(output!, [a!, b!]);
+    launch({
+      file: "elementwise/binary.metal",
+      name: `binary_${metalTypeOf(a!.dtype)}_${metalTypeOf(output!.dtype)}`,
+      constants: [binaryNames.indexOf(name)],
+      operands: [reads(a!), reads(b!), writes(output!)],
+      parameters,
+      grid,
+      threadgroup,
+    });
+  },
+});

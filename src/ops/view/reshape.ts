@@ -1,0 +1,66 @@
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import {
+  checkShape,
+  elementCount,
+  formatShape,
+  isRowMajor,
+  rowMajorStrides,
+  type Shape,
+  sameShape,
+} from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { contiguous } from "../copy/copy.ts";
+import { viewOf } from "./view.ts";
+
+/**
+ * The same elements in row-major order under another shape: a view where the strides allow it, else a copy. One size may be −1: it
+ * becomes what is left.
+ *
+ * @throws {ShapeError} where the number of elements differs.
+ */
+export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
+  const target = inferSize(x, shape);
+  if (sameShape(target, x.shape)) return x;
+  const own = x.shape;
+  const strides = viewStrides(x, target);
+  if (strides === null) return reshape(contiguous(x), target);
+  return viewOf("reshape", x, target, strides, x.offset, ([gradient]) => [reshape(gradient!, own)]);
+}
+
+function inferSize(x: Tensor, shape: Shape): Shape {
+  const open = shape.indexOf(-1);
+  const known = shape.reduce((product, size) => (size === -1 ? product : product * size), 1);
+  const target = open < 0 ? shape : shape.with(open, known === 0 ? 0 : x.size / known);
+  const whole = target.every((size) => Number.isInteger(size) && size >= 0) && elementCount(target) === x.size;
+  if (!whole || shape.filter((size) => size === -1).length > 1)
+    throw new ShapeError(
+      "reshape",
+      "sizeDiffers",
+      `${x.describe()} has ${x.size} elements, which do not fill ${formatShape(shape)}`,
+    );
+  return checkShape("reshape", target);
+}
+
+/**
+ * The strides with which the elements read under another shape without a copy; null where there are none. Axes that are one run in
+ * memory are taken together, and each run is cut anew.
+ */
+function viewStrides(x: Tensor, target: Shape): readonly number[] | null {
+  if (isRowMajor(x.shape, x.strides)) return rowMajorStrides(target);
+  const axes = x.shape.flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: x.strides[axis]! }]));
+  const result = new Array<number>(target.length).fill(1);
+  let to = target.length - 1;
+  while (axes.length > 0) {
+    const { size, stride } = axes.pop()!;
+    let run = size;
+    while (axes.at(-1)?.stride === stride * run) run *= axes.pop()!.size;
+    let covered = 1;
+    for (; to >= 0 && (covered < run || target[to] === 1); to--) {
+      result[to] = stride * covered;
+      covered *= target[to]!;
+    }
+    if (covered !== run) return null;
+  }
+  return result;
+}

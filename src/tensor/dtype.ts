@@ -1,0 +1,108 @@
+/** The element types, their sizes and their arrays: one table, exhaustive by type. */
+
+/** The order is part of the native interfaces: a dtype's code is its place here. */
+export const dtypes = [
+  "float64",
+  "float32",
+  "float16",
+  "bfloat16",
+  "int64",
+  "int32",
+  "uint32",
+  "int8",
+  "uint8",
+  "bool",
+] as const;
+
+/** A tensor's element type. */
+export type DType = (typeof dtypes)[number];
+export type FloatDType = "float64" | "float32" | "float16" | "bfloat16";
+export type IntegerDType = "int64" | "int32" | "uint32" | "int8" | "uint8";
+
+interface DTypeFacts {
+  /** In the native interfaces. */
+  readonly code: number;
+  /** Of one element. */
+  readonly bytes: number;
+  readonly kind: "float" | "signed" | "unsigned" | "bool";
+  /** The array over stored elements; bfloat16 and bool have none of their own and are stored as bits. */
+  readonly array: StorageArrayConstructor;
+}
+
+type StorageArrayConstructor =
+  | Float64ArrayConstructor
+  | Float32ArrayConstructor
+  | Float16ArrayConstructor
+  | Uint16ArrayConstructor
+  | BigInt64ArrayConstructor
+  | Int32ArrayConstructor
+  | Uint32ArrayConstructor
+  | Int8ArrayConstructor
+  | Uint8ArrayConstructor;
+
+export const dtypeFacts = {
+  float64: { code: 0, bytes: 8, kind: "float", array: Float64Array },
+  float32: { code: 1, bytes: 4, kind: "float", array: Float32Array },
+  float16: { code: 2, bytes: 2, kind: "float", array: Float16Array },
+  bfloat16: { code: 3, bytes: 2, kind: "float", array: Uint16Array },
+  int64: { code: 4, bytes: 8, kind: "signed", array: BigInt64Array },
+  int32: { code: 5, bytes: 4, kind: "signed", array: Int32Array },
+  uint32: { code: 6, bytes: 4, kind: "unsigned", array: Uint32Array },
+  int8: { code: 7, bytes: 1, kind: "signed", array: Int8Array },
+  uint8: { code: 8, bytes: 1, kind: "unsigned", array: Uint8Array },
+  bool: { code: 9, bytes: 1, kind: "bool", array: Uint8Array },
+} as const satisfies Record<DType, DTypeFacts>;
+
+/** The array over a storage's elements as they are stored. */
+export type StorageArray<D extends DType = DType> = InstanceType<(typeof dtypeFacts)[D]["array"]>;
+
+/** What `data()` returns: numbers as they are meant; bfloat16 widened to float32, bool as 0 and 1. */
+export interface DataByDType {
+  float64: Float64Array;
+  float32: Float32Array;
+  float16: Float16Array;
+  bfloat16: Float32Array;
+  int64: BigInt64Array;
+  int32: Int32Array;
+  uint32: Uint32Array;
+  int8: Int8Array;
+  uint8: Uint8Array;
+  bool: Uint8Array;
+}
+export type DataOf<D extends DType> = DataByDType[D];
+
+/** What `item()` and `toArray()` give for one element. */
+export type ElementOf<D extends DType> = D extends "bool" ? boolean : D extends "int64" ? bigint : number;
+
+export const isFloat = (dtype: DType): dtype is FloatDType => dtypeFacts[dtype].kind === "float";
+export const isInteger = (dtype: DType): dtype is IntegerDType => !isFloat(dtype) && dtype !== "bool";
+export const bytesOf = (dtype: DType): number => dtypeFacts[dtype].bytes;
+export const isDType = (name: unknown): name is DType => typeof name === "string" && name in dtypeFacts;
+
+const integerRanges: Readonly<Record<IntegerDType | "bool", readonly [bigint, bigint]>> = {
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+  int32: [-(2n ** 31n), 2n ** 31n - 1n],
+  uint32: [0n, 2n ** 32n - 1n],
+  int8: [-128n, 127n],
+  uint8: [0n, 255n],
+  bool: [0n, 1n],
+};
+
+/** The smallest and the largest value of an integer type. */
+export const integerRange = (dtype: IntegerDType | "bool"): readonly [bigint, bigint] => integerRanges[dtype];
+
+/** The dtype of a typed array's elements; undefined where tensors have no such type (16-bit integers, clamped bytes). */
+export function dtypeOfArray(array: ArrayBufferView): DType | undefined {
+  return dtypeByArray[Object.prototype.toString.call(array).slice(8, -1)];
+}
+
+const dtypeByArray: Readonly<Record<string, DType>> = {
+  Float64Array: "float64",
+  Float32Array: "float32",
+  Float16Array: "float16",
+  BigInt64Array: "int64",
+  Int32Array: "int32",
+  Uint32Array: "uint32",
+  Int8Array: "int8",
+  Uint8Array: "uint8",
+};

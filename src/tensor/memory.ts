@@ -1,0 +1,72 @@
+/** Bytes that tensors live in, and where they are. */
+import type { StorageMode } from "../backend/metal/abi.ts";
+
+/** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
+export type Place = "host" | "metal";
+
+/** What a native function takes for memory: an address, or a view where the memory is JavaScript's own. */
+export type NativeOperand = number | Uint8Array;
+
+/** One block of bytes. */
+export interface Memory {
+  readonly place: Place;
+  readonly byteLength: number;
+  /** The bytes as the CPU sees them. Waits for the device where it still works on them. */
+  hostBuffer(): ArrayBuffer;
+  /** The bytes for a native function. Waits as {@link hostBuffer} does. */
+  nativeOperand(): NativeOperand;
+  /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
+  settled(): Promise<void> | null;
+  /** Gives the bytes back at once; nothing may use them afterwards. Forgotten memory is given back by garbage collection. */
+  release(): void;
+}
+
+/** How memory is wanted. */
+export interface AllocationHint {
+  /** Of a Metal buffer; other places have no choice. */
+  readonly storage?: StorageMode | undefined;
+  readonly label?: string | undefined;
+}
+
+/** JavaScript's own memory: small blocks, and all of them where there is no native allocator. */
+export class ScriptMemory implements Memory {
+  readonly place = "host";
+  private readonly buffer: ArrayBuffer;
+  private readonly bytes: Uint8Array;
+
+  constructor(content: number | ArrayBuffer) {
+    // A native function can't take a pointer to nothing, so an empty block has a byte.
+    this.buffer = typeof content === "number" ? new ArrayBuffer(content || 1) : content;
+    this.bytes = new Uint8Array(this.buffer);
+  }
+
+  get byteLength(): number {
+    return this.buffer.byteLength;
+  }
+  hostBuffer(): ArrayBuffer {
+    return this.buffer;
+  }
+  nativeOperand(): NativeOperand {
+    return this.bytes;
+  }
+  settled(): null {
+    return null;
+  }
+  release(): void {
+    // Garbage collection gives it back.
+  }
+}
+
+/** Allocates host memory; null where a block is none of its business. The cpu backend installs one for large blocks. */
+export type HostAllocator = (byteLength: number) => Memory | null;
+
+let nativeAllocator: HostAllocator | undefined;
+
+export function installHostAllocator(allocator: HostAllocator | undefined): void {
+  nativeAllocator = allocator;
+}
+
+/** Host memory with undefined contents. @throws {OutOfMemoryError} over the memory limit. */
+export function allocateHost(byteLength: number): Memory {
+  return nativeAllocator?.(byteLength) ?? new ScriptMemory(byteLength);
+}

@@ -1,0 +1,64 @@
+import { DisposedError } from "../errors.ts";
+import { type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
+import type { Memory } from "./memory.ts";
+
+/**
+ * The memory behind one or more tensors. It counts its owners (tensors and what autograd has saved); the last one to
+ * leave gives the memory back at once, and storages that are forgotten are given back by garbage collection.
+ */
+export class Storage {
+  /** Counts changes in place, so that autograd notices that what it saved has changed. */
+  version = 0;
+  private owners = 0;
+  private current: Memory | null;
+  private array_: ArrayLike<number | bigint> | null = null;
+  private arrayDType: DType | null = null;
+
+  constructor(memory: Memory) {
+    this.current = memory;
+  }
+
+  /** @throws {DisposedError} */
+  get memory(): Memory {
+    if (this.current === null) throw new DisposedError("storage", "disposed", "its memory was given back by dispose()");
+    return this.current;
+  }
+
+  get isReleased(): boolean {
+    return this.current === null;
+  }
+
+  /** The contents now live elsewhere; the old memory is given back. */
+  moveTo(memory: Memory): void {
+    const old = this.memory;
+    this.current = memory;
+    this.array_ = null;
+    old.release();
+  }
+
+  /** The elements as stored, over the whole memory. Waits for the device where it works on them. */
+  array<D extends DType>(dtype: D): StorageArray<D> {
+    const { memory } = this;
+    let buffer = memory.hostBuffer();
+    if (this.memory !== memory) buffer = this.memory.hostBuffer(); // the device failed, and what it lost was computed elsewhere
+    const cached = this.array_ as StorageArray<D> | null;
+    if (cached !== null && this.arrayDType === dtype && cached.buffer === buffer) return cached;
+    const { array: ArrayOf, bytes } = dtypeFacts[dtype];
+    const array = new ArrayOf(buffer, 0, Math.floor(buffer.byteLength / bytes)) as StorageArray<D>;
+    this.array_ = array;
+    this.arrayDType = dtype;
+    return array;
+  }
+
+  retain(): void {
+    this.owners++;
+  }
+
+  release(): void {
+    if (--this.owners > 0 || this.current === null) return;
+    const memory = this.current;
+    this.current = null;
+    this.array_ = null;
+    memory.release();
+  }
+}

@@ -1,0 +1,222 @@
+import { ambient } from "../ambient.ts";
+import type { GraphEdge } from "../autograd/node.ts";
+import { ArgumentError, DisposedError } from "../errors.ts";
+import { bfloat16ToNumber } from "./bfloat16.ts";
+import { bytesOf, type DataOf, type DType, type ElementOf, type StorageArray } from "./dtype.ts";
+import { formatTensor } from "./format.ts";
+import { elementCount, isRowMajor, rowMajorStrides, type Shape } from "./shape.ts";
+import type { Storage } from "./storage.ts";
+
+/** Called with a gradient as it passes; what it returns, if anything, passes on instead. */
+export type GradientHook = (gradient: Tensor) => Tensor | undefined;
+
+/**
+ * A block of elements of one dtype with a shape. Views (`transpose`, `slice`, `expand`, …) share their storage.
+ *
+ * Make one with {@link tensor}, `zeros`, `randn` and their like. Operations are functions (`add(a, b)`) and methods (`a.add(b)`).
+ *
+ * @example
+ * const x = tensor([[1, 2], [3, 4]]);
+ * await x.matmul(x).data(); // Float32Array [7, 10, 15, 22]
+ */
+export class Tensor<D extends DType = DType> implements Disposable {
+  readonly shape: Shape;
+  readonly dtype: D;
+  /** In elements, for each axis; 0 repeats. */
+  readonly strides: readonly number[];
+  /** Of the first element in its storage, in elements. */
+  readonly offset: number;
+  /** @internal */ readonly storage: Storage;
+  /** The gradient that `backward()` summed up, on tensors that require one. */
+  grad: Tensor<D> | null = null;
+  /** @internal Where it comes from in the graph; null on a leaf and on what needs no gradient. */
+  edge: GraphEdge | null = null;
+  /** @internal */ hooks: GradientHook[] | null = null;
+  /** @internal Kept by every `tidy`: see {@link keep}. */
+  isKept = false;
+  private leafRequiresGrad = false;
+  private disposed = false;
+
+  /** @internal Shape and strides are not copied: callers pass arrays that nobody changes. */
+  constructor(
+    storage: Storage,
+    dtype: D,
+    shape: Shape,
+    strides: readonly number[] = rowMajorStrides(shape),
+    offset = 0,
+  ) {
+    this.storage = storage;
+    this.dtype = dtype;
+    this.shape = shape;
+    this.strides = strides;
+    this.offset = offset;
+    storage.retain();
+    ambient().tidyScope?.add(this);
+  }
+
+  /** The number of axes, 0 to 8. */
+  get rank(): number {
+    return this.shape.length;
+  }
+
+  /** The number of elements. */
+  get size(): number {
+    return elementCount(this.shape);
+  }
+
+  /** Whether elements lie row-major without gaps. */
+  get isContiguous(): boolean {
+    return isRowMajor(this.shape, this.strides);
+  }
+
+  /** Whether `backward()` brings a gradient here, or through here. Assign true to make a leaf a parameter. */
+  get requiresGrad(): boolean {
+    return this.edge !== null || this.leafRequiresGrad;
+  }
+
+  set requiresGrad(value: boolean) {
+    if (this.edge !== null)
+      throw new ArgumentError("requiresGrad", "notALeaf", "only a leaf's can be set; use detach() to cut this one off");
+    if (value && !floats.has(this.dtype))
+      throw new ArgumentError("requiresGrad", "notAFloat", `only floats have gradients, this tensor is ${this.dtype}`);
+    this.leafRequiresGrad = value;
+  }
+
+  /** Whether it was made by the user, or needs no gradient. */
+  get isLeaf(): boolean {
+    return this.edge === null;
+  }
+
+  get isDisposed(): boolean {
+    return this.disposed;
+  }
+
+  /** @internal @throws {DisposedError} naming the operation. */
+  checkAlive(operation: string): void {
+    if (this.disposed)
+      throw new DisposedError(operation, "disposed", `a tensor ${this.describe()} was used after dispose()`);
+  }
+
+  /** `float32[2, 3]`, for messages. */
+  describe(): string {
+    return `${this.dtype}[${this.shape.join(", ")}]`;
+  }
+
+  /** A copy of the elements, row-major. Never blocks the event loop: it waits for the device without holding it. */
+  async data(): Promise<DataOf<D>> {
+    this.checkAlive("data");
+    this.storage.retain(); // the tensor may be disposed of meanwhile
+    try {
+      for (;;) {
+        const settled = this.storage.memory.settled();
+        if (settled === null) return this.copyOut();
+        await settled;
+      }
+    } finally {
+      this.storage.release();
+    }
+  }
+
+  /** As {@link data}, blocking until the device is done. */
+  dataSync(): DataOf<D> {
+    this.checkAlive("dataSync");
+    return this.copyOut();
+  }
+
+  private copyOut(): DataOf<D> {
+    const stored = rowMajorElements(this);
+    if (this.dtype !== "bfloat16") return stored as unknown as DataOf<D>;
+    return Float32Array.from(stored as unknown as Uint16Array, bfloat16ToNumber) as DataOf<D>;
+  }
+
+  /** The value of a tensor of one element. @throws {ArgumentError} where it has more or none. */
+  item(): ElementOf<D> {
+    if (this.size !== 1)
+      throw new ArgumentError("item", "notOneElement", `one element is wanted, ${this.describe()} came`);
+    return this.element(this.dataSync()[0]!);
+  }
+
+  private element(value: number | bigint): ElementOf<D> {
+    return (this.dtype === "bool" ? value !== 0 : value) as ElementOf<D>;
+  }
+
+  /** The elements as nested arrays; the bare element where the rank is 0. Blocks. */
+  toArray(): NestedArray<ElementOf<D>> {
+    const data = this.dataSync();
+    let next = 0;
+    const level = (axis: number): NestedArray<ElementOf<D>> =>
+      axis === this.rank
+        ? this.element(data[next++]!)
+        : Array.from({ length: this.shape[axis]! }, () => level(axis + 1));
+    return level(0);
+  }
+
+  /** Adds a hook on the gradient. Returns a function that takes it away. */
+  registerHook(hook: GradientHook): () => void {
+    if (!this.requiresGrad)
+      throw new ArgumentError("registerHook", "noGradient", `${this.describe()} requires no gradient`);
+    this.hooks ??= [];
+    const hooks = this.edge ? this.edge.node.hooksOf(this.edge.output) : this.hooks;
+    hooks.push(hook);
+    return () => {
+      const at = hooks.indexOf(hook);
+      if (at >= 0) hooks.splice(at, 1);
+    };
+  }
+
+  /** Gives up this tensor; its memory goes back at once where no view and no backward pass needs it. A second call has no effect. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.storage.release();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  /** Shape, dtype and a cut table of the elements. */
+  toString(): string {
+    return this.disposed ? `Tensor ${this.describe()} (disposed)` : formatTensor(this);
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
+  }
+}
+
+export type NestedArray<T> = T | NestedArray<T>[];
+
+const floats: ReadonlySet<DType> = new Set(["float64", "float32", "float16", "bfloat16"]);
+
+/** A copy of a tensor's elements as they are stored, row-major. */
+export function rowMajorElements<D extends DType>(tensor: Tensor<D>): StorageArray<D> {
+  const array = tensor.storage.array(tensor.dtype);
+  const { offset, size } = tensor;
+  if (tensor.isContiguous) return array.slice(offset, offset + size) as StorageArray<D>;
+  const result = new (array.constructor as new (length: number) => StorageArray<D>)(size);
+  gather(array, result, tensor.shape, tensor.strides, offset);
+  return result;
+}
+
+function gather(
+  source: ArrayLike<number | bigint>,
+  target: { [index: number]: number | bigint },
+  shape: Shape,
+  strides: readonly number[],
+  start: number,
+): void {
+  let next = 0;
+  const level = (axis: number, at: number): void => {
+    const size = shape[axis];
+    if (size === undefined) {
+      target[next++] = source[at]!;
+      return;
+    }
+    for (let index = 0; index < size; index++) level(axis + 1, at + index * strides[axis]!);
+  };
+  level(0, start);
+}
+
+/** The bytes that a tensor's own elements take, without gaps. */
+export const byteLengthOf = (shape: Shape, dtype: DType): number => elementCount(shape) * bytesOf(dtype);

@@ -1,0 +1,76 @@
+import { ambient, isPromise, withAmbient } from "../ambient.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** Collects the tensors that are made while it is open. */
+export class TidyScope {
+  private made: Tensor[] = [];
+
+  add(tensor: Tensor): void {
+    this.made.push(tensor);
+  }
+
+  /** Disposes of what was made but for what is kept, which the scope around takes over. */
+  close(kept: ReadonlySet<Tensor>, around: TidyScope | null): void {
+    for (const tensor of this.made) {
+      if (kept.has(tensor)) around?.add(tensor);
+      else if (!tensor.isKept) tensor.dispose();
+    }
+    this.made = [];
+  }
+}
+
+/**
+ * Runs `body` and gives back the memory of every tensor made in it, but for those that it returns (alone, or anywhere inside arrays
+ * and plain objects) and those that are gradients or require one. No program needs it: forgotten tensors are collected. It bounds the
+ * peak of a tight loop. What a backward pass still needs stays until then.
+ *
+ * @example
+ * const loss = tidy(() => square(sub(predict(x), y)).mean());
+ * const data = await tidy(async () => (await model(x)).data());
+ */
+export function tidy<Result>(body: () => Result): Result {
+  const scope = new TidyScope();
+  const around = ambient().tidyScope;
+  const close = (result: unknown) => scope.close(tensorsIn(result), around);
+  let result: Result;
+  try {
+    result = withAmbient({ tidyScope: scope }, body);
+  } catch (error) {
+    close(undefined);
+    throw error;
+  }
+  if (!isPromise(result)) {
+    close(result);
+    return result;
+  }
+  return result.then(
+    (value) => {
+      close(value);
+      return value;
+    },
+    (error: unknown) => {
+      close(undefined);
+      throw error;
+    },
+  ) as Result;
+}
+
+/** Marks a tensor so that no `tidy` disposes of it, and returns it. */
+export function keep<T extends Tensor>(tensor: T): T {
+  tensor.isKept = true;
+  return tensor;
+}
+
+function tensorsIn(value: unknown, found: Set<Tensor> = new Set(), seen: Set<unknown> = new Set()): Set<Tensor> {
+  if (typeof value !== "object" || value === null || seen.has(value)) return found;
+  seen.add(value);
+  if (isTensorLike(value)) found.add(value);
+  else if (Array.isArray(value) || value instanceof Set) for (const item of value) tensorsIn(item, found, seen);
+  else if (value instanceof Map) for (const item of value.values()) tensorsIn(item, found, seen);
+  else if (Object.getPrototypeOf(value) === Object.prototype) {
+    for (const item of Object.values(value)) tensorsIn(item, found, seen);
+  }
+  return found;
+}
+
+const isTensorLike = (value: object): value is Tensor => "storage" in value && "dispose" in value && "strides" in value;
