@@ -13,16 +13,18 @@ import { layouts } from "./layouts.ts";
  */
 export class MetalMemory implements Memory {
   readonly place = "metal";
+  readonly byteLength: number;
   readonly handle: number;
   private readonly anchor: ArrayBuffer;
   private released = false;
 
   constructor(
     readonly context: MetalContext,
-    readonly byteLength: number,
+    byteLength: number,
     { storage, label }: AllocationHint = {},
   ) {
-    this.handle = createBuffer(context, byteLength, storage, label ?? "tensor");
+    this.byteLength = Math.max(byteLength, 1); // Metal has no empty buffers
+    this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopt();
   }
 
@@ -115,7 +117,7 @@ const out = new BigUint64Array(1);
 
 function createBuffer(context: MetalContext, length: number, storage: StorageMode | undefined, label: string): number {
   const block = writeBlock(layouts.bufferOptions, {
-    length: Math.max(length, 1),
+    length,
     storage: Storage[storage ?? "default"],
     label,
   });

@@ -1,0 +1,69 @@
+/** A row of the table that drives the tests of operations: samples, dtypes, the oracle, the gradient check. */
+import type { BackendName } from "../../src/backend/names.ts";
+import type { DType } from "../../src/tensor/dtype.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import type { Block, Layout, OperandSpec } from "./samples.ts";
+import type { Accuracy } from "./tolerance.ts";
+
+/** Rounds each step of a plain low-precision computation; the identity for the oracle itself. */
+export type Round = (value: number) => number;
+
+/** One call: operands, and whatever else the operation takes. */
+export interface Sample<Options = undefined> {
+  /** Default: shapes and layouts. */
+  readonly name?: string;
+  readonly inputs: readonly OperandSpec[];
+  readonly options: Options;
+  /** Dtypes for which the sample makes sense; default all of the row's. */
+  readonly dtypes?: readonly DType[];
+  /** False where the gradient is not defined at these values (ties, kinks, NaN). */
+  readonly gradient?: boolean;
+}
+
+/** What the oracle says of one result. */
+export interface Expected {
+  readonly shape: readonly number[];
+  /** Row-major; exact as far as float64 is. */
+  readonly values: readonly number[];
+  /** Default: the dtype of the first operand. */
+  readonly dtype?: DType;
+}
+
+export interface OperationRow<Options = undefined> {
+  readonly name: string;
+  /** The public function. */
+  readonly compute: (inputs: readonly Tensor[], options: Options) => Tensor | readonly Tensor[];
+  readonly dtypes: readonly DType[];
+  readonly samples: readonly Sample<Options>[];
+  /**
+   * The definition, written without any code of the library, from operands that are exact. With a `round` it is the plain computation in
+   * low precision that FlashAttention's rule compares with: each step rounded.
+   */
+  readonly oracle: (inputs: readonly Block[], options: Options, round: Round) => Expected | readonly Expected[];
+  readonly accuracy: Accuracy;
+  /** Whether it has a gradient, checked in float64 by finite differences and on each backend against that. */
+  readonly gradient: boolean;
+  /** Backends and dtypes that lack it on purpose, with the reason; they are listed at the end of the run. */
+  readonly lacks?: Partial<Record<BackendName, { readonly dtypes?: readonly DType[]; readonly reason: string }>>;
+}
+
+/** Layouts a set of shapes in turn: each shape contiguous, and further layouts cycling through them. */
+export function withLayouts(shapes: readonly (readonly number[])[], extra: readonly Layout[]): OperandSpec[] {
+  return [
+    ...shapes.map((shape) => ({ shape })),
+    ...extra.map((layout, index) => ({ shape: shapes[index % shapes.length]!, layout })),
+  ];
+}
+
+/** Sizes 0 and 1, odd sizes, several ranks, and one that needs many threadgroups. */
+export const commonShapes: readonly (readonly number[])[] = [
+  [],
+  [1],
+  [0],
+  [7],
+  [3, 5],
+  [2, 0, 3],
+  [2, 3, 17],
+  [1031],
+  [65, 129],
+];
