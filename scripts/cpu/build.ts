@@ -79,7 +79,7 @@ const linkFlags =
         "-static-libstdc++",
         "-static-libgcc",
         "-Wl,-z,defs",
-        "-Wl,--exclude-libs,ALL",
+        "-Wl,--exclude-libs,ALL,--gc-sections",
         "-s",
         "-ldl",
       ];

@@ -32,7 +32,7 @@ const instructionSets: Partial<Record<NodeJS.Architecture, readonly InstructionS
  * without them loops with conditions become vectors.
  */
 const commonFlags = [
-  ...["-std=c++17", "-O3", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden"],
+  ...["-std=c++17", "-O3", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"],
   ...["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-pthread"],
 ];
 

@@ -7,6 +7,7 @@ import { type Counts, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
+import { bringBlas } from "../toolchain/blas.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
 import { describe, leaveOut, type PartResult, runPart } from "./part.ts";
@@ -52,6 +53,7 @@ const sourceChecks = async (): Promise<PartResult[]> => [
 /** Warnings are errors. It comes after the set-up of Swift, which brings a compiler where the machine has none. */
 const cpuPart = (): Promise<PartResult> =>
   runPart("The cpu backend, built", async () => {
+    await bringBlas();
     await buildCpu();
     return one;
   });

@@ -50,13 +50,16 @@ const settings = {
 } as const;
 export type CpuSetting = keyof typeof settings;
 
-/** The release of Debian's OpenBLAS that set-up unpacks; its folder's name in the cache. */
-export const broughtBlas = "openblas-1";
+/** OpenBLAS where the system's loader finds it. */
+export const systemBlas = "libopenblas.so.0";
+
+/** OpenBLAS where set-up puts it; the number is that of the recipe. */
+export const broughtBlas = (): string => `${cacheFolder()}/blas/openblas-1/libopenblas.so.0`;
 
 /** BLAS libraries in the order in which they are tried: the system's, then the one that set-up brought. */
 export function defaultBlas(): string[] {
   if (process.platform === "darwin") return ["Accelerate"];
-  return ["libopenblas.so.0", `${cacheFolder()}/blas/${broughtBlas}/libopenblas.so.0`];
+  return [systemBlas, broughtBlas()];
 }
 
 const encoder = new TextEncoder();
