@@ -1,14 +1,19 @@
 import { environmentFlag } from "../src/debug/environment.ts";
 import { packageRoot } from "../src/debug/paths.ts";
+import { buildCpu } from "./cpu/build.ts";
 import { Failure } from "./failure.ts";
 import { build } from "./swift/command.ts";
 import { setUp } from "./toolchain/setup.ts";
 
+/** Programs that run Metal kernels. */
+const metalPrograms = ["bench/checker.ts", "bench/dispatch.ts", "examples/demo.ts"];
+
 /** Sets up and builds, then runs a program of this repository with the Bun that runs. */
 export async function runBuilt(file: string, words: readonly string[]): Promise<void> {
-  if (environmentFlag("ORCHARD_SKIP_METAL"))
+  if (environmentFlag("ORCHARD_SKIP_METAL") && metalPrograms.includes(file))
     throw new Failure(`${file} runs Metal kernels, and ORCHARD_SKIP_METAL=1 leaves Metal out. Unset it.`);
   const swift = await setUp();
+  await buildCpu();
   if (swift) await build(swift);
   const child = Bun.spawn([process.execPath, file, ...words], {
     cwd: packageRoot,

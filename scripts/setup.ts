@@ -1,4 +1,4 @@
-/** Brings what is missing: the locked dependencies, and on Linux a Swift toolchain. Doing it twice does nothing. */
+/** Brings what is missing: the locked dependencies, and on Linux OpenBLAS and a Swift toolchain. Doing it twice does nothing. */
 import { installDependencies } from "./dependencies.ts";
 
 await installDependencies();

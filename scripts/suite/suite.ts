@@ -4,8 +4,10 @@ import { environmentFlag } from "../../src/debug/environment.ts";
 import { packageRoot } from "../../src/debug/paths.ts";
 import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
 import { type Counts, sum } from "../counts.ts";
+import { buildCpu } from "../cpu/build.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
+import { bringBlas } from "../toolchain/blas.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
 import { describe, leaveOut, type PartResult, runPart } from "./part.ts";
@@ -34,19 +36,27 @@ export async function testEverything(words: readonly string[]): Promise<void> {
   await mkdir(join(packageRoot, "report"), { recursive: true });
   const typescript = () => runPart("TypeScript tests", () => bunTests(words));
   if (words.length > 0) return report([await typescript()]);
-  const before = [...(await sourceChecks()), ...(await metalParts([swiftSuite, kernels]))];
+  const before = [...(await sourceChecks()), ...(await metalParts([swiftSuite, kernels])), await cpuPart()];
   report([...before, await typescript()]);
 }
 
 /** What needs no test to run. */
 export async function checkEverything(): Promise<void> {
-  report([...(await sourceChecks()), ...(await metalParts([swiftWarnings, kernels]))]);
+  report([...(await sourceChecks()), ...(await metalParts([swiftWarnings, kernels])), await cpuPart()]);
 }
 
 const sourceChecks = async (): Promise<PartResult[]> => [
   await runPart("Types", checkTypes),
   await runPart("Format and lint", checkStyle),
 ];
+
+/** Warnings are errors. It comes after the set-up of Swift, which brings a compiler where the machine has none. */
+const cpuPart = (): Promise<PartResult> =>
+  runPart("The cpu backend, built", async () => {
+    await bringBlas();
+    await buildCpu();
+    return one;
+  });
 
 /** Sets up, builds, and then runs the parts; where the build fails, they are told as not run. */
 async function metalParts(parts: readonly MetalPart[]): Promise<PartResult[]> {

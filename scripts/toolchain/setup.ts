@@ -15,10 +15,12 @@ import {
 import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
 import { run, tail } from "../run.ts";
+import { bringBlas } from "./blas.ts";
 import { installToolchain } from "./install.ts";
 
-/** Finds or brings Swift and says which one it is; undefined where Metal is left out by `ORCHARD_SKIP_METAL=1`. */
+/** Brings OpenBLAS where it is missing, and finds or brings Swift; undefined where Metal is left out by `ORCHARD_SKIP_METAL=1`. */
 export async function setUp(): Promise<SwiftToolchain | undefined> {
+  await bringBlas();
   if (environmentFlag("ORCHARD_SKIP_METAL")) {
     console.log("ORCHARD_SKIP_METAL=1: Swift, and with it the metal backend, is left out.");
     return undefined;

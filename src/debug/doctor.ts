@@ -1,6 +1,10 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { DTypeCode } from "../backend/cpu/abi.ts";
+import { type Native as CpuNative, cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
+import { cpuInfo } from "../backend/cpu/report.ts";
+import { check } from "../backend/cpu/status.ts";
 import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
 import { OrchardError } from "../errors.ts";
@@ -24,6 +28,7 @@ export function diagnose(cacheFolder: string): Diagnosis[] {
     bun(),
     compiler(),
     ...metal(),
+    ...cpu(),
     cache("compiled kernels", join(cacheFolder, "kernels")),
     cache("toolchains", join(cacheFolder, "toolchain")),
   ];
@@ -84,6 +89,41 @@ function metal(): Diagnosis[] {
     if (!(error instanceof OrchardError)) throw error;
     return [{ subject: "metal", state: "missing", detail: error.message, mend: "bun run setup && bun run build" }];
   }
+}
+
+/** The cpu backend's dylib, and a conversion that really runs. */
+function cpu(): Diagnosis[] {
+  const place = cpuLibraryCandidates().find(({ path }) => existsSync(path));
+  if (!place) return [{ subject: "cpu", state: "missing", detail: "the dylib is not built", mend: "bun run build" }];
+  try {
+    const { native } = cpuLibrary();
+    const { isa, isas, threads, blas, blasProblems } = cpuInfo(native);
+    const detail = `${isa} (of ${isas.join(", ")}), ${threads} threads; ${place.origin} dylib`;
+    return [
+      { subject: "cpu", state: "ok", detail },
+      { subject: "cpu kernels", state: "ok", detail: convertSomething(native) },
+      blas
+        ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` }
+        : { subject: "cpu BLAS", state: "note", detail: noBlas(blasProblems), mend: "bun run setup" },
+    ];
+  } catch (error) {
+    if (!(error instanceof OrchardError)) throw error;
+    return [{ subject: "cpu", state: "missing", detail: error.message, mend: "bun run build" }];
+  }
+}
+
+const noBlas = (problems: readonly string[]) =>
+  ["none: the backend's own matrix product serves", ...problems].join("; ");
+
+function convertSomething(native: CpuNative): string {
+  const started = performance.now();
+  const half = new Uint16Array(2);
+  const block = new Float64Array([2, DTypeCode.float32, 0, DTypeCode.float16, 0]);
+  check(native, native.orchard_cpu_convert(block, new Float32Array([0.1, 65_504]), half), "doctor");
+  const [x, y] = new Float16Array(half.buffer);
+  if (x !== Math.f16round(0.1) || y !== 65_504)
+    throw new OrchardError("doctor", "wrongResult", `0.1 and 65504 came out as ${x} and ${y} in float16`);
+  return `0.1 is ${x} in float16, computed in ${(performance.now() - started).toFixed(1)} ms`;
 }
 
 function computeSomething(): string {

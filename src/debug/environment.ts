@@ -9,7 +9,21 @@ export interface EnvironmentVariable {
 const own = {
   ORCHARD_LIBRARY: {
     fallback: "the platform package's dylib, then `build/<platform>-<arch>`",
-    meaning: "Path of the dylib to load; where it is set, no other place is tried",
+    meaning: "Path of the metal backend's dylib; where it is set, no other place is tried",
+  },
+  ORCHARD_CPU_LIBRARY: {
+    fallback: "the same places",
+    meaning: "Path of the cpu backend's dylib; where it is set, no other place is tried",
+  },
+  ORCHARD_CPU_ISA: {
+    fallback: "the best that the processor has",
+    meaning:
+      "`baseline`, `avx2` or `avx512` (x86-64), `neon` (arm64): the instruction set of the cpu backend's kernels",
+  },
+  ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
+  ORCHARD_BLAS: {
+    fallback: "Accelerate; on Linux the system's OpenBLAS, then the one that `setup` brought",
+    meaning: "Path of a BLAS library for matrix products; `none`: the cpu backend's own",
   },
   ORCHARD_SKIP_METAL: {
     fallback: "0",
@@ -29,7 +43,7 @@ const own = {
   },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
-    meaning: "The folder under which `orchard/` holds the toolchain and compiled kernels",
+    meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS and compiled kernels",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

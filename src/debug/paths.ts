@@ -10,10 +10,13 @@ export const platform: string = `${process.platform}-${process.arch}`;
 
 const extension = process.platform === "darwin" ? "dylib" : "so";
 
-/** The dylib's file name. */
+/** The file name of the metal backend's dylib. */
 export const libraryName: string = `libOrchardMetal.${extension}`;
 
-/** Where `bun run build` puts the dylib. */
+/** The file name of the cpu backend's dylib. */
+export const cpuLibraryName: string = `libOrchardCPU.${extension}`;
+
+/** Where `bun run build` puts the dylibs. */
 export const buildFolder: string = join(packageRoot, "build", platform);
 
 /** Orchard's folder in the user's cache: toolchain and compiled kernels. Set-up and runtime share it. */

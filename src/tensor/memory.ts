@@ -4,17 +4,14 @@ import type { StorageMode } from "../backend/metal/abi.ts";
 /** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
 export type Place = "host" | "metal";
 
-/** What a native function takes for memory: an address, or a view where the memory is JavaScript's own. */
-export type NativeOperand = number | Uint8Array;
-
 /** One block of bytes. */
 export interface Memory {
   readonly place: Place;
   readonly byteLength: number;
   /** The bytes as the CPU sees them. Waits for the device where it still works on them. */
   hostBuffer(): ArrayBuffer;
-  /** The bytes for a native function. Waits as {@link hostBuffer} does. */
-  nativeOperand(): NativeOperand;
+  /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */
+  hostBytes(): Uint8Array;
   /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
   settled(): Promise<void> | null;
   /** Gives the bytes back at once; nothing may use them afterwards. Forgotten memory is given back by garbage collection. */
@@ -46,7 +43,7 @@ export class ScriptMemory implements Memory {
   hostBuffer(): ArrayBuffer {
     return this.buffer;
   }
-  nativeOperand(): NativeOperand {
+  hostBytes(): Uint8Array {
     return this.bytes;
   }
   settled(): null {

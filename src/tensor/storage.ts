@@ -50,6 +50,13 @@ export class Storage {
     return array;
   }
 
+  /** The bytes as a native function takes them. Waits for the device where it works on them. */
+  hostBytes(): Uint8Array {
+    const { memory } = this;
+    const bytes = memory.hostBytes();
+    return this.memory === memory ? bytes : this.memory.hostBytes();
+  }
+
   retain(): void {
     this.owners++;
   }

@@ -24,7 +24,7 @@ describe("environment variables", () => {
 
   test("every variable of ours that the code names is declared", () => {
     const named = sources.flatMap((path) =>
-      [...read(path).matchAll(/\bORCHARD_(?:LIBRARY|SKIP|DEBUG|METAL)[A-Z_]*\b/g)].map(([name]) => name),
+      [...read(path).matchAll(/\bORCHARD_(?:LIBRARY|SKIP|DEBUG|METAL|CPU|BLAS)[A-Z_]*\b/g)].map(([name]) => name),
     );
     expect([...new Set(named)].filter((name) => !(name in environmentVariables))).toEqual([]);
   });

@@ -23,9 +23,11 @@ export function readHeader(text = readFileSync(path, "utf8")) {
 }
 
 function functionsOf(code: string): CFunction[] {
-  return [...code.matchAll(/^\s*(int32_t|void)\s+(orchard_\w+)\s*\(([^)]*)\)\s*;/gm)].map((match) => ({
+  return [
+    ...code.matchAll(/^\s*(?:ORCHARD_CPU_API\s+)?(int32_t|void \*|void)\s*\b(orchard_\w+)\s*\(([^)]*)\)\s*;/gm),
+  ].map((match) => ({
     name: match[2] as string,
-    returns: match[1] as string,
+    returns: (match[1] as string).trim(),
     parameters: (match[3] as string)
       .split(",")
       .map((parameter) => parameter.trim())

@@ -1,6 +1,6 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
 import { DisposedError } from "../../errors.ts";
-import { type AllocationHint, allocateHost, type Memory, type NativeOperand } from "../../tensor/memory.ts";
+import { type AllocationHint, allocateHost, type Memory } from "../../tensor/memory.ts";
 import { Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import type { MetalContext } from "./context.ts";
@@ -51,9 +51,8 @@ export class MetalMemory implements Memory {
     return toArrayBuffer(address as Pointer, 0, this.byteLength); // it moved: the anchor stays its owner
   }
 
-  nativeOperand(): NativeOperand {
-    this.hostBuffer();
-    return this.info().contents;
+  hostBytes(): Uint8Array {
+    return new Uint8Array(this.hostBuffer());
   }
 
   /** A copy in host memory, of whatever the buffer holds. */

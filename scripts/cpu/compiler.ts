@@ -1,0 +1,40 @@
+/** The C++ compiler of the cpu backend: the machine's own, or the clang that came with a Swift toolchain. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { cachedToolchains } from "../../src/debug/toolchain.ts";
+import { Failure } from "../failure.ts";
+import { runOrFail } from "../run.ts";
+
+export interface CppCompiler {
+  readonly command: readonly string[];
+  /** The first line of `--version`. */
+  readonly version: string;
+  readonly isClang: boolean;
+}
+
+const names = ["c++", "clang++", "g++"];
+
+/** @throws {Failure} where there is none, with what brings one. */
+export async function findCompiler(): Promise<CppCompiler> {
+  const command = own() ?? brought();
+  if (!command)
+    throw new Failure(
+      `The cpu backend needs a C++17 compiler, and ${names.join(", ")} are not on PATH. ${process.platform === "darwin" ? "`xcode-select --install` brings one." : "Install one (Debian: `apt install g++`), or run `bun run setup` without ORCHARD_SKIP_METAL: the Swift that it brings has clang."}`,
+    );
+  const { output } = await runOrFail("Asking the C++ compiler for its version", [...command, "--version"]);
+  return { command, version: output.split("\n")[0] ?? "", isClang: output.includes("clang") };
+}
+
+function own(): string[] | undefined {
+  const found = names.map((name) => Bun.which(name)).find((path) => path !== null);
+  return found ? [found] : undefined;
+}
+
+/** Clang of the newest toolchain in the cache, with the development files that came with it where the machine has none. */
+function brought(): string[] | undefined {
+  const folder = cachedToolchains()[0];
+  if (!folder) return undefined;
+  const sysroot = join(folder, "sysroot");
+  const clang = join(folder, "usr/libexec/swift/bin/clang");
+  return [clang, "--driver-mode=g++", "-fuse-ld=lld", ...(existsSync(sysroot) ? [`--sysroot=${sysroot}`] : [])];
+}

@@ -1,0 +1,85 @@
+/** Which object files the cpu backend's dylib is made of, and which of them are out of date. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { Failure } from "../failure.ts";
+import type { CppCompiler } from "./compiler.ts";
+
+/** An object file, the source that it is made of, and how. */
+export interface ObjectFile {
+  readonly source: string;
+  readonly path: string;
+  readonly flags: readonly string[];
+}
+
+/** An instruction set: its name in the sources, and what the compiler may use. The plainest comes first. */
+interface InstructionSet {
+  readonly name: string;
+  readonly flags: readonly string[];
+}
+
+const instructionSets: Partial<Record<NodeJS.Architecture, readonly InstructionSet[]>> = {
+  x64: [
+    { name: "baseline", flags: ["-march=x86-64-v2"] },
+    { name: "avx2", flags: ["-march=x86-64-v3"] },
+    { name: "avx512", flags: ["-march=x86-64-v4", "-mprefer-vector-width=512"] },
+  ],
+  arm64: [{ name: "neon", flags: process.platform === "darwin" ? ["-mcpu=apple-m1"] : [] }],
+};
+
+/**
+ * Nothing that changes a value: no `-ffast-math`; products and sums are fused only where the code says so
+ * (`-ffp-contract=off`), and then on every instruction set that can. `errno` and floating-point traps are nobody's business here, and
+ * without them loops with conditions become vectors.
+ */
+const commonFlags = [
+  ...["-std=c++17", "-O3", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"],
+  ...["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-pthread"],
+];
+
+/** GCC 12 takes the operand that an intrinsic leaves undefined on purpose for a mistake (GCC bug 105593). */
+const gccFlags = ["-Wno-maybe-uninitialized"];
+
+/**
+ * Every object file, in the order of the link: what is common, then `*.isa.cpp` for each instruction set, the plainest
+ * first. Of a weak copy that several hold, the linker keeps the first one, so none is ever richer than its users.
+ */
+export function objectFiles(sourceFolder: string, objectFolder: string, { isClang }: CppCompiler): ObjectFile[] {
+  const sets = instructionSets[process.arch];
+  const plainest = sets?.[0];
+  if (!sets || !plainest) throw new Failure(`The cpu backend has no instruction set for ${process.arch}.`);
+  const sources = [...new Bun.Glob("**/*.cpp").scanSync({ cwd: sourceFolder })].sort();
+  const object = (source: string, { name, flags }: InstructionSet): ObjectFile => ({
+    source: join(sourceFolder, source),
+    path: join(objectFolder, `${source.replaceAll("/", ".").slice(0, -".cpp".length)}.${name}.o`),
+    flags: [...commonFlags, ...(isClang ? [] : gccFlags), ...flags, `-DORCHARD_ISA=${name}`],
+  });
+  const common = sources.filter((source) => !source.endsWith(".isa.cpp")).map((source) => object(source, plainest));
+  const perSet = sets.flatMap((set) =>
+    sources.filter((source) => source.endsWith(".isa.cpp")).map((source) => object(source, set)),
+  );
+  return [...common, ...perSet];
+}
+
+/** True where the object is older than what it was made of, or was made in another way than the stamp says. */
+export function isOutOfDate({ path }: ObjectFile, stamp: string): boolean {
+  if (!existsSync(path) || !existsSync(`${path}.d`) || readStamp(path) !== stamp) return true;
+  const made = statSync(path).mtimeMs;
+  return dependencies(readFileSync(`${path}.d`, "utf8")).some(
+    (file) => !existsSync(file) || statSync(file).mtimeMs > made,
+  );
+}
+
+const readStamp = (path: string) =>
+  existsSync(`${path}.command`) ? readFileSync(`${path}.command`, "utf8") : undefined;
+
+/** The prerequisites in a compiler's `-MMD` file: `object: source header \` and further lines. */
+export function dependencies(text: string): string[] {
+  const words = text.slice(text.indexOf(": ") + 2).replaceAll("\\\n", " ");
+  return words
+    .split(/(?<!\\)\s+/)
+    .filter(Boolean)
+    .map((word) => word.replaceAll("\\ ", " "));
+}
+
+/** The object's name, for people: `conversion.isa.avx2`. */
+export const objectName = ({ path }: ObjectFile): string => basename(path, ".o");

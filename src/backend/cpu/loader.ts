@@ -1,0 +1,71 @@
+import { environment } from "../../debug/environment.ts";
+import { cacheFolder, cpuLibraryName } from "../../debug/paths.ts";
+import { type Candidate, candidatesOf, type LibraryDescription, type LoadedLibrary, loadFrom } from "../library.ts";
+import { ABI_VERSION, declarations } from "./abi.ts";
+import { check } from "./status.ts";
+
+type CpuLibrary = LoadedLibrary<typeof declarations>;
+export type Native = CpuLibrary["native"];
+
+const description: LibraryDescription<typeof declarations> = {
+  backend: "cpu",
+  fileName: cpuLibraryName,
+  variable: "ORCHARD_CPU_LIBRARY",
+  header: "orchard_cpu.h",
+  abiVersion: ABI_VERSION,
+  versionFunction: "orchard_cpu_abi_version",
+  declarations,
+};
+
+/** Where the cpu backend's dylib is looked for. `ORCHARD_CPU_LIBRARY`, where it is set, is the only place. */
+export const cpuLibraryCandidates = (values?: Record<string, string | undefined>): Candidate[] =>
+  candidatesOf(description, values);
+
+/**
+ * Loads the dylib, checks that it speaks this version of the interface, and applies the environment's settings.
+ *
+ * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and what to do.
+ * @throws {ArgumentError} for a setting that the dylib refuses, by the variable's name.
+ */
+export function loadCpuLibrary(candidates: readonly Candidate[] = cpuLibraryCandidates()): CpuLibrary {
+  const loaded = loadFrom(description, candidates);
+  for (const [setting, { variable, otherwise }] of Object.entries(settings))
+    configure(loaded.native, setting, environment(variable) ?? otherwise(), variable);
+  return loaded;
+}
+
+let shared: CpuLibrary | undefined;
+
+/** The process's dylib, loaded at the first call and never unloaded: calling into a closed library crashes. */
+export function cpuLibrary(): CpuLibrary {
+  shared ??= loadCpuLibrary();
+  return shared;
+}
+
+/** The dylib's settings (`orchard_cpu_configure`), with the variable that sets each and what holds without it. */
+const settings = {
+  isa: { variable: "ORCHARD_CPU_ISA", otherwise: () => "auto" },
+  threads: { variable: "ORCHARD_CPU_THREADS", otherwise: () => "auto" },
+  blas: { variable: "ORCHARD_BLAS", otherwise: () => defaultBlas().join("\n") },
+} as const;
+export type CpuSetting = keyof typeof settings;
+
+/** OpenBLAS where the system's loader finds it. */
+export const systemBlas = "libopenblas.so.0";
+
+/** OpenBLAS where set-up puts it; the number is that of the recipe. */
+export const broughtBlas = (): string => `${cacheFolder()}/blas/openblas-1/libopenblas.so.0`;
+
+/** BLAS libraries in the order in which they are tried: the system's, then the one that set-up brought. */
+export function defaultBlas(): string[] {
+  if (process.platform === "darwin") return ["Accelerate"];
+  return [systemBlas, broughtBlas()];
+}
+
+const encoder = new TextEncoder();
+
+/** Changes one of the dylib's settings; `operation` names who asks, for errors. */
+export function configure(native: Native, setting: string, value: string, operation = `cpu ${setting}`): void {
+  const status = native.orchard_cpu_configure(encoder.encode(`${setting}\0`), encoder.encode(`${value}\0`));
+  check(native, status, operation);
+}

@@ -1,0 +1,27 @@
+import { type CpuStatistics, statisticsFields } from "./abi.ts";
+import type { Native } from "./loader.ts";
+import { check, readText } from "./status.ts";
+
+/** What the cpu backend computes with. */
+export interface CpuInfo {
+  /** The instruction set that is used: `baseline`, `avx2`, `avx512` or `neon`. */
+  readonly isa: string;
+  /** Those that the processor can run, the plainest first. */
+  readonly isas: readonly string[];
+  readonly threads: number;
+  /** Null where the dylib's own matrix product serves. */
+  readonly blas: { readonly name: string; readonly path: string } | null;
+  /** Why libraries were passed over, one sentence each. */
+  readonly blasProblems: readonly string[];
+}
+
+/** Describes the backend; looks for the BLAS where that was not done yet. */
+export const cpuInfo = (native: Native): CpuInfo =>
+  JSON.parse(readText((buffer, capacity) => native.orchard_cpu_describe(buffer, capacity)));
+
+/** What the allocator counted since the dylib was loaded. */
+export function cpuStatistics(native: Native): CpuStatistics {
+  const numbers = new Float64Array(statisticsFields.length);
+  check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");
+  return Object.fromEntries(statisticsFields.map((field, index) => [field, numbers[index]])) as CpuStatistics;
+}

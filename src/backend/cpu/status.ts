@@ -1,0 +1,35 @@
+import { ArgumentError, BackendError, type OrchardError, OutOfMemoryError } from "../../errors.ts";
+import { Status, type StatusName } from "./abi.ts";
+import type { Native } from "./loader.ts";
+
+/** Throws the typed error of a status other than ok. `operation` names what the user asked for. */
+export function check(native: Native, status: number, operation: string): void {
+  if (status !== Status.ok) throw errorOf(native, status, operation);
+}
+
+const constructors: Record<StatusName, new (operation: string, code: string, message: string) => OrchardError> = {
+  ok: BackendError,
+  invalidArgument: ArgumentError,
+  outOfMemory: OutOfMemoryError,
+  unsupported: BackendError,
+  internal: BackendError,
+};
+const names = new Map(Object.entries(Status).map(([name, code]) => [code as number, name as StatusName]));
+
+/** The typed error of a failed call, with the dylib's message. */
+export function errorOf(native: Native, status: number, operation: string): OrchardError {
+  const name = names.get(status) ?? "internal";
+  const message = readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
+  return new constructors[name](operation, name, message || `status ${status}, without a message`);
+}
+
+/** Reads text of any length from a call that writes what fits and returns the whole length. */
+export function readText(call: (buffer: Uint8Array, capacity: number) => number): string {
+  let buffer = new Uint8Array(2048);
+  let length = call(buffer, buffer.length);
+  if (length > buffer.length) {
+    buffer = new Uint8Array(length);
+    length = call(buffer, buffer.length);
+  }
+  return new TextDecoder().decode(buffer.subarray(0, length));
+}

@@ -1,0 +1,113 @@
+/** How a backend's dylib is found, and held to its version. */
+import { dlopen, type FFIFunction, type Library } from "bun:ffi";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { environment, type environmentVariables } from "../debug/environment.ts";
+import { buildFolder, platform } from "../debug/paths.ts";
+import { BackendError } from "../errors.ts";
+import { truncation } from "./elf.ts";
+
+/** A place where a dylib may be, in the order in which they are tried. */
+export interface Candidate {
+  /** What kind of place it is, for people: an environment variable's name, `platform package` or `bundled`. */
+  readonly origin: string;
+  readonly path: string;
+}
+
+type Declarations = Record<string, FFIFunction>;
+
+/** What a backend's dylib is, and what it must speak. */
+export interface LibraryDescription<Functions extends Declarations> {
+  /** The backend, for messages. */
+  readonly backend: string;
+  readonly fileName: string;
+  /** The environment variable that names one dylib. */
+  readonly variable: keyof typeof environmentVariables;
+  /** The C header, for messages. */
+  readonly header: string;
+  readonly abiVersion: number;
+  /** The function that returns the dylib's version of the header. */
+  readonly versionFunction: string;
+  readonly declarations: Functions;
+}
+
+export interface LoadedLibrary<Functions extends Declarations> extends Candidate {
+  readonly native: Library<Functions>["symbols"];
+}
+
+/** Where a dylib is looked for. Its environment variable, where that is set, is the only place. */
+export function candidatesOf(
+  { fileName, variable }: Pick<LibraryDescription<Declarations>, "fileName" | "variable">,
+  values: Record<string, string | undefined> = process.env,
+): Candidate[] {
+  const named = environment(variable, values);
+  if (named) return [{ origin: variable, path: named }];
+  const fromPackage = platformPackageLibrary(fileName);
+  const bundled = { origin: "bundled", path: `${buildFolder}/${fileName}` };
+  return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
+}
+
+/** The dylib inside `orchard-metal-<platform>-<arch>`, where that package is installed. */
+function platformPackageLibrary(fileName: string): string | undefined {
+  try {
+    return createRequire(import.meta.url).resolve(`orchard-metal-${platform}/${fileName}`);
+  } catch {
+    return undefined; // not installed: the usual case in a checkout
+  }
+}
+
+/**
+ * Loads a backend's dylib and checks that it speaks the wanted version of its header.
+ *
+ * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and what to do.
+ */
+export function loadFrom<Functions extends Declarations>(
+  description: LibraryDescription<Functions>,
+  candidates: readonly Candidate[],
+): LoadedLibrary<Functions> {
+  const { backend, fileName, declarations } = description;
+  const found = candidates.find((candidate) => existsSync(candidate.path));
+  if (!found) {
+    const places = candidates.map(({ origin, path }) => `${path} (${origin})`).join(", ");
+    throw new BackendError(
+      backend,
+      "libraryMissing",
+      `there is no ${fileName} at ${places}. \`bun run build\` makes it.`,
+    );
+  }
+  checkVersion(description, found);
+  return { ...found, native: openLibrary(backend, found.path, declarations) };
+}
+
+function checkVersion(
+  description: Omit<LibraryDescription<Declarations>, "declarations">,
+  { path, origin }: Candidate,
+): void {
+  const { backend, variable, header, abiVersion, versionFunction } = description;
+  const wanted = { [versionFunction]: { args: [], returns: "i32" } } as const;
+  const version: number = openLibrary(backend, path, wanted)[versionFunction]!();
+  if (version === abiVersion) return;
+  const mend =
+    origin === variable ? `Point ${variable} at a matching one, or unset it.` : "`bun run build` makes a matching one.";
+  throw new BackendError(
+    backend,
+    "abiMismatch",
+    `${path} speaks version ${version} of ${header}, version ${abiVersion} is wanted. ${mend}`,
+  );
+}
+
+function openLibrary<Functions extends Declarations>(backend: string, path: string, wanted: Functions) {
+  try {
+    const problem = truncation(path);
+    if (problem) throw new Error(problem);
+    return dlopen(path, wanted).symbols;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new BackendError(
+      backend,
+      "libraryUnusable",
+      `${path} can't be used: ${reason}. \`bun run build\` makes it anew.`,
+      { cause },
+    );
+  }
+}

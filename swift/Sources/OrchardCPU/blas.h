@@ -1,0 +1,34 @@
+// The BLAS of the machine, found when it is first wanted.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orchard {
+
+// cblas.h's codes.
+enum : int { cblas_row_major = 101, cblas_no_trans = 111, cblas_trans = 112 };
+
+template <class T>
+using CblasGemm = void (*)(int order, int trans_a, int trans_b, int m, int n, int k, T alpha, const T *a, int lda,
+                           const T *b, int ldb, T beta, T *c, int ldc);
+
+struct Blas {
+  std::string name, path;
+  CblasGemm<float> sgemm;
+  CblasGemm<double> dgemm;
+  void (*set_threads)(int count); // null where the library sees to it
+};
+
+// Null where there is none, or "none" was set. Loads it at the first call.
+const Blas *blas();
+// Why candidates were passed over, one sentence each.
+std::vector<std::string> blas_problems();
+
+// Names or paths, one a line, or "none".
+void set_blas_candidates(std::string_view candidates);
+// Tells a loaded BLAS how many threads there are.
+void blas_threads_changed();
+
+} // namespace orchard

@@ -1,0 +1,39 @@
+#include "conversion.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+// Small enough for the first-level cache; what is widened is narrowed again from there.
+constexpr int64_t tile = 1024;
+
+template <class From, class To> void convert_row(const void *source, void *target, int64_t count) {
+  const From *in = static_cast<const From *>(source);
+  To *out = static_cast<To *>(target);
+  Compute<From> wide[tile];
+  Compute<To> result[tile];
+  for (int64_t start = 0; start < count; start += tile) {
+    int64_t length = std::min(tile, count - start);
+    widen(in + start, wide, length);
+    for (int64_t i = 0; i < length; i++) result[i] = converted<Compute<To>>(wide[i]);
+    narrow(result, out + start, length);
+  }
+}
+
+template <int From, int... To> constexpr void fill(Conversions &table, std::integer_sequence<int, To...>) {
+  ((table.rows[From][To] = convert_row<Storage<DType(From)>, Storage<DType(To)>>), ...);
+}
+
+template <int... From> constexpr Conversions all(std::integer_sequence<int, From...> dtypes) {
+  Conversions table{};
+  (fill<From>(table, dtypes), ...);
+  return table;
+}
+
+} // namespace
+
+extern const Conversions conversions = all(std::make_integer_sequence<int, dtype_count>{});
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,126 @@
+// orchard_cpu.h: the C interface of the dylib `OrchardCPU`, the cpu backend.
+//
+// Vector kernels, a thread pool, an allocator and matrix products for macOS and Linux. It knows nothing of tensors: shapes
+// and strides come with each call.
+//
+// Conventions
+//   Status      Functions that can fail return an orchard_cpu_status, whose values are those of orchard_status (orchard.h). What
+//               went wrong is read with orchard_cpu_last_error on the same thread. On failure no out-parameter is written
+//               and, but for ORCHARD_CPU_INTERNAL, no element of the result. No C++ exception crosses.
+//   Blocks      An operation takes `(const double *block, operands …, result)`. The block is an array of doubles: codes, shapes,
+//               strides, offsets and attributes, in the order that each function documents. Whole numbers lie below 2^53 and
+//               are exact. Offsets and strides count elements, strides may be 0 or negative.
+//   Operands    Base addresses of storages, which the call does not keep. The offset in the block leads to the first element.
+//               What lies outside the described elements is neither read nor written.
+//   Threads     Any function may be called from any thread. An operation has ended when its function returns.
+//   Order       Results depend neither on the number of threads nor on the order in which they run.
+#ifndef ORCHARD_CPU_H
+#define ORCHARD_CPU_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ORCHARD_CPU_API __attribute__((visibility("default")))
+#else
+#define ORCHARD_CPU_API
+#endif
+
+#define ORCHARD_CPU_ABI_VERSION 1
+
+// ---------------------------------------------------------------- status and errors
+
+typedef enum orchard_cpu_status {
+  ORCHARD_CPU_OK = 0,
+  ORCHARD_CPU_INVALID_ARGUMENT = 1,  // a code, a size or a name outside its range
+  ORCHARD_CPU_OUT_OF_MEMORY = 9,     // the memory limit or the machine's memory; the message names the figures
+  ORCHARD_CPU_UNSUPPORTED = 13,      // this processor or dtype can't; the message says why
+  ORCHARD_CPU_INTERNAL = 15
+} orchard_cpu_status;
+
+// Element types, in the order of every table.
+typedef enum orchard_cpu_dtype {
+  ORCHARD_CPU_FLOAT64 = 0,
+  ORCHARD_CPU_FLOAT32 = 1,
+  ORCHARD_CPU_FLOAT16 = 2,   // IEEE 754 binary16; computed in float32
+  ORCHARD_CPU_BFLOAT16 = 3,  // the upper half of a float32; computed in float32
+  ORCHARD_CPU_INT64 = 4,
+  ORCHARD_CPU_INT32 = 5,
+  ORCHARD_CPU_UINT32 = 6,
+  ORCHARD_CPU_INT8 = 7,
+  ORCHARD_CPU_UINT8 = 8,
+  ORCHARD_CPU_BOOL = 9  // a byte, 0 or 1
+} orchard_cpu_dtype;
+
+// Returns ORCHARD_CPU_ABI_VERSION of the dylib.
+ORCHARD_CPU_API int32_t orchard_cpu_abi_version(void);
+
+// Writes the message of the calling thread's last failure, UTF-8 without a terminator, at most `capacity` bytes of it. Returns
+// its whole length; 0 where there is none.
+ORCHARD_CPU_API int32_t orchard_cpu_last_error(char *buffer, int32_t capacity);
+
+// ---------------------------------------------------------------- settings
+
+// Changes a setting from now on, for every thread. Both texts end with a 0.
+//   isa      "baseline", "avx2", "avx512" (x86-64) or "neon" (arm64); "auto": the best that the processor has
+//   threads  a whole number of at least 1; "auto": the processors on which this process may run
+//   blas     paths or names of BLAS libraries, one a line, tried in this order when the first matrix product wants one;
+//            "none": the dylib's own matrix product serves. At first: "none", but for Accelerate on macOS
+ORCHARD_CPU_API int32_t orchard_cpu_configure(const char *name, const char *value);
+
+// Writes JSON as orchard_cpu_last_error writes its message, and returns the whole length:
+// { "isa": "avx512", "isas": ["baseline", "avx2", "avx512"], "threads": 8, "blas": null | { "name", "path" }, "blasProblems": [] }
+// `isas` are those that the processor can run. Looks for the BLAS where that was not done yet.
+ORCHARD_CPU_API int32_t orchard_cpu_describe(char *buffer, int32_t capacity);
+
+// ---------------------------------------------------------------- memory
+
+// Takes a block of at least `bytes` bytes, aligned to 64, its contents undefined. out[0] is its address, out[1] its context, both
+// whole numbers. A freed block of the same size class is reused; a class is at most 12.5% larger than what was asked for (or
+// 64 bytes). The block is given back by orchard_cpu_release or orchard_cpu_collected; its context lives until the latter.
+ORCHARD_CPU_API int32_t orchard_cpu_allocate(double bytes, double *out);
+
+// Gives the bytes of a block back at once. The context stays valid, and a second release does nothing.
+ORCHARD_CPU_API int32_t orchard_cpu_release(void *context);
+
+// Gives a block back, where orchard_cpu_release did not, and frees its context: the deallocator of an ArrayBuffer
+// over the block (JSTypedArrayBytesDeallocator), which a collector may call on any thread.
+ORCHARD_CPU_API void orchard_cpu_collected(void *bytes, void *context);
+
+// The address of orchard_cpu_collected.
+ORCHARD_CPU_API void *orchard_cpu_collector(void);
+
+// Limits in bytes. Allocations beyond the memory limit (live bytes; at first three quarters of the machine's memory) are
+// ORCHARD_CPU_OUT_OF_MEMORY. Free blocks beyond the cache limit (at first an eighth) go back to the system, the oldest first.
+ORCHARD_CPU_API int32_t orchard_cpu_set_memory_limit(double bytes);
+ORCHARD_CPU_API int32_t orchard_cpu_set_cache_limit(double bytes);
+
+// Gives every free block back to the system.
+ORCHARD_CPU_API int32_t orchard_cpu_trim(void);
+
+// For tests: the next `count` allocations (scratch memory of operations included) are refused.
+ORCHARD_CPU_API int32_t orchard_cpu_fail_allocations(int32_t count);
+
+enum {
+  ORCHARD_CPU_STATISTICS = 10  // numbers that orchard_cpu_statistics writes
+};
+
+// Writes, in this order: liveBytes, liveBlocks, cachedBytes, cachedBlocks, peakBytes (of live ones), allocations, cacheHits,
+// refusals, memoryLimit, cacheLimit. Bytes are those of the size classes.
+ORCHARD_CPU_API int32_t orchard_cpu_statistics(double *out);
+
+// ---------------------------------------------------------------- operations
+
+// out[i] = (dtype of out) source[i] for i < count. Block: count, source dtype, source offset, out dtype, out offset.
+// To a narrower float: rounds to nearest even, NaN stays NaN. Float to integer: truncates to int64 (NaN and what does not fit become
+// -2^63), then wraps. To bool: whether it is not 0 (NaN is not). The two may be the same storage, element on element.
+ORCHARD_CPU_API int32_t orchard_cpu_convert(const double *block, const void *source, void *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,49 @@
+// Blocks of memory from a cache of free ones, counted, with a limit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace orchard {
+
+constexpr size_t block_alignment = 64;
+
+// What orchard_cpu_statistics writes, in its order.
+struct MemoryStatistics {
+  size_t live_bytes, live_blocks, cached_bytes, cached_blocks, peak_bytes, allocations, cache_hits, refusals, memory_limit,
+      cache_limit;
+};
+
+// The size of the block that serves a request: a multiple of an eighth of the power of two below, so at most 12.5% more.
+size_t size_class(size_t bytes);
+
+// A block of size_class(bytes) bytes. Throws Failure with ORCHARD_CPU_OUT_OF_MEMORY.
+void *take_block(size_t bytes);
+// `bytes`: as asked for.
+void give_block_back(void *block, size_t bytes) noexcept;
+
+void trim_blocks() noexcept;
+void set_memory_limit(size_t bytes) noexcept;
+void set_cache_limit(size_t bytes) noexcept;
+void refuse_allocations(int64_t count) noexcept;
+MemoryStatistics memory_statistics() noexcept;
+
+// Memory for the time of an operation: `count` elements, undefined. Throws as take_block does.
+template <class T> class Scratch {
+public:
+  explicit Scratch(size_t count) : bytes_(count * sizeof(T)) {
+    if (bytes_ > 0) data_ = static_cast<T *>(take_block(bytes_));
+  }
+  ~Scratch() {
+    if (data_) give_block_back(data_, bytes_);
+  }
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
+  T *data() { return data_; }
+
+private:
+  size_t bytes_;
+  T *data_ = nullptr;
+};
+
+} // namespace orchard

@@ -1,0 +1,146 @@
+#include "../blas.h"
+
+#include "../isa.h"
+#include "../parallel.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <mutex>
+
+#if defined(__APPLE__)
+extern "C" {
+void cblas_sgemm(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+void cblas_dgemm(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
+}
+#endif
+
+namespace orchard {
+namespace {
+
+template <class Function> Function symbol(void *library, const char *name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+// OpenBLAS takes AMD's AVX-512 processors that it does not know for Zen, and then leaves half of each vector idle.
+class CoreTypeScope {
+public:
+  CoreTypeScope() : sets_(is_amd_with_avx512() && !std::getenv(name)) {
+    if (sets_) setenv(name, "SkylakeX", 1);
+  }
+  ~CoreTypeScope() {
+    if (sets_) unsetenv(name);
+  }
+
+private:
+  static constexpr const char *name = "OPENBLAS_CORETYPE";
+  static bool is_amd_with_avx512() {
+#if defined(__x86_64__)
+    return __builtin_cpu_is("amd") && supports(Isa::avx512);
+#else
+    return false;
+#endif
+  }
+  bool sets_;
+};
+
+// Debian's OpenBLAS wants a Fortran library, which set-up puts beside it: what is loaded already is not searched for.
+void load_neighbours(const std::string &path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return;
+  for (const char *name : {"libquadmath.so.0", "libgfortran.so.5"})
+    dlopen((path.substr(0, slash + 1) + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+std::string path_of(void *function, const std::string &otherwise) {
+  Dl_info info;
+  return dladdr(function, &info) && info.dli_fname ? info.dli_fname : otherwise;
+}
+
+class BlasLoader {
+public:
+  const Blas *get() {
+    std::lock_guard lock(mutex_);
+    if (!is_searched_) search();
+    return found_;
+  }
+
+  std::vector<std::string> problems() {
+    std::lock_guard lock(mutex_);
+    return problems_;
+  }
+
+  void set_candidates(std::string_view text) {
+    std::lock_guard lock(mutex_);
+    candidates_ = text == "none" ? "" : text;
+    is_searched_ = false;
+  }
+
+  void tell_threads() {
+    std::lock_guard lock(mutex_);
+    if (found_ && found_->set_threads) found_->set_threads(thread_count());
+  }
+
+private:
+  void search() {
+    found_ = nullptr; // not deleted: another thread may still be calling it
+    problems_.clear();
+    is_searched_ = true;
+    for (std::string_view rest = candidates_; !rest.empty() && !found_;) {
+      size_t end = rest.find('\n');
+      std::string candidate(rest.substr(0, end));
+      rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+      if (!candidate.empty()) try_candidate(candidate);
+    }
+    if (found_ && found_->set_threads) found_->set_threads(thread_count());
+  }
+
+  void try_candidate(const std::string &candidate) {
+#if defined(__APPLE__)
+    if (candidate == "Accelerate") {
+      found_ = new Blas{"Accelerate", "Accelerate.framework", cblas_sgemm, cblas_dgemm, nullptr};
+      return;
+    }
+#endif
+    CoreTypeScope core_type;
+    load_neighbours(candidate);
+    void *library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      const char *reason = dlerror();
+      problems_.push_back(candidate + " can't be loaded: " + (reason ? reason : "no reason was given"));
+      return;
+    }
+    auto sgemm = symbol<CblasGemm<float>>(library, "cblas_sgemm");
+    auto dgemm = symbol<CblasGemm<double>>(library, "cblas_dgemm");
+    if (!sgemm || !dgemm) {
+      problems_.push_back(candidate + " has no cblas_sgemm and cblas_dgemm");
+      return;
+    }
+    auto set_threads = symbol<void (*)(int)>(library, "openblas_set_num_threads");
+    found_ = new Blas{set_threads ? "OpenBLAS" : "BLAS", path_of(reinterpret_cast<void *>(sgemm), candidate), sgemm, dgemm,
+                      set_threads};
+  }
+
+  std::mutex mutex_;
+#if defined(__APPLE__)
+  std::string candidates_ = "Accelerate";
+#else
+  std::string candidates_;
+#endif
+  bool is_searched_ = false;
+  const Blas *found_ = nullptr;
+  std::vector<std::string> problems_;
+};
+
+BlasLoader &loader() {
+  static BlasLoader &instance = *new BlasLoader;
+  return instance;
+}
+
+} // namespace
+
+const Blas *blas() { return loader().get(); }
+std::vector<std::string> blas_problems() { return loader().problems(); }
+void set_blas_candidates(std::string_view candidates) { loader().set_candidates(candidates); }
+void blas_threads_changed() { loader().tell_threads(); }
+
+} // namespace orchard

@@ -1,0 +1,37 @@
+// Numbers and JSON as text, without the C library's functions whose names changed with glibc 2.38.
+#pragma once
+
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace orchard {
+
+// A text of digits as a number; -1 where it is none.
+inline int whole_number(std::string_view text) {
+  int value = -1;
+  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return problem == std::errc() && end == text.data() + text.size() ? value : -1;
+}
+
+inline std::string decimal(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+// A JSON string.
+inline std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    char escaped[8];
+    if (static_cast<unsigned char>(c) < 0x20) std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
+    else if (c == '"' || c == '\\') std::snprintf(escaped, sizeof escaped, "\\%c", c);
+    else std::snprintf(escaped, sizeof escaped, "%c", c);
+    result += escaped;
+  }
+  return result + "\"";
+}
+
+} // namespace orchard

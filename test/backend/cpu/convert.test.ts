@@ -1,0 +1,140 @@
+/** Conversions between dtypes, on every instruction set, against JavaScript's own typed arrays and exact arithmetic. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { DTypeCode, type DTypeName } from "../../../src/backend/cpu/abi.ts";
+import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import { check } from "../../../src/backend/cpu/status.ts";
+
+const { native } = cpuLibrary();
+const { isa: initial, isas } = cpuInfo(native);
+afterAll(() => configure(native, "isa", initial));
+
+type Bytes = NodeJS.TypedArray;
+
+function convert(from: DTypeName, source: Bytes, to: DTypeName, out: Bytes, count = out.length, offsets = [0, 0]) {
+  const [sourceOffset = 0, outOffset = 0] = offsets;
+  const block = new Float64Array([count, DTypeCode[from], sourceOffset, DTypeCode[to], outOffset]);
+  check(native, native.orchard_cpu_convert(block, source, out), "convert");
+  return out;
+}
+
+/** Every float32 whose upper bits are these, with a few lower ones: all exponents, ties, near ties, subnormals, NaNs. */
+function manyFloats(): Float32Array {
+  const lower = [0, 1, 0xfff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0xffff];
+  const bits = Uint32Array.from({ length: 65_536 * lower.length }, (_, index) => {
+    return (((index % 65_536) << 16) | lower[Math.floor(index / 65_536)]!) >>> 0;
+  });
+  return new Float32Array(bits.buffer);
+}
+
+/** The bfloat16 nearest to a float32, ties to the even one, by comparing distances in float64. */
+function nearestBfloat(value: number): number {
+  const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!;
+  const below = bits >>> 16;
+  const widened = (upper: number) => new Float32Array(new Uint32Array([(upper << 16) >>> 0]).buffer)[0]!;
+  const above = widened(below + 1);
+  const beyond = Number.isFinite(above) ? above : Math.sign(value) * 2 ** 128; // where infinity would lie as a number
+  const [down, up] = [Math.abs(value - widened(below)), Math.abs(beyond - value)];
+  return down < up || (down === up && below % 2 === 0) ? below : below + 1;
+}
+
+describe.each(isas)("on %s", (isa) => {
+  const use = () => configure(native, "isa", isa);
+
+  test("every float16 widens to the float32 of its value, and comes back bit by bit", () => {
+    use();
+    const halves = Uint16Array.from({ length: 65_536 }, (_, bits) => bits);
+    const wide = convert("float16", halves, "float32", new Float32Array(65_536)) as Float32Array;
+    expect([...wide]).toEqual([...new Float16Array(halves.buffer)]);
+    const back = convert("float32", wide, "float16", new Uint16Array(65_536)) as Uint16Array;
+    const isSignalling = (bits: number) => (bits & 0x7c00) === 0x7c00 && (bits & 0x3ff) > 0 && (bits & 0x200) === 0;
+    expect([...back]).toEqual([...halves].map((bits) => (isSignalling(bits) ? bits | 0x200 : bits)));
+  });
+
+  test("float32 rounds to the float16 that JavaScript rounds to", () => {
+    use();
+    const floats = manyFloats();
+    const halves = new Float16Array(convert("float32", floats, "float16", new Uint16Array(floats.length)).buffer);
+    const wanted = Float16Array.from(floats);
+    const wrong = floats.findIndex((_, index) => !Object.is(halves[index], wanted[index]));
+    expect([wrong, floats[wrong], halves[wrong]]).toEqual([-1, undefined, undefined]);
+  });
+
+  test("float32 rounds to the nearest bfloat16, ties to even, NaN stays NaN", () => {
+    use();
+    const floats = manyFloats();
+    const out = convert("float32", floats, "bfloat16", new Uint16Array(floats.length)) as Uint16Array;
+    const isNotANumber = (bits: number) => (bits & 0x7f80) === 0x7f80 && (bits & 0x7f) > 0;
+    const isRight = (value: number, bits: number) =>
+      Number.isNaN(value)
+        ? isNotANumber(bits)
+        : bits === (Number.isFinite(value) ? nearestBfloat(value) : bits & 0xff80);
+    const wrong = floats.findIndex((value, index) => !isRight(value, out[index]!));
+    expect([wrong, floats[wrong], out[wrong]]).toEqual([-1, undefined, undefined]);
+    const wide = convert("bfloat16", out, "float32", new Float32Array(out.length));
+    expect([...new Uint32Array(wide.buffer)].every((bits, index) => bits >>> 16 === out[index])).toBe(true);
+  });
+
+  test("floats truncate to integers and wrap; what int64 can't hold is its smallest", () => {
+    use();
+    const values = [
+      0,
+      -0.9,
+      0.9,
+      1.5,
+      -1.5,
+      127.9,
+      128,
+      255.5,
+      256,
+      -129,
+      2 ** 31,
+      2 ** 32 + 3,
+      -(2 ** 31) - 1,
+      2 ** 53 + 2,
+    ];
+    const beyond = [2 ** 63, -(2 ** 63) - 2048, Number.NaN, Infinity, -Infinity];
+    const source = Float64Array.from([...values, ...beyond]);
+    const smallest = -(2n ** 63n);
+    const exact = [...values.map((value) => BigInt(Math.trunc(value))), ...beyond.map(() => smallest)];
+    const as = (out: Bytes, to: DTypeName) => [...(convert("float64", source, to, out) as Int32Array)];
+    const count = source.length;
+    expect([...(convert("float64", source, "int64", new BigInt64Array(count)) as unknown as BigInt64Array)]).toEqual(
+      exact,
+    );
+    expect(as(new Int32Array(count), "int32")).toEqual(exact.map((value) => Number(BigInt.asIntN(32, value))));
+    expect(as(new Uint32Array(count), "uint32")).toEqual(exact.map((value) => Number(BigInt.asUintN(32, value))));
+    expect(as(new Int8Array(count), "int8")).toEqual(exact.map((value) => Number(BigInt.asIntN(8, value))));
+    expect(as(new Uint8Array(count), "uint8")).toEqual(exact.map((value) => Number(BigInt.asUintN(8, value))));
+    expect(as(new Uint8Array(count), "bool")).toEqual([...source].map((value) => (value === 0 ? 0 : 1)));
+  });
+
+  test("integers become the nearest float, and bool 0 or 1", () => {
+    use();
+    const integers = BigInt64Array.from([0n, -1n, 2n ** 24n + 1n, 2n ** 53n + 1n, -(2n ** 63n), 2n ** 63n - 1n]);
+    const as = (out: Bytes, to: DTypeName) => [...(convert("int64", integers, to, out) as Float64Array)];
+    expect(as(new Float64Array(6), "float64")).toEqual([...integers].map(Number));
+    expect(as(new Float32Array(6), "float32")).toEqual([0, -1, 2 ** 24, 2 ** 53, -(2 ** 63), 2 ** 63]);
+    expect(as(new Uint8Array(6), "bool")).toEqual([0, 1, 1, 1, 1, 1]);
+    const truth = Uint8Array.from([0, 1, 1]);
+    expect([...(convert("bool", truth, "int32", new Int32Array(3)) as Int32Array)]).toEqual([0, 1, 1]);
+  });
+
+  test("offsets lead to the elements, and the ones around stay", () => {
+    use();
+    for (const count of [0, 1, 7, 16, 33, 100_003]) {
+      const source = Float32Array.from({ length: count + 3 }, (_, index) => index % 1000);
+      const out = new Float16Array(count + 4).fill(-7);
+      convert("float32", source, "float16", new Uint16Array(out.buffer), count, [3, 2]);
+      const wanted = [-7, -7, ...source.subarray(3), -7, -7];
+      expect(out.findIndex((value, index) => value !== wanted[index])).toBe(-1);
+    }
+  });
+});
+
+test("a dtype that is none is refused", () => {
+  const block = new Float64Array([1, 10, 0, 1, 0]);
+  expect(() => check(native, native.orchard_cpu_convert(block, block, block), "convert")).toThrow(
+    "[convert] there is no dtype with the code 10",
+  );
+});

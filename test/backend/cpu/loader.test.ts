@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { configure, cpuLibrary, cpuLibraryCandidates, loadCpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import { packageRoot } from "../../../src/debug/paths.ts";
+import { BackendError } from "../../../src/errors.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-cpu-loader-"));
+const failure = (path: string): BackendError => {
+  try {
+    loadCpuLibrary([{ origin: "ORCHARD_CPU_LIBRARY", path }]);
+  } catch (error) {
+    if (error instanceof BackendError) return error;
+    throw error;
+  }
+  throw new Error(`${path} was loaded`);
+};
+
+/** The report of a process of its own, with settings in its environment. */
+function infoWith(environment: Record<string, string>) {
+  const program = `
+    import { cpuLibrary } from "./src/backend/cpu/loader.ts";
+    import { cpuInfo } from "./src/backend/cpu/report.ts";
+    console.log(JSON.stringify(cpuInfo(cpuLibrary().native)));`;
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+    cwd: packageRoot,
+    env: { ...process.env, ...environment },
+  });
+  return { info: stdout.length > 0 ? JSON.parse(stdout.toString()) : undefined, problem: stderr.toString() };
+}
+
+describe("the cpu backend's dylib is found and held to its version", () => {
+  test("ORCHARD_CPU_LIBRARY is the only place where it is set", () => {
+    expect(cpuLibraryCandidates({ ORCHARD_CPU_LIBRARY: "/some/lib.so" })).toEqual([
+      { origin: "ORCHARD_CPU_LIBRARY", path: "/some/lib.so" },
+    ]);
+    expect(cpuLibraryCandidates({}).at(-1)?.origin).toBe("bundled");
+  });
+
+  test("a missing one is named, with the command that makes it", () => {
+    const error = failure(join(folder, "missing.so"));
+    expect([error.code, error.message]).toEqual([
+      "libraryMissing",
+      expect.stringMatching(/^\[cpu\] .*missing\.so.*bun run build/),
+    ]);
+  });
+
+  test("a file that is no library, and one that was cut short", () => {
+    const text = join(folder, "text.so");
+    writeFileSync(text, "not a library");
+    expect(failure(text).code).toBe("libraryUnusable");
+    const short = join(folder, "short.so");
+    copyFileSync(cpuLibrary().path, short);
+    truncateSync(short, 5000);
+    expect(failure(short).code).toBe("libraryUnusable");
+  });
+
+  test("it needs the machine's C library and nothing else", () => {
+    if (process.platform !== "linux") return expect(cpuLibrary().path).toEndWith(".dylib");
+    const { stdout } = Bun.spawnSync(["ldd", "-r", cpuLibrary().path]);
+    const names = stdout
+      .toString()
+      .split("\n")
+      .map((line) => line.trim().split(/[\s(]/)[0]?.replace(/^.*\//, ""))
+      .filter(Boolean);
+    const own = /^(linux-vdso|lib(c|m|dl|pthread)|ld-linux.*)\.so/;
+    expect(names.filter((name) => !own.test(name ?? ""))).toEqual([]);
+    expect(names).toContain("libc.so.6");
+  });
+});
+
+describe("settings", () => {
+  const { native } = cpuLibrary();
+
+  test("the report names an instruction set that the processor can run", () => {
+    const { isa, isas, threads } = cpuInfo(native);
+    expect(isas).toContain(isa);
+    expect(threads).toBeGreaterThan(0);
+  });
+
+  test("each instruction set can be chosen, and an unknown one is refused with the known ones", () => {
+    const { isa: before, isas } = cpuInfo(native);
+    for (const isa of isas) {
+      configure(native, "isa", isa);
+      expect(cpuInfo(native).isa).toBe(isa);
+    }
+    configure(native, "isa", before);
+    expect(() => configure(native, "isa", "mmx")).toThrow(/instruction set "mmx".*auto/);
+    expect(() => configure(native, "colour", "red")).toThrow(/no setting "colour".*isa, threads, blas/);
+    for (const threads of ["0", "-1", "two", "2.5", ""])
+      expect(() => configure(native, "threads", threads)).toThrow("threads takes a whole number");
+  });
+
+  test("the environment's settings are applied, and a wrong one names its variable", () => {
+    const plainest = cpuInfo(native).isas[0] ?? "";
+    const environment = { ORCHARD_CPU_ISA: plainest, ORCHARD_CPU_THREADS: "3", ORCHARD_BLAS: "none" };
+    expect(infoWith(environment).info).toMatchObject({ isa: plainest, threads: 3, blas: null });
+    expect(infoWith({ ORCHARD_CPU_THREADS: "many" }).problem).toContain("[ORCHARD_CPU_THREADS] threads takes");
+  });
+
+  test("a BLAS that can't be loaded is passed over with a reason", () => {
+    const { info } = infoWith({ ORCHARD_BLAS: "/no/such/blas.so" });
+    expect(info.blas).toBeNull();
+    expect(info.blasProblems).toEqual([expect.stringContaining("/no/such/blas.so can't be loaded")]);
+  });
+});

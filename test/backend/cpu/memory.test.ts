@@ -1,0 +1,115 @@
+import { ptr } from "bun:ffi";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { allocateBlock } from "../../../src/backend/cpu/memory.ts";
+import { cpuStatistics } from "../../../src/backend/cpu/report.ts";
+import { OutOfMemoryError } from "../../../src/errors.ts";
+
+const { native } = cpuLibrary();
+const megabyte = 2 ** 20;
+const statistics = () => cpuStatistics(native);
+const initial = statistics();
+
+beforeEach(() => {
+  Bun.gc(true);
+  native.orchard_cpu_trim();
+});
+afterEach(() => {
+  native.orchard_cpu_set_memory_limit(initial.memoryLimit);
+  native.orchard_cpu_set_cache_limit(initial.cacheLimit);
+  native.orchard_cpu_fail_allocations(0);
+});
+
+describe("blocks", () => {
+  test("are aligned to 64, writable to the last byte, and at most an eighth larger than asked for", () => {
+    for (const bytes of [1, 63, 64, 65, 4097, 65_537, 100_000, megabyte, megabyte + 1, 7_777_777, 2 ** 25 + 3]) {
+      const before = statistics().liveBytes;
+      const { buffer, release } = allocateBlock(native, bytes, "test");
+      const view = new Uint8Array(buffer);
+      view[0] = 1;
+      view[bytes - 1] = 2;
+      const taken = statistics().liveBytes - before;
+      expect([bytes, buffer.byteLength, ptr(view) % 64]).toEqual([bytes, bytes, 0]);
+      expect(taken).toBeGreaterThanOrEqual(bytes);
+      expect(taken).toBeLessThanOrEqual(Math.max(bytes + 64, bytes * 1.125));
+      release();
+    }
+  });
+
+  test("a released block is the next one of its size class, and its bytes count once", () => {
+    const first = allocateBlock(native, megabyte, "test");
+    const address = ptr(new Uint8Array(first.buffer));
+    const { liveBytes, cacheHits } = statistics();
+    first.release();
+    first.release();
+    expect(statistics()).toMatchObject({ liveBytes: liveBytes - megabyte, cachedBytes: megabyte, cachedBlocks: 1 });
+    const second = allocateBlock(native, megabyte - 5, "test");
+    expect(ptr(new Uint8Array(second.buffer))).toBe(address);
+    expect(statistics()).toMatchObject({ liveBytes, cacheHits: cacheHits + 1, cachedBytes: 0 });
+    second.release();
+  });
+
+  test("the collector of a released buffer gives nothing back twice", async () => {
+    const { liveBlocks } = statistics();
+    for (let index = 0; index < 50; index++) allocateBlock(native, megabyte, "test").release();
+    await collect();
+    expect(statistics().liveBlocks).toBe(liveBlocks);
+    const held = [allocateBlock(native, megabyte, "test"), allocateBlock(native, megabyte, "test")];
+    expect(new Set(held.map(({ buffer }) => ptr(new Uint8Array(buffer)))).size).toBe(2);
+    for (const { release } of held) release();
+  });
+
+  test("unreachable buffers are collected by themselves in a loop that never waits", () => {
+    const { liveBytes } = statistics();
+    let largest = 0;
+    for (let step = 0; step < 2000; step++) {
+      new Float32Array(allocateBlock(native, 4 * megabyte, "test").buffer)[0] = step;
+      largest = Math.max(largest, statistics().liveBytes);
+    }
+    expect(largest - liveBytes).toBeLessThan(2000 * megabyte); // of 8,000 that were taken
+  });
+});
+
+describe("limits", () => {
+  test("an allocation over the memory limit is refused with the figures, and leaves nothing behind", () => {
+    const { liveBytes, liveBlocks, refusals } = statistics();
+    native.orchard_cpu_set_memory_limit(liveBytes + 2 * megabyte);
+    const first = allocateBlock(native, megabyte, "test");
+    const call = () => allocateBlock(native, 2 * megabyte, "zeros");
+    expect(call).toThrow(OutOfMemoryError);
+    expect(call).toThrow(`[zeros] ${2 * megabyte} bytes are refused: ${liveBytes + megabyte} bytes are live`);
+    first.release();
+    expect(statistics()).toMatchObject({ liveBytes, liveBlocks, refusals: refusals + 2 });
+    allocateBlock(native, 2 * megabyte, "zeros").release();
+  });
+
+  test("the cache keeps what fits its limit, the youngest", () => {
+    native.orchard_cpu_set_cache_limit(2 * megabyte);
+    const blocks = [1, 1, 1, 4].map((size) => allocateBlock(native, size * megabyte, "test"));
+    for (const { release } of blocks.slice(0, 3)) release();
+    expect(statistics().cachedBytes).toBe(2 * megabyte);
+    blocks[3]?.release(); // larger than the limit: goes back at once, after all older ones
+    expect(statistics()).toMatchObject({ cachedBytes: 0, cachedBlocks: 0 });
+  });
+
+  test("refusals can be asked for", () => {
+    native.orchard_cpu_fail_allocations(2);
+    for (const _ of [1, 2]) expect(() => allocateBlock(native, 100, "test")).toThrow(OutOfMemoryError);
+    allocateBlock(native, 100, "test").release();
+  });
+
+  test("sizes that are none are refused", () => {
+    const out = new Float64Array(2);
+    for (const bytes of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])
+      expect([bytes, native.orchard_cpu_allocate(bytes, out), ...out]).toEqual([bytes, 1, 0, 0]);
+    expect(native.orchard_cpu_allocate(2 ** 52, out)).toBe(9);
+  });
+});
+
+/** Collections until finalizers have run, on whichever thread. */
+async function collect() {
+  for (let round = 0; round < 5; round++) {
+    Bun.gc(true);
+    await Bun.sleep(1);
+  }
+}
