@@ -179,8 +179,10 @@ void simd_barrier(const MrtGroup *, mrt_u32 simdgroup, mrt_u32, mrt_u32 flags) {
   if (flags) the_checker().order.simdgroup_barrier(simdgroup, flags);
 }
 
-void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32, mrt_u32) {
-  if (flags & MRT_MEM_DEVICE) the_checker().order.device_fence(thread->simdgroup_index_in_threadgroup);
+void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
+  const bool releases = order == MRT_ORDER_RELEASE || order >= MRT_ORDER_ACQ_REL, acquires = order == MRT_ORDER_ACQUIRE || order >= MRT_ORDER_ACQ_REL;
+  const bool over_device = scope == MRT_SCOPE_DEVICE || scope == MRT_SCOPE_SYSTEM;
+  if (flags & MRT_MEM_DEVICE && over_device) the_checker().order.device_fence(thread->simdgroup_index_in_threadgroup, releases, acquires);
 }
 
 // ---------------------------------------------------------------- reports of kernels

@@ -93,6 +93,7 @@ private:
   void touch_cells(Tracked &memory, const Step &step);
   void read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
   void write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
+  Gap gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const;
   Gap conflict(const Tracked &memory, Moment then, Moment now, uintptr_t address) const;
 
   // ---- checker_findings.cpp

@@ -63,9 +63,9 @@ void Order::simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags) {
   renew(simdgroup);
 }
 
-void Order::device_fence(mrt_u32 simdgroup) {
-  groups_[group_ % kept_groups].published = next_;
-  fenced_ = true;
+void Order::device_fence(mrt_u32 simdgroup, bool releases, bool acquires) {
+  if (releases) groups_[group_ % kept_groups].published = next_;
+  fenced_ |= acquires;
   renew(simdgroup);
 }
 
@@ -88,7 +88,7 @@ const Order::Block *Order::block(Moment moment) const {
 Gap Order::find_gap(Moment then, Moment now, Space space) const {
   if (then < group_start_) {
     if (space == Space::threadgroup) return Gap::none;
-    if (then >= dispatch_start_) return published(then) ? Gap::none : Gap::groups;
+    if (then >= dispatch_start_) return published(then) ? Gap::coherence : Gap::groups;
     // Dispatches of other epochs may lie between those of this one.
     const DispatchRecord *earlier = record(party(then));
     return earlier && earlier->epoch == dispatches_[dispatch_ % kept_dispatches].epoch ? Gap::dispatches : Gap::none;
