@@ -112,6 +112,8 @@ typedef struct MrtRuntime {
   void (*atomic)(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, const char *file, mrt_u32 line);
   // atomic_thread_fence
   void (*fence)(mrt_u32 flags, mrt_u32 order, mrt_u32 scope);
+  // Whether an atomic_compare_exchange_weak fails though the value is the expected one, as it may.
+  bool (*fails_weakly)(void);
   // 8x8x8 matrix multiply-accumulates, for the counters: once a SIMD-group, inside resolve
   void (*count_matrix)(mrt_u32 multiply_accumulates);
   // thread_elements() was used: code relies on the lane layout
