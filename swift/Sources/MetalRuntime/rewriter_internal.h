@@ -72,6 +72,7 @@ std::string quote(std::string_view text); // a C string literal
 // The aspects, in the order in which they run.
 void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version, std::vector<Diagnostic> &diagnostics); // rewriter_coherence.cpp
 void check_language(Rewriter &rewriter);                                     // rewriter_rules.cpp
+void rewrite_lambdas(Rewriter &rewriter);                                    // rewriter_lambdas.cpp
 void rewrite_constants(Rewriter &rewriter);                                  // rewriter_constants.cpp
 void rewrite_kernels(Rewriter &rewriter);                                    // rewriter_kernels.cpp
 void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // rewriter_variables.cpp

@@ -65,9 +65,42 @@ private:
   }
 
   void check_declaration(const Declaration &declaration) {
+    check_templates(declaration);
     if (declaration.name == none) return;
+    if (declaration.kind == DeclarationKind::type) check_type(declaration);
     if (declaration.kind == DeclarationKind::function) check_function(declaration);
     if (declaration.kind == DeclarationKind::variable) check_variable(declaration);
+  }
+
+  // Metal is C++14 up to version 3.2, and C++17 from 4 on. What clang takes as an extension, Metal's compiler takes too.
+  void check_templates(const Declaration &declaration) {
+    for (Range header : declaration.templates)
+      for (uint32_t index = header.first; index < header.last && rewriter.version < 400; index++)
+        if (tokens.is(index, "auto")) rewriter.error(index, "'auto' not allowed in template parameter before Metal 4");
+  }
+
+  // MSL leaves out derived classes. Traits derive from constants all the same, in programs and in Metal's own library.
+  void check_type(const Declaration &declaration) {
+    if (!declaration.body.exists() || tokens.is(declaration.start, "enum")) return;
+    bool derives = false;
+    for (uint32_t index = declaration.name; index + 1 < declaration.body.first; index++) derives |= tokens.is(index, ":");
+    if (derives && has_members(declaration.body))
+      rewriter.report(declaration.name, Diagnostic::warning, "derived classes are not part of the Metal language");
+  }
+
+  bool has_members(Range body) const {
+    const auto is_member = [&](const Declaration &declaration) {
+      const bool inside = declaration.tokens.first >= body.first && declaration.tokens.last <= body.last;
+      return inside && (declaration.kind == DeclarationKind::function || (declaration.kind == DeclarationKind::variable && !is_static(declaration)));
+    };
+    const auto &declarations = rewriter.program.declarations;
+    return std::any_of(declarations.begin(), declarations.end(), is_member);
+  }
+
+  bool is_static(const Declaration &declaration) const {
+    for (uint32_t index = declaration.start; index < declaration.tokens.last; index++)
+      if (tokens.is(index, "static")) return true;
+    return false;
   }
 
   void check_function(const Declaration &declaration) {
