@@ -86,6 +86,12 @@ final class CompilerRefusalTests: XCTestCase {
         assertStatementRefused("y[i] = *(float *)y;", at: 18, message)
         assertRefused("float first(const float *x) { return x[0]; }\nkernel void f() {}", "program_source:1:25: error: \(message)\nfloat first(const float *x) { return x[0]; }\n                        ^")
         assertRefused("struct A { float *p; };\nkernel void f() {}", "program_source:1:18: error: \(message)")
+        assertStatementRefused("y[i] = *static_cast<float *>(y);", at: 29, message)
+        assertStatementRefused("auto first = [](float *x) { return x[0]; };", at: 25, message)
+        assertStatementRefused("for (float *p = y; p; p = 0) y[i] = 1;", at: 14, message)
+        assertStatementRefused("typedef float *P;", at: 17, message)
+        assertStatementRefused("float a = 1; float &r = a;", at: 22, "reference type must have explicit address space qualifier")
+        assertRefused("using P = float *;\nkernel void f() {}", "program_source:1:17: error: \(message)")
         assertRefused("void g(float &x) { x = 1; }\nkernel void f() {}", "program_source:1:14: error: reference type must have explicit address space qualifier")
     }
 
@@ -98,6 +104,14 @@ final class CompilerRefusalTests: XCTestCase {
     }
 
     func testAProgramScopeVariableIsConstant() {
+        assertStatementRefused("static int calls = 0;", at: 3, "static local variable must reside in constant address space")
+        XCTAssertNoThrow(try KernelLibrary("""
+            kernel void f(device int *y) {
+              static constant int table[2] = {1, 2};
+              struct Local { static int twice(int x) { return 2 * x; } };
+              y[0] = Local::twice(table[1]);
+            }
+            """))
         assertRefused("float scale = 2;\nkernel void f() {}", "program_source:1:7: error: program scope variable must reside in constant address space")
     }
 
