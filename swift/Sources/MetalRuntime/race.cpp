@@ -10,6 +10,7 @@ void Order::begin_dispatch(const DispatchRecord &record) {
   dispatches_.resize(kept_dispatches);
   dispatches_[++dispatch_ % kept_dispatches] = record;
   dispatch_start_ = group_start_ = next_;
+  has_fences_ = false;
   // An encoder that is still open is among the last epochs; older ones can't come back.
   if (epochs_.size() > 64) epochs_.clear();
   epoch_start_ = epochs_.emplace(record.epoch, next_).first->second;
@@ -66,6 +67,7 @@ void Order::simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags) {
 void Order::device_fence(mrt_u32 simdgroup, bool releases, bool acquires) {
   if (releases) groups_[group_ % kept_groups].published = next_;
   fenced_ |= acquires;
+  has_fences_ |= releases;
   renew(simdgroup);
 }
 

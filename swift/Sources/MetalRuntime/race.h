@@ -70,6 +70,8 @@ public:
   Moment group_start() const { return group_start_; }
   Moment dispatch_start() const { return dispatch_start_; }
   Moment epoch_start() const { return epoch_start_; }
+  // A threadgroup of this dispatch has published what it did: not every access of an earlier threadgroup collides with a later one.
+  bool has_fences() const { return has_fences_; }
   // The numbers are nearly used up: forget all moments that were kept, and begin again with `restart`.
   bool exhausted() const { return next_ > 0xf0000000u; }
   void restart();
@@ -96,7 +98,7 @@ private:
   Moment group_start_ = 0, dispatch_start_ = 0, epoch_start_ = 0;
   mrt_u32 thread_count_ = 0;
   uint16_t barriers_ = 0;
-  bool fenced_ = false;
+  bool fenced_ = false, has_fences_ = false;
   Fences device_, threadgroup_;
   Moment moments_[1024] = {};
 };

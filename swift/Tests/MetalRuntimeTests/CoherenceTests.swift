@@ -112,6 +112,25 @@ final class CoherenceTests: CheckerTestCase {
         }
     }
 
+    /// Of two readers the first one is ordered by its fence; the second one is not, and must not be forgotten for the first.
+    func testAReaderWithoutAFenceIsSeenBesideOneWithIt() throws {
+        func source(_ fenced: String) -> String {
+            """
+            kernel void k(coherent(device) device float *partial [[buffer(0)]], device float *out [[buffer(1)]], device atomic_uint *arrived [[buffer(2)]],
+                          uint i [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
+              if (i != 0) return;
+              if (g == 3) { \(fence()) partial[0] = 1; } // WRITE
+              if (g < 3) out[g] = partial[0]; // READ
+              if (g \(fenced)) { \(fence()) }
+              atomic_fetch_add_explicit(arrived, 1, memory_order_relaxed);
+            }
+            """
+        }
+        let broken = source("== 0")
+        assertFound(try findings(broken), "device-race", in: broken, at: "WRITE", other: "READ", threadgroup: [3, 0, 0], otherThreadgroup: [1, 0, 0])
+        assertSilent(try findings(source("< 3")))
+    }
+
     /// One way into the memory that is not coherent is enough for a stale value.
     func testABufferThatIsAlsoBoundWithoutItIsNotCoherent() throws {
         let source = lastOneSums("coherent(device)", fence()).replacingOccurrences(
