@@ -6,6 +6,7 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     let handlers = DispatchQueue(label: "MTLCommandQueue.handlers")
     private let line = CommandLine()
     private let places: Places
+    private let residency = ResidencySets()
 
     init(maxCommandBufferCount: Int) {
         places = Places(count: maxCommandBufferCount)
@@ -39,11 +40,10 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     /// A command buffer was committed: the line may go on.
     func wake() { line.wake() }
 
-    // Memory is always resident here.
-    func addResidencySet(_ residencySet: any MTLResidencySet) {}
-    func addResidencySets(_ residencySets: [any MTLResidencySet]) {}
-    func removeResidencySet(_ residencySet: any MTLResidencySet) {}
-    func removeResidencySets(_ residencySets: [any MTLResidencySet]) {}
+    func addResidencySet(_ residencySet: any MTLResidencySet) { residency.add(residencySet) }
+    func addResidencySets(_ residencySets: [any MTLResidencySet]) { residencySets.forEach(residency.add) }
+    func removeResidencySet(_ residencySet: any MTLResidencySet) { residency.remove(residencySet) }
+    func removeResidencySets(_ residencySets: [any MTLResidencySet]) { residencySets.forEach(residency.remove) }
     func insertDebugCaptureBoundary() {}
 }
 
@@ -90,6 +90,27 @@ private final class CommandLine: @unchecked Sendable {
             }
         }
     }
+}
+
+/// The sets of a queue. Memory is always resident here; they are counted, as a queue takes only so many.
+private final class ResidencySets: @unchecked Sendable {
+    /// Metal Feature Set Tables: residency sets of a command queue.
+    private static let maxCount = 32
+
+    private let lock = NSLock()
+    private var sets: [any MTLResidencySet] = []
+
+    func add(_ set: any MTLResidencySet) {
+        let isTaken = lock.withLock {
+            guard !sets.contains(where: { $0 === set }) else { return true }
+            guard sets.count < Self.maxCount else { return false }
+            sets.append(set)
+            return true
+        }
+        if !isTaken { misuse("MTLCommandQueue", "addResidencySet:", "a command queue takes at most \(Self.maxCount) residency sets") }
+    }
+
+    func remove(_ set: any MTLResidencySet) { lock.withLock { sets.removeAll { $0 === set } } }
 }
 
 /// Hands out at most `count` places at a time.

@@ -148,7 +148,7 @@ void Checker::copy_fences() {
     memory.fence = order.fence(Space::device);
     memory.past = order.epoch_start();
     memory.settled = order.dispatch_start();
-    memory.settled_span = order.group_start() - order.dispatch_start();
+    memory.settled_span = order.has_fences() ? 0 : order.group_start() - order.dispatch_start();
   };
   copy(arena_);
   for (auto &memory : wrapped_) copy(*memory);
@@ -179,8 +179,12 @@ void simd_barrier(const MrtGroup *, mrt_u32 simdgroup, mrt_u32, mrt_u32 flags) {
   if (flags) the_checker().order.simdgroup_barrier(simdgroup, flags);
 }
 
-void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32, mrt_u32) {
-  if (flags & MRT_MEM_DEVICE) the_checker().order.device_fence(thread->simdgroup_index_in_threadgroup);
+void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
+  const bool releases = order == MRT_ORDER_RELEASE || order >= MRT_ORDER_ACQ_REL, acquires = order == MRT_ORDER_ACQUIRE || order >= MRT_ORDER_ACQ_REL;
+  const bool over_device = scope == MRT_SCOPE_DEVICE || scope == MRT_SCOPE_SYSTEM;
+  if (!(flags & MRT_MEM_DEVICE) || !over_device) return;
+  the_checker().order.device_fence(thread->simdgroup_index_in_threadgroup, releases, acquires);
+  the_checker().copy_fences();
 }
 
 // ---------------------------------------------------------------- reports of kernels

@@ -127,17 +127,22 @@ void Checker::touch_cells(Tracked &memory, const Step &step) {
   }
 }
 
-Gap Checker::conflict(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
-  if (!then || (is_atomic(then) && is_atomic(now))) return Gap::none;
+// Of two moments that touch this address: some gaps are closed for some buffers.
+Gap Checker::gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
   const Gap gap = order.gap(then, now, memory.space);
-  return gap == Gap::dispatches && objects_.is_ordered(address) ? Gap::none : gap;
+  const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) || (gap == Gap::coherence && objects_.is_coherent(address));
+  return closed ? Gap::none : gap;
+}
+
+Gap Checker::conflict(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
+  return !then || (is_atomic(then) && is_atomic(now)) ? Gap::none : gap(memory, then, now, address);
 }
 
 void Checker::read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
-  const Gap gap = conflict(memory, cell.writer, step.now, address);
-  if (gap != Gap::none) race(memory, step, address, cell.writer, cell.writer_site, true, gap);
+  const Gap found = conflict(memory, cell.writer, step.now, address);
+  if (found != Gap::none) race(memory, step, address, cell.writer, cell.writer_site, true, found);
   if (cell.reader && cell.reader == (step.now & ~atomic_bit)) return; // its own plain read says more than an atomic one
-  const auto passed = [&](Moment reader) { return !reader || order.gap(reader, step.now, memory.space) == Gap::none; };
+  const auto passed = [&](Moment reader) { return !reader || gap(memory, reader, step.now, address) == Gap::none; };
   if (passed(cell.reader)) {
     cell.reader = step.now;
     cell.reader_site = step.site;

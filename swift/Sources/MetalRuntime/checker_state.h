@@ -21,7 +21,8 @@ struct Tracked {
   LineCounter lines; // of device memory
   Traffic traffic;
   // Order's thresholds, copied for the fast path. The moments in [settled, settled + settled_span) are those of earlier
-  // threadgroups of this dispatch: a reader among them is in conflict with any later writer, so a further reader needs no record.
+  // threadgroups of this dispatch where it has no fences: a reader among them is in conflict with any later writer, so a further
+  // reader needs no record.
   Moment fence = 0, settled = 0, settled_span = 0;
   Moment past = 0; // no moment before it can collide any more
 };
@@ -93,6 +94,7 @@ private:
   void touch_cells(Tracked &memory, const Step &step);
   void read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
   void write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
+  Gap gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const;
   Gap conflict(const Tracked &memory, Moment then, Moment now, uintptr_t address) const;
 
   // ---- checker_findings.cpp

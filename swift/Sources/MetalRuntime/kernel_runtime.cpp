@@ -46,12 +46,14 @@ void fence(mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
   if (runner.launch().checked) checker::fence(runner.running(), flags, order, scope);
 }
 
+bool fails_weakly() { return current_runner->fails_weakly(); }
+
 void count_matrix(mrt_u32 multiply_accumulates) {
   current_runner->counters().matrix_multiply_accumulates += multiply_accumulates;
 }
 
 constexpr MrtRuntime table = {
-    MRT_ABI_VERSION, threadgroup_barrier, collective, atomic, fence, count_matrix, checker::layout_dependence,
+    MRT_ABI_VERSION, threadgroup_barrier, collective, atomic, fence, fails_weakly, count_matrix, checker::layout_dependence,
     checker::access, checker::copy, checker::misaligned, checker::subscript, &mrt_math_table,
 };
 

@@ -20,6 +20,7 @@ struct Token {
   uint32_t file;         // index into TokenList::files
   uint32_t source_line;  // in that file
   uint32_t partner;      // of a bracket: the token that closes or opens it; else its own index
+  bool coherent = false; // a `coherent(device)` stood before it
 };
 
 struct TokenList {

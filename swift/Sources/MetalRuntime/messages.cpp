@@ -23,6 +23,8 @@ std::string between(Gap gap, Space space) {
   case Gap::groups:
     return ", and nothing orders the threadgroups of a dispatch; use atomics, give each threadgroup its own bytes, or split "
            "the work into two dispatches";
+  case Gap::coherence:
+    return ", and the fences between order only memory that is coherent across threadgroups; declare the kernel's parameter coherent(device)";
   case Gap::dispatches:
     return ", in another dispatch that may run at the same time; put memoryBarrier(scope: .buffers) between the two dispatches";
   case Gap::none: break;

@@ -43,6 +43,7 @@ void Objects::add(const void *address, size_t length, const char *label, const M
   target.parameter = parameter;
   const bool constant = parameter && parameter->space == MRT_SPACE_CONSTANT;
   target.constant = constant ? parameter : nullptr;
+  target.coherent = parameter && parameter->is_coherent;
   if (const Allocation *allocation = find_allocation(address)) {
     target.begin = allocation->address;
     target.end = std::max(target.end, allocation->address + allocation->length);
@@ -53,6 +54,7 @@ void Objects::add(const void *address, size_t length, const char *label, const M
     if (known.begin != target.begin) continue;
     known.end = std::max(known.end, target.end);
     if (!constant && parameter) known.constant = nullptr;
+    if (parameter) known.coherent &= target.coherent;
     return;
   }
   buffers_.push_back(target);
@@ -87,6 +89,11 @@ bool Objects::is_ordered(uintptr_t address) const {
     if (allocation && allocation->contains(address, 1)) return true;
   }
   return false;
+}
+
+bool Objects::is_coherent(uintptr_t address) const {
+  const Target *target = search_buffers(address, 1);
+  return target && target->coherent;
 }
 
 Object Objects::object_of(const Target &target, uintptr_t address) const {

@@ -15,6 +15,7 @@ struct Target {
   uintptr_t bound = 0;                     // the address that the kernel received
   const MrtParameter *parameter = nullptr; // the first one that it is bound to
   const MrtParameter *constant = nullptr;  // set where it is bound to `constant` parameters only
+  bool coherent = false;                   // bound to coherent(device) parameters only
   std::string label;
 
   bool contains(uintptr_t address, uint64_t size) const { return address >= begin && size <= end - begin && address - begin <= end - begin - size; }
@@ -38,6 +39,8 @@ public:
   const std::vector<Target> &buffers() const { return buffers_; }
   // A memoryBarrier(resources:) has ordered this buffer inside the epoch.
   bool is_ordered(uintptr_t address) const;
+  // The buffer is coherent across threadgroups.
+  bool is_coherent(uintptr_t address) const;
 
   Object describe(uintptr_t address, Space space) const;
   // Of an address that lies in none: the nearest object, and in words where the address lies.

@@ -10,6 +10,7 @@ void Order::begin_dispatch(const DispatchRecord &record) {
   dispatches_.resize(kept_dispatches);
   dispatches_[++dispatch_ % kept_dispatches] = record;
   dispatch_start_ = group_start_ = next_;
+  has_fences_ = false;
   // An encoder that is still open is among the last epochs; older ones can't come back.
   if (epochs_.size() > 64) epochs_.clear();
   epoch_start_ = epochs_.emplace(record.epoch, next_).first->second;
@@ -63,9 +64,10 @@ void Order::simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags) {
   renew(simdgroup);
 }
 
-void Order::device_fence(mrt_u32 simdgroup) {
-  groups_[group_ % kept_groups].published = next_;
-  fenced_ = true;
+void Order::device_fence(mrt_u32 simdgroup, bool releases, bool acquires) {
+  if (releases) groups_[group_ % kept_groups].published = next_;
+  fenced_ |= acquires;
+  has_fences_ |= releases;
   renew(simdgroup);
 }
 
@@ -88,7 +90,7 @@ const Order::Block *Order::block(Moment moment) const {
 Gap Order::find_gap(Moment then, Moment now, Space space) const {
   if (then < group_start_) {
     if (space == Space::threadgroup) return Gap::none;
-    if (then >= dispatch_start_) return published(then) ? Gap::none : Gap::groups;
+    if (then >= dispatch_start_) return published(then) ? Gap::coherence : Gap::groups;
     // Dispatches of other epochs may lie between those of this one.
     const DispatchRecord *earlier = record(party(then));
     return earlier && earlier->epoch == dispatches_[dispatch_ % kept_dispatches].epoch ? Gap::dispatches : Gap::none;

@@ -30,6 +30,7 @@ enum class Gap {
   group,        // threads of one threadgroup, no barrier between
   flag,         // a barrier lies between, but its mem_flags do not name the space
   groups,       // threadgroups of one dispatch
+  coherence,    // the same with fences between, which order coherent memory only
   dispatches    // dispatches of one epoch
 };
 
@@ -52,9 +53,9 @@ public:
   void begin_group(const mrt_u32 position[3], const mrt_u32 size[3]);
   void threadgroup_barrier(mrt_u32 flags);
   void simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags);
-  // atomic_thread_fence over the device (MSL 3.2): what this threadgroup did so far is before what a threadgroup
-  // that runs later does after a fence of its own.
-  void device_fence(mrt_u32 simdgroup);
+  // atomic_thread_fence over the device (MSL 6.15.3): what this threadgroup did before a fence that releases is before what a
+  // threadgroup that runs later does after a fence that acquires, in memory that is coherent between them.
+  void device_fence(mrt_u32 simdgroup, bool releases, bool acquires);
 
   Moment moment(mrt_u32 thread) const { return moments_[thread]; }
   // Is `then` ordered before the moment `now` of the threadgroup that runs? A thread is ordered with itself.
@@ -69,6 +70,8 @@ public:
   Moment group_start() const { return group_start_; }
   Moment dispatch_start() const { return dispatch_start_; }
   Moment epoch_start() const { return epoch_start_; }
+  // A threadgroup of this dispatch has published what it did: not every access of an earlier threadgroup collides with a later one.
+  bool has_fences() const { return has_fences_; }
   // The numbers are nearly used up: forget all moments that were kept, and begin again with `restart`.
   bool exhausted() const { return next_ > 0xf0000000u; }
   void restart();
@@ -95,7 +98,7 @@ private:
   Moment group_start_ = 0, dispatch_start_ = 0, epoch_start_ = 0;
   mrt_u32 thread_count_ = 0;
   uint16_t barriers_ = 0;
-  bool fenced_ = false;
+  bool fenced_ = false, has_fences_ = false;
   Fences device_, threadgroup_;
   Moment moments_[1024] = {};
 };

@@ -67,8 +67,10 @@ Printed Rewritten::strict_text() const { return print(tokens, strict, "#pragma O
 Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) {
   Rewritten result;
   result.tokens = std::move(tokens);
+  take_coherence(result.tokens, lines, version, result.diagnostics);
   Rewriter rewriter{result.tokens, lines, parse_program(result.tokens), version, result, {}, {}, {}, {}};
   check_language(rewriter);
+  rewrite_lambdas(rewriter);
   collect_mentions(rewriter);
   rewrite_constants(rewriter);
   rewrite_kernels(rewriter);

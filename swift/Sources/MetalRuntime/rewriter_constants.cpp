@@ -51,7 +51,8 @@ void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32
   rewriter.erase(declaration.tokens.first, declaration.tokens.last);
   rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name + "; static thread_local bool mrt_defined_" +
                                 name + "; static constexpr mrt_u32 mrt_index_" + name + " = mrt_u32(" + constant.index + ");");
-  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name + ";");
+  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name + "; static_assert((" + constant.index +
+                                  ") >= 0 && (" + constant.index + ") < 65536, \"'function_constant' index must be between 0 and 65535\");");
   rewriter.constants.push_back(constant);
 }
 

@@ -24,6 +24,7 @@ struct KernelParameter {
   std::string source;      // mrt::ArgumentSource
   std::string space;       // "device", "constant", "threadgroup" or empty
   std::string index;       // an expression, or empty
+  bool coherent = false;   // declared coherent(device)
   uint32_t gate = none;    // the token that names a function constant
 };
 
@@ -69,7 +70,9 @@ inline bool is_space(std::string_view text) { return one_of(text, {"device", "th
 std::string quote(std::string_view text); // a C string literal
 
 // The aspects, in the order in which they run.
+void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version, std::vector<Diagnostic> &diagnostics); // rewriter_coherence.cpp
 void check_language(Rewriter &rewriter);                                     // rewriter_rules.cpp
+void rewrite_lambdas(Rewriter &rewriter);                                    // rewriter_lambdas.cpp
 void rewrite_constants(Rewriter &rewriter);                                  // rewriter_constants.cpp
 void rewrite_kernels(Rewriter &rewriter);                                    // rewriter_kernels.cpp
 void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // rewriter_variables.cpp

@@ -115,6 +115,7 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
       index = tokens[index].partner;
     } else {
       kept.push_back(index);
+      parameter.coherent |= tokens[index].coherent;
       if (parameter.space.empty() && one_of(tokens[index].text, {"device", "constant", "threadgroup"})) parameter.space = rewriter.text(index);
     }
   }
@@ -195,7 +196,7 @@ std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &de
     }
     std::string name = parameter.name == none ? std::string() : rewriter.text(parameter.name);
     parameters += "{" + quote(name) + ", " + quote(parameter.pointee) + ", mrt::ArgumentSource::" + parameter.source + ", " +
-                  (parameter.space == "threadgroup" ? "2" : parameter.space == "constant" ? "1" : "0") + ", " + gate + "}, ";
+                  (parameter.space == "threadgroup" ? "2" : parameter.space == "constant" ? "1" : "0") + (parameter.coherent ? ", true, " : ", false, ") + gate + "}, ";
   }
   return gates + "namespace { struct mrt_spec_" + number + " { static constexpr const char *source_name = " + quote(kernel.name) +
          "; static constexpr mrt_u32 uses = " + std::to_string(uses(reachable_names(rewriter, declaration))) +

@@ -36,6 +36,8 @@ public:
     for (uint32_t index = 0; index < tokens.size(); index++)
       if (tokens.is_identifier(index)) check_word(index);
     collect_types();
+    for (uint32_t index = 0; index < tokens.size(); index++)
+      if (one_of(tokens[index].text, {"typedef", "using"})) check_alias(index);
     for (const Declaration &declaration : rewriter.program.declarations) check_declaration(declaration);
   }
 
@@ -65,9 +67,42 @@ private:
   }
 
   void check_declaration(const Declaration &declaration) {
+    check_templates(declaration);
     if (declaration.name == none) return;
+    if (declaration.kind == DeclarationKind::type) check_type(declaration);
     if (declaration.kind == DeclarationKind::function) check_function(declaration);
     if (declaration.kind == DeclarationKind::variable) check_variable(declaration);
+  }
+
+  // Metal is C++14 up to version 3.2, and C++17 from 4 on. What clang takes as an extension, Metal's compiler takes too.
+  void check_templates(const Declaration &declaration) {
+    for (Range header : declaration.templates)
+      for (uint32_t index = header.first; index < header.last && rewriter.version < 400; index++)
+        if (tokens.is(index, "auto")) rewriter.error(index, "'auto' not allowed in template parameter before Metal 4");
+  }
+
+  // MSL leaves out derived classes. Traits derive from constants all the same, in programs and in Metal's own library.
+  void check_type(const Declaration &declaration) {
+    if (!declaration.body.exists() || tokens.is(declaration.start, "enum")) return;
+    bool derives = false;
+    for (uint32_t index = declaration.name; index + 1 < declaration.body.first; index++) derives |= tokens.is(index, ":");
+    if (derives && has_members(declaration.body))
+      rewriter.report(declaration.name, Diagnostic::warning, "derived classes are not part of the Metal language");
+  }
+
+  bool has_members(Range body) const {
+    const auto is_member = [&](const Declaration &declaration) {
+      const bool inside = declaration.tokens.first >= body.first && declaration.tokens.last <= body.last;
+      return inside && (declaration.kind == DeclarationKind::function || (declaration.kind == DeclarationKind::variable && !is_static(declaration)));
+    };
+    const auto &declarations = rewriter.program.declarations;
+    return std::any_of(declarations.begin(), declarations.end(), is_member);
+  }
+
+  bool is_static(const Declaration &declaration) const {
+    for (uint32_t index = declaration.start; index < declaration.tokens.last; index++)
+      if (tokens.is(index, "static")) return true;
+    return false;
   }
 
   void check_function(const Declaration &declaration) {
@@ -115,13 +150,30 @@ private:
     }
   }
 
+  // `typedef float *P;`, `using P = float *;`
+  void check_alias(uint32_t first) {
+    bool spaced = false;
+    for (uint32_t index = first; index < tokens.size() && !tokens.is(index, ";"); index = uint32_t(tokens.after_group(index))) {
+      spaced |= is_space(tokens[index].text);
+      if (one_of(tokens[index].text, {"*", "&"}) && !spaced && is_type(index - 1)) return report(index);
+    }
+  }
+
+  // A variable of a function that outlives its call would be one of the whole program.
+  void check_static(uint32_t first) {
+    for (uint32_t index = first; index < tokens.size() && !one_of(tokens[index].text, {"=", ";", "{", "["}); index++)
+      if (one_of(tokens[index].text, {"constant", "("})) return;
+    rewriter.error(first, "static local variable must reside in constant address space");
+  }
+
   void report(uint32_t index) {
     rewriter.error(index, std::string(tokens.is(index, "*") ? "pointer" : "reference") + " type must have explicit address space qualifier");
   }
 
-  // `float *p =`, `(float *)p`, `static_cast<float *>(p)`; only where the name before is surely a type.
+  // `float *p =`, `(float *p)` of a lambda, `(float *)p`, `static_cast<float *>(p)`; only where the name before is surely a type.
   void check_body(Range body) {
-    for (uint32_t index = body.first + 1; index + 1 < body.last; index++) {
+    for (uint32_t index = body.first; index + 1 < body.last; index++) {
+      if (tokens.is(index, "static")) check_static(index);
       if (!one_of(tokens[index].text, {"*", "&"}) || !is_type(index - 1)) continue;
       uint32_t first = index - 1;
       while (first > body.first && (one_of(tokens[first - 1].text, {"const", "volatile", "unsigned"}) || is_space(tokens[first - 1].text))) first--;
@@ -129,7 +181,7 @@ private:
       for (uint32_t inner = first; inner < index; inner++) spaced |= is_space(tokens[inner].text);
       if (spaced) continue;
       std::string_view before = tokens[first - 1].text;
-      bool declares = one_of(before, {";", "{", "}", "("}) && tokens.is_identifier(index + 1) && one_of(tokens[index + 2].text, {"=", ";", ","});
+      bool declares = one_of(before, {";", "{", "}", "(", ","}) && tokens.is_identifier(index + 1) && one_of(tokens[index + 2].text, {"=", ";", ",", ")"});
       bool casts = tokens.is(index + 1, ")") && before == "(" && !tokens.is(first - 2, "sizeof");
       bool casts_by_name = tokens.is(index + 1, ">") && before == "<" && first >= 2 && one_of(tokens[first - 2].text, {"static_cast", "reinterpret_cast", "const_cast"});
       if (declares || casts || casts_by_name) report(index);

@@ -26,7 +26,7 @@ public:
   }
 
 private:
-  bool is_qualifier(std::string_view text) { return is_space(text) || one_of(text, {"const", "volatile", "static", "typename", "struct", "coherent"}); }
+  bool is_qualifier(std::string_view text) { return is_space(text) || one_of(text, {"const", "volatile", "static", "typename", "struct"}); }
 
   // The first token of the declarators; none where this declares no variable in threadgroup memory (a pointer, a cast, …).
   uint32_t after_type() {
@@ -64,7 +64,7 @@ private:
         index = tokens[index + 1].partner;
       } else if (opens_attribute(tokens, index)) {
         index = tokens[index].partner;
-      } else if (!is_space(tokens[index].text) && !tokens.is(index, "static") && !tokens.is(index, "coherent")) {
+      } else if (!is_space(tokens[index].text) && !tokens.is(index, "static")) {
         type += rewriter.text(index) + " ";
       }
     }

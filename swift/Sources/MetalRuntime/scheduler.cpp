@@ -81,6 +81,7 @@ void GroupRunner::place_group(uint64_t group_index) {
   for (SimdGroup &simdgroup : simdgroups_) simdgroup.runnable = simdgroup.lanes;
   for (SimdGroup &simdgroup : simdgroups_) simdgroup.at_collective = simdgroup.at_barrier = 0;
   phase_seed_ = derive_seed(launch_->seed, group_index);
+  weak_exchanges_ = 0;
   begin_phase();
 }
 
@@ -227,6 +228,8 @@ std::string GroupRunner::report_divergence() {
                         describe_line(other.barrier_file, other.barrier_line) +
                         "; all threads that have not ended must reach the same barrier");
 }
+
+bool GroupRunner::fails_weakly() { return launch_->seed != 0 && mix(phase_seed_ + ++weak_exchanges_) % 4 == 0; }
 
 // ---------------------------------------------------------------- giving up
 

@@ -68,6 +68,8 @@ public:
   // Gives up the threadgroup for a reason that has a sentence.
   // Leaves the sentence empty: nothing on an abandoned stack is destroyed.
   [[noreturn]] void fail(mrt_result result, std::string &&sentence);
+  // A weak exchange may fail without a cause: one in four does, chosen by the seed; none with seed 0.
+  bool fails_weakly();
   // Ends the threadgroup here if the dispatch was stopped meanwhile.
   void stop_if_asked();
 
@@ -110,6 +112,7 @@ private:
   mrt_u32 simdgroup_position_ = 0;
   SimdGroup *simdgroup_ = nullptr;
   uint64_t phase_seed_ = 0;
+  uint64_t weak_exchanges_ = 0; // of this threadgroup
   // The barrier at which the first thread waits, and whether another waits elsewhere.
   const Thread *first_waiting_ = nullptr;
   const Thread *diverged_ = nullptr;

@@ -83,6 +83,31 @@ final class AtomicTests: XCTestCase {
         }
     }
 
+    /// A weak exchange may fail though it finds what it expects, and then says so; a program that does not try again loses it.
+    func testAWeakCompareExchangeFailsNowAndThen() throws {
+        let function = try KernelLibrary("""
+        kernel void lone(device atomic_uint *cells [[buffer(0)]], device uint *failed [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+          uint expected = i;
+          failed[i] = !atomic_compare_exchange_weak_explicit(cells + i, &expected, i + 1, memory_order_relaxed, memory_order_relaxed);
+          if (expected != i) failed[i] = 77;
+        }
+        """).function("lone")
+        func failures(seed: String, check: String) throws -> [UInt32] {
+            let cells = TestBuffer((0..<256).map { UInt32($0) }), failed = TestBuffer(length: 1024)
+            _ = try withSetting("check", check) { try withSetting("seed", seed) { try function.run([cells, failed], grid: 256, group: 64) } }
+            let flags = failed.array(UInt32.self)
+            XCTAssertEqual(cells.array(UInt32.self), (0..<256).map { UInt32($0) + 1 - flags[$0] }, "a failed exchange changes nothing")
+            return flags
+        }
+        for check in ["0", "1"] {
+            XCTAssertEqual(try failures(seed: "0", check: check).reduce(0, +), 0, "seed 0 is the plain order")
+            let first = try failures(seed: "7", check: check)
+            XCTAssertTrue((20...120).contains(first.reduce(0, +)), "\(first)")
+            XCTAssertEqual(try failures(seed: "7", check: check), first, "the seed decides")
+            XCTAssertNotEqual(try failures(seed: "8", check: check), first)
+        }
+    }
+
     func testAFailedCompareExchangeGivesTheValueThatIsThere() throws {
         let function = try KernelLibrary("""
         kernel void failing(device atomic_int *cell [[buffer(0)]], device int *out [[buffer(1)]]) {

@@ -136,6 +136,22 @@ final class CheckerBoundsTests: CheckerTestCase {
         assertSilent(try findings(source(8), [numbers, out], grid: 9, group: 9))
     }
 
+    /// What lies past a private array is the thread's own: it is told, and the thread goes on.
+    func testAThreadGoesOnAfterABadSubscript() throws {
+        let source = """
+            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+              float mine[8];
+              for (uint j = 0; j < 8; j++) mine[j] = numbers[j];
+              float picked = mine[i];  // HERE
+              out[i] = i < 8 ? picked : 40 + i;
+            }
+            """
+        let found = try findings(source, [numbers, out], grid: 10, group: 10)
+        XCTAssertEqual(found.map(\.kind), ["out-of-bounds"])
+        XCTAssertEqual(found.first?.count, 2)
+        XCTAssertEqual(Array(out.array(Float.self)[..<10]), [0, 1, 2, 3, 4, 5, 6, 7, 48, 49])
+    }
+
     func testSubscriptOfAThreadgroupArray() throws {
         func source(_ column: String) -> String {
             """

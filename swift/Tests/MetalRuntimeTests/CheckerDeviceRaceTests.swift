@@ -82,30 +82,6 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         assertSilent(try findings(right, [numbers, TestBuffer([UInt32(0)])], grid: 64, group: 32))
     }
 
-    /// The last threadgroup to arrive sums up what the others left: with a fence on either side it may.
-    func testFencesOrderThreadgroups() throws {
-        func source(_ fence: String) -> String {
-            """
-            kernel void k(device float *partial [[buffer(0)]], device float *out [[buffer(1)]], device atomic_uint *arrived [[buffer(2)]],
-                          uint i [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
-              if (i != 0) return;
-              partial[g] = g;  // WRITE
-              \(fence)
-              uint before = atomic_fetch_add_explicit(arrived, 1, memory_order_relaxed);
-              if (before != 3) return;
-              \(fence)
-              float sum = 0;
-              for (uint j = 0; j < 4; j++) sum += partial[j];  // READ
-              out[0] = sum;
-            }
-            """
-        }
-        let fence = "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);"
-        assertSilent(try findings(source(fence), [numbers, out, TestBuffer([UInt32(0)])], grid: 128, group: 32))
-        assertFound(try findings(source(""), [numbers, out, TestBuffer([UInt32(0)])], grid: 128, group: 32), "device-race", in: source(""),
-                    at: "READ", other: "WRITE", threadgroup: [3, 0, 0], otherThreadgroup: [0, 0, 0])
-    }
-
     func testAdjacentHalvesOfDifferentThreadgroups() throws {
         assertSilent(try findings(
             """

@@ -70,6 +70,10 @@ final class CompilerRefusalTests: XCTestCase {
         assertStatementRefused("long long n = 1;", at: 3, "'long long' is not supported in Metal")
         assertStatementRefused("goto end; end:;", at: 3, "'goto' is not supported in Metal")
         assertStatementRefused("thread int *p = new int;", at: 19, "'new' is not supported in Metal")
+        assertStatementRefused("thread int *p = nullptr; delete p;", at: 28, "'delete' is not supported in Metal")
+        assertStatementRefused("try { t[0] = 1; } catch (...) {}", at: 3, "cannot use 'try' with exceptions disabled")
+        assertStatementRefused("thread int *p = dynamic_cast<thread int *>(nullptr);", at: 19, "use of dynamic_cast requires -frtti")
+        assertStatementRefused("typeid(t[0]);", at: 3, "use of typeid requires -frtti")
         assertStatementRefused("throw 1;", at: 3, "cannot use 'throw' with exceptions disabled")
         assertStatementRefused("thread_local int n;", at: 3, "thread-local storage is not supported for the current target")
         assertStatementRefused("__asm(\"nop\");", at: 3, "'asm' is not supported in Metal")
@@ -82,6 +86,12 @@ final class CompilerRefusalTests: XCTestCase {
         assertStatementRefused("y[i] = *(float *)y;", at: 18, message)
         assertRefused("float first(const float *x) { return x[0]; }\nkernel void f() {}", "program_source:1:25: error: \(message)\nfloat first(const float *x) { return x[0]; }\n                        ^")
         assertRefused("struct A { float *p; };\nkernel void f() {}", "program_source:1:18: error: \(message)")
+        assertStatementRefused("y[i] = *static_cast<float *>(y);", at: 29, message)
+        assertStatementRefused("auto first = [](float *x) { return x[0]; };", at: 25, message)
+        assertStatementRefused("for (float *p = y; p; p = 0) y[i] = 1;", at: 14, message)
+        assertStatementRefused("typedef float *P;", at: 17, message)
+        assertStatementRefused("float a = 1; float &r = a;", at: 22, "reference type must have explicit address space qualifier")
+        assertRefused("using P = float *;\nkernel void f() {}", "program_source:1:17: error: \(message)")
         assertRefused("void g(float &x) { x = 1; }\nkernel void f() {}", "program_source:1:14: error: reference type must have explicit address space qualifier")
     }
 
@@ -94,12 +104,21 @@ final class CompilerRefusalTests: XCTestCase {
     }
 
     func testAProgramScopeVariableIsConstant() {
+        assertStatementRefused("static int calls = 0;", at: 3, "static local variable must reside in constant address space")
+        XCTAssertNoThrow(try KernelLibrary("""
+            kernel void f(device int *y) {
+              static constant int table[2] = {1, 2};
+              struct Local { static int twice(int x) { return 2 * x; } };
+              y[0] = Local::twice(table[1]);
+            }
+            """))
         assertRefused("float scale = 2;\nkernel void f() {}", "program_source:1:7: error: program scope variable must reside in constant address space")
     }
 
     func testRulesOfKernels() {
         assertRefused("kernel float f(device float *y) { return y[0]; }", "error: kernel function must have void return type")
         assertRefused("kernel void f(device float *a [[buffer(31)]]) {}", "program_source:1:29: error: 'buffer' attribute parameter is out of bounds: must be between 0 and 30")
+        assertRefused("kernel void f(threadgroup float *a [[threadgroup(31)]]) {}", "program_source:1:34: error: 'threadgroup' attribute parameter is out of bounds: must be between 0 and 30")
         assertRefused("kernel void f(device float *a [[buffer(1)]], device float *b [[buffer(1)]]) {}", "program_source:1:60: error: cannot reserve 'buffer' resource location at index 1")
         assertRefused("kernel void f(float x) {}", "error: invalid type 'float' for input declaration in a kernel function")
         assertRefused("kernel void f(float4 p [[stage_in]]) {}", "attribute 'stage_in' is not supported")
@@ -118,6 +137,25 @@ final class CompilerRefusalTests: XCTestCase {
             template [[host_name("f_pair")]] kernel void f<Pair>(device Pair *);
             """,
             "program_source:3:15: error: invalid operands to binary expression")
+    }
+
+    func testFunctionConstantsAreNumberedBelow65536() throws {
+        let use = "kernel void f(device float *y) { y[0] = n; }"
+        XCTAssertNoThrow(try KernelLibrary("constant int n [[function_constant(65535)]];\n" + use))
+        assertRefused("constant int n [[function_constant(65535 + 1)]];\n" + use, "program_source:1:", "'function_constant' index must be between 0 and 65535")
+    }
+
+    /// MSL leaves them out. Metal's compiler takes those without members, as traits are.
+    func testADerivedClassWithMembersIsAWarning() throws {
+        let derived = try KernelLibrary("struct A { int a; };\nstruct B : A { int b; };\nkernel void f(device int *y) { B b; b.a = 1; y[0] = b.a; }")
+        XCTAssertTrue(derived.warnings.contains("program_source:2:8: warning: derived classes are not part of the Metal language"), derived.warnings)
+        let traits = try KernelLibrary("""
+            template <typename T> struct is_small : bool_constant<sizeof(T) < 4> {};
+            template <> struct is_small<float> : true_type { static constexpr constant int bytes = 4; typedef float type; };
+            enum class Mode : uchar { one };
+            kernel void f(device int *y) { y[0] = is_small<half>::value + int(Mode::one); }
+            """)
+        XCTAssertEqual(traits.warnings, "")
     }
 
     func testAnUnknownAttributeIsAWarning() throws {

@@ -47,7 +47,8 @@ final class KernelLibrary {
     let handle: OpaquePointer
     let warnings: String
 
-    init(_ source: String, mathMode: UInt32 = 0, precise: Bool = true, macros: [String: String] = [:]) throws {
+    /// `version`: a raw value of `MTLLanguageVersion`, such as 0x30001; 0 is the newest.
+    init(_ source: String, mathMode: UInt32 = 0, precise: Bool = true, macros: [String: String] = [:], version: UInt32 = 0) throws {
         var message: UnsafeMutablePointer<CChar>?
         let full = source.contains("#include") ? source : "#include <metal_stdlib>\nusing namespace metal;\n#line 1\n" + source
         let names = macros.map { (strdup($0.key), strdup($0.value)) }
@@ -55,7 +56,7 @@ final class KernelLibrary {
         let pairs = names.map { mrt_macro(name: UnsafePointer($0.0), value: UnsafePointer($0.1)) }
         let library = pairs.withUnsafeBufferPointer { pointer -> OpaquePointer? in
             var options = mrt_compile_options(
-                language_version: 0, math_mode: mathMode, math_functions: precise ? 1 : 0,
+                language_version: version, math_mode: mathMode, math_functions: precise ? 1 : 0,
                 macros: pointer.baseAddress, macro_count: pointer.count, max_threads: 0)
             return mrt_library_create(full, &options, &message)
         }

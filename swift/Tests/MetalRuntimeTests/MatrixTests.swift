@@ -276,9 +276,19 @@ final class MatrixTests: XCTestCase {
         }
     }
 
+    /// A fragment that holds its elements itself and names the matrix beside them, here of a mask.
+    func testTheMatrixOfBoolIsOnlyAName() throws {
+        XCTAssertEqual(try integers(1, "Fragment<bool> mask = {{true, false}}; out[0] = mask.elements[0] + 2 * mask.elements[1];", declarations: """
+            template <typename T> struct Fragment { typedef simdgroup_matrix<T, 8, 8> matrix_type; T elements[2]; };
+            """), [1])
+    }
+
     func testWhatMetalRefusesDoesNotCompile() throws {
         expectRefused("simdgroup_matrix<int, 8, 8> m; (void)m;", "error")
         expectRefused("simdgroup_matrix<float, 4, 4> m; (void)m;", "error")
+        expectRefused("simdgroup_matrix<bool, 8, 8> m; (void)m;", "call to deleted constructor")
+        expectRefused("auto m = simdgroup_matrix<bool, 8, 8>(true); (void)m;", "uses deleted function")
+        expectRefused("auto m = make_filled_simdgroup_matrix<bool, 8>(true); (void)m;", "error")
         expectRefused("simdgroup_float8x8 m; simdgroup_load(m, c);", "no matching function for call to 'simdgroup_load'")
         expectRefused("simdgroup_half8x8 m; simdgroup_load(m, a);", "no matching function for call to 'simdgroup_load'")
         expectRefused("simdgroup_float8x8 m = 1.0f; (void)m;", "error")

@@ -69,6 +69,19 @@ final class NumbersRoundingTests: XCTestCase {
         for nan in got[6...] { XCTAssertTrue(bfloat(nan).isNaN) }
     }
 
+    /// Contraction is allowed by default in Metal (MSL 1.6.3): with it x * y + z rounds once, without it twice.
+    func testContractionIsChosenByTheSetting() throws {
+        let x: Float = 1 + 0x1p-12, kernel = try KernelLibrary("""
+            kernel void f(device const float *x, device float *y) { y[0] = x[0] * x[0] + x[1]; }
+            """).function("f")
+        for (contract, wanted) in [("0", x * x - 1), ("1", Float(-1).addingProduct(x, x))] {
+            let y = TestBuffer(length: 4)
+            _ = try withSetting("contract", contract) { try kernel.run([TestBuffer([x, -1]), y], grid: 1, group: 1) }
+            XCTAssertEqual(y.array(Float.self), [wanted], contract)
+        }
+        XCTAssertNotEqual(x * x - 1, Float(-1).addingProduct(x, x))
+    }
+
     func testHalfDenormalsSurvive() throws {
         XCTAssertEqual(try evaluate("x * half(0.5)", of: [0x0400, 0x0002, 0x0003] as [UInt16], from: "half", to: "half"),
                        [0x0200, 0x0001, 0x0002] as [UInt16])

@@ -60,6 +60,25 @@ final class LibraryTests: MetalTestCase {
         return [x.contents().load(as: Int32.self)]
     }
 
+    /// Without a word from the program mathematics is fast: its tanh is (t - 1) / (t + 1) with t = exp(2x), infinity by infinity at 45.
+    func testFastMathIsTheDefault() throws {
+        let source = "#include <metal_stdlib>\nkernel void k(device float *x) { x[0] = metal::tanh(x[0]); }"
+        let safe = MTLCompileOptions()
+        safe.mathMode = .safe
+        safe.mathFloatingPointFunctions = .precise
+        for (options, isNaN) in [(nil, true), (MTLCompileOptions(), true), (safe, false)] {
+            let x = buffer([45]), function = try device.makeLibrary(source: source, options: options).makeFunction(name: "k")
+            let state = try device.makeComputePipelineState(function: XCTUnwrap(function))
+            run { encoder in
+                encoder.setComputePipelineState(state)
+                encoder.setBuffer(x, offset: 0, index: 0)
+                encoder.dispatchThreads(one, threadsPerThreadgroup: one)
+            }
+            XCTAssertEqual(floats(x)[0].isNaN, isNaN)
+            if !isNaN { XCTAssertEqual(floats(x), [1]) }
+        }
+    }
+
     func testCompileErrors() {
         XCTAssertThrowsError(try device.makeLibrary(source: "kernel void broken( {\n", options: nil)) { error in
             XCTAssertEqual((error as? MTLLibraryError)?.code, .compileFailure)

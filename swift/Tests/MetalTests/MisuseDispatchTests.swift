@@ -227,6 +227,8 @@ final class MisuseDispatchTests: MetalTestCase {
         let values = MTLFunctionConstantValues()
         assertMisuse("no function constant can have it") { values.setConstantValue([1], type: .texture, index: 0) }
         assertMisuse("index(-1) must be") { values.setConstantValue([1], type: .int, index: -1) }
+        assertMisuse("index(65536) must be") { values.setConstantValue([1], type: .int, index: 65536) }
+        values.setConstantValue([1], type: .int, index: 65535)
         values.setConstantValue([1], type: .int, index: 0)
     }
 

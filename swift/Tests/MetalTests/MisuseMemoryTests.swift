@@ -35,6 +35,15 @@ final class MisuseMemoryTests: MetalTestCase {
         XCTAssertEqual(device.makeBuffer(bytesNoCopy: memory, length: page)?.contents(), memory)
     }
 
+    func testAQueueTakes32ResidencySets() throws {
+        let sets = try (0..<33).map { _ in try device.makeResidencySet(descriptor: MTLResidencySetDescriptor()) }
+        queue.addResidencySets(Array(sets[..<32]))
+        queue.addResidencySet(sets[0])
+        assertMisuse("at most 32 residency sets") { queue.addResidencySet(sets[32]) }
+        queue.removeResidencySet(sets[5])
+        queue.addResidencySet(sets[32])
+    }
+
     func testDidModifyRange() {
         let shared = buffer([1, 2]), managed = buffer([1, 2], options: .storageModeManaged)
         assertMisuse("MTLStorageModeManaged") { shared.didModifyRange(0..<8) }

@@ -170,9 +170,10 @@ final class Client {
     // MARK: Libraries, pipelines, dispatches
 
     func library(
-        _ source: String, name: String? = nil, headers: [(String, String)] = [], macros: [(String, String)] = []
+        _ source: String, name: String? = nil, headers: [(String, String)] = [], macros: [(String, String)] = [], fastFunctions: Bool = false
     ) throws -> UInt64 {
         var block = BlockWriter<orchard_library_options>()
+        if fastFunctions { block.header.math_functions = UInt32(ORCHARD_FUNCTIONS_FAST) }
         block.header.name = block.span(name)
         block.header.source = block.span(source)
         block.header.headers = block.span(texts: headers)

@@ -42,6 +42,17 @@ final class LibraryTests: XCTestCase {
         XCTAssertEqual(try client.read(result, 1, of: Int32.self), [42])
     }
 
+    /// Metal's own default is fast, in which tanh(45) is infinity by infinity; here it must be asked for.
+    func testMathematicsIsPreciseUnlessAskedOtherwise() throws {
+        let client = try Client()
+        let source = "#include <metal_stdlib>\nkernel void k(device float *x [[buffer(0)]]) { x[0] = metal::tanh(x[0]); }"
+        for (fast, isNaN) in [(false, false), (true, true)] {
+            let x = try client.buffer([Float(45)])
+            try client.dispatch(client.pipeline(client.library(source, fastFunctions: fast), "k"), grid: (1, 1, 1), threadgroup: (1, 1, 1), [binding(0, x, readWrite)])
+            XCTAssertEqual(try client.read(x, 1, of: Float.self)[0].isNaN, isNaN)
+        }
+    }
+
     func testEqualSourcesAreCompiledOnce() throws {
         let client = try Client()
         let first = try client.library(Kernels.add), second = try client.library(Kernels.add)

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define MRT_ABI_VERSION 1u
+#define MRT_ABI_VERSION 2u
 
 typedef __UINT8_TYPE__ mrt_u8;
 typedef __UINT32_TYPE__ mrt_u32;
@@ -75,6 +75,10 @@ enum MrtCollectiveKind {
 // mem_flags, as MSL's enumeration has them
 enum MrtMemoryFlags { MRT_MEM_NONE = 0, MRT_MEM_DEVICE = 1, MRT_MEM_THREADGROUP = 2, MRT_MEM_TEXTURE = 4, MRT_MEM_THREADGROUP_IMAGEBLOCK = 8, MRT_MEM_OBJECT_DATA = 16 };
 
+// memory_order and thread_scope, as MSL's enumerations have them
+enum MrtMemoryOrder { MRT_ORDER_RELAXED = 0, MRT_ORDER_ACQUIRE = 2, MRT_ORDER_RELEASE = 3, MRT_ORDER_ACQ_REL = 4, MRT_ORDER_SEQ_CST = 5 };
+enum MrtThreadScope { MRT_SCOPE_THREAD = 0, MRT_SCOPE_THREADGROUP = 1, MRT_SCOPE_DEVICE = 2, MRT_SCOPE_SYSTEM = 3, MRT_SCOPE_SIMDGROUP = 4 };
+
 typedef struct MrtCollective {
   mrt_u32 kind;             // MrtCollectiveKind
   mrt_u32 flags;            // MrtMemoryFlags of a barrier
@@ -108,6 +112,8 @@ typedef struct MrtRuntime {
   void (*atomic)(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, const char *file, mrt_u32 line);
   // atomic_thread_fence
   void (*fence)(mrt_u32 flags, mrt_u32 order, mrt_u32 scope);
+  // Whether an atomic_compare_exchange_weak fails though the value is the expected one, as it may.
+  bool (*fails_weakly)(void);
   // 8x8x8 matrix multiply-accumulates, for the counters: once a SIMD-group, inside resolve
   void (*count_matrix)(mrt_u32 multiply_accumulates);
   // thread_elements() was used: code relies on the lane layout
@@ -135,6 +141,7 @@ typedef struct MrtParameter {
   mrt_u32 index;             // buffer or threadgroup index
   mrt_u32 element_size, element_alignment, data_type;
   mrt_u8 is_const, is_reference;
+  mrt_u8 is_coherent;        // declared coherent(device)
   int gate;                  // position in constants of [[function_constant(name)]], -1: none, -2: a derived constant (see gate_value)
   bool (*gate_value)(const MrtLaunch *launch); // where gate is -2
 } MrtParameter;

@@ -93,8 +93,9 @@ template <typename T> MRT_FUNC void atomic_store(volatile metal::atomic<T> *obje
 }
 
 template <typename T> MRT_FUNC bool atomic_compare(volatile metal::atomic<T> *object, T *expected, T desired, Site site) {
-  announce(object, atomic_updates, site);
-  atomic_storage<T> seen = to_bits<T>(*expected);
+  atomic_storage<T> seen = announce(object, atomic_updates, site);
+  if (seen == to_bits<T>(*expected) && runtime->fails_weakly()) return false;
+  seen = to_bits<T>(*expected);
   const bool swapped = __atomic_compare_exchange_n(&object->bits, &seen, to_bits<T>(desired), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   if (!swapped) *expected = from_bits<T>(seen);
   return swapped;

@@ -44,7 +44,7 @@ MRT_UNINSTRUMENTED static void ignore_access(const void *, mrt_u64, mrt_u32, con
 MRT_UNINSTRUMENTED static void ignore_copy(const void *, const void *, mrt_u64, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_misaligned(const void *, mrt_u32, const char *, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_subscript(mrt_u64, const char *, const void *) {}
-static constexpr MrtRuntime not_bound = {MRT_ABI_VERSION, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+static constexpr MrtRuntime not_bound = {MRT_ABI_VERSION, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
                                          ignore_access, ignore_copy, ignore_misaligned, ignore_subscript, nullptr};
 static const MrtRuntime *runtime = &not_bound;
 #else

@@ -29,6 +29,7 @@ struct ParameterSpec {
   const char *name, *type_name;
   ArgumentSource source;
   mrt_u32 space;
+  bool coherent;
   int gate;
   bool (*gate_value)(const MrtLaunch *launch);
 };
@@ -203,7 +204,7 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
     return {spec.name, spec.type_name,
             mrt_u32(!A::is_binding ? MRT_PARAMETER_BUILTIN : is_threadgroup ? MRT_PARAMETER_THREADGROUP : MRT_PARAMETER_BUFFER),
             spec.space, automatic, Facts::size, Facts::alignment, Facts::data_type, Facts::is_const, A::is_reference,
-            spec.gate, spec.gate_value};
+            spec.coherent, spec.gate, spec.gate_value};
   }
   template <typename> struct Parameters;
   template <unsigned... I> struct Parameters<Indices<I...>> {

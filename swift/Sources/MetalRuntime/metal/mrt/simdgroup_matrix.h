@@ -16,7 +16,7 @@ namespace mrt {
 
 template <typename T>
 constexpr MRT_CONSTANT bool is_matrix_element =
-    __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat) || __is_same(T, bool); // programs name the one of bool, and make none
+    __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat) || __is_same(T, bool); // of bool: in name only, see below
 template <typename T, int Columns, int Rows>
 using if_matrix = metal::enable_if_t<is_matrix_element<T> && Columns == 8 && Rows == 8>;
 
@@ -149,6 +149,12 @@ template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix
 #endif
 
   storage_type elements;
+};
+
+// Metal has no matrix of bool. Programs name its type all the same, as a member of a mask's fragment, and make none.
+template <int Columns, int Rows> struct simdgroup_matrix<bool, Columns, Rows, void> {
+  simdgroup_matrix() = delete;
+  simdgroup_matrix(bool) = delete;
 };
 
 typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
