@@ -56,6 +56,35 @@ final class CompilerTests: XCTestCase {
             """, "f", [[2, 3]], count: 2), [7.5, 13.5])
     }
 
+    func testATemplatesAutoVariableInAConditional() throws {
+        for type in ["half", "bfloat", "Box<float>"] {
+            let source = """
+                template <typename T> struct Box { T value; Box() = default; Box(T x) : value(x) {} operator T() const { return value; } };
+                template <typename T> void blend(device T &target, float x, bool first) {
+                  auto start = target;
+                  start = first ? start : T(x * 2);
+                  target = first ? T(x) : start;
+                }
+                kernel void f(device const float *x, device float *y, device \(type) *scratch, uint i [[thread_position_in_grid]]) {
+                  scratch[i] = \(type)(0.5f);
+                  blend(scratch[i], x[i], i == 0);
+                  y[i] = float(scratch[i]);
+                }
+                """
+            let x = TestBuffer([Float(3), 4]), y = TestBuffer(length: 8), scratch = TestBuffer(length: 8)
+            try KernelLibrary(source).function("f").run([x, y, scratch], grid: 2, group: 2)
+            XCTAssertEqual(y.array(Float.self), [3, 8], type)
+        }
+    }
+
+    func testDifferentTypesInAConditionalAreStillRefused() {
+        XCTAssertThrowsError(try KernelLibrary("""
+            struct A { float a; }; struct B { float b; };
+            template <typename T> void f(device T &y, bool c) { auto a = y; y = c ? a : B(); }
+            kernel void g(device A *y) { f(y[0], true); }
+            """)) { XCTAssertTrue("\($0)".contains("incompatible operand types"), "\($0)") }
+    }
+
     func testAutomaticAndComputedIndices() throws {
         let function = try KernelLibrary("""
             #define BASE 3
