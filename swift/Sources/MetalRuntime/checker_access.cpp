@@ -1,5 +1,6 @@
 // Each access: a fast path for what changes nothing, and a slow path that updates the shadow state and judges.
 #include "checker_state.h"
+#include "memory.h"
 
 #include <algorithm>
 
@@ -85,7 +86,9 @@ Tracked *Checker::find(const Step &step, uintptr_t frame) {
   if (is_private(step.address, frame)) return nullptr;
   for (auto &memory : wrapped_)
     if (memory->shadow.contains(step.address)) return memory.get();
-  if (dispatch_.detect) out_of_bounds(step, Space::device);
+  if (!dispatch_.detect) return nullptr;
+  if (step.read && is_absent_argument(step.address)) absent_argument(step.site, step.now);
+  else out_of_bounds(step, Space::device);
   return nullptr;
 }
 

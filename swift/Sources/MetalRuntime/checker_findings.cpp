@@ -138,6 +138,12 @@ void Checker::subscript(mrt_u64 index, const char *type, Site site, Moment now) 
   if (finding.message.empty()) finding.message = subscript_message(finding, index, type);
 }
 
+void Checker::absent_argument(Site site, Moment now) {
+  Finding &finding = found("absent-argument", nullptr, site, now);
+  finding.severity = "note";
+  if (finding.message.empty()) finding.message = absent_argument_message(finding);
+}
+
 void Checker::layout_dependence(const char *file, mrt_u32 line, Moment now) {
   Finding &finding = found("layout-dependence", nullptr, report.atomic_site(file, line), now | atomic_bit);
   finding.severity = "note";

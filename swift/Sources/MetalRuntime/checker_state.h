@@ -70,6 +70,7 @@ public:
   void copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame);
   void misaligned(uintptr_t address, mrt_u32 alignment, const char *type, Site site, Moment now);
   void subscript(mrt_u64 index, const char *type, Site site, Moment now);
+  void absent_argument(Site site, Moment now);
   void layout_dependence(const char *file, mrt_u32 line, Moment now);
 
   // Of device memory. Any thread may use the state of initialisation of an allocation that no other thread uses.

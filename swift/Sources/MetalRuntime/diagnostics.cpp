@@ -119,6 +119,9 @@ bool is_false_alarm(const std::string &message) {
     for (size_t first = 0; first < quoted.size(); first++)
       for (size_t second = first + 1; second < quoted.size(); second++)
         if (without_qualifiers(quoted[first]) == without_qualifiers(quoted[second])) return true;
+  // The arms of `?:`, of one class: an `auto` variable of a template keeps its space as a part of its type, the other arm has none.
+  if (starts("incompatible operand types ('") && quoted.size() == 2)
+    return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted[0] + " ") == without_qualifiers(quoted[1] + " ");
   // A class object in the constant space: clang wants a constructor that is qualified with the space.
   if (starts("no matching constructor for initialization of 'const constant ")) return true;
   // A function as a template argument: its type is that of a pointer in no space, which clang does not match. The flat pass does.

@@ -3,6 +3,7 @@
 #include "dispatch_counts.h"
 #include "faults.h"
 #include "launch.h"
+#include "memory.h"
 #include "report.h"
 #include "settings.h"
 #include "workers.h"
@@ -32,6 +33,16 @@ std::string problem_with(const mrt_dispatch &request, const mrt_function_info &i
   if (request.grid.width > UINT32_MAX || request.grid.height > UINT32_MAX || request.grid.depth > UINT32_MAX)
     return "a grid has at most 4294967295 threads in each dimension";
   return {};
+}
+
+void bind_buffers(Launch &launch, const mrt_dispatch &request) {
+  for (int index = 0; index < MRT_MAX_BUFFERS; index++) launch.addresses[index] = request.buffers[index].address;
+  const mrt_function_info &info = *mrt_function_info_get(request.function);
+  for (const mrt_argument *argument = info.arguments; argument != info.arguments + info.argument_count; argument++) {
+    if (argument->kind != MRT_ARGUMENT_BUFFER || argument->is_active) continue;
+    if (!launch.addresses[argument->index]) launch.addresses[argument->index] = absent_argument();
+  }
+  launch.buffers = launch.addresses.data();
 }
 
 void describe_grid(Launch &launch, const mrt_dispatch &request) {
@@ -69,8 +80,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   if (!message.empty()) return MRT_RESULT_INVALID;
   launch.code = kernel_code(request.function, current_build(request.function, launch.checked), message);
   if (!launch.code) return MRT_RESULT_INVALID;
-  for (int index = 0; index < MRT_MAX_BUFFERS; index++) launch.addresses[index] = request.buffers[index].address;
-  launch.buffers = launch.addresses.data();
+  bind_buffers(launch, request);
   launch.constants = launch.code->constants;
   describe_grid(launch, request);
   if (launch.group_order.count == 0) return MRT_RESULT_OK;

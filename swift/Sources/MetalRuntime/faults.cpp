@@ -194,6 +194,7 @@ std::string describe_target(const Fault &fault) {
   snprintf(address, sizeof address, "address %p, ", fault.address);
   if (uintptr_t(fault.address) < null_page)
     return std::string(address) + "through a null pointer: a buffer that is not bound, or a threadgroup argument without a length";
+  if (is_absent_argument(uintptr_t(fault.address))) return std::string(address) + "an argument that its function constant leaves out";
   return address + describe_address(fault.address);
 }
 

@@ -253,6 +253,19 @@ bool is_poison(const void *memory, size_t size) {
   return true;
 }
 
+void *absent_argument() {
+  static void *const memory = [] {
+    void *fresh = reserve(slot_bytes, PROT_READ | PROT_WRITE);
+    if (!fresh) return fresh;
+    poison(fresh, slot_bytes);
+    mprotect(fresh, slot_bytes, PROT_READ);
+    return fresh;
+  }();
+  return memory;
+}
+
+bool is_absent_argument(uintptr_t address) { return address - uintptr_t(absent_argument()) < slot_bytes; }
+
 ArenaBounds arena_bounds() { return memory().bounds(); }
 const Allocation *find_allocation(const void *address) { return memory().find(uintptr_t(address)); }
 std::string allocation_label(const Allocation *allocation) { return memory().label(allocation); }

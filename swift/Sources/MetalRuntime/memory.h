@@ -42,6 +42,11 @@ const Allocation *nearest_allocation(const void *address, size_t *distance);
 
 std::string allocation_label(const Allocation *allocation);
 
+// What a parameter points to that its function constant leaves out: poison that cannot be written. A kernel may read it before
+// it asks the constant, since a compiler that knows the constant drops a read whose value nothing uses.
+void *absent_argument();
+bool is_absent_argument(uintptr_t address);
+
 // "17 bytes past the end of buffer 'x' (4096 bytes)": where an address lies, for messages.
 std::string describe_address(const void *address);
 

@@ -84,6 +84,11 @@ std::string subscript_message(const Finding &finding, uint64_t index, const char
          "; keep it below the array's length";
 }
 
+std::string absent_argument_message(const Finding &finding) {
+  return opening(finding) + " reads an argument that its function constant leaves out: the value is undefined; read it under a "
+         "condition on the constant, unless nothing uses it";
+}
+
 std::string layout_message(const Finding &finding) {
   return opening(finding) + " uses thread_elements() of a simdgroup_matrix, whose layout over the lanes MSL leaves unspecified; use "
          "simdgroup_load and simdgroup_store where other hardware must give the same result";

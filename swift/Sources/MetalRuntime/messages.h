@@ -17,6 +17,7 @@ std::string uninitialized_message(const Finding &finding, Space space, uint64_t 
 std::string constant_write_message(const Finding &finding, const char *parameter);
 std::string misaligned_message(const Finding &finding, const char *type, uint32_t alignment);
 std::string subscript_message(const Finding &finding, uint64_t index, const char *type);
+std::string absent_argument_message(const Finding &finding);
 std::string layout_message(const Finding &finding);
 
 } // namespace mrt::checker

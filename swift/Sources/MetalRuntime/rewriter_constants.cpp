@@ -107,7 +107,7 @@ std::string epilogue(const Rewriter &rewriter) {
              ")>::data_type, sizeof(" + variable + ")},\n";
   }
   return "namespace mrt {\nconst mrt_u32 constant_count = " + std::to_string(count) +
-         ";\nstatic void load_constants(const void *const *values) {\n  (void)values;\n" + load + "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table +
+         ";\nMRT_UNINSTRUMENTED static void load_constants(const void *const *values) {\n  (void)values;\n" + load + "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table +
          "  {}\n};\nMRT_MODULE(mrt_constants)\n";
 }
 

@@ -287,6 +287,15 @@ const Kernel *find_kernel(const Rewriter &rewriter, const Declaration &instantia
   return found;
 }
 
+// The first token of `a::b::name`, or of `::a::b::name`, before which the kernel's return type stands.
+uint32_t start_of_path(const TokenList &tokens, uint32_t name) {
+  while (name >= 2 && tokens.is(name - 1, "::")) {
+    if (tokens.is(name - 2, "void")) return name - 1;
+    name -= 2;
+  }
+  return name;
+}
+
 void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
   drop_markers(rewriter, declaration);
   rewriter.flat().erase(declaration.tokens.first, declaration.tokens.last);
@@ -295,9 +304,7 @@ void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
   const Kernel *kernel = find_kernel(rewriter, declaration, parameters.size());
   // The strict pass says what is wrong with an instantiation of something that is not there.
   if (!kernel) return rewriter.error(declaration.name, "explicit instantiation of undefined function template '" + rewriter.text(declaration.name) + "'");
-  uint32_t first = declaration.name;
-  while (first >= 2 && rewriter.tokens.is(first - 1, "::")) first -= 2;
-  std::string function = "&" + rewriter.tokens.join(first, declaration.name + 1);
+  std::string function = "&" + rewriter.tokens.join(start_of_path(rewriter.tokens, declaration.name), declaration.name + 1);
   if (declaration.template_arguments.exists()) {
     std::vector<uint32_t> arguments;
     for (uint32_t token = declaration.template_arguments.first; token < declaration.template_arguments.last; token++) arguments.push_back(token);

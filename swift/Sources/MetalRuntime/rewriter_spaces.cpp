@@ -77,10 +77,25 @@ void drop_definitions(Rewriter &rewriter) {
   }
 }
 
+// `T values[4]` as a parameter points to the thread's memory. Clang adds that to a type it knows; one that is deduced would take the
+// space from the argument.
+void place_array_parameter(Rewriter &rewriter, Range parameter) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = parameter.first; index < parameter.last; index = uint32_t(tokens.after_group(index))) {
+    if (is_space(tokens[index].text)) return;
+    if (!tokens.is(index, "[") || opens_attribute(tokens, index) || index < parameter.first + 2 || !tokens.is_identifier(index - 1)) continue;
+    if (tokens.is_identifier(index - 2) || tokens.is(index - 2, ">")) rewriter.strict().insert_before(index - 1, "__private ");
+    return;
+  }
+}
+
 } // namespace
 
 void rewrite_spaces(Rewriter &rewriter) {
   drop_definitions(rewriter);
+  for (const Declaration &declaration : rewriter.program.declarations)
+    if (declaration.parameters.exists())
+      for (Range parameter : split_commas(rewriter.tokens, declaration.parameters)) place_array_parameter(rewriter, parameter);
   const TokenList &tokens = rewriter.tokens;
   for (uint32_t index = 0; index < tokens.size(); index++) {
     if (tokens[index].kind == TokenKind::number) {

@@ -27,6 +27,64 @@ final class CompilerTests: XCTestCase {
         XCTAssertEqual(y.array(Float.self)[0], 2)
     }
 
+    func testAnInstantiationThatNamesItsKernelFromTheGlobalNamespace() throws {
+        let library = try KernelLibrary("""
+            namespace outer { namespace inner {
+            struct Halve { template <typename T> T operator()(T x) { return x / T(2); } };
+            template <typename T, typename F> kernel void apply(device T *y, uint i [[thread_position_in_grid]]) { F f; y[i] = f(y[i]); }
+            } }
+            template [[host_name("halve_float")]] kernel void ::outer::inner::apply<float, outer::inner::Halve>(device float *y, uint i);
+            template [[host_name("halve_int")]] kernel void outer::inner::apply<int, ::outer::inner::Halve>(device int *y, uint i);
+            """)
+        let y = TestBuffer([Float(5), 7]), whole = TestBuffer([Int32(5), 7])
+        try library.function("halve_float").run([y], grid: 2, group: 2)
+        try library.function("halve_int").run([whole], grid: 2, group: 2)
+        XCTAssertEqual(y.array(Float.self), [2.5, 3.5])
+        XCTAssertEqual(whole.array(Int32.self), [2, 3])
+    }
+
+    /// The array gives its element type, not where it lies.
+    func testATemplateDeducesFromAnArrayParameter() throws {
+        XCTAssertEqual(try run("""
+            template <typename T> void powers(T out[3], T base) { out[0] = T(1); out[1] = base; out[2] = base * base; }
+            template <typename T> T total(const T values[3], thread const T &bias) { return values[0] + values[1] + values[2] + bias; }
+            kernel void f(device const float *x, device float *y, uint i [[thread_position_in_grid]]) {
+              float terms[3], bias = 0.5;
+              powers(terms, x[i]);
+              y[i] = total(terms, bias);
+            }
+            """, "f", [[2, 3]], count: 2), [7.5, 13.5])
+    }
+
+    func testATemplatesAutoVariableInAConditional() throws {
+        for type in ["half", "bfloat", "Box<float>"] {
+            let source = """
+                template <typename T> struct Box { T value; Box() = default; Box(T x) : value(x) {} operator T() const { return value; } };
+                template <typename T> void blend(device T &target, float x, bool first) {
+                  auto start = target;
+                  start = first ? start : T(x * 2);
+                  target = first ? T(x) : start;
+                }
+                kernel void f(device const float *x, device float *y, device \(type) *scratch, uint i [[thread_position_in_grid]]) {
+                  scratch[i] = \(type)(0.5f);
+                  blend(scratch[i], x[i], i == 0);
+                  y[i] = float(scratch[i]);
+                }
+                """
+            let x = TestBuffer([Float(3), 4]), y = TestBuffer(length: 8), scratch = TestBuffer(length: 8)
+            try KernelLibrary(source).function("f").run([x, y, scratch], grid: 2, group: 2)
+            XCTAssertEqual(y.array(Float.self), [3, 8], type)
+        }
+    }
+
+    func testDifferentTypesInAConditionalAreStillRefused() {
+        XCTAssertThrowsError(try KernelLibrary("""
+            struct A { float a; }; struct B { float b; };
+            template <typename T> void f(device T &y, bool c) { auto a = y; y = c ? a : B(); }
+            kernel void g(device A *y) { f(y[0], true); }
+            """)) { XCTAssertTrue("\($0)".contains("incompatible operand types"), "\($0)") }
+    }
+
     func testAutomaticAndComputedIndices() throws {
         let function = try KernelLibrary("""
             #define BASE 3

@@ -182,7 +182,7 @@ MRT_UNINSTRUMENTED inline void enter(const MrtLaunch *launch) {
   constants_loaded = number;
 }
 
-template <typename T> void load_constant(T &constant, bool &defined, const void *value) {
+template <typename T> MRT_UNINSTRUMENTED void load_constant(T &constant, bool &defined, const void *value) {
   defined = value != nullptr;
   if (value) __builtin_memcpy((void *)&constant, value, sizeof(T));
   else __builtin_memset((void *)&constant, 0, sizeof(T));
