@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sstream>
 #include <thread>
 
 #include <unistd.h>
@@ -60,8 +61,8 @@ mrt_compile_stats compile_statistics() {
   return statistics;
 }
 
-size_t MetalProgram::part_size() const { return entry_names.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part; }
-bool MetalProgram::is_whole() const { return !entry_names.empty() && entry_names.size() <= entries_in_whole; }
+size_t MetalProgram::part_size() const { return known_entries.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part; }
+bool MetalProgram::is_whole() const { return !known_entries.empty() && known_entries.size() <= entries_in_whole; }
 
 bool MetalProgram::compile(Build build, std::string &message) {
   Stopwatch stopwatch;
@@ -103,27 +104,34 @@ bool MetalProgram::run_front(std::string &message) {
   }
   rewritten = std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
   rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
-  entry_names.clear();
-  for (const EntryPoint &entry : rewritten->entries) entry_names.push_back(entry.name);
+  if (known_entries.empty()) // where a record had them, others hold on to what they say
+    for (const EntryPoint &entry : rewritten->entries) known_entries.push_back({entry.name, entry.constants});
   return true;
 }
 
-// A record says that the program was found right, which kernels it has, and the warnings.
+// A record says that the program was found right, which kernels it has with which function constants, and the warnings.
 bool MetalProgram::read_record(std::string &message) {
   std::string record;
   if (!cache_read(key + ".library", record)) return false;
   size_t start = 0;
-  for (size_t end; (end = record.find('\n', start)) != start && end != std::string::npos; start = end + 1)
-    entry_names.push_back(record.substr(start, end - start));
+  for (size_t end; (end = record.find('\n', start)) != start && end != std::string::npos; start = end + 1) {
+    std::istringstream line(record.substr(start, end - start));
+    std::getline(line, known_entries.emplace_back().name, '\t');
+    for (DeclaredConstant constant; line >> constant;) known_entries.back().constants.push_back(constant);
+  }
   message = record.substr(std::min(start + 1, record.size()));
   return true;
 }
 
 void MetalProgram::write_record(const std::string &message) {
-  std::string record;
-  for (const std::string &name : entry_names) record += name + "\n";
+  std::ostringstream record;
+  for (const Entry &entry : known_entries) {
+    record << entry.name << '\t';
+    for (const DeclaredConstant &constant : entry.constants) record << constant;
+    record << '\n';
+  }
   // A library that the strict pass has not seen is not known to be right.
-  if (setting_flag(Setting::strict)) cache_write(key + ".library", record + "\n" + message);
+  if (setting_flag(Setting::strict)) cache_write(key + ".library", record.str() + "\n" + message);
 }
 
 bool MetalProgram::ensure_rewritten(std::string &problem) { return rewritten || run_front(problem); }
@@ -139,7 +147,7 @@ std::string MetalProgram::part_file(size_t part, Build build, std::string &probl
 
 std::string MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
   if (!ensure_rewritten(problem)) return {};
-  Printed flat = rewritten->flat_text(part * part_size(), std::min(entry_names.size(), (part + 1) * part_size()));
+  Printed flat = rewritten->flat_text(part * part_size(), std::min(known_entries.size(), (part + 1) * part_size()));
   for (;;) {
     std::string temporary = cache_temporary(".so");
     ProcessResult result = compile_flat(*tools, options, build, flat.text, temporary);

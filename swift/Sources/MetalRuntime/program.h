@@ -18,7 +18,11 @@ public:
   // Checks the whole program, and compiles `build` at once where the program is small. False with all diagnostics where it is wrong;
   // else `message` holds the warnings.
   bool compile(Build build, std::string &message);
-  const std::vector<std::string> &names() const { return entry_names; }
+  struct Entry {
+    std::string name;
+    std::vector<DeclaredConstant> constants;
+  };
+  const std::vector<Entry> &entries() const { return known_entries; }
   // The module that holds an entry.
   const LoadedModule *module(size_t entry, Build build, std::string &problem);
   // The paths of the files that were compiled, for an archive.
@@ -39,7 +43,7 @@ private:
   const SourceLines lines;
   const Toolchain *tools = nullptr;
   std::string key;
-  std::vector<std::string> entry_names;
+  std::vector<Entry> known_entries;
   std::unique_ptr<Rewritten> rewritten;
   std::mutex mutex;
   std::map<std::pair<size_t, int>, const LoadedModule *> modules;

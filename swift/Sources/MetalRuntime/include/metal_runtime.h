@@ -136,8 +136,9 @@ typedef struct mrt_function_info {
 
 // Valid as long as the function.
 const mrt_function_info *mrt_function_info_get(const mrt_function *function);
-// Constants of any function of a library by name, for functionConstantsDictionary before specialisation.
-const mrt_function_info *mrt_library_function_info(const mrt_library *library, const char *name);
+// The constants that a function of a library uses, for functionConstantsDictionary. Compiles nothing where each constant's index is
+// a number and its type one of Metal's by name. Valid as long as the library.
+const mrt_function_constant *mrt_library_function_constants(const mrt_library *library, const char *name, size_t *count);
 
 // Statistics of compilation since the start: how many compiles ran, how many came from the disk cache.
 typedef struct mrt_compile_stats { uint64_t compiled; uint64_t from_disk; uint64_t from_memory; double seconds; } mrt_compile_stats;
