@@ -30,10 +30,16 @@ struct Stopwatch {
   }
 };
 
-// What clang and the linkers say where the folder is full, gone or not to be written.
-bool says_unwritable(const std::string &output) {
-  constexpr const char *signs[] = {"unable to open output file", "cannot open output file", "No space left", "Read-only file system", "Disk quota", "Permission denied"};
-  return std::any_of(std::begin(signs), std::end(signs), [&](const char *sign) { return output.find(sign) != std::string::npos; });
+// The line in which clang or a linker says that the folder is full, gone or not to be written; empty where none does.
+std::string unwritable_line(const std::string &output) {
+  constexpr const char *signs[] = {"No space left", "File too large", "Read-only file system", "Disk quota", "Permission denied", "unable to open output file", "cannot open output file"};
+  for (const char *sign : signs) {
+    const size_t found = output.find(sign);
+    if (found == std::string::npos) continue;
+    const size_t start = output.rfind('\n', found) + 1; // 0 where there is no line before
+    return output.substr(start, output.find('\n', found) - start);
+  }
+  return {};
 }
 
 // What clang finds on a line that was refused already is the same mistake in other words, or its consequence.
@@ -136,28 +142,34 @@ void MetalProgram::write_record(const std::string &message) {
 
 bool MetalProgram::ensure_rewritten(std::string &problem) { return rewritten || run_front(problem); }
 
-std::string MetalProgram::part_file(size_t part, Build build, std::string &problem) {
+CachedFile MetalProgram::part_file(size_t part, Build build, std::string &problem) {
   std::string name = ContentHash().add(key).add(std::to_string(part)).add(flat_key(*tools, options, build)).hexadecimal() + ".so";
-  std::string path = cache_find(name);
-  if (!path.empty()) count(&mrt_compile_stats::from_disk);
-  else path = compile_part(part, build, name, problem);
-  if (!path.empty()) paths[{part, bits(build)}] = path;
-  return path;
+  CachedFile file = cache_find(name);
+  if (file.is_there()) count(&mrt_compile_stats::from_disk);
+  else file = compile_part(part, build, name, problem);
+  if (file.is_there()) paths[{part, bits(build)}] = file.path();
+  return file;
 }
 
-std::string MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
+CachedFile MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
   if (!ensure_rewritten(problem)) return {};
   Printed flat = rewritten->flat_text(part * part_size(), std::min(known_entries.size(), (part + 1) * part_size()));
   for (;;) {
     std::string temporary = cache_temporary(".so");
     ProcessResult result = compile_flat(*tools, options, build, flat.text, temporary);
     auto diagnostics = parse_clang(result.output, rewritten->tokens, flat, lines);
-    std::string stored = result.status == 0 ? cache_store(name, temporary) : std::string();
-    if (!stored.empty()) return count(&mrt_compile_stats::compiled), stored;
+    CachedFile stored = result.status == 0 ? cache_store(name, temporary) : CachedFile();
+    if (stored.is_there()) {
+      count(&mrt_compile_stats::compiled);
+      return stored;
+    }
     unlink(temporary.c_str());
-    if ((result.status == 0 || says_unwritable(result.output)) && cache_give_up("a file could not be written")) continue;
+    const std::string unwritable = result.status == 0 ? "moving it to its name failed" : unwritable_line(result.output);
+    if (!unwritable.empty() && cache_give_up("a file could not be written")) continue;
     problem = render(diagnostics, lines);
-    if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
+    if (!unwritable.empty())
+      problem = "program_source: error: the compiled kernels could not be written to " + cache_folder() + " (" + unwritable + "); make room there, or set ORCHARD_METAL_CACHE to another folder\n";
+    else if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
     return {};
   }
 }
@@ -168,9 +180,9 @@ const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string 
   auto &slot = modules[{part, bits(build)}];
   if (slot) return count(&mrt_compile_stats::from_memory), slot;
   Stopwatch stopwatch;
-  std::string path = part_file(part, build, problem);
+  CachedFile file = part_file(part, build, problem);
   bool was_loaded = false;
-  if (!path.empty()) slot = load_module(path, problem, was_loaded);
+  if (file.is_there()) slot = load_module(file.path(), problem, was_loaded);
   return slot;
 }
 
@@ -178,8 +190,8 @@ std::vector<std::string> MetalProgram::files() {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<std::string> files;
   for (const auto &[id, path] : paths) files.push_back(path);
-  std::string record = cache_find(key + ".library");
-  if (!record.empty()) files.push_back(record);
+  CachedFile record = cache_find(key + ".library");
+  if (record.is_there()) files.push_back(record.path());
   return files;
 }
 

@@ -1,6 +1,7 @@
 // One source text and all that becomes of it: the names of its kernels at once, its builds when they are needed.
 #pragma once
 
+#include "cached_file.h"
 #include "compile.h"
 #include "loaded_module.h"
 #include "rewriter.h"
@@ -33,8 +34,8 @@ private:
   bool read_record(std::string &message);
   void write_record(const std::string &message);
   bool ensure_rewritten(std::string &problem);
-  std::string part_file(size_t part, Build build, std::string &problem);
-  std::string compile_part(size_t part, Build build, const std::string &name, std::string &problem);
+  CachedFile part_file(size_t part, Build build, std::string &problem);
+  CachedFile compile_part(size_t part, Build build, const std::string &name, std::string &problem);
   size_t part_size() const;
   bool is_whole() const;
 

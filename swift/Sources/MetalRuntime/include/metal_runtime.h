@@ -37,6 +37,7 @@ void mrt_string_free(char *string);
 //                        (default 1000000)
 //   strict         0|1   the strict typing pass at library creation (default 1)
 //   cache          path  folder of compiled kernels (default: $XDG_CACHE_HOME or ~/.cache, then orchard/kernels; "" = off)
+//   cache_limit    bytes of that folder, over which the least recently used files are removed (default 536870912; 0: no limit)
 //   clang          path  the clang++ to compile kernels with (default: found beside the toolchain, then on PATH)
 //   headers        path  the folder of the Metal standard library's headers
 //   max_findings   n     findings kept; further ones are only counted (default 1000)
