@@ -65,3 +65,8 @@ describe("where Swift can't be had", () => {
     expect([err.trimEnd().split("\n").length, exitCode]).toEqual([1, 1]);
   });
 });
+
+test("bench names the benchmarks that there are, where it is asked for another", () => {
+  const { err, exitCode } = script("bench", {}, "nothing");
+  expect([err, exitCode]).toEqual(['There is no benchmark "nothing"; there are: checker, dispatch.\n', 1]);
+});
