@@ -28,11 +28,20 @@ function doctor(cache: string, library = join(cache, "missing.so")) {
   return { text: stdout.toString(), exitCode };
 }
 
-test("a toolchain that set-up brought is named, and set-up is not advised", () => {
+/** A file that the loader finds and can't use. */
+function noLibrary(folder: string): string {
+  const path = join(folder, "text.so");
+  writeFileSync(path, "not a library");
+  return path;
+}
+
+test("a toolchain that set-up brought is named, and set-up is not advised, whatever the dylib's state", () => {
   const { cache, toolchain } = machine("echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'");
-  const { text } = doctor(cache);
-  expect(text).toContain(`6.0.3, ${toolchain}/usr/libexec/swift/bin/swift\n`);
-  expect(text).not.toContain("setup");
+  for (const library of [join(cache, "missing.so"), noLibrary(cache)]) {
+    const { text } = doctor(cache, library);
+    expect(text).toContain(`6.0.3, ${toolchain}/usr/libexec/swift/bin/swift\n`);
+    expect(text).not.toContain("setup");
+  }
 });
 
 test("a toolchain that does not start is to be removed first: set-up takes it for whole", () => {
@@ -47,9 +56,7 @@ test("without any Swift, the command that brings it", () => {
 
 test("a dylib that is not there, or is none, is the environment's fault where that names it", () => {
   const { cache } = machine();
-  const text = join(cache, "text.so");
-  writeFileSync(text, "not a library");
-  for (const path of [join(cache, "missing.so"), text]) {
+  for (const path of [join(cache, "missing.so"), noLibrary(cache)]) {
     const { text, exitCode } = doctor(cache, path);
     expect(text).toContain(path);
     expect(text).toContain("mend: unset ORCHARD_LIBRARY\n");
