@@ -43,11 +43,15 @@ export function parseRelease(text: string): Record<string, string> {
   );
 }
 
-/** Installs the toolchain under `parent` where it is not there yet; returns its folder. Safe to run twice at once. */
-export async function installToolchain(parent: string, progress: Progress): Promise<string> {
+/** The toolchain's folder under `parent`, where it is there in whole. */
+export function installedToolchain(parent: string): string | undefined {
   const final = join(parent, toolchainName);
-  if (isInstalled(final)) return final;
-  const machine = await describeMachine();
+  return isInstalled(final) ? final : undefined;
+}
+
+/** Installs the toolchain under `parent` and returns its folder. Safe to run twice at once. */
+export async function installToolchain(parent: string, machine: Machine, progress: Progress): Promise<string> {
+  const final = join(parent, toolchainName);
   await makeFolder(parent);
   return withLock(
     join(parent, `.${toolchainName}.lock`),

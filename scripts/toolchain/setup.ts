@@ -16,7 +16,7 @@ import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
 import { run, tail } from "../run.ts";
 import { bringBlas } from "./blas.ts";
-import { installToolchain } from "./install.ts";
+import { describeMachine, installedToolchain, installToolchain } from "./install.ts";
 
 /** Brings OpenBLAS where it is missing, and finds or brings Swift; undefined where Metal is left out by `ORCHARD_SKIP_METAL=1`. */
 export async function setUp(): Promise<SwiftToolchain | undefined> {
@@ -45,11 +45,16 @@ async function broughtSwift(): Promise<SwiftToolchain> {
     throw new Failure(
       `There is no Swift ${oldestSwift} or newer. \`xcode-select --install\` brings Apple's command-line tools, which have it, and an update of Xcode a newer one; run this again afterwards.`,
     );
-  const folder = await withSpinner("Bringing Swift", (progress) => installToolchain(toolchainsFolder(), progress));
+  const folder = installedToolchain(toolchainsFolder()) ?? (await installedAnew());
   const swift = cachedToolchain(folder);
   if (!swift)
     throw new Failure(`The Swift in ${folder} does not start. Remove that folder and run \`bun run setup\` again.`);
   return swift;
+}
+
+async function installedAnew(): Promise<string> {
+  const machine = await describeMachine();
+  return withSpinner("Bringing Swift", (progress) => installToolchain(toolchainsFolder(), machine, progress));
 }
 
 const trialFiles = {

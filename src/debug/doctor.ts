@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
 import { DTypeCode } from "../backend/cpu/abi.ts";
 import { type Native as CpuNative, cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
 import { cpuInfo } from "../backend/cpu/report.ts";
@@ -9,7 +10,8 @@ import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
 import { OrchardError } from "../errors.ts";
 import { metalContext, metalKernel } from "../index.ts";
-import { findSwift, oldestSwift } from "./toolchain.ts";
+import { environment } from "./environment.ts";
+import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
 
 /** One line of the doctor's report. */
 export interface Diagnosis {
@@ -25,11 +27,12 @@ export interface Diagnosis {
 export function diagnose(cacheFolder: string): Diagnosis[] {
   return [
     machine(),
-    bun(),
+    { subject: packageFile.name, state: "ok", detail: packageFile.version },
+    { subject: "bun", state: "ok", detail: Bun.version },
     compiler(),
     ...metal(),
     ...cpu(),
-    cache("compiled kernels", join(cacheFolder, "kernels")),
+    cache("compiled kernels", environment("ORCHARD_METAL_CACHE") ?? join(cacheFolder, "kernels")),
     cache("toolchains", join(cacheFolder, "toolchain")),
   ];
 }
@@ -56,21 +59,25 @@ function machine(): Diagnosis {
   };
 }
 
-function bun(): Diagnosis {
-  return { subject: "bun", state: "ok", detail: Bun.version };
-}
-
 function compiler(): Diagnosis {
   const found = findSwift();
   if (found) return { subject: "swift", state: "ok", detail: `${found.version}, ${found.swift}` };
+  const [broken] = cachedToolchains();
+  if (broken) {
+    const mend = `rm -r ${broken} && bun run setup`; // set-up takes what is whole by its stamp
+    return { subject: "swift", state: "note", detail: `the one in ${broken} does not start`, mend };
+  }
   const mend = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
   return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, mend };
 }
 
 /** The dylib, the device, and a kernel that really runs. */
 function metal(): Diagnosis[] {
-  const place = libraryCandidates().find(({ path }) => existsSync(path));
-  if (!place) return [{ subject: "metal", state: "missing", detail: "the dylib is not built", mend: "bun run build" }];
+  const candidates = libraryCandidates();
+  // A build brings Swift first where there is none.
+  const mend = candidates[0]?.origin === "ORCHARD_LIBRARY" ? "unset ORCHARD_LIBRARY" : "bun run build";
+  const place = candidates.find(({ path }) => existsSync(path));
+  if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, mend }];
   try {
     const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
     const can = Object.entries(capabilities ?? {}).map(
@@ -87,7 +94,7 @@ function metal(): Diagnosis[] {
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;
-    return [{ subject: "metal", state: "missing", detail: error.message, mend: "bun run setup && bun run build" }];
+    return [{ subject: "metal", state: "missing", detail: error.message, mend }];
   }
 }
 
@@ -142,7 +149,9 @@ function computeSomething(): string {
 function cache(subject: string, folder: string): Diagnosis {
   if (!existsSync(folder)) return { subject, state: "note", detail: `${folder} is empty` };
   const names = readdirSync(folder);
-  const bytes = names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  // Another process may remove a file at any moment.
+  const sizeOf = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+  const bytes = names.reduce((sum, name) => sum + sizeOf(name), 0);
   const size = bytes > 1e6 ? `, ${(bytes / 1e6).toFixed(0)} MB` : "";
   return { subject, state: "ok", detail: `${folder}: ${names.length} entries${size}` };
 }

@@ -74,6 +74,10 @@ const softwareDevice = {
   },
   ORCHARD_METAL_STRICT: { fallback: "1", meaning: "0: libraries are made without the strict typing pass" },
   ORCHARD_METAL_CACHE: { fallback: "`orchard/kernels` in the cache folder", meaning: "Folder of compiled kernels" },
+  ORCHARD_METAL_CACHE_LIMIT: {
+    fallback: "536870912",
+    meaning: "Bytes of that folder, over which the least recently used kernels are removed; 0: no limit",
+  },
   ORCHARD_METAL_CLANG: { fallback: "the toolchain's, then PATH's", meaning: "The clang++ that compiles kernels" },
   ORCHARD_METAL_HEADERS: { fallback: "the dylib's own", meaning: "Folder of the Metal standard library's headers" },
   ORCHARD_METAL_MAX_FINDINGS: { fallback: "1000", meaning: "Findings that are kept; further ones are counted" },

@@ -1,6 +1,7 @@
 /** Needs the dylib: left out with the metal backend. */
 import { expect, test } from "bun:test";
 import { library } from "../../src/backend/metal/loader.ts";
+import { packageRoot } from "../../src/debug/paths.ts";
 
 test("this machine's own loader resolves every name that the dylib needs", () => {
   const command = process.platform === "linux" ? ["ldd", "-r"] : ["otool", "-L"];
@@ -8,4 +9,10 @@ test("this machine's own loader resolves every name that the dylib needs", () =>
   const text = `${stdout}${stderr}`;
   expect(text).toContain(process.platform === "linux" ? "libc.so" : "/usr/lib/libSystem");
   expect(text.split("\n").filter((line) => /undefined symbol|not found/.test(line))).toEqual([]);
+});
+
+test("set-up, where it was done before, brings nothing and says which Swift there is", () => {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/setup.ts"], { cwd: packageRoot });
+  expect(stdout.toString()).toMatch(/^Swift \d+\.\d+(\.\d+)?: \/\S+\/swift\n$/);
+  expect([stderr.toString(), exitCode]).toEqual(["", 0]);
 });

@@ -72,6 +72,40 @@ describe("the package", () => {
   });
 });
 
+describe("set-up", () => {
+  test("TypeScript is strict", () => {
+    const { compilerOptions } = JSON.parse(read("tsconfig.json")) as { compilerOptions: Record<string, unknown> };
+    for (const option of ["strict", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"])
+      expect([option, compilerOptions[option]]).toEqual([option, true]);
+    const loose = files("{src,scripts,test,bench,examples}/**/*.ts").filter((path) =>
+      /@ts-(?:ignore|nocheck|expect-error)/.test(read(path)),
+    );
+    expect(loose).toEqual([]);
+  });
+
+  test("the licence is MIT, in the file and in package.json", () => {
+    expect(packageFile.license).toBe("MIT");
+    expect(read("LICENSE")).toStartWith("MIT License");
+  });
+
+  test("the README gives the two commands, each for a machine with Bun and for one without", () => {
+    for (const name of ["demo", "test"] as const) {
+      expect(read("README.md")).toContain(`| \`bun run ${name}\` | \`npx --yes bun@`);
+      expect(packageFile.scripts[name]).toBe(`bun scripts/${name}.ts`);
+    }
+  });
+
+  test("continuous integration runs .ci/run on Linux and on macOS, there with Metal's validation, and keeps the report", () => {
+    const [, linux, macos] = read(".github/workflows/ci.yml").split(/^ {2}(?:linux|macos):$/m);
+    for (const job of [linux, macos]) {
+      expect(job).toContain("- run: .ci/run\n");
+      expect(job).toMatch(/upload-artifact@v4\n +if: always\(\)[\s\S]*path: report\//);
+    }
+    expect(macos).toContain('METAL_DEVICE_WRAPPER_TYPE: "1"');
+    expect(read(".ci/run")).toMatch(/^npx --yes bun@[\d.]+ run test /m);
+  });
+});
+
 describe("documents", () => {
   const documents = [...files("*.md"), ...files("docs/**/*.md")];
   const links = documents.flatMap((document) =>

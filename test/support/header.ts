@@ -19,7 +19,7 @@ const path = join(import.meta.dir, "..", "..", "swift", "Sources", "COrchard", "
 /** Reads `orchard.h`, which is plain C: functions and structs are found by their shape. */
 export function readHeader(text = readFileSync(path, "utf8")) {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/[^\n]*/g, "");
-  return { functions: functionsOf(code), structs: structsOf(code), constants: constantsOf(code) };
+  return { text, functions: functionsOf(code), structs: structsOf(code), constants: constantsOf(code) };
 }
 
 function functionsOf(code: string): CFunction[] {

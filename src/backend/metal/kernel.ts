@@ -95,7 +95,7 @@ export class MetalKernel implements Disposable {
     bindings: Bindings,
     options: RunOptions,
   ): KernelResult<Bindings> {
-    const call = this.start(bindings, options);
+    const call = this.launch(this.bind(bindings, options), options);
     try {
       this.context.wait(call.ticket);
       return this.collect(call);
@@ -109,7 +109,7 @@ export class MetalKernel implements Disposable {
     bindings: Bindings,
     options: RunOptions,
   ): Promise<KernelResult<Bindings>> {
-    const call = this.start(bindings, options);
+    const call = this.launch(this.bind(bindings, options), options);
     try {
       await this.context.finished(call.ticket);
       return this.collect(call);
@@ -123,24 +123,25 @@ export class MetalKernel implements Disposable {
    * bound to arguments that it only reads.
    */
   encode(bindings: Record<string, BindingValue>, options: RunOptions): void {
-    const call = this.start(bindings, options);
-    const outputs = call.bound.outputNames();
-    this.end(call);
+    const bound = this.bind(bindings, options);
+    const outputs = bound.outputNames();
     if (outputs.length > 0) {
+      bound.dispose();
       throw new ArgumentError(
         this.operation,
         "invalidArgument",
         `encode() can't return ${outputs.join(", ")}: bind a DeviceBuffer, or call run()`,
       );
     }
+    this.end(this.launch(bound, options));
   }
 
-  private start<Bindings extends Record<string, BindingValue>>(
-    bindings: Bindings,
-    options: RunOptions,
-  ): Call<Bindings> {
+  private bind<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunOptions) {
     if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
-    const bound = bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory ?? {});
+    return bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory ?? {});
+  }
+
+  private launch<Bindings>(bound: BoundArguments<Bindings>, options: RunOptions): Call<Bindings> {
     try {
       if (options.counters) this.count(1);
       const label = options.counters ? `${options.label ?? this.name} #${++runs}` : (options.label ?? this.name);

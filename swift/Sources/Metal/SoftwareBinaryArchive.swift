@@ -16,7 +16,7 @@ final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendab
     }
 
     func addComputePipelineFunctions(descriptor: MTLComputePipelineDescriptor) throws {
-        guard let function = descriptor.computeFunction as? SoftwareFunction, function.handle != nil else {
+        guard let function = descriptor.computeFunction as? SoftwareFunction, (try? function.compiled()) != nil else {
             throw MTLBinaryArchiveError(.compilationFailure, "The descriptor has no computeFunction that a pipeline can be made of.")
         }
         add(function)

@@ -2,42 +2,34 @@ import MetalRuntime
 
 final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     let library: SoftwareLibrary
-    /// Nil where the function needs constants and was made without: then it tells what it needs, and makes no pipeline.
-    let handle: OpaquePointer?
     let name: String
     let functionConstantsDictionary: [String: MTLFunctionConstant]
     let fingerprint: Fingerprint
+    private let lock = NSLock()
+    /// Nil until a pipeline wants the function: what it is called and which constants it has takes no compile.
+    private var handle: OpaquePointer?
     let functionType = MTLFunctionType.kernel
     let patchType = MTLPatchType.none
     let patchControlPointCount = -1
     let options: MTLFunctionOptions = []
     var label: String?
 
-    /// As the library has it, nil where the library lacks it.
-    init?(unspecialized name: String, library: SoftwareLibrary) {
-        guard let info = mrt_library_function_info(library.handle, name)?.pointee else { return nil }
+    /// As the library has it, without constants.
+    init(unspecialized name: String, library: SoftwareLibrary) {
         self.library = library
         self.name = name
-        functionConstantsDictionary = constantsByName(info)
+        functionConstantsDictionary = library.constants(of: name)
         fingerprint = Fingerprint([library.fingerprint.description, name])
-        let needsConstants = functionConstantsDictionary.values.contains { $0.required }
-        handle = needsConstants ? nil : mrt_function_create(library.handle, name, nil, 0, nil)
     }
 
     init(
         _ name: String, library: SoftwareLibrary, constants: MTLFunctionConstantValues, specializedName: String? = nil
     ) throws {
         let values = constants.sortedValues
-        var message: UnsafeMutablePointer<CChar>?
-        let function = withRuntimeValues(values) { mrt_function_create(library.handle, name, $0.baseAddress, $0.count, &message) }
-        let text = takeMessage(message)
-        guard let function else {
-            throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialised.")
-        }
-        handle = function
+        handle = try makeRuntimeFunction(name, library, values)
         self.library = library
         self.name = specializedName ?? name
-        functionConstantsDictionary = mrt_library_function_info(library.handle, name).map { constantsByName($0.pointee) } ?? [:]
+        functionConstantsDictionary = library.constants(of: name)
         fingerprint = Fingerprint([library.fingerprint.description, name] + values.map { "\($0.key) \($0.value)" })
     }
 
@@ -46,16 +38,45 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     var device: any MTLDevice { SoftwareDevice.shared }
     override var description: String { "<SoftwareFunction> name = \(name), type = MTLFunctionTypeKernel" }
 
-    var missingConstants: [String] { functionConstantsDictionary.values.filter(\.required).map(\.name).sorted() }
+    /// The runtime's function, compiled; throws where it needs constants and was made without.
+    func compiled() throws -> OpaquePointer {
+        try lock.withLock {
+            if let handle { return handle }
+            let missing = functionConstantsDictionary.values.filter(\.required).map(\.name).sorted()
+            guard missing.isEmpty else {
+                throw MTLLibraryError(.compileFailure, """
+                    Function \(name) needs the function constants \(missing); make it with \
+                    makeFunction(name:constantValues:).
+                    """)
+            }
+            let made = try makeRuntimeFunction(name, library, [])
+            handle = made
+            return made
+        }
+    }
 }
 
-private func constantsByName(_ info: mrt_function_info) -> [String: MTLFunctionConstant] {
-    let constants = UnsafeBufferPointer(start: info.constants, count: info.constant_count).map {
-        MTLFunctionConstant(
-            name: String(cString: $0.name), type: MTLDataType(rawValue: UInt($0.type)) ?? .none, index: Int($0.index),
-            required: $0.required)
+private func makeRuntimeFunction(
+    _ name: String, _ library: SoftwareLibrary, _ values: [MTLFunctionConstantValues.Entry]
+) throws -> OpaquePointer {
+    var message: UnsafeMutablePointer<CChar>?
+    let function = withRuntimeValues(values) { mrt_function_create(library.handle, name, $0.baseAddress, $0.count, &message) }
+    let text = takeMessage(message)
+    guard let function else { throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialised.") }
+    return function
+}
+
+extension SoftwareLibrary {
+    fileprivate func constants(of function: String) -> [String: MTLFunctionConstant] {
+        var count = 0
+        let first = mrt_library_function_constants(handle, function, &count)
+        let constants = UnsafeBufferPointer(start: first, count: count).map {
+            MTLFunctionConstant(
+                name: String(cString: $0.name), type: MTLDataType(rawValue: UInt($0.type)) ?? .none, index: Int($0.index),
+                required: $0.required)
+        }
+        return Dictionary(constants.map { ($0.name, $0) }) { first, _ in first }
     }
-    return Dictionary(constants.map { ($0.name, $0) }) { first, _ in first }
 }
 
 extension MTLFunctionConstantValues {

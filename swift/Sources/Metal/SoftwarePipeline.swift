@@ -25,12 +25,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
             misuse("MTLDebugDevice", Self.selector, "maxTotalThreadsPerThreadgroup(\(descriptor.maxTotalThreadsPerThreadgroup)) must be <= 1024.")
             throw MTLLibraryError(.unsupported, "maxTotalThreadsPerThreadgroup is over the device's limit of 1024.")
         }
-        guard let handle = function.handle else {
-            throw MTLLibraryError(.compileFailure, """
-                Function \(function.name) needs the function constants \(function.missingConstants); make it with \
-                makeFunction(name:constantValues:).
-                """)
-        }
+        let handle = try function.compiled()
         guard !takeFault("pipeline") else { throw MTLLibraryError(.internal, "Injected failure: the pipeline was not made.") }
         try Self.lookUp(function, descriptor.binaryArchives, options)
         let info = mrt_function_info_get(handle).pointee

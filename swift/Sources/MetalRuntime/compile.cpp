@@ -108,7 +108,7 @@ void hash_folder(const std::string &folder, ContentHash &hash) {
 // ---------------------------------------------------------------- flags
 
 std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
-  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-fno-spell-checking", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
+  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-fno-crash-diagnostics", "-fno-spell-checking", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
           "-Xclang", "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
 }
 
@@ -157,14 +157,18 @@ struct HeaderCache {
   std::map<std::string, std::string> paths;
 };
 
-std::string verified_header(const std::string &name) {
-  std::string path = cache_folder() + "/" + name, content, checksum;
-  if (!cache_read(name + ".sum", checksum) || !read_file(path, content)) return {};
-  return ContentHash().add(content).hexadecimal() == checksum ? path : std::string();
+// Whatever is left of a damaged one must not stand in the way of the next.
+CachedFile verified_header(const std::string &name) {
+  CachedFile header(cache_folder() + "/" + name);
+  std::string content, checksum;
+  if (!header.is_there()) return header;
+  if (cache_read(name + ".sum", checksum) && read_file(header.path(), content) && ContentHash().add(content).hexadecimal() == checksum) return header;
+  for (const std::string &path : {header.path(), header.path() + ".sum"}) unlink(path.c_str());
+  return {};
 }
 
-std::string build_header(const Toolchain &tools, std::vector<std::string> flags, const char *language, const std::string &name, std::string &problem) {
-  std::string temporary = cache_temporary(".pch"), path = cache_folder() + "/" + name, content;
+CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, const char *language, const std::string &name, std::string &problem) {
+  std::string temporary = cache_temporary(".pch"), content;
   flags.insert(flags.end(), {"-x", language, "-c", "-Xclang", "-emit-pch", tools.headers + "/mrt/prelude.h", "-o", temporary});
   ProcessResult result = run_process(flags, "");
   if (result.status != 0 || !read_file(temporary, content)) {
@@ -172,12 +176,12 @@ std::string build_header(const Toolchain &tools, std::vector<std::string> flags,
     unlink(temporary.c_str());
     return {};
   }
-  bool stored = cache_write(name + ".sum", ContentHash().add(content).hexadecimal()) && rename(temporary.c_str(), path.c_str()) == 0;
-  return stored ? path : temporary;
+  bool has_checksum = cache_write(name + ".sum", ContentHash().add(content).hexadecimal());
+  return has_checksum ? cache_move(name, temporary) : CachedFile(temporary);
 }
 
-// Empty with the compiler's words where the standard library itself does not compile.
-std::string precompiled_header(const Toolchain &tools, const std::vector<std::string> &flags, const char *language, std::string &problem) {
+// Not there, with the compiler's words, where the standard library itself does not compile.
+CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::string> &flags, const char *language, std::string &problem) {
   static HeaderCache *cache = new HeaderCache;
   std::string name = "prelude-" + key_of(tools, flags) + ".pch", id = cache_folder() + "/" + name;
   static std::map<std::string, std::unique_ptr<std::mutex>> *locks = new std::map<std::string, std::unique_ptr<std::mutex>>;
@@ -192,19 +196,21 @@ std::string precompiled_header(const Toolchain &tools, const std::vector<std::st
   {
     std::lock_guard<std::mutex> guard(cache->mutex);
     auto known = cache->paths.find(id);
-    if (known != cache->paths.end() && is_file(known->second, R_OK)) return known->second;
+    CachedFile header(known == cache->paths.end() ? std::string() : known->second);
+    if (header.is_there()) return header;
   }
-  std::string path = verified_header(name);
-  if (path.empty()) path = build_header(tools, flags, language, name, problem);
+  CachedFile header = verified_header(name);
+  if (!header.is_there()) header = build_header(tools, flags, language, name, problem);
   std::lock_guard<std::mutex> guard(cache->mutex);
-  if (!path.empty()) cache->paths[id] = path;
-  return path;
+  if (header.is_there()) cache->paths[id] = header.path();
+  return header;
 }
 
 ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language, std::initializer_list<std::string> rest, const std::string &text) {
-  std::string problem, header = precompiled_header(tools, flags, language, problem);
-  if (header.empty()) return {true, 1, problem, {}};
-  flags.insert(flags.end(), {"-Xclang", "-fno-validate-pch", "-include-pch", header, "-fno-caret-diagnostics",
+  std::string problem;
+  CachedFile header = precompiled_header(tools, flags, language, problem);
+  if (!header.is_there()) return {true, 1, problem, {}};
+  flags.insert(flags.end(), {"-Xclang", "-fno-validate-pch", "-include-pch", header.path(), "-fno-caret-diagnostics",
                              "-Xclang", "-fno-diagnostics-use-presumed-location"});
   flags.insert(flags.end(), rest);
   flags.insert(flags.end(), {"-x", language, "-"});
@@ -220,8 +226,9 @@ int memory_file(const std::string &content) {
     if (written <= 0) break;
     done += size_t(written);
   }
-  if (file >= 0) lseek(file, 0, SEEK_SET);
-  return file;
+  const bool whole = file >= 0 && lseek(file, 0, SEEK_CUR) == off_t(content.size()) && lseek(file, 0, SEEK_SET) == 0;
+  if (file >= 0 && !whole) close(file);
+  return whole ? file : -1;
 }
 
 std::string take_content(int file) {
@@ -240,11 +247,15 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
   for (const std::string &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
   int files[3] = {memory_file(input), memory_file(""), memory_file("")};
+  ProcessResult result;
+  if (*std::min_element(files, files + 3) < 0) {
+    for (int file : files) close(file);
+    return result.output = "no memory is left for what it reads and writes", result.status = 127, result;
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   for (int stream = 0; stream < 3; stream++) posix_spawn_file_actions_adddup2(&actions, files[stream], stream);
   pid_t child = 0;
-  ProcessResult result;
   result.started = posix_spawn(&child, arguments[0].c_str(), &actions, nullptr, argv.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;

@@ -14,6 +14,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,38 +146,52 @@ bool cache_give_up(const std::string &reason) {
   return true;
 }
 
-std::string cache_find(const std::string &name) {
+CachedFile cache_find(const std::string &name) {
   std::vector<std::string> folders{cache_folder()};
   {
     State &state = mrt::state();
     std::lock_guard<std::mutex> lock(state.mutex);
     folders.insert(folders.end(), state.archives.begin(), state.archives.end());
   }
-  for (const std::string &folder : folders)
-    if (verified(folder + "/" + name)) return folder + "/" + name;
+  for (const std::string &folder : folders) {
+    CachedFile file(folder + "/" + name);
+    if (file.is_there() && verified(file.path())) return file;
+  }
   return {};
 }
 
-std::string cache_store(const std::string &name, const std::string &temporary) {
-  std::string content, path = cache_folder() + "/" + name;
-  bool stored = read_file(temporary, content) &&
-                write_file(temporary, std::string(mark) + ContentHash().add(content).hexadecimal(), O_APPEND) &&
-                rename(temporary.c_str(), path.c_str()) == 0;
-  if (stored) return path;
+CachedFile cache_store(const std::string &name, const std::string &temporary) {
+  std::string content;
+  bool whole = read_file(temporary, content) && write_file(temporary, std::string(mark) + ContentHash().add(content).hexadecimal(), O_APPEND);
+  if (whole) return cache_move(name, temporary);
   unlink(temporary.c_str());
   return {};
 }
 
+// The folder's lock keeps those who make room from looking at a name while it comes to mean another file.
+CachedFile cache_move(const std::string &name, const std::string &temporary) {
+  const std::string folder = temporary.substr(0, temporary.rfind('/')), path = folder + "/" + name;
+  FileLock lock(folder, LOCK_EX);
+  CachedFile known(path), file(known.is_there() ? std::string() : temporary);
+  if (file.is_there() && rename(temporary.c_str(), path.c_str()) == 0) {
+    file.moved_to(path);
+    if (lock.holds()) remove_least_recently_used(folder, setting_number(Setting::cache_limit));
+    return file;
+  }
+  unlink(temporary.c_str());
+  return known;
+}
+
 bool cache_read(const std::string &name, std::string &content) {
-  std::string path = cache_find(name);
-  if (path.empty() || !read_file(path, content)) return false;
+  CachedFile file = cache_find(name);
+  if (!file.is_there() || !read_file(file.path(), content)) return false;
   content.resize(content.size() - trailer_length);
   return true;
 }
 
 bool cache_write(const std::string &name, const std::string &content) {
   std::string temporary = cache_temporary(".part");
-  if (write_file(temporary, content, O_CREAT | O_EXCL)) return !cache_store(name, temporary).empty();
+  if (write_file(temporary, content, O_CREAT | O_EXCL)) return cache_store(name, temporary).is_there();
   unlink(temporary.c_str());
   return false;
 }

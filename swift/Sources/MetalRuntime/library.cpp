@@ -19,7 +19,7 @@ struct mrt_library {
   const bool fast;
   const uint32_t max_threads;
   std::mutex mutex;
-  std::map<std::string, mrt_function *> unspecialized; // for mrt_library_function_info
+  std::map<std::string, std::vector<mrt_function_constant>> constants; // for mrt_library_function_constants
 };
 
 struct mrt_function {
@@ -49,10 +49,10 @@ Build build_of(const mrt_library *library, bool checked) {
 }
 
 bool find_entry(const mrt_library *library, const char *name, size_t &entry) {
-  const auto &names = library->program.names();
-  auto found = std::find(names.begin(), names.end(), name);
-  entry = size_t(found - names.begin());
-  return found != names.end();
+  const auto &entries = library->program.entries();
+  auto found = std::find_if(entries.begin(), entries.end(), [&](const MetalProgram::Entry &other) { return other.name == name; });
+  entry = size_t(found - entries.begin());
+  return found != entries.end();
 }
 
 // ---------------------------------------------------------------- function constants
@@ -156,6 +156,20 @@ mrt_function *make_function(mrt_library *library, const char *name, const mrt_co
   return check_indices(*function, problem) ? function.release() : nullptr;
 }
 
+// As the source declares them; what only the compiler can tell (an index that is a name, a type of the program's own) is asked of it.
+std::vector<mrt_function_constant> function_constants(mrt_library *library, size_t entry) {
+  std::vector<mrt_function_constant> constants;
+  const MetalProgram::Entry &declared = library->program.entries()[entry];
+  for (const DeclaredConstant &constant : declared.constants) {
+    constants.push_back({constant.name.c_str(), uint32_t(constant.index), constant.data_type, constant.is_required});
+    if (constant.is_known()) continue;
+    std::string problem;
+    std::unique_ptr<mrt_function> function(make_function(library, declared.name.c_str(), nullptr, 0, false, problem));
+    return function ? function->constant_infos : std::vector<mrt_function_constant>(); // the names are the loaded module's, which stays
+  }
+  return constants;
+}
+
 } // namespace
 
 namespace mrt {
@@ -194,12 +208,11 @@ void mrt_library_retain(mrt_library *library) { library->references++; }
 
 void mrt_library_release(mrt_library *library) {
   if (--library->references) return;
-  for (auto &[name, function] : library->unspecialized) delete function;
   delete library;
 }
 
-size_t mrt_library_function_count(const mrt_library *library) { return library->program.names().size(); }
-const char *mrt_library_function_name(const mrt_library *library, size_t index) { return library->program.names()[index].c_str(); }
+size_t mrt_library_function_count(const mrt_library *library) { return library->program.entries().size(); }
+const char *mrt_library_function_name(const mrt_library *library, size_t index) { return library->program.entries()[index].name.c_str(); }
 
 mrt_function *mrt_function_create(mrt_library *library, const char *name, const mrt_constant_value *values, size_t count, char **message) {
   std::string problem;
@@ -220,13 +233,16 @@ void mrt_function_release(mrt_function *function) {
 
 const mrt_function_info *mrt_function_info_get(const mrt_function *function) { return &function->info; }
 
-const mrt_function_info *mrt_library_function_info(const mrt_library *constant_library, const char *name) {
-  auto *library = const_cast<mrt_library *>(constant_library);
+const mrt_function_constant *mrt_library_function_constants(const mrt_library *constant_library, const char *name, size_t *count) {
+  auto *library = const_cast<mrt_library *>(constant_library); // what it knows of its functions is a cache
   std::lock_guard<std::mutex> lock(library->mutex);
-  mrt_function *&function = library->unspecialized[name];
-  std::string problem;
-  if (!function) function = make_function(library, name, nullptr, 0, false, problem);
-  return function ? &function->info : nullptr;
+  size_t entry = 0;
+  *count = 0;
+  if (!find_entry(library, name, entry)) return nullptr;
+  auto [known, is_new] = library->constants.try_emplace(name);
+  if (is_new) known->second = function_constants(library, entry);
+  *count = known->second.size();
+  return known->second.data();
 }
 
 mrt_compile_stats mrt_compile_stats_get(void) { return compile_statistics(); }

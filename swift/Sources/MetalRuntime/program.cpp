@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sstream>
 #include <thread>
 
 #include <unistd.h>
@@ -29,10 +30,16 @@ struct Stopwatch {
   }
 };
 
-// What clang and the linkers say where the folder is full, gone or not to be written.
-bool says_unwritable(const std::string &output) {
-  constexpr const char *signs[] = {"unable to open output file", "cannot open output file", "No space left", "Read-only file system", "Disk quota", "Permission denied"};
-  return std::any_of(std::begin(signs), std::end(signs), [&](const char *sign) { return output.find(sign) != std::string::npos; });
+// The line in which clang or a linker says that the folder is full, gone or not to be written; empty where none does.
+std::string unwritable_line(const std::string &output) {
+  constexpr const char *signs[] = {"No space left", "File too large", "Read-only file system", "Disk quota", "Permission denied", "unable to open output file", "cannot open output file"};
+  for (const char *sign : signs) {
+    const size_t found = output.find(sign);
+    if (found == std::string::npos) continue;
+    const size_t start = output.rfind('\n', found) + 1; // 0 where there is no line before
+    return output.substr(start, output.find('\n', found) - start);
+  }
+  return {};
 }
 
 // What clang finds on a line that was refused already is the same mistake in other words, or its consequence.
@@ -60,8 +67,8 @@ mrt_compile_stats compile_statistics() {
   return statistics;
 }
 
-size_t MetalProgram::part_size() const { return entry_names.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part; }
-bool MetalProgram::is_whole() const { return !entry_names.empty() && entry_names.size() <= entries_in_whole; }
+size_t MetalProgram::part_size() const { return known_entries.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part; }
+bool MetalProgram::is_whole() const { return !known_entries.empty() && known_entries.size() <= entries_in_whole; }
 
 bool MetalProgram::compile(Build build, std::string &message) {
   Stopwatch stopwatch;
@@ -103,53 +110,66 @@ bool MetalProgram::run_front(std::string &message) {
   }
   rewritten = std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
   rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
-  entry_names.clear();
-  for (const EntryPoint &entry : rewritten->entries) entry_names.push_back(entry.name);
+  if (known_entries.empty()) // where a record had them, others hold on to what they say
+    for (const EntryPoint &entry : rewritten->entries) known_entries.push_back({entry.name, entry.constants});
   return true;
 }
 
-// A record says that the program was found right, which kernels it has, and the warnings.
+// A record says that the program was found right, which kernels it has with which function constants, and the warnings.
 bool MetalProgram::read_record(std::string &message) {
   std::string record;
   if (!cache_read(key + ".library", record)) return false;
   size_t start = 0;
-  for (size_t end; (end = record.find('\n', start)) != start && end != std::string::npos; start = end + 1)
-    entry_names.push_back(record.substr(start, end - start));
+  for (size_t end; (end = record.find('\n', start)) != start && end != std::string::npos; start = end + 1) {
+    std::istringstream line(record.substr(start, end - start));
+    std::getline(line, known_entries.emplace_back().name, '\t');
+    for (DeclaredConstant constant; line >> constant;) known_entries.back().constants.push_back(constant);
+  }
   message = record.substr(std::min(start + 1, record.size()));
   return true;
 }
 
 void MetalProgram::write_record(const std::string &message) {
-  std::string record;
-  for (const std::string &name : entry_names) record += name + "\n";
+  std::ostringstream record;
+  for (const Entry &entry : known_entries) {
+    record << entry.name << '\t';
+    for (const DeclaredConstant &constant : entry.constants) record << constant;
+    record << '\n';
+  }
   // A library that the strict pass has not seen is not known to be right.
-  if (setting_flag(Setting::strict)) cache_write(key + ".library", record + "\n" + message);
+  if (setting_flag(Setting::strict)) cache_write(key + ".library", record.str() + "\n" + message);
 }
 
 bool MetalProgram::ensure_rewritten(std::string &problem) { return rewritten || run_front(problem); }
 
-std::string MetalProgram::part_file(size_t part, Build build, std::string &problem) {
+CachedFile MetalProgram::part_file(size_t part, Build build, std::string &problem) {
   std::string name = ContentHash().add(key).add(std::to_string(part)).add(flat_key(*tools, options, build)).hexadecimal() + ".so";
-  std::string path = cache_find(name);
-  if (!path.empty()) count(&mrt_compile_stats::from_disk);
-  else path = compile_part(part, build, name, problem);
-  if (!path.empty()) paths[{part, bits(build)}] = path;
-  return path;
+  CachedFile file = cache_find(name);
+  if (file.is_there()) count(&mrt_compile_stats::from_disk);
+  else file = compile_part(part, build, name, problem);
+  if (file.is_there()) paths[{part, bits(build)}] = file.path();
+  return file;
 }
 
-std::string MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
+CachedFile MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
   if (!ensure_rewritten(problem)) return {};
-  Printed flat = rewritten->flat_text(part * part_size(), std::min(entry_names.size(), (part + 1) * part_size()));
+  Printed flat = rewritten->flat_text(part * part_size(), std::min(known_entries.size(), (part + 1) * part_size()));
   for (;;) {
     std::string temporary = cache_temporary(".so");
     ProcessResult result = compile_flat(*tools, options, build, flat.text, temporary);
     auto diagnostics = parse_clang(result.output, rewritten->tokens, flat, lines);
-    std::string stored = result.status == 0 ? cache_store(name, temporary) : std::string();
-    if (!stored.empty()) return count(&mrt_compile_stats::compiled), stored;
+    CachedFile stored = result.status == 0 ? cache_store(name, temporary) : CachedFile();
+    if (stored.is_there()) {
+      count(&mrt_compile_stats::compiled);
+      return stored;
+    }
     unlink(temporary.c_str());
-    if ((result.status == 0 || says_unwritable(result.output)) && cache_give_up("a file could not be written")) continue;
+    const std::string unwritable = result.status == 0 ? "moving it to its name failed" : unwritable_line(result.output);
+    if (!unwritable.empty() && cache_give_up("a file could not be written")) continue;
     problem = render(diagnostics, lines);
-    if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
+    if (!unwritable.empty())
+      problem = "program_source: error: the compiled kernels could not be written to " + cache_folder() + " (" + unwritable + "); make room there, or set ORCHARD_METAL_CACHE to another folder\n";
+    else if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
     return {};
   }
 }
@@ -160,9 +180,9 @@ const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string 
   auto &slot = modules[{part, bits(build)}];
   if (slot) return count(&mrt_compile_stats::from_memory), slot;
   Stopwatch stopwatch;
-  std::string path = part_file(part, build, problem);
+  CachedFile file = part_file(part, build, problem);
   bool was_loaded = false;
-  if (!path.empty()) slot = load_module(path, problem, was_loaded);
+  if (file.is_there()) slot = load_module(file.path(), problem, was_loaded);
   return slot;
 }
 
@@ -170,8 +190,8 @@ std::vector<std::string> MetalProgram::files() {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<std::string> files;
   for (const auto &[id, path] : paths) files.push_back(path);
-  std::string record = cache_find(key + ".library");
-  if (!record.empty()) files.push_back(record);
+  CachedFile record = cache_find(key + ".library");
+  if (record.is_there()) files.push_back(record.path());
   return files;
 }
 

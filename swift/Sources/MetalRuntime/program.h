@@ -1,6 +1,7 @@
 // One source text and all that becomes of it: the names of its kernels at once, its builds when they are needed.
 #pragma once
 
+#include "cached_file.h"
 #include "compile.h"
 #include "loaded_module.h"
 #include "rewriter.h"
@@ -18,7 +19,11 @@ public:
   // Checks the whole program, and compiles `build` at once where the program is small. False with all diagnostics where it is wrong;
   // else `message` holds the warnings.
   bool compile(Build build, std::string &message);
-  const std::vector<std::string> &names() const { return entry_names; }
+  struct Entry {
+    std::string name;
+    std::vector<DeclaredConstant> constants;
+  };
+  const std::vector<Entry> &entries() const { return known_entries; }
   // The module that holds an entry.
   const LoadedModule *module(size_t entry, Build build, std::string &problem);
   // The paths of the files that were compiled, for an archive.
@@ -29,8 +34,8 @@ private:
   bool read_record(std::string &message);
   void write_record(const std::string &message);
   bool ensure_rewritten(std::string &problem);
-  std::string part_file(size_t part, Build build, std::string &problem);
-  std::string compile_part(size_t part, Build build, const std::string &name, std::string &problem);
+  CachedFile part_file(size_t part, Build build, std::string &problem);
+  CachedFile compile_part(size_t part, Build build, const std::string &name, std::string &problem);
   size_t part_size() const;
   bool is_whole() const;
 
@@ -39,7 +44,7 @@ private:
   const SourceLines lines;
   const Toolchain *tools = nullptr;
   std::string key;
-  std::vector<std::string> entry_names;
+  std::vector<Entry> known_entries;
   std::unique_ptr<Rewritten> rewritten;
   std::mutex mutex;
   std::map<std::pair<size_t, int>, const LoadedModule *> modules;

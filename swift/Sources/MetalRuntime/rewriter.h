@@ -2,6 +2,7 @@
 // address spaces are types.
 #pragma once
 
+#include "declared_constant.h"
 #include "diagnostics.h"
 #include "edits.h"
 #include "syntax.h"
@@ -17,6 +18,7 @@ struct EntryPoint {
   uint32_t position;    // the token that its record follows
   uint32_t place;       // the token that diagnostics about it name
   std::string record;   // the text of the record
+  std::vector<DeclaredConstant> constants; // that it uses, in the order of their declarations
 };
 
 struct Rewritten {

@@ -47,7 +47,7 @@ void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32
   if (constant.index.empty()) return rewriter.error(attribute.name, "'function_constant' attribute takes one argument");
   if (declaration.initializer != none)
     return rewriter.error(declaration.initializer, "variable with 'function_constant' attribute cannot have an initializer");
-  std::string type = type_of(rewriter, declaration), name = constant.name;
+  std::string type = constant.type = type_of(rewriter, declaration), name = constant.name;
   rewriter.erase(declaration.tokens.first, declaration.tokens.last);
   rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name + "; static thread_local bool mrt_defined_" +
                                 name + "; static constexpr mrt_u32 mrt_index_" + name + " = mrt_u32(" + constant.index + ");");
@@ -127,8 +127,8 @@ void rewrite_constants(Rewriter &rewriter) {
   rewriter.result.flat_epilogue = epilogue(rewriter);
 }
 
-// For MrtEntry::constants_used: 2 where the value is needed, 1 where the program asks first, or only a parameter depends on it.
-std::string constants_used(const Rewriter &rewriter, const Declaration &function, const std::vector<KernelParameter> &parameters) {
+// Required where the value is needed, optional where the program asks first, or only a parameter depends on it.
+std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function, const std::vector<KernelParameter> &parameters) {
   std::set<std::string_view> names = reachable_names(rewriter, function), guarded;
   std::set<std::string> required, optional, gating;
   for (const auto &[name, guards] : rewriter.guards)
@@ -148,11 +148,23 @@ std::string constants_used(const Rewriter &rewriter, const Declaration &function
       optional.insert(constant.name);
     }
   }
-  std::string out;
+  std::vector<ConstantUse> uses;
   for (const FunctionConstant &constant : rewriter.constants)
     if (!constant.index.empty())
-      out += optional.count(constant.name) ? "1, " : required.count(constant.name) ? "2, " : "0, ";
-  return out;
+      uses.push_back(optional.count(constant.name) ? ConstantUse::optional : required.count(constant.name) ? ConstantUse::required : ConstantUse::none);
+  return uses;
+}
+
+std::vector<DeclaredConstant> declared_constants(const Rewriter &rewriter, const std::vector<ConstantUse> &uses) {
+  std::vector<DeclaredConstant> declared;
+  size_t position = 0;
+  for (const FunctionConstant &constant : rewriter.constants) {
+    if (constant.index.empty()) continue;
+    ConstantUse use = uses[position++];
+    if (use == ConstantUse::none) continue;
+    declared.push_back({constant.name, evaluate_index(constant.index), data_type_named(constant.type), use == ConstantUse::required});
+  }
+  return declared;
 }
 
 } // namespace mrt

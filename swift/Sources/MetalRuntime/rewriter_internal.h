@@ -13,6 +13,7 @@ namespace mrt {
 struct FunctionConstant {
   std::string name, path; // path: "a::b::"
   std::string index;      // an expression; empty: derived from others
+  std::string type;       // of one with an index, as it is spelled
   uint32_t declaration;
   std::set<std::string> required, optional; // the constants that a derived one is computed from
 };
@@ -28,10 +29,14 @@ struct KernelParameter {
   uint32_t gate = none;    // the token that names a function constant
 };
 
+// How a kernel uses a function constant, as in MrtEntry::constants_used.
+enum class ConstantUse : uint8_t { none, optional, required };
+
 struct Kernel {
   uint32_t declaration;
   std::string name;
   std::vector<KernelParameter> parameters;
+  std::vector<ConstantUse> constants_used; // by position among the constants that have an index
   std::string max_threads = "0";
 };
 
@@ -81,6 +86,7 @@ void drop_duplicates(Rewriter &rewriter);                                    // 
 
 // All that a function mentions, directly and through the functions of the program that it mentions.
 std::set<std::string_view> reachable_names(const Rewriter &rewriter, const Declaration &function);
-std::string constants_used(const Rewriter &rewriter, const Declaration &function, const std::vector<KernelParameter> &parameters);
+std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function, const std::vector<KernelParameter> &parameters);
+std::vector<DeclaredConstant> declared_constants(const Rewriter &rewriter, const std::vector<ConstantUse> &uses);
 
 } // namespace mrt

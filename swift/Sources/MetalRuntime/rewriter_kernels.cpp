@@ -182,6 +182,12 @@ int constant_position(const Rewriter &rewriter, std::string_view name) {
   return -1;
 }
 
+std::string numbers(const std::vector<ConstantUse> &uses) {
+  std::string out;
+  for (ConstantUse use : uses) out += std::to_string(int(use)) + ", ";
+  return out;
+}
+
 // The struct of mrt/entry.h, and before it a function for each parameter that exists only where a constant is true.
 std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &declaration) {
   std::string number = std::to_string(kernel.declaration), gates, parameters;
@@ -201,7 +207,7 @@ std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &de
   return gates + "namespace { struct mrt_spec_" + number + " { static constexpr const char *source_name = " + quote(kernel.name) +
          "; static constexpr mrt_u32 uses = " + std::to_string(uses(reachable_names(rewriter, declaration))) +
          ", count = " + std::to_string(kernel.parameters.size()) + "; static constexpr mrt::ParameterSpec parameters[] = {" + parameters +
-         "{}}; static constexpr mrt_u8 constants_used[] = {" + constants_used(rewriter, declaration, kernel.parameters) + "0}; }; }";
+         "{}}; static constexpr mrt_u8 constants_used[] = {" + numbers(kernel.constants_used) + "0}; }; }";
 }
 
 std::string identification(const Kernel &kernel) {
@@ -225,7 +231,7 @@ void add_entry(Rewriter &rewriter, const Kernel &kernel, const Declaration &decl
   std::string record = "MRT_ENTRY(" + std::to_string(entries.size()) + ", (" + function + "), ::" +
                        rewriter.path(rewriter.program.declarations[kernel.declaration]) + "mrt_spec_" + std::to_string(kernel.declaration) + ", " +
                        quote(name) + ", " + std::to_string(rewriter.tokens[rewriter.program.declarations[kernel.declaration].name].source_line) + ")";
-  entries.push_back({std::move(name), declaration.tokens.last - 1, place, std::move(record)});
+  entries.push_back({std::move(name), declaration.tokens.last - 1, place, std::move(record), declared_constants(rewriter, kernel.constants_used)});
 }
 
 std::string host_name(Rewriter &rewriter, const Declaration &declaration, const std::string &otherwise) {
@@ -268,6 +274,7 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
   check_indices(rewriter, kernel.parameters);
   if (const Attribute *limit = attribute_named(rewriter, declaration.attributes, "max_total_threads_per_threadgroup"))
     kernel.max_threads = rewriter.text(limit->arguments);
+  kernel.constants_used = constants_used(rewriter, declaration, kernel.parameters);
   rewriter.flat().insert_after(declaration.body.first - 1, identification(kernel));
   rewriter.flat().insert_after(declaration.tokens.last - 1, spec(rewriter, kernel, declaration));
   hoist_threadgroup_variables(rewriter, declaration);

@@ -67,6 +67,7 @@ constexpr Row rows[] = {
     number<1000000>(Setting::spin_limit, "spin_limit", 1, unlimited),
     flag<1>(Setting::strict, "strict"),
     text(Setting::cache, "cache", default_cache),
+    number<512 << 20>(Setting::cache_limit, "cache_limit", 0, unlimited),
     text(Setting::clang, "clang", nothing),
     text(Setting::headers, "headers", nothing),
     number<1000>(Setting::max_findings, "max_findings", 0, unlimited),

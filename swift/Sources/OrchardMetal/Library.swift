@@ -33,8 +33,7 @@ final class Library: HandleObject, @unchecked Sendable {
     private let constantsLock = NSLock()
     private var knownConstants: [String: [MTLFunctionConstant]] = [:]
 
-    /// The constants of a function, by index: specialisation is checked against them. Nil where there is no such function. Asked
-    /// for function by function, since a large library compiles each when it is asked for.
+    /// The constants of a function, by index: specialisation is checked against them. Nil where there is no such function.
     func constants(of name: String) -> [MTLFunctionConstant]? {
         constantsLock.withLock {
             if let known = knownConstants[name] { return known }

@@ -1,3 +1,4 @@
+import Foundation
 import MetalRuntime
 import XCTest
 
@@ -15,6 +16,13 @@ final class CompilerConstantTests: XCTestCase {
 
     private func info(_ function: KernelFunction) -> [(name: String, index: UInt32, type: UInt32, required: Bool)] {
         UnsafeBufferPointer(start: function.info.constants, count: function.info.constant_count).map { (String(cString: $0.name), $0.index, $0.type, $0.required) }
+    }
+
+    /// What a library says of a function's constants before any of it is compiled.
+    private func declared(_ library: KernelLibrary, _ function: String) -> [String] {
+        var count = 0
+        let first = mrt_library_function_constants(library.handle, function, &count)
+        return UnsafeBufferPointer(start: first, count: count).map { "\(String(cString: $0.name)) \($0.index) \($0.type) \($0.required)" }
     }
 
     private let source = """
@@ -66,13 +74,68 @@ final class CompilerConstantTests: XCTestCase {
 
     func testReflection() throws {
         let library = try KernelLibrary(source)
-        let described = mrt_library_function_info(library.handle, "sum")!.pointee
-        let constants = UnsafeBufferPointer(start: described.constants, count: described.constant_count).map { "\(String(cString: $0.name)) \($0.index) \($0.type) \($0.required)" }
-        XCTAssertEqual(constants, ["has_bias 0 53 true", "count 11 29 true", "both 2 4 true", "hasty 3 53 false"])
+        XCTAssertEqual(declared(library, "sum"), ["has_bias 0 53 true", "count 11 29 true", "both 2 4 true", "hasty 3 53 false"])
         let function = try library.function("sum", constants: [value(0, Self.bool, false), value(11, Self.int, Int32(1)), value(2, Self.float2, SIMD2<Float>(0, 0))])
         XCTAssertEqual((0..<2).map { function.info.arguments[$0].is_active }, [false, true])
         XCTAssertEqual(info(try library.function("nested", constants: [value(4, Self.float, Float(0))])).map(\.name), ["offset"])
     }
+
+    /// Twenty kernels are five parts, each compiled when one of its kernels is.
+    private func large(_ label: String) -> String {
+        let kernels = (0..<20).map { "kernel void k\($0)(device float *y) { y[0] = (on ? width : 1) + \($0); }" }
+        return "// \(label)\nconstant bool on [[function_constant(7)]];\nconstant uint width [[function_constant(1 << 3)]];\n" + kernels.joined(separator: "\n")
+    }
+
+    func testTheConstantsOfALargeLibraryAreKnownWithoutACompile() throws {
+        let folder = NSTemporaryDirectory() + "/orchard-constants-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let y = TestBuffer(length: 4), values = [value(7, Self.bool, true), value(8, 33, UInt32(40))]
+        try withSetting("cache", folder) {
+            for wanted in [1, 0] as [UInt64] { // from the source, then from the record in the cache
+                let library = try KernelLibrary(large(#function))
+                let compiled = mrt_compile_stats_get().compiled
+                for name in library.functionNames { XCTAssertEqual(declared(library, name), ["on 7 53 true", "width 8 33 true"]) }
+                XCTAssertEqual(mrt_compile_stats_get().compiled, compiled, "asking compiled something")
+                try library.function("k13", constants: values).run([y], grid: 1, group: 1)
+                XCTAssertEqual(y.array(Float.self), [53])
+                XCTAssertEqual(mrt_compile_stats_get().compiled - compiled, wanted, "the part that is used, and no other")
+            }
+        }
+    }
+
+    private func compilerWork() -> UInt64 {
+        let statistics = mrt_compile_stats_get()
+        return statistics.compiled + statistics.from_disk + statistics.from_memory
+    }
+
+    /// Each way to write an index and a type, against what the compiler makes of it.
+    func testDeclaredConstantsAreWhatTheCompilerSays() throws {
+        let indices = ["7", "0x1F", "0b101u", "010", "600 + 1", "(1 << 5) | 3", "7 - 2 * 3", "100 / 7 % 5", "~0 & 9", "-(-12)", "1 + 2 << 3", "48 ^ 5 & 4", "first", "second + 1"]
+        let types = [
+            "bool", "uint", "unsigned int", "metal::float4", "half", "bfloat", "char", "uchar3", "short2", "uint16_t", "int64_t", "ulong", "number", "couple",
+        ]
+        let names = indices.indices.map { "c\($0)" }
+        let declarations = zip(names, zip(types, indices)).map { "constant \($1.0) \($0) [[function_constant(\($1.1))]];" }
+        let uses = names.map { "touch(\($0))" }, numbers = uses.dropLast(2)
+        let library = try KernelLibrary("""
+            enum { first = 70 }; constexpr constant int second = 80; typedef float number; using couple = metal::int2;
+            \(declarations.joined(separator: "\n"))
+            template <typename T> void touch(T) {}
+            kernel void all(device float *y) { \(uses.joined(separator: "; ")); y[0] = 1; }
+            kernel void plain(device float *y) { \(numbers.joined(separator: "; ")); y[0] = 1; }
+            """)
+        let asked = compilerWork()
+        XCTAssertEqual(declared(library, "plain"), numbers.indices.map { "c\($0) \(Self.indices[$0]) \(Self.types[$0]) true" })
+        XCTAssertEqual(compilerWork(), asked, "a number and a type of Metal's were left to the compiler")
+        let compiled = info(try library.function("all", constants: names.indices.map { value(Self.indices[$0], Self.types[$0], UInt64(0)) }))
+        XCTAssertEqual(declared(library, "all"), compiled.map { "\($0.name) \($0.index) \($0.type) \($0.required)" })
+        XCTAssertEqual(compiled.map(\.index), Self.indices)
+        XCTAssertEqual(compiled.map(\.type), Self.types)
+    }
+
+    // What the C++ standard makes of those indices, and MTLDataType of those types.
+    private static let indices: [UInt32] = [7, 31, 5, 8, 601, 35, 1, 4, 9, 12, 24, 52, 70, 81]
+    private static let types: [UInt32] = [53, 33, 33, 6, 16, 121, 45, 51, 38, 41, 81, 85, 3, 30]
 
     func testAMissingOrWrongValueIsRefused() throws {
         let library = try KernelLibrary(source)

@@ -23,8 +23,8 @@ final class ArchiveTests: XCTestCase {
     private func files() -> [String] { ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() }
 
     /// Opens, makes one pipeline, runs it, closes; gives the statistics and the notes.
-    private func start(_ function: String = "bump") throws -> (statistics: orchard_statistics, notes: [String]) {
-        let client = try Client(cacheFolder: folder)
+    private func start(_ function: String = "bump", in other: String? = nil) throws -> (statistics: orchard_statistics, notes: [String]) {
+        let client = try Client(cacheFolder: other ?? folder)
         let pipeline = try client.pipeline(client.library(Kernels.add), function)
         if function == "bump" {
             let buffer = try client.buffer([UInt32](repeating: 4, count: 32))
@@ -67,14 +67,41 @@ final class ArchiveTests: XCTestCase {
         XCTAssertTrue(outcome.notes.contains { $0.contains(folder) && $0.contains("not written") }, "\(outcome.notes)")
     }
 
+    /// Root may write where the mode forbids it, but nobody makes a file among a process's descriptors or on the sealed system volume.
     func testAReadOnlyFolderOnlyCostsTheCache() throws {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: folder)
-        let outcome = try start()
-        XCTAssertEqual(outcome.statistics.archive_failures, getuid() == 0 ? 0 : 1, "root may write anywhere")
-        XCTAssertEqual(outcome.statistics.pipelines_compiled, 1)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
+        #if os(Linux)
+        let readOnly = "/proc/self/fd"
+        #else
+        let readOnly = "/System/Library"
+        #endif
+        let outcome = try start(in: readOnly)
+        XCTAssertEqual([outcome.statistics.archive_failures, outcome.statistics.pipelines_compiled], [1, 1])
+        XCTAssertTrue(outcome.notes.contains { $0.contains(readOnly) && $0.contains("not written") }, "\(outcome.notes)")
     }
+
+    #if os(Linux)
+    /// A limit on the size of files stands in for the disk, in a process of its own. The kernels come from the software device's cache,
+    /// which the first start has made sure of.
+    func testAFullDiskOnlyCostsTheCache() throws {
+        if let shared = ChildTest.argument {
+            _ = try start()
+            try FileManager.default.removeItem(atPath: folder)
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+            limit.rlim_cur = 16
+            XCTAssertEqual(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit), 0)
+            let outcome = try start(in: shared)
+            XCTAssertEqual([outcome.statistics.archive_failures, outcome.statistics.pipelines_compiled], [1, 1])
+            return XCTAssertTrue(outcome.notes.contains { $0.contains(shared) && $0.contains("not written") }, "\(outcome.notes)")
+        }
+        let child = try ChildTest("ArchiveTests/testAFullDiskOnlyCostsTheCache", argument: folder)
+        XCTAssertTrue(child.ends(within: 120), "the child hangs")
+        XCTAssertTrue(child.endedWell, child.output)
+        XCTAssertEqual(files(), [], "nothing half written is left")
+        XCTAssertEqual(try start().statistics.archive_failures, 0, "and the next process writes it")
+    }
+    #endif
 
     func testManyAtOnceLeaveOneWholeArchive() throws {
         DispatchQueue.concurrentPerform(iterations: 6) { index in

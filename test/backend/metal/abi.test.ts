@@ -35,6 +35,13 @@ describe("the declarations are those of orchard.h", () => {
     expect(header.structs.length).toBeGreaterThan(10);
   });
 
+  test("every function is documented: a comment stands above it, or above the group that it is in", () => {
+    const undocumented = header.functions.filter(
+      ({ name }) => !new RegExp(`^//.*\\n(int32_t orchard_\\w+\\([^;]*;\\n)*int32_t ${name}\\(`, "m").test(header.text),
+    );
+    expect(undocumented.map(({ name }) => name)).toEqual([]);
+  });
+
   test("the same functions", () => {
     expect(Object.keys(declarations).sort()).toEqual(header.functions.map(({ name }) => name).sort());
   });

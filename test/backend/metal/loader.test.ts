@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { library, libraryCandidates, loadLibrary } from "../../../src/backend/metal/loader.ts";
+import { packageRoot } from "../../../src/debug/paths.ts";
 import { cachedToolchains } from "../../../src/debug/toolchain.ts";
 import { BackendError } from "../../../src/errors.ts";
 
@@ -23,6 +24,22 @@ describe("the dylib is found and held to its version", () => {
       { origin: "ORCHARD_LIBRARY", path: "/some/lib.so" },
     ]);
     expect(libraryCandidates({}).at(-1)?.origin).toBe("bundled");
+  });
+
+  test("the platform package's comes before the bundled one", async () => {
+    const name = `orchard-metal-${process.platform}-${process.arch}`;
+    const file = process.platform === "darwin" ? "libOrchardMetal.dylib" : "libOrchardMetal.so";
+    const installed = join(folder, "installed");
+    cpSync(join(packageRoot, "src"), join(installed, "src"), { recursive: true });
+    cpSync(join(packageRoot, "package.json"), join(installed, "package.json"));
+    await Bun.write(join(installed, "node_modules", name, "package.json"), `{ "name": "${name}", "version": "1.0.0" }`);
+    await Bun.write(join(installed, "node_modules", name, file), "");
+    const program = `import { libraryCandidates } from "./src/backend/metal/loader.ts";
+      console.log(JSON.stringify(libraryCandidates({}).map(({ origin, path }) => [origin, path])));`;
+    const { stdout } = Bun.spawnSync([process.execPath, "-e", program], { cwd: installed });
+    const candidates = JSON.parse(stdout.toString()) as [string, string][];
+    expect(candidates.map(([origin]) => origin)).toEqual(["platform package", "bundled"]);
+    expect(candidates[0]?.[1]).toEndWith(join("node_modules", name, file));
   });
 
   test("a missing one is named, with the command that makes it", () => {

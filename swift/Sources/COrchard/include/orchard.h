@@ -146,7 +146,10 @@ typedef struct orchard_buffer_info {
   uint32_t retain_count;
 } orchard_buffer_info;
 
+// A buffer of the context: from the cache of free ones where one fits, else from the device. ORCHARD_OUT_OF_MEMORY over the limit.
 int32_t orchard_buffer_create(uint64_t context, const orchard_buffer_options *options, uint64_t block_length, uint64_t *buffer);
+
+// What is known of a buffer; waits for nothing.
 int32_t orchard_buffer_info_get(uint64_t buffer, orchard_buffer_info *info, uint64_t block_length);
 
 // Commits and waits for the operations that use the buffer, then copies bytes to or from the caller's memory. A private
@@ -344,6 +347,7 @@ typedef struct orchard_statistics {
   uint64_t failed_tickets;
 } orchard_statistics;
 
+// Counts since orchard_open, and what is in use now.
 int32_t orchard_statistics_get(uint64_t context, orchard_statistics *statistics, uint64_t block_length);
 
 // Frees cached buffers until at most `keep_bytes` are left.

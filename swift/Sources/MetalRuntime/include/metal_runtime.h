@@ -37,6 +37,7 @@ void mrt_string_free(char *string);
 //                        (default 1000000)
 //   strict         0|1   the strict typing pass at library creation (default 1)
 //   cache          path  folder of compiled kernels (default: $XDG_CACHE_HOME or ~/.cache, then orchard/kernels; "" = off)
+//   cache_limit    bytes of that folder, over which the least recently used files are removed (default 536870912; 0: no limit)
 //   clang          path  the clang++ to compile kernels with (default: found beside the toolchain, then on PATH)
 //   headers        path  the folder of the Metal standard library's headers
 //   max_findings   n     findings kept; further ones are only counted (default 1000)
@@ -136,8 +137,9 @@ typedef struct mrt_function_info {
 
 // Valid as long as the function.
 const mrt_function_info *mrt_function_info_get(const mrt_function *function);
-// Constants of any function of a library by name, for functionConstantsDictionary before specialisation.
-const mrt_function_info *mrt_library_function_info(const mrt_library *library, const char *name);
+// The constants that a function of a library uses, for functionConstantsDictionary. Compiles nothing where each constant's index is
+// a number and its type one of Metal's by name. Valid as long as the library.
+const mrt_function_constant *mrt_library_function_constants(const mrt_library *library, const char *name, size_t *count);
 
 // Statistics of compilation since the start: how many compiles ran, how many came from the disk cache.
 typedef struct mrt_compile_stats { uint64_t compiled; uint64_t from_disk; uint64_t from_memory; double seconds; } mrt_compile_stats;

@@ -1,0 +1,129 @@
+/** Every way in which Metal can fail: the result is the same, the way is recorded, the cause is told once. */
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { backward } from "../../src/autograd/backward.ts";
+import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
+import { forgetFailures } from "../../src/backend/dispatch.ts";
+import { type FaultKind, MetalContext, metalContext } from "../../src/backend/metal/context.ts";
+import { setBackend, withBackend, withStrict } from "../../src/backend/policy.ts";
+import { BackendError } from "../../src/errors.ts";
+import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add, mul } from "../../src/ops/elementwise/binary.ts";
+import { exp } from "../../src/ops/elementwise/unary.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+
+const values = Float32Array.from({ length: 1000 }, (_, index) => Math.sin(index));
+const expected = Float32Array.from(values, (value) => Math.fround(Math.fround(Math.exp(value)) * 3));
+
+let warnings: string[];
+let warn: ReturnType<typeof spyOn>;
+
+beforeEach(() => {
+  setBackend("metal");
+  forgetFailures();
+  resetCodepaths();
+  warnings = [];
+  warn = spyOn(console, "warn").mockImplementation((line: string) => void warnings.push(line));
+});
+
+afterEach(() => {
+  for (const kind of ["allocate", "library", "pipeline", "command-buffer"] as FaultKind[])
+    metalContext().injectFault(kind, { count: 0 });
+  warn.mockRestore();
+  setBackend("cpu");
+});
+
+function closeTo(result: Tensor): void {
+  const got = result.dataSync() as Float32Array;
+  expect(got.length).toBe(expected.length);
+  for (const [index, value] of got.entries()) expect(Math.abs(value - expected[index]!)).toBeLessThan(2e-6 * Math.abs(expected[index]!));
+}
+
+describe("a failure while a call is made falls through", () => {
+  test("an allocation that is refused", () => {
+    const x = tensor(values);
+    metalContext().injectFault("allocate", { count: 1000 });
+    closeTo(mul(exp(x), 3));
+    expect(codepaths().some(({ operation, reason }) => operation === "exp" && reason.startsWith("metal: "))).toBe(true);
+  });
+
+  test("a pipeline that is not made: told once, and not tried again for the same kind of call", () => {
+    const context = metalContext();
+    const x = tensor(Float16Array.from(values));
+    context.injectFault("pipeline", { count: 1000 });
+    exp(x);
+    exp(x);
+    expect(warnings.filter((line) => line.includes("exp could not run on metal"))).toHaveLength(1);
+  });
+
+  test("strict mode makes it an error that names the cause", () => {
+    const x = tensor(values);
+    metalContext().injectFault("allocate", { count: 1000 });
+    expect(() => withStrict(true, () => exp(x))).toThrow(BackendError);
+    expect(() => withStrict(true, () => exp(x))).toThrow(/strict mode allows no fallback.*metal/s);
+  });
+
+  test("what a backend can't do is recorded with its reason, without a warning", () => {
+    exp(tensor(new Float64Array([1])));
+    expect(codepaths().find(({ operation }) => operation === "exp")?.reason).toContain("Metal has no float64");
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("a command buffer that fails is computed again elsewhere", () => {
+  test("one operation, read at once", () => {
+    const x = tensor(values);
+    metalContext().injectFault("command-buffer");
+    closeTo(mul(exp(x), 3));
+    expect(warnings).toHaveLength(1);
+    expect(codepaths().some(({ reason }) => reason === "metal: the command buffer failed")).toBe(true);
+  });
+
+  test("operations after it, in later command buffers, that read what was lost", () => {
+    const context = metalContext();
+    const x = tensor(values);
+    context.injectFault("command-buffer");
+    const y = exp(x);
+    context.commit();
+    const z = mul(y, 3);
+    context.commit();
+    closeTo(z);
+  });
+
+  test("awaited", async () => {
+    const x = tensor(values);
+    metalContext().injectFault("command-buffer");
+    const result = mul(exp(x), 3);
+    const got = await result.data();
+    expect(got[0]).toBeCloseTo(expected[0]!, 5);
+    closeTo(result);
+  });
+
+  test("in the middle of a training step: the gradients are those of the reference", () => {
+    const step = () => {
+      const w = tensor(values, { requiresGrad: true });
+      backward(mul(exp(w), w), tensor(values));
+      return w.grad!.dataSync() as Float32Array;
+    };
+    const wanted = withBackend("reference", step);
+    for (let skip = 0; skip < 3; skip++) {
+      metalContext().injectFault("command-buffer", { skip });
+      const got = step();
+      for (const [index, value] of got.entries()) expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
+      metalContext().injectFault("command-buffer", { count: 0 });
+    }
+  });
+
+  test("work goes on afterwards on Metal", () => {
+    metalContext().injectFault("command-buffer");
+    add(tensor(values), 1).dataSync();
+    resetCodepaths();
+    add(tensor(values), 1).dataSync();
+    expect(codepaths().map(({ backend }) => backend)).toEqual(["metal"]);
+  });
+});
+
+test("a tensor of a context that was closed says so", () => {
+  const context = new MetalContext();
+  context.close();
+  expect(() => context.wait()).toThrow(/closed/);
+});

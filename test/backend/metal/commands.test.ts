@@ -1,0 +1,46 @@
+/** The commands that need the dylib, as a user runs them. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../../src/debug/paths.ts";
+import { metalContext } from "../../../src/index.ts";
+import { withoutAnnouncement } from "../../support/child.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-commands-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function run(...words: string[]) {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], { cwd: packageRoot });
+  return { out: stdout.toString(), err: withoutAnnouncement(stderr.toString()), exitCode };
+}
+
+test("the demo computes, counts, and explains a race and its absence", () => {
+  const { out, err, exitCode } = run("examples/demo.ts");
+  expect([err, exitCode]).toEqual(["", 0]);
+  expect(Number(/largest difference to the same in float64: (\S+)/.exec(out)?.[1])).toBeLessThan(1e-5);
+  if (!metalContext().isSoftware) return expect(out).toContain("The checker belongs to the software device");
+  expect(out).toContain("one step: 3840 threads in 18 threadgroups"); // 96 × 40 cells, 16 × 16 a threadgroup
+  expect(out).toContain("4.0 written");
+  expect(out).toMatch(
+    /without a barrier, under the checker: \n[\s\S]*threadgroup-race: kernel 'pair_sums'[\s\S]*\nWith the barrier/,
+  );
+  expect(out).toContain("With the barrier, under the checker: no findings");
+});
+
+test("metal check gives each file's diagnostics at their lines, and fails where there is one", () => {
+  const file = (name: string, text: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, `#include <metal_stdlib>\n${text}`);
+    return path;
+  };
+  const good = file("good.metal", "kernel void k(device float* x) { x[0] = 1; }\n");
+  const bad = file("bad.metal", "kernel void k(device float* x) {\n  threadgroup float* y = x;\n  y[0] = 1;\n}\n");
+  const alone = run("src/cli.ts", "metal", "check", good);
+  expect([alone.out, alone.exitCode]).toEqual([`${good}: no problems\n`, 0]);
+  const both = run("src/cli.ts", "metal", "check", good, bad);
+  expect(both.out).toMatch(
+    /good\.metal: no problems\n.*bad\.metal:3:\d+: error: cannot initialize a variable of type 'threadgroup float/s,
+  );
+  expect(both.exitCode).toBe(1);
+});

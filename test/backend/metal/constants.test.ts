@@ -1,0 +1,45 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MetalContext, metalKernel } from "../../../src/index.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-constants-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** As many kernels as the software device compiles in several parts, each of which is one file of its cache. */
+const kernels = Array.from(
+  { length: 40 },
+  (_, n) =>
+    `kernel void k${n}(device float* y, uint i [[thread_position_in_grid]]) { y[i] = negate ? -width : width + ${n}; }`,
+);
+const source = `#include <metal_stdlib>
+// ${folder}
+constant bool negate [[function_constant(0)]];
+constant float width [[function_constant(600 + 1)]];
+${kernels.join("\n")}`;
+
+const compiledParts = () => readdirSync(folder).filter((name) => name.endsWith(".so")).length;
+
+test("constants by name compile no more of a large library than the kernel that is used", () => {
+  using context = new MetalContext();
+  if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's compiler keeps no such files
+  const before = context.report().settings?.["cache"];
+  context.configure("cache", folder);
+  try {
+    for (const [name, negate, expected] of [
+      ["k7", true, -2.5],
+      ["k7", false, 9.5],
+      ["k6", false, 8.5], // of the same part
+    ] as const) {
+      using kernel = metalKernel({ name, source, constants: { negate, width: 2.5 }, context });
+      expect(kernel.run({ y: new Float32Array(1) }, { grid: 1 }).outputs.y).toEqual(new Float32Array([expected]));
+    }
+    expect(compiledParts()).toBe(1);
+    const misnamed = () => metalKernel({ name: "k30", source, constants: { widht: 2.5 }, context });
+    expect(misnamed).toThrow("k30 has no function constant widht; it has: negate, width");
+    expect(compiledParts()).toBe(1);
+  } finally {
+    context.configure("cache", String(before));
+  }
+});

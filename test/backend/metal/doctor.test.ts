@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test";
+import { diagnose, formatDiagnoses } from "../../../src/debug/doctor.ts";
+import { cacheFolder } from "../../../src/debug/paths.ts";
+
+test("on a machine where everything is there, the doctor computes something and has nothing to mend", () => {
+  const diagnoses = diagnose(cacheFolder());
+  expect(diagnoses.filter(({ state, mend }) => state === "missing" || mend)).toEqual([]);
+  const text = formatDiagnoses(diagnoses);
+  expect(text).toMatch(/✓ metal kernels +3² \+ 4² = 25/);
+  for (const subject of [
+    "machine",
+    "orchard-metal",
+    "bun",
+    "swift",
+    "metal",
+    "metal can",
+    "compiled kernels",
+    "toolchains",
+  ])
+    expect(text).toMatch(new RegExp(`^[✓·] ${subject} `, "m"));
+});

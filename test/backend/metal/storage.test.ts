@@ -1,0 +1,41 @@
+import { describe, expect, test } from "bun:test";
+import { DeviceBuffer, MetalContext, metalKernel } from "../../../src/index.ts";
+
+const source = `#include <metal_stdlib>
+kernel void twice(device const float* x, device float* y, uint i [[thread_position_in_grid]]) { y[i] = 2 * x[i]; }`;
+
+const numbers = Float32Array.from({ length: 64 }, (_, i) => i);
+
+/** How often memory was copied so far: to another storage, to contiguous, back to where it came from. */
+const copies = (context: MetalContext) => {
+  const { copiesStorage, copiesContiguous, copiesWriteBack } = context.statistics();
+  return [copiesStorage, copiesContiguous, copiesWriteBack];
+};
+
+describe("an operand that is already right costs no copy", () => {
+  test.each(["shared", "private"] as const)("%s buffers are bound as they are", (storage) => {
+    using context = new MetalContext();
+    using kernel = metalKernel({ name: "twice", source, context });
+    using x = new DeviceBuffer(numbers, { context, storage });
+    using y = new DeviceBuffer(x.byteLength, { context, storage });
+    context.wait();
+    const before = context.statistics();
+    for (let step = 0; step < 5; step++) kernel.encode({ x, y }, { grid: 64 });
+    context.wait();
+    expect(copies(context)).toEqual([0, 0, 0]);
+    expect(context.statistics().liveBytes).toBe(before.liveBytes);
+    expect([x.storage, y.storage]).toEqual([storage, storage]);
+    expect(y.read(Float32Array)).toEqual(numbers.map((value) => 2 * value));
+  });
+
+  test("a hint that holds already moves nothing; one that does not moves the contents once", () => {
+    using context = new MetalContext();
+    using x = new DeviceBuffer(numbers, { context, storage: "private" });
+    x.moveTo("private");
+    expect(copies(context)).toEqual([0, 0, 0]);
+    x.moveTo("shared");
+    x.moveTo("shared");
+    expect(copies(context)).toEqual([1, 0, 0]);
+    expect([x.storage, x.read(Float32Array)]).toEqual(["shared", numbers]);
+  });
+});
