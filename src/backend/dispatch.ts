@@ -61,10 +61,18 @@ export function executeInto<Attributes>(
 
 /** Memory for a new tensor where calls now run first. */
 export function allocate(byteLength: number, hint: AllocationHint = {}): Memory {
+  let failure: unknown;
   for (const name of orderFrom[getBackend()]) {
-    if (whyUnavailable(name) === undefined) return backends[name].allocate(byteLength, hint);
+    if (whyUnavailable(name) !== undefined) continue;
+    try {
+      return backends[name].allocate(byteLength, hint);
+    } catch (error) {
+      if (!isRecoverable(error)) throw error;
+      refuseIfStrict("allocate", because(PREFERRED, name, noteFailure("allocate", name, [], error)), error);
+      failure = error;
+    }
   }
-  return backends.reference.allocate(byteLength, hint);
+  throw failure;
 }
 
 /** A tensor with undefined contents. */

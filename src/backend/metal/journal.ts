@@ -36,11 +36,6 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
   if (journal.entries.length % 64 === 0) forgetDone(context, journal);
 }
 
-/** Whether a ticket is complete, and no failure is waiting to be mended. */
-export function ticketIsSettled(context: MetalContext, ticket: number): boolean {
-  return isComplete(context, ticket) && failures(context) === journalOf(context).knownFailures;
-}
-
 /** Blocks until a ticket is complete, and mends what failed. */
 export function settleTicket(context: MetalContext, ticket: number): void {
   const journal = journalOf(context);
@@ -112,6 +107,7 @@ function release({ reads, writes }: Entry): void {
   for (const storage of [...reads, ...writes]) storage.release();
 }
 
-const isComplete = (context: MetalContext, ticket: number): boolean =>
+/** Whether a ticket is complete; what failed counts too. */
+export const isComplete = (context: MetalContext, ticket: number): boolean =>
   Number(read.u64(context.counterAddress, 0)) >= ticket;
 const failures = (context: MetalContext): number => Number(read.u64(context.counterAddress, 8));

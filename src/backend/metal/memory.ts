@@ -4,7 +4,7 @@ import { type AllocationHint, allocateHost, type Memory } from "../../tensor/mem
 import { Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import type { MetalContext } from "./context.ts";
-import { settleTicket, ticketIsSettled } from "./journal.ts";
+import { isComplete, settleTicket } from "./journal.ts";
 import { layouts } from "./layouts.ts";
 
 /**
@@ -41,7 +41,8 @@ export class MetalMemory implements Memory {
   hostBuffer(): ArrayBuffer {
     if (this.storage === "private") this.moveToStorage("shared");
     settleTicket(this.context, this.info().lastTicket);
-    return this.contents();
+    // Where the device failed, the storage has other memory by now, and asks that one.
+    return this.released ? this.anchor : this.contents();
   }
 
   /** The bytes, whatever became of the work that wrote them. */
@@ -68,7 +69,7 @@ export class MetalMemory implements Memory {
 
   settled(): Promise<void> | null {
     const { lastTicket } = this.info();
-    if (ticketIsSettled(this.context, lastTicket)) return null;
+    if (isComplete(this.context, lastTicket)) return null;
     return this.context.finished(lastTicket).catch(() => undefined); // a failure is mended by whoever reads
   }
 
