@@ -127,7 +127,9 @@ class Storm {
     }
   }
 
+  /** In one of three, nothing but handles is left to chance, so that the storm also dispatches. */
   private dispatch(): Parameters<typeof writeBlock>[1] {
+    if (this.random() < 0.33) return this.soundDispatch();
     const binding = (index: number) => ({
       buffer: this.handle("buffer"),
       offset: this.pick([0, 0, 0, 4, this.size()]),
@@ -149,6 +151,19 @@ class Storm {
         this.random() < 0.5
           ? { layout: layouts.threadgroupMemory, items: [{ index: 0, length: this.pick([16, 128, 5, 40000]) }] }
           : undefined,
+      label: "storm",
+    };
+  }
+
+  private soundDispatch(): Parameters<typeof writeBlock>[1] {
+    const items = [0, 1].map((index) => ({ buffer: this.handle("buffer"), offset: 0, length: 0, index, access: 3 }));
+    return {
+      pipeline: this.handle("pipeline"),
+      grid: [this.pick([1, 32]), 1, 1],
+      gridKind: 0,
+      threadgroup: [32, 1, 1],
+      bindings: { layout: layouts.binding, items },
+      threadgroupMemory: { layout: layouts.threadgroupMemory, items: [{ index: 0, length: 128 }] },
       label: "storm",
     };
   }
