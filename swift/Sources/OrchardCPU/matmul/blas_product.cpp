@@ -1,0 +1,127 @@
+#include "blas_product.h"
+
+#include "../blas.h"
+#include "../memory.h"
+#include "../parallel.h"
+
+#include <algorithm>
+#include <climits>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+namespace orchard {
+namespace {
+
+// What a BLAS knows of an operand: its address, whether its columns are the adjacent ones, and the stride of the others.
+struct BlasMatrix {
+  const char *data;
+  int trans;
+  int leading;
+};
+
+bool fits_int(int64_t value) { return value <= INT_MAX; }
+
+// A stride between rows must span a row, and be given though there is one row only.
+bool spans(int64_t stride, int64_t count, int64_t length) {
+  return count <= 1 || (stride >= std::max<int64_t>(length, 1) && fits_int(stride));
+}
+
+int leading_stride(int64_t stride, int64_t count, int64_t length) {
+  return static_cast<int>(count <= 1 ? std::max<int64_t>(length, 1) : stride);
+}
+
+bool has_adjacent_columns(const Matrix &matrix, int64_t rows, int64_t columns) {
+  return (matrix.column_stride == 1 || columns <= 1) && spans(matrix.row_stride, rows, columns);
+}
+
+constexpr int64_t copy_grain = 1 << 15; // elements
+
+template <class T>
+void copy_matrix(const Matrix &from, const Matrix &to, int64_t rows, int64_t columns, T factor) {
+  int64_t grain = std::max<int64_t>(1, copy_grain / std::max<int64_t>(columns, 1));
+  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++) {
+      const T *in = reinterpret_cast<const T *>(from.data) + row * from.row_stride;
+      T *out = reinterpret_cast<T *>(to.data) + row * to.row_stride;
+      for (int64_t c = 0; c < columns; c++) out[c * to.column_stride] = factor * in[c * from.column_stride];
+    }
+  });
+}
+
+// An operand for a batch of products: described where it lies, or copied to memory of its own. A copy is kept for as long as the
+// next product has the same operand.
+template <class T> class Operand {
+public:
+  BlasMatrix describe(const Matrix &matrix, int64_t rows, int64_t columns) {
+    if (has_adjacent_columns(matrix, rows, columns))
+      return {matrix.data, cblas_no_trans, leading_stride(matrix.row_stride, rows, columns)};
+    if (has_adjacent_columns(matrix.transposed(), columns, rows))
+      return {matrix.data, cblas_trans, leading_stride(matrix.column_stride, columns, rows)};
+    if (!copy_) copy_ = std::make_unique<Scratch<T>>(static_cast<size_t>(rows * columns));
+    char *target = reinterpret_cast<char *>(copy_->data());
+    if (copied_ != matrix.data) copy_matrix<T>(matrix, {target, columns, 1}, rows, columns, T(1));
+    copied_ = matrix.data;
+    return {target, cblas_no_trans, static_cast<int>(columns)};
+  }
+
+private:
+  std::unique_ptr<Scratch<T>> copy_;
+  const char *copied_ = nullptr;
+};
+
+template <class T> class BlasProducts {
+public:
+  BlasProducts(CblasGemm<T> gemm, const BatchedProduct &batch) : gemm_(gemm), batch_(batch) {}
+
+  void run() {
+    int64_t count = batch_.count();
+    for (int64_t index = 0; index < count; index++) multiply(batch_.at(index));
+  }
+
+private:
+  void multiply(MatrixProduct product) {
+    bool is_column_major = !has_adjacent_columns(product.out, product.m, product.n) &&
+                           has_adjacent_columns(product.out.transposed(), product.n, product.m);
+    if (is_column_major) product = product.transposed();
+    Matrix out = product.out;
+    if (!has_adjacent_columns(out, product.m, product.n)) out = own_result(product);
+    call(product, out);
+    if (out.data != product.out.data) copy_matrix<T>(out, product.out, product.m, product.n, T(1));
+  }
+
+  void call(const MatrixProduct &product, const Matrix &out) {
+    auto [m, n, k] = std::tuple(product.m, product.n, product.k);
+    if (product.has_input()) copy_matrix<T>(product.input, out, m, n, T(product.beta));
+    BlasMatrix a = a_.describe(product.a, m, k), b = b_.describe(product.b, k, n);
+    gemm_(cblas_row_major, a.trans, b.trans, int(m), int(n), int(k), T(product.alpha), reinterpret_cast<const T *>(a.data),
+          a.leading, reinterpret_cast<const T *>(b.data), b.leading, T(product.has_input() ? 1 : 0),
+          reinterpret_cast<T *>(out.data), leading_stride(out.row_stride, m, n));
+  }
+
+  Matrix own_result(const MatrixProduct &product) {
+    if (!result_) result_ = std::make_unique<Scratch<T>>(static_cast<size_t>(product.m * product.n));
+    return {reinterpret_cast<char *>(result_->data()), product.n, 1};
+  }
+
+  CblasGemm<T> gemm_;
+  const BatchedProduct &batch_;
+  Operand<T> a_, b_;
+  std::unique_ptr<Scratch<T>> result_;
+};
+
+} // namespace
+
+bool is_for_blas(const MatrixProduct &product) {
+  bool has_dtype = product.dtype == DType::float64 || product.dtype == DType::float32;
+  return has_dtype && fits_int(product.m) && fits_int(product.n) && fits_int(product.k);
+}
+
+void multiply_by_blas(const Blas &blas, const BatchedProduct &batch) {
+  static std::mutex &one_at_a_time = *new std::mutex;
+  std::lock_guard lock(one_at_a_time);
+  if (batch.first.dtype == DType::float64) BlasProducts<double>(blas.dgemm, batch).run();
+  else BlasProducts<float>(blas.sgemm, batch).run();
+}
+
+} // namespace orchard

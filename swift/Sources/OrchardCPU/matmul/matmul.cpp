@@ -1,0 +1,73 @@
+#include "../blas.h"
+#include "../parallel.h"
+#include "blas_product.h"
+#include "kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <optional>
+
+using namespace orchard;
+
+namespace {
+
+// Below this, a call of a BLAS uses one thread: a batch of such products is divided among all threads instead.
+constexpr double small_operations = 2.0 * 96 * 96 * 96;
+constexpr double operations_per_task = 1e6;
+
+using Multiply = void (*)(const MatrixProduct &);
+
+bool is_batch_of_small_products(const BatchedProduct &batch) {
+  return batch.rank > 0 && batch.first.operations() < small_operations;
+}
+
+// Bodies must not throw: the first failure is kept, and told when all are done.
+void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
+  std::mutex mutex;
+  std::optional<Failure> failure;
+  int64_t grain = static_cast<int64_t>(std::ceil(operations_per_task / std::max(batch.first.operations(), 1.0)));
+  parallel_for(batch.count(), grain, [&](int64_t begin, int64_t end) {
+    try {
+      for (int64_t index = begin; index < end; index++) multiply(batch.at(index));
+    } catch (const Failure &problem) {
+      std::lock_guard lock(mutex);
+      failure = problem;
+    }
+  });
+  if (failure) throw *failure;
+}
+
+void multiply_one_by_one(Multiply multiply, const BatchedProduct &batch) {
+  int64_t count = batch.count();
+  for (int64_t index = 0; index < count; index++) multiply(batch.at(index));
+}
+
+void check_factors(const MatrixProduct &product) {
+  bool is_integer = product.dtype >= DType::int64;
+  auto is_whole = [](double value) { return value == std::trunc(value) && std::abs(value) < 9.2e18; };
+  if (is_integer && !(is_whole(product.alpha) && is_whole(product.beta)))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "integer products take whole numbers as alpha and beta");
+}
+
+void multiply(BatchedProduct &batch) {
+  const MatrixProduct &first = batch.first;
+  Multiply own = matmul_kernels().multiply[static_cast<int>(first.dtype)];
+  if (!own) fail(ORCHARD_CPU_UNSUPPORTED, std::string("there is no matrix product of ") + dtype_names[static_cast<int>(first.dtype)]);
+  check_factors(first);
+  if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
+  batch.simplify();
+  if (is_batch_of_small_products(batch)) return multiply_in_parallel(own, batch);
+  const Blas *library = first.k > 0 && is_for_blas(first) ? blas() : nullptr;
+  if (library) multiply_by_blas(*library, batch);
+  else multiply_one_by_one(own, batch);
+}
+
+} // namespace
+
+int32_t orchard_cpu_matmul(const double *block, const void *a, const void *b, const void *input, void *out) {
+  return guarded([&] {
+    BatchedProduct batch = read_product(block, a, b, input, out);
+    multiply(batch);
+  });
+}

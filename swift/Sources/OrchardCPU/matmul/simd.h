@@ -1,0 +1,54 @@
+// Vectors of an instruction set's full width, and a fused multiply-add on them.
+#pragma once
+
+#include "../isa.h"
+
+#include <cstdint>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace orchard::ORCHARD_ISA {
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+template <class T> struct VectorOf {
+  typedef T type __attribute__((vector_size(vector_bytes)));
+};
+template <class T> using Vector = typename VectorOf<T>::type;
+
+// sum + vector * factor. For floats with one rounding where the instruction set can, for integers modulo 2^bits.
+template <class T> inline Vector<T> multiply_add(Vector<T> vector, T factor, Vector<T> sum) { return sum + vector * factor; }
+
+#if defined(__AVX512F__)
+template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float factor, Vector<float> sum) {
+  return _mm512_fmadd_ps(vector, _mm512_set1_ps(factor), sum);
+}
+template <> inline Vector<double> multiply_add<double>(Vector<double> vector, double factor, Vector<double> sum) {
+  return _mm512_fmadd_pd(vector, _mm512_set1_pd(factor), sum);
+}
+#elif defined(__FMA__)
+template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float factor, Vector<float> sum) {
+  return _mm256_fmadd_ps(vector, _mm256_set1_ps(factor), sum);
+}
+template <> inline Vector<double> multiply_add<double>(Vector<double> vector, double factor, Vector<double> sum) {
+  return _mm256_fmadd_pd(vector, _mm256_set1_pd(factor), sum);
+}
+#elif defined(__aarch64__)
+template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float factor, Vector<float> sum) {
+  return vfmaq_n_f32(sum, vector, factor);
+}
+template <> inline Vector<double> multiply_add<double>(Vector<double> vector, double factor, Vector<double> sum) {
+  return vfmaq_n_f64(sum, vector, factor);
+}
+#endif
+
+} // namespace orchard::ORCHARD_ISA

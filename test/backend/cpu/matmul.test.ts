@@ -1,0 +1,396 @@
+/**
+ * Matrix products of the cpu backend, by the BLAS and by its own code on every instruction set, against sums in float64 or
+ * exact integers. Operands lie among loud values: what is read outside of them shows in the result.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { DTypeName } from "../../../src/backend/cpu/abi.ts";
+import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
+import { cpuMatmul, type MatmulOperand } from "../../../src/backend/cpu/matmul.ts";
+import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
+import { OutOfMemoryError } from "../../../src/errors.ts";
+import { type ElementType, elementTypes } from "../../support/elements.ts";
+
+const { native } = cpuLibrary();
+const { isa: initial, isas, blas } = cpuInfo(native);
+const libraries = defaultBlas().join("\n");
+const useDefaults = () => {
+  configure(native, "isa", initial);
+  configure(native, "blas", libraries);
+};
+afterAll(useDefaults);
+
+type Dtype = keyof typeof elementTypes;
+const floats: Dtype[] = ["float64", "float32", "float16", "bfloat16"];
+const integers: Dtype[] = ["int64", "int32", "uint32", "int8", "uint8"];
+
+/** Ways to compute: the BLAS where there is one, and the backend's own code on each instruction set. */
+const ways = [
+  ...(blas ? [{ name: blas.name, isa: initial, blas: libraries }] : []),
+  ...isas.map((isa) => ({ name: isa, isa, blas: "none" })),
+];
+const use = (way: { isa: string; blas: string }) => {
+  configure(native, "isa", way.isa);
+  configure(native, "blas", way.blas);
+};
+
+/** How rows and columns lie: strides as multiples, and whether the first element is the last in memory. */
+const layouts = {
+  rows: (rows: number, columns: number) => ({ rowStride: columns, columnStride: 1, length: rows * columns }),
+  columns: (rows: number, columns: number) => ({ rowStride: 1, columnStride: rows, length: rows * columns }),
+  gaps: (rows: number, columns: number) => ({ rowStride: columns + 3, columnStride: 1, length: rows * (columns + 3) }),
+  strided: (rows: number, columns: number) => ({ rowStride: 3 * columns, columnStride: 3, length: 3 * rows * columns }),
+  reversed: (rows: number, columns: number) => ({ rowStride: -columns, columnStride: -1, length: rows * columns }),
+  upsideDown: (rows: number, columns: number) => ({ rowStride: -columns, columnStride: 1, length: rows * columns }),
+  oneRow: (_: number, columns: number) => ({ rowStride: 0, columnStride: 1, length: columns }),
+  oneColumn: (rows: number, _: number) => ({ rowStride: 1, columnStride: 0, length: rows }),
+  oneElement: () => ({ rowStride: 0, columnStride: 0, length: 1 }),
+} as const;
+type Layout = keyof typeof layouts;
+
+let seed = 1;
+/** Uniform on [0, 1): a linear congruence that needs no library. */
+function random(): number {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return seed / 2 ** 32;
+}
+
+const padding = 19;
+
+/** A batch of matrices of random numbers in a storage of their own, with loud values before, between and after. */
+function randomOperand(
+  type: ElementType,
+  rows: number,
+  columns: number,
+  layout: Layout,
+  batchShape: readonly number[],
+  repeats = false,
+): MatmulOperand {
+  const { rowStride, columnStride, length } = layouts[layout](rows, columns);
+  const step = length + padding;
+  const batchStrides = batchShape.map((_, axis) => (repeats ? 0 : step * product(batchShape.slice(axis + 1))));
+  const count = padding + step * (repeats ? 1 : product(batchShape));
+  const storage = type.make(count);
+  for (let index = 0; index < count; index++) type.write(storage, index, loud(type));
+  const first = Math.min(0, rowStride * (rows - 1)) + Math.min(0, columnStride * (columns - 1));
+  const operand = { storage, offset: padding - first, rowStride, columnStride, batchStrides };
+  forEachElement(operand, rows, columns, batchShape, (index) => type.write(storage, index, quiet(type)));
+  return operand;
+}
+
+const product = (sizes: readonly number[]) => sizes.reduce((total, size) => total * size, 1);
+const loud = ({ wrap }: ElementType) => (wrap ? wrap(0x5a5a5a5a5a5a5a5an) : Number.NaN);
+const quiet = ({ wrap }: ElementType) =>
+  wrap
+    ? wrap((BigInt(Math.floor(random() * 2 ** 32)) << 32n) | BigInt(Math.floor(random() * 2 ** 32)))
+    : random() * 2 - 1;
+
+function forEachElement(
+  operand: MatmulOperand,
+  rows: number,
+  columns: number,
+  batchShape: readonly number[],
+  visit: (index: number, row: number, column: number, base: readonly number[]) => void,
+): void {
+  const walk = (axis: number, offset: number, place: readonly number[]) => {
+    if (axis < batchShape.length) {
+      for (let index = 0; index < batchShape[axis]!; index++)
+        walk(axis + 1, offset + index * operand.batchStrides[axis]!, [...place, index]);
+      return;
+    }
+    for (let row = 0; row < rows; row++)
+      for (let column = 0; column < columns; column++)
+        visit(offset + row * operand.rowStride + column * operand.columnStride, row, column, place);
+  };
+  walk(0, operand.offset, []);
+}
+
+const baseOf = (operand: MatmulOperand, place: readonly number[]) =>
+  place.reduce((offset, index, axis) => offset + index * operand.batchStrides[axis]!, operand.offset);
+
+interface Case {
+  dtype: Dtype;
+  m: number;
+  n: number;
+  k: number;
+  batchShape: readonly number[];
+  a: MatmulOperand;
+  b: MatmulOperand;
+  out: MatmulOperand;
+  input?: MatmulOperand | undefined;
+  alpha?: number;
+  beta?: number;
+}
+
+interface Wanted {
+  /** By the element's index in the storage of the result. */
+  value: Map<number, number | bigint>;
+  /** The largest error that floats may have there. */
+  bound: Map<number, number>;
+}
+
+/** The formula, in float64 or exactly, with the classical bound for a sum of k products: (k + 2) u Σ|a||b|, and one rounding. */
+function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 }: Case): Wanted {
+  const type = elementTypes[dtype];
+  const value = new Map<number, number | bigint>();
+  const bound = new Map<number, number>();
+  const summed = Math.min(type.rounding ?? 0, 2 ** -24);
+  forEachElement(out, m, n, batchShape, (index, row, column, place) => {
+    const [aBase, bBase] = [baseOf(a, place) + row * a.rowStride, baseOf(b, place) + column * b.columnStride];
+    const added =
+      input && beta !== 0
+        ? type.read(input.storage, baseOf(input, place) + row * input.rowStride + column * input.columnStride)
+        : undefined;
+    const pairs = Array.from(
+      { length: k },
+      (_, p) =>
+        [type.read(a.storage, aBase + p * a.columnStride), type.read(b.storage, bBase + p * b.rowStride)] as const,
+    );
+    if (type.wrap) {
+      const sum = pairs.reduce((total, [x, y]) => total + BigInt(x) * BigInt(y), 0n);
+      value.set(index, type.wrap(BigInt(alpha) * sum + BigInt(beta) * BigInt(added ?? 0)));
+      return;
+    }
+    const sum = pairs.reduce((total, [x, y]) => total + Number(x) * Number(y), 0);
+    const size = pairs.reduce((total, [x, y]) => total + Math.abs(Number(x) * Number(y)), 0);
+    const whole = alpha * sum + beta * Number(added ?? 0);
+    value.set(index, whole);
+    const magnitude = Math.abs(alpha) * size + Math.abs(beta * Number(added ?? 0));
+    bound.set(
+      index,
+      (k + 4) * summed * magnitude + type.rounding! * Math.abs(whole) * 1.01 + 2 ** -25 * (dtype === "float16" ? 1 : 0),
+    );
+  });
+  return { value, bound };
+}
+
+/** Computes into a fresh copy of the result's storage and says the first thing that is wrong, or nothing. */
+function firstWrong(given: Case, wanted: Wanted): string | undefined {
+  const type = elementTypes[given.dtype];
+  const storage = given.out.storage.slice();
+  const before = storage.slice();
+  const isOut = (operand?: MatmulOperand) =>
+    operand && (operand.storage === given.out.storage ? { ...operand, storage } : operand);
+  cpuMatmul(native, { ...given, out: { ...given.out, storage }, input: isOut(given.input) }, "matmul");
+  for (let index = 0; index < storage.length; index++) {
+    const got = type.read(storage, index);
+    const value = wanted.value.get(index);
+    if (value === undefined) {
+      if (!Object.is(got, type.read(before, index))) return `element ${index} outside of the result became ${got}`;
+    } else if (typeof got === "bigint" ? got !== value : !(Math.abs(got - Number(value)) <= wanted.bound.get(index)!)) {
+      return `element ${index} is ${got}, wanted ${value} ± ${wanted.bound.get(index) ?? 0}`;
+    }
+  }
+  return undefined;
+}
+
+/** Runs a case on every way; the formula is computed once. */
+function expectRight(given: Case, description: string): void {
+  const wanted = formula(given);
+  for (const way of ways) {
+    use(way);
+    expect([description, way.name, firstWrong(given, wanted)]).toEqual([description, way.name, undefined]);
+  }
+}
+
+function randomCase(
+  dtype: Dtype,
+  [m, n, k]: readonly [number, number, number],
+  [la, lb, lo]: readonly [Layout, Layout, Layout],
+  batchShape: readonly number[] = [],
+  repeats: { a?: boolean; b?: boolean } = {},
+): Case {
+  const type = elementTypes[dtype];
+  const a = randomOperand(type, m, k, la, batchShape, repeats.a);
+  const b = randomOperand(type, k, n, lb, batchShape, repeats.b);
+  const out = randomOperand(type, m, n, lo, batchShape);
+  return { dtype, m, n, k, batchShape, a, b, out };
+}
+
+// Around the tiles (6, 8, 14 rows; 8 to 128 columns), the blocks (120 rows, 256 deep) and 1.
+const sizes = [
+  [1, 1, 1],
+  [1, 7, 5],
+  [7, 1, 3],
+  [3, 5, 0],
+  [5, 3, 17],
+  [14, 32, 16],
+  [15, 33, 9],
+  [29, 65, 31],
+  [121, 9, 40],
+  [6, 40, 257],
+  [9, 130, 300],
+] as const;
+const operandLayouts = Object.keys(layouts) as Layout[];
+const resultLayouts = ["rows", "columns", "gaps", "strided", "reversed", "upsideDown"] as const;
+const turn = <Item>(items: readonly Item[], index: number) => items[index % items.length]!;
+
+describe.each([...floats, ...integers])("%s", (dtype) => {
+  const isWide = dtype === "int64";
+
+  test("every size, with layouts in turn", () => {
+    const chosen = isWide ? sizes.slice(0, 8) : sizes;
+    for (const [index, size] of chosen.entries())
+      for (let round = 0; round < 3; round++) {
+        const picked = [
+          turn(operandLayouts, index + 2 * round),
+          turn(operandLayouts, 3 * index + round + 1),
+          turn(resultLayouts, index + round),
+        ] as const;
+        expectRight(randomCase(dtype, size, picked), `${size} ${picked}`);
+      }
+  });
+
+  test("every layout of one operand with every layout of the other", () => {
+    for (const la of operandLayouts)
+      for (const [index, lb] of operandLayouts.entries()) {
+        const picked = [la, lb, turn(resultLayouts, index)] as const;
+        expectRight(randomCase(dtype, [5, 7, 6], picked), `${picked}`);
+      }
+  });
+
+  test("batches, repeated operands, rows that go on through a batch", () => {
+    for (const batchShape of [[3], [2, 3], [2, 1, 2], [1, 1, 1, 1, 2, 2], [0], [2, 0]])
+      for (const repeats of [{}, { a: true }, { b: true }, { a: true, b: true }])
+        expectRight(
+          randomCase(dtype, [4, 9, 5], ["rows", "columns", "rows"], batchShape, repeats),
+          `${batchShape}, ${JSON.stringify(repeats)}`,
+        );
+    const type = elementTypes[dtype];
+    const folded = randomCase(dtype, [12, 9, 5], ["rows", "rows", "rows"]);
+    const axes = { batchShape: [2, 2], m: 3 };
+    const through = (operand: MatmulOperand) => ({
+      ...operand,
+      batchStrides: [6, 3].map((rows) => rows * operand.rowStride),
+    });
+    const batched = {
+      ...folded,
+      ...axes,
+      a: through(folded.a),
+      out: through(folded.out),
+      b: { ...folded.b, batchStrides: [0, 0] },
+    };
+    expectRight(batched, "rows through a batch");
+    expectRight({ ...batched, input: through(randomOperand(type, 12, 9, "rows", [])) }, "with an input");
+    expectRight(
+      { ...batched, input: { ...randomOperand(type, 3, 9, "rows", []), batchStrides: [0, 0] } },
+      "with an input that is repeated",
+    );
+  });
+
+  test("an input, scaled and repeated, and the result's own elements as input", () => {
+    const type = elementTypes[dtype];
+    const scales = type.wrap
+      ? [
+          [1, 1],
+          [-3, 2],
+          [5, -1],
+        ]
+      : [
+          [1, 1],
+          [0.5, -2],
+          [-1.25, 0.75],
+        ];
+    for (const [alpha = 1, beta = 1] of scales)
+      for (const layout of operandLayouts)
+        for (const size of [
+          [5, 7, 6],
+          [3, 4, 0],
+          [15, 40, 20],
+        ] as const) {
+          const given = randomCase(dtype, size, ["rows", "columns", "rows"]);
+          const input = randomOperand(type, size[0], size[1], layout, []);
+          expectRight({ ...given, input, alpha, beta }, `${alpha}, ${beta}, ${layout}, ${size}`);
+        }
+    const inPlace = randomCase(dtype, [15, 40, 20], ["rows", "columns", "gaps"]);
+    expectRight({ ...inPlace, input: inPlace.out }, "in place");
+  });
+});
+
+test.each(["float64", "float32"] as const)(
+  "%s: a batch of products that are worth a BLAS, with copied operands",
+  (dtype) => {
+    const layouts = ["strided", "reversed", "strided"] as const;
+    for (const repeats of [{}, { b: true }]) {
+      const given = randomCase(dtype, [97, 101, 103], layouts, [2], repeats);
+      const input = randomOperand(elementTypes[dtype], 97, 101, "columns", [2]);
+      expectRight({ ...given, input, alpha: 2, beta: 0.5 }, JSON.stringify(repeats));
+    }
+  },
+);
+
+test("with beta 0 the input is not read, and NaN in it stays there", () => {
+  const given = randomCase("float32", [5, 6, 7], ["rows", "rows", "rows"]);
+  const input = { ...given.out, storage: new Float32Array(given.out.storage.length).fill(Number.NaN) };
+  expectRight({ ...given, input, beta: 0 }, "beta 0");
+});
+
+test("large products on one thread and on many are the same numbers", () => {
+  const dtypes = ["float32", "float16", "int32"] as const;
+  for (const dtype of dtypes) {
+    const given = randomCase(dtype, [300, 500, 700], ["rows", "rows", "rows"]);
+    const results = ["1", "2", "3", "7"].map((threads) => {
+      configure(native, "threads", threads);
+      configure(native, "blas", "none");
+      const storage = given.out.storage.slice();
+      cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
+      return Bun.hash(storage.buffer);
+    });
+    configure(native, "threads", "auto");
+    expect([dtype, new Set(results).size]).toEqual([dtype, 1]);
+  }
+});
+
+test("a product larger than every block is right, on every way", () => {
+  const size = [250, 1100, 530] as const;
+  const [m, n, k] = size;
+  const given = randomCase("float32", size, ["rows", "columns", "rows"]);
+  const [a, b] = [given.a.storage as Float32Array, given.b.storage as Float32Array];
+  for (const way of ways) {
+    use(way);
+    const storage = (given.out.storage as Float32Array).slice();
+    cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
+    let worst = 0;
+    for (let check = 0; check < 5000; check++) {
+      const [i, j] = [Math.floor(random() * m), Math.floor(random() * n)];
+      let [sum, bound] = [0, 0];
+      for (let p = 0; p < k; p++) {
+        const term = a[given.a.offset + i * k + p]! * b[given.b.offset + j * k + p]!;
+        sum += term;
+        bound += Math.abs(term);
+      }
+      worst = Math.max(worst, Math.abs(storage[given.out.offset + i * n + j]! - sum) / (bound * (k + 2) * 2 ** -24));
+    }
+    expect([way.name, worst < 1]).toEqual([way.name, true]);
+  }
+});
+
+describe("bad calls", () => {
+  const given = randomCase("float32", [5, 6, 7], ["strided", "rows", "rows"]);
+
+  test("bool, a batch of too many axes, and factors that are not whole are refused by name", () => {
+    const bool: DTypeName = "bool";
+    expect(() => cpuMatmul(native, { ...given, dtype: bool }, "matmul")).toThrow(
+      "[matmul] there is no matrix product of bool",
+    );
+    const seven = Array(7).fill(1);
+    expect(() => cpuMatmul(native, { ...given, batchShape: seven }, "matmul")).toThrow("rank 7");
+    const whole = randomCase("int32", [5, 6, 7], ["rows", "rows", "rows"]);
+    expect(() => cpuMatmul(native, { ...whole, alpha: 0.5 }, "matmul")).toThrow("whole numbers as alpha and beta");
+    expect(() => cpuMatmul(native, { ...given, m: -1 }, "matmul")).toThrow("m is -1");
+  });
+
+  test("without memory for packed operands it is an error, nothing is kept, and the next call works", () => {
+    for (const way of ways) {
+      use(way);
+      const { liveBytes } = cpuStatistics(native);
+      native.orchard_cpu_fail_allocations(1);
+      expect(() => cpuMatmul(native, given, "matmul")).toThrow(OutOfMemoryError);
+      expect(cpuStatistics(native).liveBytes).toBe(liveBytes);
+      expect(firstWrong(given, formula(given))).toBeUndefined();
+    }
+    const batch = randomCase("float32", [5, 6, 7], ["strided", "rows", "rows"], [50]);
+    native.orchard_cpu_fail_allocations(3);
+    expect(() => cpuMatmul(native, batch, "matmul")).toThrow(OutOfMemoryError);
+    native.orchard_cpu_fail_allocations(0);
+  });
+});

@@ -1,0 +1,88 @@
+/** Elements of every dtype as JavaScript sees them, written and read without the code under test. */
+import type { DTypeName } from "../../src/backend/cpu/abi.ts";
+
+export interface ElementType {
+  /** Storage that native code can take. */
+  readonly make: (count: number) => NodeJS.TypedArray;
+  readonly write: (storage: NodeJS.TypedArray, index: number, value: number | bigint) => void;
+  /** A bigint for integers. */
+  readonly read: (storage: NodeJS.TypedArray, index: number) => number | bigint;
+  /** Of floats: half the distance from 1 to the next number, the largest relative error of one rounding. */
+  readonly rounding?: number;
+  /** Of integers: what wraps a sum. */
+  readonly wrap?: (value: bigint) => bigint;
+}
+
+type Numbers = { [index: number]: number };
+type NumberArray = NodeJS.TypedArray & Numbers;
+
+const numbers = (make: (count: number) => NodeJS.TypedArray) => ({
+  make,
+  write: (storage: NodeJS.TypedArray, index: number, value: number | bigint) => {
+    (storage as NumberArray)[index] = Number(value);
+  },
+});
+const float = (make: (count: number) => NodeJS.TypedArray, rounding: number): ElementType => ({
+  ...numbers(make),
+  read: (storage, index) => (storage as NumberArray)[index]!,
+  rounding,
+});
+const integer = (make: (count: number) => NodeJS.TypedArray, wrap: (value: bigint) => bigint): ElementType => ({
+  ...numbers(make),
+  read: (storage, index) => BigInt((storage as NumberArray)[index]!),
+  wrap,
+});
+
+/** Two-byte floats lie in a Uint16Array; `view` gives their values. */
+const view16 = (storage: NodeJS.TypedArray) => new Float16Array(storage.buffer, storage.byteOffset, storage.length);
+const widened = new Float32Array(1);
+const widenedBits = new Uint32Array(widened.buffer);
+
+export const elementTypes: Record<Exclude<DTypeName, "bool">, ElementType> = {
+  float64: float((count) => new Float64Array(count), 2 ** -53),
+  float32: float((count) => new Float32Array(count), 2 ** -24),
+  float16: {
+    make: (count) => new Uint16Array(count),
+    write: (storage, index, value) => {
+      view16(storage)[index] = Number(value);
+    },
+    read: (storage, index) => view16(storage)[index]!,
+    rounding: 2 ** -11,
+  },
+  bfloat16: {
+    make: (count) => new Uint16Array(count),
+    write: (storage, index, value) => {
+      widened[0] = Number(value);
+      (storage as NumberArray)[index] = widenedBits[0]! >>> 16; // cut: test data need not be the nearest
+    },
+    read: (storage, index) => {
+      widenedBits[0] = ((storage as NumberArray)[index]! << 16) >>> 0;
+      return widened[0]!;
+    },
+    rounding: 2 ** -8,
+  },
+  int64: {
+    make: (count) => new BigInt64Array(count),
+    write: (storage, index, value) => {
+      (storage as BigInt64Array)[index] = BigInt(value);
+    },
+    read: (storage, index) => (storage as BigInt64Array)[index]!,
+    wrap: (value) => BigInt.asIntN(64, value),
+  },
+  int32: integer(
+    (count) => new Int32Array(count),
+    (value) => BigInt.asIntN(32, value),
+  ),
+  uint32: integer(
+    (count) => new Uint32Array(count),
+    (value) => BigInt.asUintN(32, value),
+  ),
+  int8: integer(
+    (count) => new Int8Array(count),
+    (value) => BigInt.asIntN(8, value),
+  ),
+  uint8: integer(
+    (count) => new Uint8Array(count),
+    (value) => BigInt.asUintN(8, value),
+  ),
+};
