@@ -43,15 +43,29 @@ const block = new Float64Array(longestBlock);
  */
 export function cpuMatmul(native: Native, call: MatmulCall, operation: string): void {
   const { dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 } = call;
-  const head = [DTypeCode[dtype], m, n, k, input ? 1 : 0, alpha, beta, batchShape.length, ...batchShape];
-  let end = writeNumbers(head, 0);
-  for (const operand of input ? [a, b, out, input] : [a, b, out])
-    end = writeNumbers([operand.offset, operand.rowStride, operand.columnStride, ...operand.batchStrides], end);
+  block[0] = DTypeCode[dtype];
+  block[1] = m;
+  block[2] = n;
+  block[3] = k;
+  block[4] = input ? 1 : 0;
+  block[5] = alpha;
+  block[6] = beta;
+  block[7] = batchShape.length;
+  let end = writeNumbers(batchShape, 8);
+  end = writeOperand(out, writeOperand(b, writeOperand(a, end)));
+  if (input) writeOperand(input, end);
   const status = native.orchard_cpu_matmul(block, a.storage, b.storage, (input ?? a).storage, out.storage);
-  check(native, status, operation);
+  if (status !== 0) check(native, status, operation);
+}
+
+function writeOperand({ offset, rowStride, columnStride, batchStrides }: MatmulOperand, start: number): number {
+  block[start] = offset;
+  block[start + 1] = rowStride;
+  block[start + 2] = columnStride;
+  return writeNumbers(batchStrides, start + 3);
 }
 
 function writeNumbers(numbers: readonly number[], start: number): number {
-  for (const [index, value] of numbers.entries()) block[start + index] = value;
+  for (let index = 0; index < numbers.length; index++) block[start + index] = numbers[index]!;
   return start + numbers.length;
 }

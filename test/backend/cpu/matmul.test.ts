@@ -240,6 +240,22 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
+  test("a matrix times a column and a row times a matrix, past every block of either", () => {
+    const vectorSizes = [
+      [1, 9, 5000],
+      [9, 1, 5000],
+      [600, 1, 41],
+      [1, 1030, 7],
+      [1, 1, 70_000],
+    ] as const;
+    for (const [index, size] of vectorSizes.entries())
+      for (const layout of ["rows", "columns", "gaps"] as const) {
+        const given = randomCase(dtype, size, [layout, layout, turn(resultLayouts, index)]);
+        const input = randomOperand(elementTypes[dtype], size[0], size[1], turn(operandLayouts, index), []);
+        expectRight({ ...given, input, alpha: 2, beta: -1 }, `${size}, ${layout}`);
+      }
+  });
+
   test("every layout of one operand with every layout of the other", () => {
     for (const la of operandLayouts)
       for (const [index, lb] of operandLayouts.entries()) {

@@ -5,11 +5,21 @@
 
 namespace orchard {
 
+// By dtype, null for bool. They run on all threads, and throw Failure where there is no memory.
 struct MatmulKernels {
-  // Null for bool. Runs on all threads; throws Failure where there is no memory.
   void (*multiply[dtype_count])(const MatrixProduct &product);
 };
+
+// A matrix times a column (n = 1), whose rows or whose columns are adjacent: every element is read once, in order.
+struct MatrixVectorKernels {
+  void (*multiply[dtype_count])(const MatrixProduct &product);
+};
+
+inline bool is_matrix_times_vector(const MatrixProduct &product) {
+  return product.n == 1 && product.k > 0 && (product.a.column_stride == 1 || product.a.row_stride == 1);
+}
 
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(MatmulKernels, matmul_kernels)
+ORCHARD_ISA_TABLE(MatrixVectorKernels, matrix_vector_kernels)

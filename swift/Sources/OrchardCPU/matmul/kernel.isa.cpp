@@ -12,6 +12,7 @@
 
 #include "../memory.h"
 #include "../parallel.h"
+#include "finish.h"
 #include "pack.h"
 #include "tile.h"
 
@@ -29,25 +30,13 @@ constexpr int64_t packed_bytes = int64_t(64) << 20; // of b's panels, where k al
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
 
-// Integers are summed modulo 2^32 or 2^64, which is exact modulo any smaller power of two.
-template <class S> struct AccumulatorOf {
-  using type = std::conditional_t<std::is_integral_v<S>, std::conditional_t<sizeof(S) == 8, uint64_t, uint32_t>, Compute<S>>;
-};
-
-// A factor as the accumulator's type: integer dtypes take whole factors, negative ones too.
-template <class T> T factor(double value) {
-  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(value);
-  else return static_cast<T>(static_cast<int64_t>(value));
-}
-
 template <class S> class Multiplication {
-  using T = typename AccumulatorOf<S>::type;
+  using T = Accumulator<S>;
   static constexpr int64_t width = tile_columns<T>;
   static constexpr int64_t most_columns = column_bytes / int64_t(sizeof(T)) / width * width;
 
 public:
-  explicit Multiplication(const MatrixProduct &product)
-      : p_(product), alpha_(factor<T>(product.alpha)), beta_(factor<T>(product.beta)) {}
+  explicit Multiplication(const MatrixProduct &product) : p_(product) {}
 
   void run() {
     int64_t fitting = packed_bytes / int64_t(sizeof(T)) / std::max<int64_t>(p_.k, 1) / width * width;
@@ -119,40 +108,10 @@ private:
           multiply(length, packed_rows + r * length, packed + c * p_.k + depth * width, sums + r * stride + c, stride);
         }
     }
-    for (int64_t r = 0; r < rows; r++) finish_row(row + r, column, columns, sums + r * stride);
-  }
-
-  void finish_row(int64_t row, int64_t column, int64_t columns, T *sums) {
-    if (p_.k == 0) std::fill_n(sums, columns, T(0));
-    if (alpha_ != T(1))
-      for (int64_t c = 0; c < columns; c++) sums[c] *= alpha_;
-    if (p_.has_input()) add_input(row, column, columns, sums);
-    S *out = reinterpret_cast<S *>(p_.out.data) + row * p_.out.row_stride + column * p_.out.column_stride;
-    if (p_.out.column_stride == 1) return store_row(sums, out, columns);
-    for (int64_t c = 0; c < columns; c++) store_row(sums + c, out + c * p_.out.column_stride, 1);
-  }
-
-  void add_input(int64_t row, int64_t column, int64_t columns, T *sums) {
-    const S *input = reinterpret_cast<const S *>(p_.input.data) + row * p_.input.row_stride + column * p_.input.column_stride;
-    constexpr int64_t chunk = 64;
-    T numbers[chunk];
-    for (int64_t start = 0; start < columns; start += chunk) {
-      int64_t length = std::min(chunk, columns - start);
-      if (p_.input.column_stride == 1) load_row<T>(input + start, numbers, length);
-      else
-        for (int64_t c = 0; c < length; c++) load_row<T>(input + (start + c) * p_.input.column_stride, numbers + c, 1);
-      for (int64_t c = 0; c < length; c++) sums[start + c] += beta_ * numbers[c];
-    }
-  }
-
-  static void store_row(const T *sums, S *out, int64_t count) {
-    if constexpr (std::is_same_v<T, Compute<S>>) narrow(sums, out, count);
-    else
-      for (int64_t i = 0; i < count; i++) out[i] = static_cast<S>(sums[i]);
+    for (int64_t r = 0; r < rows; r++) finish_row<S>(p_, row + r, column, columns, sums + r * stride);
   }
 
   const MatrixProduct &p_;
-  const T alpha_, beta_;
 };
 
 template <class S> void multiply(const MatrixProduct &product) { Multiplication<S>(product).run(); }

@@ -50,6 +50,15 @@ void check_factors(const MatrixProduct &product) {
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "integer products take whole numbers as alpha and beta");
 }
 
+// Turns a row times a matrix into a matrix times a column. True where the kernels for the latter can take it.
+bool is_vector_product(BatchedProduct &batch) {
+  if (batch.first.m == 1 && batch.first.n != 1) {
+    batch.first = batch.first.transposed();
+    std::swap(batch.a, batch.b);
+  }
+  return is_matrix_times_vector(batch.first);
+}
+
 void multiply(BatchedProduct &batch) {
   const MatrixProduct &first = batch.first;
   Multiply own = matmul_kernels().multiply[static_cast<int>(first.dtype)];
@@ -57,8 +66,10 @@ void multiply(BatchedProduct &batch) {
   check_factors(first);
   if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
   batch.simplify();
+  if (is_vector_product(batch)) own = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
   if (is_batch_of_small_products(batch)) return multiply_in_parallel(own, batch);
-  const Blas *library = first.k > 0 && is_for_blas(first) ? blas() : nullptr;
+  bool wants_blas = first.k > 0 && is_for_blas(first) && !is_matrix_times_vector(first);
+  const Blas *library = wants_blas ? blas() : nullptr;
   if (library) multiply_by_blas(*library, batch);
   else multiply_one_by_one(own, batch);
 }

@@ -24,9 +24,19 @@ template <class T> struct VectorOf {
   typedef T type __attribute__((vector_size(vector_bytes)));
 };
 template <class T> using Vector = typename VectorOf<T>::type;
+template <class T> constexpr int lanes = vector_bytes / int(sizeof(T));
 
-// sum + vector * factor. For floats with one rounding where the instruction set can, for integers modulo 2^bits.
+// Loads from any address of a T.
+template <class T> inline Vector<T> load_vector(const T *from) {
+  Vector<T> vector;
+  __builtin_memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+template <class T> inline void store_vector(Vector<T> vector, T *to) { __builtin_memcpy(to, &vector, sizeof vector); }
+
+// sum + vector * factor, the factor one number or a vector of them. For floats with one rounding where the instruction set can, for integers modulo 2^bits.
 template <class T> inline Vector<T> multiply_add(Vector<T> vector, T factor, Vector<T> sum) { return sum + vector * factor; }
+template <class T> inline Vector<T> multiply_add(Vector<T> vector, Vector<T> factor, Vector<T> sum) { return sum + vector * factor; }
 
 #if defined(__AVX512F__)
 template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float factor, Vector<float> sum) {
@@ -35,6 +45,12 @@ template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float
 template <> inline Vector<double> multiply_add<double>(Vector<double> vector, double factor, Vector<double> sum) {
   return _mm512_fmadd_pd(vector, _mm512_set1_pd(factor), sum);
 }
+template <> inline Vector<float> multiply_add<float>(Vector<float> vector, Vector<float> factor, Vector<float> sum) {
+  return _mm512_fmadd_ps(vector, factor, sum);
+}
+template <> inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
+  return _mm512_fmadd_pd(vector, factor, sum);
+}
 #elif defined(__FMA__)
 template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float factor, Vector<float> sum) {
   return _mm256_fmadd_ps(vector, _mm256_set1_ps(factor), sum);
@@ -42,12 +58,24 @@ template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float
 template <> inline Vector<double> multiply_add<double>(Vector<double> vector, double factor, Vector<double> sum) {
   return _mm256_fmadd_pd(vector, _mm256_set1_pd(factor), sum);
 }
+template <> inline Vector<float> multiply_add<float>(Vector<float> vector, Vector<float> factor, Vector<float> sum) {
+  return _mm256_fmadd_ps(vector, factor, sum);
+}
+template <> inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
+  return _mm256_fmadd_pd(vector, factor, sum);
+}
 #elif defined(__aarch64__)
 template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float factor, Vector<float> sum) {
   return vfmaq_n_f32(sum, vector, factor);
 }
 template <> inline Vector<double> multiply_add<double>(Vector<double> vector, double factor, Vector<double> sum) {
   return vfmaq_n_f64(sum, vector, factor);
+}
+template <> inline Vector<float> multiply_add<float>(Vector<float> vector, Vector<float> factor, Vector<float> sum) {
+  return vfmaq_f32(sum, vector, factor);
+}
+template <> inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
+  return vfmaq_f64(sum, vector, factor);
 }
 #endif
 

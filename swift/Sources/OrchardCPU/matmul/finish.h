@@ -1,0 +1,52 @@
+// The end of a matrix product: sums become elements of the result.
+#pragma once
+
+#include "pack.h"
+#include "product.h"
+
+namespace orchard::ORCHARD_ISA {
+
+// A factor as the accumulator's type: integer dtypes take whole factors, negative ones too.
+template <class T> inline T factor(double value) {
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(value);
+  else return static_cast<T>(static_cast<int64_t>(value));
+}
+
+template <class S> inline const S *element_of(const Matrix &matrix, int64_t row, int64_t column) {
+  return reinterpret_cast<const S *>(matrix.data) + row * matrix.row_stride + column * matrix.column_stride;
+}
+
+// Rounds once, to the dtype; integers wrap.
+template <class S> inline void store_row(const Accumulator<S> *sums, S *out, int64_t count) {
+  if constexpr (std::is_same_v<Accumulator<S>, Compute<S>>) narrow(sums, out, count);
+  else
+    for (int64_t i = 0; i < count; i++) out[i] = static_cast<S>(sums[i]);
+}
+
+// sums[c] += beta * input[row, column + c]
+template <class S>
+inline void add_input(const MatrixProduct &p, int64_t row, int64_t column, int64_t columns, Accumulator<S> *sums) {
+  const Accumulator<S> beta = factor<Accumulator<S>>(p.beta);
+  constexpr int64_t chunk = 64;
+  Accumulator<S> numbers[chunk];
+  for (int64_t start = 0; start < columns; start += chunk) {
+    int64_t length = std::min(chunk, columns - start);
+    load_row(element_of<S>(p.input, row, column + start), p.input.column_stride, numbers, length);
+    for (int64_t c = 0; c < length; c++) sums[start + c] += beta * numbers[c];
+  }
+}
+
+// out[row, column + c] = alpha * sums[c] + beta * input[row, column + c]; changes the sums.
+template <class S>
+inline void finish_row(const MatrixProduct &p, int64_t row, int64_t column, int64_t columns, Accumulator<S> *sums) {
+  const Accumulator<S> alpha = factor<Accumulator<S>>(p.alpha);
+  if (p.k == 0) std::fill_n(sums, columns, Accumulator<S>(0));
+  if (alpha != Accumulator<S>(1))
+    for (int64_t c = 0; c < columns; c++) sums[c] *= alpha;
+  if (p.has_input()) add_input<S>(p, row, column, columns, sums);
+  S *out = const_cast<S *>(element_of<S>(p.out, row, column));
+  if (p.out.column_stride == 1) return store_row<S>(sums, out, columns);
+  for (int64_t c = 0; c < columns; c++) store_row<S>(sums + c, out + c * p.out.column_stride, 1);
+}
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,134 @@
+// A matrix times a column: y = alpha a x + beta input. Memory sets its pace, so a is read once, in the order in which it lies.
+//
+// Rows and k are cut into blocks of fixed size. Each block's sums are kept apart and added in order at the end, so the result does
+// not depend on the number of threads, and long sums are more accurate.
+#include "kernel.h"
+
+#include "../memory.h"
+#include "../parallel.h"
+#include "finish.h"
+#include "pack.h"
+#include "simd.h"
+
+#include <algorithm>
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+constexpr int64_t chunk = 512; // numbers that are brought into the accumulator's type at a time
+
+// Adjacent elements in the accumulator's type: themselves, where they have it.
+template <class T, class S> const T *numbers_of(const S *in, T *space, int64_t count) {
+  if constexpr (std::is_same_v<T, S>) return in;
+  else return load_row<T>(in, space, count), space;
+}
+
+template <class T> T sum_of_lanes(Vector<T> vector) {
+  T numbers[lanes<T>];
+  store_vector(vector, numbers);
+  for (int half = lanes<T> / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) numbers[i] += numbers[i + half];
+  return numbers[0];
+}
+
+template <class T> T dot(const T *a, const T *b, int64_t count) {
+  constexpr int unrolled = 4;
+  Vector<T> sums[unrolled] = {};
+  int64_t i = 0;
+  for (; i + unrolled * lanes<T> <= count; i += unrolled * lanes<T>)
+    for (int u = 0; u < unrolled; u++)
+      sums[u] = multiply_add<T>(load_vector(a + i + u * lanes<T>), load_vector(b + i + u * lanes<T>), sums[u]);
+  T rest = 0;
+  for (; i < count; i++) rest += a[i] * b[i];
+  return sum_of_lanes<T>((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+}
+
+// sums[i] += a[0][i] x[0] + … + a[3][i] x[3]
+template <class T> void add_four_columns(const T *const *a, const T *x, T *sums, int64_t count) {
+  int64_t i = 0;
+  for (; i + lanes<T> <= count; i += lanes<T>) {
+    Vector<T> sum = load_vector(sums + i);
+    for (int p = 0; p < 4; p++) sum = multiply_add<T>(load_vector(a[p] + i), x[p], sum);
+    store_vector(sum, sums + i);
+  }
+  for (; i < count; i++)
+    for (int p = 0; p < 4; p++) sums[i] += a[p][i] * x[p];
+}
+
+template <class S> class MatrixVector {
+  using T = Accumulator<S>;
+
+public:
+  explicit MatrixVector(const MatrixProduct &product)
+      : p_(product), has_rows_(product.a.column_stride == 1), depth_block_(has_rows_ ? 1 << 15 : 1 << 12),
+        row_block_(has_rows_ ? std::max<int64_t>(1, (1 << 15) / std::min(product.k, depth_block_)) : chunk),
+        depths_((product.k - 1) / depth_block_ + 1) {}
+
+  void run() {
+    Scratch<T> x(static_cast<size_t>(p_.k)), partial(static_cast<size_t>(p_.m * depths_));
+    load_row(reinterpret_cast<const S *>(p_.b.data), p_.b.row_stride, x.data(), p_.k);
+    int64_t row_blocks = (p_.m - 1) / row_block_ + 1;
+    parallel_for(row_blocks * depths_, 1, [&](int64_t task, int64_t) {
+      int64_t row = task / depths_ * row_block_, block = task % depths_, depth = block * depth_block_;
+      int64_t rows = std::min(row_block_, p_.m - row), length = std::min(depth_block_, p_.k - depth);
+      T *sums = partial.data() + block * p_.m + row;
+      if (has_rows_) multiply_rows(row, rows, depth, length, x.data() + depth, sums);
+      else multiply_columns(row, rows, depth, length, x.data() + depth, sums);
+    });
+    finish(partial.data());
+  }
+
+private:
+  void multiply_rows(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
+    T space[chunk];
+    for (int64_t r = 0; r < rows; r++) {
+      const S *in = element_of<S>(p_.a, row + r, depth);
+      sums[r] = 0;
+      for (int64_t start = 0; start < length; start += chunk) {
+        int64_t count = std::min(chunk, length - start);
+        sums[r] += dot(numbers_of(in + start, space, count), x + start, count);
+      }
+    }
+  }
+
+  void multiply_columns(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
+    T space[4][chunk], factors[4] = {};
+    const T *columns[4] = {};
+    std::fill_n(sums, rows, T(0));
+    for (int64_t start = 0; start < length; start += 4) {
+      int64_t count = std::min<int64_t>(4, length - start);
+      for (int64_t p = 0; p < count; p++) {
+        columns[p] = numbers_of(element_of<S>(p_.a, row, depth + start + p), space[p], rows);
+        factors[p] = x[start + p];
+      }
+      add_columns(columns, factors, count, sums, rows);
+    }
+  }
+
+  static void add_columns(const T *const *columns, const T *factors, int64_t count, T *sums, int64_t rows) {
+    if (count == 4) return add_four_columns(columns, factors, sums, rows);
+    for (int64_t p = 0; p < count; p++)
+      for (int64_t r = 0; r < rows; r++) sums[r] += columns[p][r] * factors[p];
+  }
+
+  // The result is a column, and finished as a row.
+  void finish(T *partial) const {
+    for (int64_t block = 1; block < depths_; block++)
+      for (int64_t r = 0; r < p_.m; r++) partial[r] += partial[block * p_.m + r];
+    finish_row<S>(p_.transposed(), 0, 0, p_.m, partial);
+  }
+
+  const MatrixProduct &p_;
+  const bool has_rows_; // adjacent columns in rows, or the reverse
+  const int64_t depth_block_, row_block_, depths_;
+};
+
+template <class S> void multiply(const MatrixProduct &product) { MatrixVector<S>(product).run(); }
+
+} // namespace
+
+extern const MatrixVectorKernels matrix_vector_kernels = {
+    {multiply<double>, multiply<float>, multiply<Float16>, multiply<BFloat16>, multiply<int64_t>, multiply<int32_t>,
+     multiply<uint32_t>, multiply<int8_t>, multiply<uint8_t>, nullptr}};
+
+} // namespace orchard::ORCHARD_ISA
