@@ -1,0 +1,62 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findCompiler } from "../../../scripts/cpu/compiler.ts";
+import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { packageRoot } from "../../../src/debug/paths.ts";
+
+/** Long after anything here is done: what does not end by itself is killed, and the test fails. */
+const patience = 20_000;
+
+describe("threads of the cpu backend", () => {
+  test("calls from several threads of JavaScript at once are each right", async () => {
+    const workers = [1, 2, 3, 4].map((number) => {
+      const worker = new Worker(join(packageRoot, "test/support/cpu-worker.ts"));
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      worker.onmessage = ({ data }: MessageEvent<number>) => resolve(data);
+      worker.onerror = reject;
+      worker.postMessage(number);
+      return { worker, promise };
+    });
+    expect(await Promise.all(workers.map(({ promise }) => promise))).toEqual([0, 0, 0, 0]);
+    for (const { worker } of workers) worker.terminate();
+  });
+
+  test.each(["", "process.exit(7);"])("a process whose helpers wait or spin ends by itself: %p", (last) => {
+    const program = `
+      import { cpuLibrary } from "./src/backend/cpu/loader.ts";
+      const count = 1 << 20;
+      const block = new Float64Array([count, 1, 0, 0, 0]);
+      const out = new Float64Array(count);
+      cpuLibrary().native.orchard_cpu_convert(block, new Float32Array(count).fill(2), out);
+      console.log(out.every((value) => value === 2));
+      ${last}`;
+    const { exitCode, stdout, signalCode } = Bun.spawnSync([process.execPath, "-e", program], {
+      cwd: packageRoot,
+      env: { ...process.env, ORCHARD_CPU_THREADS: "8" },
+      timeout: patience,
+    });
+    expect([stdout.toString(), exitCode, signalCode ?? null]).toEqual(["true\n", last ? 7 : 0, null]);
+  });
+
+  test("a forked child computes with threads of its own", async () => {
+    const { command } = await findCompiler();
+    const program = join(mkdtempSync(join(tmpdir(), "orchard-fork-")), "fork");
+    const header = join(packageRoot, "swift/Sources/OrchardCPU/include");
+    const source = join(packageRoot, "test/support/fork.cpp");
+    const compiled = Bun.spawnSync([
+      ...command,
+      "-std=c++17",
+      `-I${header}`,
+      source,
+      "-ldl",
+      "-pthread",
+      "-o",
+      program,
+    ]);
+    expect(compiled.stderr.toString()).toBe("");
+    const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path], { timeout: patience });
+    expect([exitCode, stdout.toString()]).toEqual([0, ""]);
+  }, 60_000);
+});

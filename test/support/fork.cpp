@@ -1,0 +1,38 @@
+// Computes in parallel, forks, and computes in parallel in both processes: a child has none of its parent's threads.
+#include "orchard_cpu.h"
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+bool computes(decltype(&orchard_cpu_convert) convert) {
+  const int count = 1 << 20;
+  std::vector<float> in(count, 1.5f);
+  std::vector<double> out(count, 0);
+  const double block[] = {count, ORCHARD_CPU_FLOAT32, 0, ORCHARD_CPU_FLOAT64, 0};
+  if (convert(block, in.data(), out.data()) != ORCHARD_CPU_OK) return false;
+  for (double value : out)
+    if (value != 1.5) return false;
+  return true;
+}
+
+} // namespace
+
+int main(int, char **words) {
+  void *library = dlopen(words[1], RTLD_NOW);
+  if (!library) return std::puts(dlerror()), 2;
+  auto configure = reinterpret_cast<decltype(&orchard_cpu_configure)>(dlsym(library, "orchard_cpu_configure"));
+  auto convert = reinterpret_cast<decltype(&orchard_cpu_convert)>(dlsym(library, "orchard_cpu_convert"));
+  configure("threads", "4");
+  if (!computes(convert)) return 3;
+  pid_t child = fork();
+  if (child == 0) return computes(convert) ? 0 : 4;
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return 5;
+  return computes(convert) ? 0 : 6;
+}
