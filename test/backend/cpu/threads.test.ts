@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
-import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
 import { packageRoot } from "../../../src/debug/paths.ts";
 
 /** Long after anything here is done: what does not end by itself is killed, and the test fails. */
@@ -21,11 +21,12 @@ describe("threads of the cpu backend", () => {
     });
     expect(await Promise.all(workers.map(({ promise }) => promise))).toEqual([0, 0, 0, 0]);
     for (const { worker } of workers) worker.terminate();
+    configure(cpuLibrary().native, "blas", defaultBlas().join("\n"));
   });
 
   test.each(["", "process.exit(7);"])("a process whose helpers wait or spin ends by itself: %p", (last) => {
     const program = `
-      import { cpuLibrary } from "./src/backend/cpu/loader.ts";
+      import { configure, cpuLibrary, defaultBlas } from "./src/backend/cpu/loader.ts";
       const count = 1 << 20;
       const block = new Float64Array([count, 1, 0, 0, 0]);
       const out = new Float64Array(count);
