@@ -37,10 +37,10 @@ function prepare(dtype: Benched, { m, n, k, batch }: Size) {
   return () => cpuMatmul(native, { dtype, m, n, k, batchShape: batch, a, b, out }, "bench");
 }
 
-/** Calls that together take a few milliseconds, so that a clock's step and a wake-up do not count. */
+/** Calls that together take about ten milliseconds, so that a clock's step and the change of settings do not count. */
 function repeated({ m, n, k, batch }: Size, call: () => void): { calls: number; run: () => void } {
   const operations = batch.reduce((product, size) => product * size, 2 * m * n * k);
-  const calls = Math.max(1, Math.round(5e8 / operations));
+  const calls = Math.max(1, Math.round(3e9 / operations));
   return {
     calls,
     run: () => {

@@ -70,7 +70,7 @@ async function compile(compiler: CppCompiler, object: ObjectFile): Promise<void>
 }
 
 /** The dylib needs the machine's C library and nothing else, so that a packed one loads on other machines. */
-const linkFlags =
+const libraryFlags =
   process.platform === "darwin"
     ? ["-dynamiclib", "-install_name", `@rpath/${cpuLibraryName}`, "-framework", "Accelerate", "-Wl,-dead_strip"]
     : [
@@ -84,10 +84,21 @@ const linkFlags =
         "-ldl",
       ];
 
-async function link({ command }: CppCompiler, objects: readonly ObjectFile[], target: string): Promise<void> {
+async function link(
+  { command, linkFlags }: CppCompiler,
+  objects: readonly ObjectFile[],
+  target: string,
+): Promise<void> {
   await mkdir(buildFolder, { recursive: true });
   const draft = `${target}.${process.pid}`;
-  const { status, output } = await run([...command, ...objects.map(({ path }) => path), ...linkFlags, "-o", draft]);
+  const { status, output } = await run([
+    ...command,
+    ...objects.map(({ path }) => path),
+    ...linkFlags,
+    ...libraryFlags,
+    "-o",
+    draft,
+  ]);
   if (status !== 0) throw new Failure(`${cpuLibraryName} can't be linked:\n${output.trim()}`);
   await rename(draft, target); // at once: a process that has the old one open keeps it
 }

@@ -7,6 +7,8 @@ import { runOrFail } from "../run.ts";
 
 export interface CppCompiler {
   readonly command: readonly string[];
+  /** What a link needs further. */
+  readonly linkFlags: readonly string[];
   /** The first line of `--version`. */
   readonly version: string;
   readonly isClang: boolean;
@@ -16,25 +18,27 @@ const names = ["c++", "clang++", "g++"];
 
 /** @throws {Failure} where there is none, with what brings one. */
 export async function findCompiler(): Promise<CppCompiler> {
-  const command = own() ?? brought();
-  if (!command)
+  const found = own() ?? brought();
+  if (!found)
     throw new Failure(
       `The cpu backend needs a C++17 compiler, and ${names.join(", ")} are not on PATH. ${process.platform === "darwin" ? "`xcode-select --install` brings one." : "Install one (Debian: `apt install g++`), or run `bun run setup` without ORCHARD_SKIP_METAL: the Swift that it brings has clang."}`,
     );
-  const { output } = await runOrFail("Asking the C++ compiler for its version", [...command, "--version"]);
-  return { command, version: output.split("\n")[0] ?? "", isClang: output.includes("clang") };
+  const { output } = await runOrFail("Asking the C++ compiler for its version", [...found.command, "--version"]);
+  return { ...found, version: output.split("\n")[0] ?? "", isClang: output.includes("clang") };
 }
 
-function own(): string[] | undefined {
+type Found = Pick<CppCompiler, "command" | "linkFlags">;
+
+function own(): Found | undefined {
   const found = names.map((name) => Bun.which(name)).find((path) => path !== null);
-  return found ? [found] : undefined;
+  return found ? { command: [found], linkFlags: [] } : undefined;
 }
 
 /** Clang of the newest toolchain in the cache, with the development files that came with it where the machine has none. */
-function brought(): string[] | undefined {
+function brought(): Found | undefined {
   const folder = cachedToolchains()[0];
   if (!folder) return undefined;
   const sysroot = join(folder, "sysroot");
-  const clang = join(folder, "usr/libexec/swift/bin/clang");
-  return [clang, "--driver-mode=g++", "-fuse-ld=lld", ...(existsSync(sysroot) ? [`--sysroot=${sysroot}`] : [])];
+  const clang = join(folder, "usr/libexec/swift/bin/clang++");
+  return { command: [clang, ...(existsSync(sysroot) ? [`--sysroot=${sysroot}`] : [])], linkFlags: ["-fuse-ld=lld"] };
 }

@@ -42,7 +42,7 @@ describe("threads of the cpu backend", () => {
   });
 
   test("a forked child computes with threads of its own", async () => {
-    const { command } = await findCompiler();
+    const { command, linkFlags } = await findCompiler();
     const program = join(mkdtempSync(join(tmpdir(), "orchard-fork-")), "fork");
     const header = join(packageRoot, "swift/Sources/OrchardCPU/include");
     const source = join(packageRoot, "test/support/fork.cpp");
@@ -53,6 +53,7 @@ describe("threads of the cpu backend", () => {
       source,
       "-ldl",
       "-pthread",
+      ...linkFlags,
       "-o",
       program,
     ]);

@@ -12,14 +12,22 @@ using namespace orchard;
 
 namespace {
 
-// Below this, a call of a BLAS uses one thread: a batch of such products is divided among all threads instead.
+// Below this, a call of a BLAS uses one thread, and is up to three times as fast as ours there: a batch of such products
+// is divided among all threads instead where they are more.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
+constexpr int threads_worth_a_blas = 3;
 constexpr double operations_per_task = 1e6;
 
 using Multiply = void (*)(const MatrixProduct &);
 
 bool is_batch_of_small_products(const BatchedProduct &batch) {
   return batch.rank > 0 && batch.first.operations() < small_operations;
+}
+
+const Blas *blas_for(const BatchedProduct &batch) {
+  if (batch.first.k == 0 || !is_for_blas(batch.first)) return nullptr;
+  bool is_better_divided = is_batch_of_small_products(batch) && thread_count() > threads_worth_a_blas;
+  return is_better_divided ? nullptr : blas();
 }
 
 // Bodies must not throw: the first failure is kept, and told when all are done.
@@ -67,10 +75,8 @@ void multiply(BatchedProduct &batch) {
   if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
   batch.simplify();
   if (is_vector_product(batch)) own = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
-  if (is_batch_of_small_products(batch)) return multiply_in_parallel(own, batch);
-  bool wants_blas = first.k > 0 && is_for_blas(first) && !is_matrix_times_vector(first);
-  const Blas *library = wants_blas ? blas() : nullptr;
-  if (library) multiply_by_blas(*library, batch);
+  else if (const Blas *library = blas_for(batch)) return multiply_by_blas(*library, batch);
+  if (is_batch_of_small_products(batch)) multiply_in_parallel(own, batch);
   else multiply_one_by_one(own, batch);
 }
 

@@ -25,6 +25,25 @@ template <class T, class S> inline void load_row(const S *in, int64_t stride, T 
   for (int64_t i = 0; i < count; i++) load_row<T>(in + i * stride, out + i, 1);
 }
 
+// Adjacent elements in the accumulator's type: themselves where they have it, else brought into `space`.
+template <class T, class S> inline const T *numbers_of(const S *in, T *space, int64_t count) {
+  if constexpr (std::is_same_v<T, S>) return in;
+  else return load_row<T>(in, space, count), space;
+}
+
+// out[p * width] = in[p * stride]
+template <class T, int width, class S> inline void pack_lane(const S *in, int64_t stride, int64_t depth, T *out) {
+  constexpr int64_t chunk = 64;
+  T space[chunk];
+  for (int64_t start = 0; start < depth; start += chunk) {
+    int64_t length = std::min(chunk, depth - start);
+    const T *numbers = space;
+    if (stride == 1) numbers = numbers_of(in + start, space, length);
+    else load_row<T>(in + start * stride, stride, space, length);
+    for (int64_t p = 0; p < length; p++) out[(start + p) * width] = numbers[p];
+  }
+}
+
 // out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < lanes, 0 for the lanes up to `width`.
 template <class T, int width, class S>
 inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t lanes, int64_t depth, T *out) {
@@ -39,17 +58,9 @@ inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, i
     }
     return;
   }
-  constexpr int64_t chunk = 64;
-  T numbers[chunk];
-  for (int64_t l = 0; l < width; l++) {
-    const S *lane = in + l * lane_stride;
-    for (int64_t start = 0; start < depth; start += chunk) {
-      int64_t length = std::min(chunk, depth - start);
-      if (l >= lanes) std::fill_n(numbers, length, T(0));
-      else load_row<T>(lane + start * depth_stride, depth_stride, numbers, length);
-      for (int64_t p = 0; p < length; p++) out[(start + p) * width + l] = numbers[p];
-    }
-  }
+  for (int64_t l = 0; l < lanes; l++) pack_lane<T, width>(in + l * lane_stride, depth_stride, depth, out + l);
+  for (int64_t l = lanes; l < width; l++)
+    for (int64_t p = 0; p < depth; p++) out[p * width + l] = T(0);
 }
 
 } // namespace orchard::ORCHARD_ISA

@@ -17,12 +17,6 @@ namespace {
 
 constexpr int64_t chunk = 512; // numbers that are brought into the accumulator's type at a time
 
-// Adjacent elements in the accumulator's type: themselves, where they have it.
-template <class T, class S> const T *numbers_of(const S *in, T *space, int64_t count) {
-  if constexpr (std::is_same_v<T, S>) return in;
-  else return load_row<T>(in, space, count), space;
-}
-
 template <class T> T sum_of_lanes(Vector<T> vector) {
   T numbers[lanes<T>];
   store_vector(vector, numbers);
