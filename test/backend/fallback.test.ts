@@ -35,7 +35,8 @@ afterEach(() => {
 function closeTo(result: Tensor): void {
   const got = result.dataSync() as Float32Array;
   expect(got.length).toBe(expected.length);
-  for (const [index, value] of got.entries()) expect(Math.abs(value - expected[index]!)).toBeLessThan(2e-6 * Math.abs(expected[index]!));
+  for (const [index, value] of got.entries())
+    expect(Math.abs(value - expected[index]!)).toBeLessThan(2e-6 * Math.abs(expected[index]!));
 }
 
 describe("a failure while a call is made falls through", () => {
@@ -108,7 +109,8 @@ describe("a command buffer that fails is computed again elsewhere", () => {
     for (let skip = 0; skip < 3; skip++) {
       metalContext().injectFault("command-buffer", { skip });
       const got = step();
-      for (const [index, value] of got.entries()) expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
+      for (const [index, value] of got.entries())
+        expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
       metalContext().injectFault("command-buffer", { count: 0 });
     }
   });

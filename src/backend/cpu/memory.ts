@@ -2,21 +2,35 @@ import { type Pointer, toArrayBuffer } from "bun:ffi";
 import type { Native } from "./loader.ts";
 import { check } from "./status.ts";
 
-/** Memory of the dylib's allocator as an ArrayBuffer. */
-export interface NativeBlock {
-  readonly buffer: ArrayBuffer;
-  /**
-   * Gives the bytes back at once; a second call does nothing. The buffer must not be used any more: its bytes may be another block's.
-   */
-  release(): void;
-}
-
 const out = new Float64Array(2);
 let collector: Pointer | undefined;
 
 /** Bun's types leave out the last two: what is called, with the first of them, when the buffer is collected. */
 const wrap: (address: Pointer, offset: number, length: number, context: Pointer, deallocator: Pointer) => ArrayBuffer =
   toArrayBuffer;
+
+/** Memory of the dylib's allocator as an ArrayBuffer. */
+export class NativeBlock {
+  /** It keeps the block's context alive, so whoever can release the block must hold it too. */
+  readonly buffer: ArrayBuffer;
+  private readonly native: Native;
+  private readonly context: Pointer;
+
+  constructor(native: Native, address: Pointer, bytes: number, context: Pointer) {
+    collector ??= native.orchard_cpu_collector() as Pointer;
+    this.buffer = wrap(address, 0, bytes, context, collector);
+    this.native = native;
+    this.context = context;
+  }
+
+  /**
+   * Gives the bytes back at once; a second call does nothing. The buffer must not be used any more: its bytes may be another
+   * block's.
+   */
+  release(): void {
+    check(this.native, this.native.orchard_cpu_release(this.context), "release");
+  }
+}
 
 /**
  * A block of `bytes` bytes (at least 1), aligned to 64, with undefined contents. The collector of JavaScript counts its bytes and gives it back,
@@ -26,9 +40,5 @@ const wrap: (address: Pointer, offset: number, length: number, context: Pointer,
  */
 export function allocateBlock(native: Native, bytes: number, operation: string): NativeBlock {
   check(native, native.orchard_cpu_allocate(bytes, out), operation);
-  const address = out[0] as Pointer;
-  const context = out[1] as Pointer;
-  collector ??= native.orchard_cpu_collector() as Pointer;
-  const buffer = wrap(address, 0, bytes, context, collector);
-  return { buffer, release: () => check(native, native.orchard_cpu_release(context), operation) };
+  return new NativeBlock(native, out[0] as Pointer, bytes, out[1] as Pointer);
 }

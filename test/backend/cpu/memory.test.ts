@@ -24,7 +24,8 @@ describe("blocks", () => {
   test("are aligned to 64, writable to the last byte, and at most an eighth larger than asked for", () => {
     for (const bytes of [1, 63, 64, 65, 4097, 65_537, 100_000, megabyte, megabyte + 1, 7_777_777, 2 ** 25 + 3]) {
       const before = statistics().liveBytes;
-      const { buffer, release } = allocateBlock(native, bytes, "test");
+      const block = allocateBlock(native, bytes, "test");
+      const { buffer } = block;
       const view = new Uint8Array(buffer);
       view[0] = 1;
       view[bytes - 1] = 2;
@@ -32,7 +33,7 @@ describe("blocks", () => {
       expect([bytes, buffer.byteLength, ptr(view) % 64]).toEqual([bytes, bytes, 0]);
       expect(taken).toBeGreaterThanOrEqual(bytes);
       expect(taken).toBeLessThanOrEqual(Math.max(bytes + 64, bytes * 1.125));
-      release();
+      block.release();
     }
   });
 
@@ -56,7 +57,7 @@ describe("blocks", () => {
     expect(statistics().liveBlocks).toBe(liveBlocks);
     const held = [allocateBlock(native, megabyte, "test"), allocateBlock(native, megabyte, "test")];
     expect(new Set(held.map(({ buffer }) => ptr(new Uint8Array(buffer)))).size).toBe(2);
-    for (const { release } of held) release();
+    for (const block of held) block.release();
   });
 
   test("unreachable buffers are collected by themselves in a loop that never waits", () => {
@@ -86,7 +87,7 @@ describe("limits", () => {
   test("the cache keeps what fits its limit, the youngest", () => {
     native.orchard_cpu_set_cache_limit(2 * megabyte);
     const blocks = [1, 1, 1, 4].map((size) => allocateBlock(native, size * megabyte, "test"));
-    for (const { release } of blocks.slice(0, 3)) release();
+    for (const block of blocks.slice(0, 3)) block.release();
     expect(statistics().cachedBytes).toBe(2 * megabyte);
     blocks[3]?.release(); // larger than the limit: goes back at once, after all older ones
     expect(statistics()).toMatchObject({ cachedBytes: 0, cachedBlocks: 0 });
