@@ -5,27 +5,29 @@ using namespace metal;
 
 #include "elementwise/loop.h"
 
-constant uint low [[function_constant(0)]];   // bits 0 to 31 of the element
-constant uint high [[function_constant(1)]];  // bits 32 to 63
+struct Fill {
+    LoopNest loop;  // operands: output
+    ulong bits;     // of the element
+};
 
 // output  [[buffer(0)]]  the elements that its strides reach
-// loop    [[buffer(1)]]  operands: output
+// given   [[buffer(1)]]
 template <typename Bits>
 kernel void fill(
     device Bits *output [[buffer(0)]],
-    constant LoopNest &loop [[buffer(1)]],
+    constant Fill &given [[buffer(1)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
+    if (element >= ulong(given.loop.count)) {
         return;
     }
     long places[1];
-    loop_places(loop, element, places);
-    output[places[0]] = Bits(ulong(high) << 32 | low);
+    loop_places(given.loop, element, places);
+    output[places[0]] = Bits(given.bits);
 }
 
-template [[host_name("fill_1")]] kernel void fill<uchar>(device uchar *, constant LoopNest &, uint2, uint2);
-template [[host_name("fill_2")]] kernel void fill<ushort>(device ushort *, constant LoopNest &, uint2, uint2);
-template [[host_name("fill_4")]] kernel void fill<uint>(device uint *, constant LoopNest &, uint2, uint2);
-template [[host_name("fill_8")]] kernel void fill<ulong>(device ulong *, constant LoopNest &, uint2, uint2);
+template [[host_name("fill_1")]] kernel void fill<uchar>(device uchar *, constant Fill &, uint2, uint2);
+template [[host_name("fill_2")]] kernel void fill<ushort>(device ushort *, constant Fill &, uint2, uint2);
+template [[host_name("fill_4")]] kernel void fill<uint>(device uint *, constant Fill &, uint2, uint2);
+template [[host_name("fill_8")]] kernel void fill<ulong>(device ulong *, constant Fill &, uint2, uint2);

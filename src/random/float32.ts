@@ -15,7 +15,7 @@ export function fma(a: number, b: number, c: number): number {
   const sum = product + c;
   const shifted = sum - product;
   const error = product - (sum - shifted) + (c - shifted);
-  return Math.fround(error === 0 || error !== error ? sum : toOdd(sum, error));
+  return Math.fround(error === 0 || Number.isNaN(error) ? sum : toOdd(sum, error));
 }
 
 /** The odd one of the two float64 numbers between which sum + error lies, where sum is the nearer one. */

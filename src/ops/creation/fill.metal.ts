@@ -9,12 +9,12 @@ export const fillMetal: Implementation<FillAttributes> = {
   run({ outputs: [output], attributes: { value } }) {
     const { dtype } = output!;
     const { grid, threadgroup, parameters } = loopNest(output!, []);
+    const bits = new Uint8Array(Uint32Array.from(elementBits(dtype, value)).buffer);
     launch({
       file: "creation/fill.metal",
       name: `fill_${bytesOf(dtype)}`,
-      constants: elementBits(dtype, value),
       operands: [writes(output!)],
-      parameters,
+      parameters: Buffer.concat([parameters, bits]),
       grid,
       threadgroup,
     });
