@@ -20,6 +20,13 @@ export const declarations = {
   orchard_cpu_statistics: { args: ["buffer"], returns: "i32" },
   orchard_cpu_convert: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_matmul: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_fill: { args: ["buffer", "buffer"], returns: "i32" },
+  orchard_cpu_range: { args: ["buffer", "buffer"], returns: "i32" },
+  orchard_cpu_whole_range: { args: ["buffer", "buffer"], returns: "i32" },
+  orchard_cpu_random: { args: ["buffer", "buffer"], returns: "i32" },
+  orchard_cpu_bernoulli: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_multinomial: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_permutation: { args: ["buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

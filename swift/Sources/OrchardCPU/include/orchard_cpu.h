@@ -127,6 +127,34 @@ ORCHARD_CPU_API int32_t orchard_cpu_convert(const double *block, const void *sou
 // float64 and float32 go to the BLAS where there is one. float16 and bfloat16 are summed in float32 and rounded once. Integers
 // wrap, alpha and beta are whole. bool: ORCHARD_CPU_UNSUPPORTED. k = 0 leaves beta input, or zeros.
 ORCHARD_CPU_API int32_t orchard_cpu_matmul(const double *block, const void *a, const void *b, const void *input, void *out);
+// Fills a tensor of any strides with one element. Block: bytes of an element (1, 2, 4 or 8), offset, the lower and the upper 32 bits of the
+// element, rank (at most 8), shape, strides.
+ORCHARD_CPU_API int32_t orchard_cpu_fill(const double *block, void *out);
+
+// Steps of a line, dense, computed in float64 and rounded once to the dtype of a float: out[i] = start + i · step for i < turn, and
+// end − (count − 1 − i) · step from there on. Block: count, dtype, offset, start, step, end, turn.
+ORCHARD_CPU_API int32_t orchard_cpu_range(const double *block, void *out);
+
+// Whole steps of a line, dense: out[i] = start + i · step + i · rest / divisor, cut towards zero, exact. Block: count, dtype, offset; then
+// start, step, rest and divisor, each as the lower and the upper 32 bits of an int64. |i · rest| < 2^63.
+ORCHARD_CPU_API int32_t orchard_cpu_whole_range(const double *block, void *out);
+
+// Random numbers by place, dense (src/random/philox.ts says which). Block: distribution (0 words, 1 uniform, 2 normal, 3 integers), count,
+// dtype, offset, two words of key, four words of counter; then three numbers: low, high − low, high of a uniform one; mean and
+// standard deviation of a normal one; or four words of an integer one: the least value and how many there are, the lower word first.
+ORCHARD_CPU_API int32_t orchard_cpu_random(const double *block, void *out);
+
+// out[i] = 1 with the probability p[i], else 0. Block: count, dtype, offset, key and counter as above; dtype and offset of p, its
+// rank (at most 8), shape and strides.
+ORCHARD_CPU_API int32_t orchard_cpu_bernoulli(const double *block, const void *p, void *out);
+
+// Indices of categories by their weights, int64, dense. Block: rows, categories, samples, 1 with or 0 without replacement, offset, key and
+// counter as above; dtype and offset of the weights, stride of rows, stride of categories. ORCHARD_CPU_INVALID_ARGUMENT where a weight is
+// negative or not finite, or a row has too few above 0; the result is then partly written.
+ORCHARD_CPU_API int32_t orchard_cpu_multinomial(const double *block, const void *weights, void *out);
+
+// A permutation of 0 … count − 1 (src/ops/random/randperm.ts). Block: count, dtype, offset, bits of the left and of the right half, 24 keys.
+ORCHARD_CPU_API int32_t orchard_cpu_permutation(const double *block, void *out);
 
 #ifdef __cplusplus
 }

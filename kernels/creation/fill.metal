@@ -1,0 +1,33 @@
+// output[i] = value for every index i of the output's shape. The value comes as bits: one kernel for each size serves every type.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "elementwise/loop.h"
+
+struct Fill {
+    LoopNest loop;  // operands: output
+    ulong bits;     // of the element
+};
+
+// output  [[buffer(0)]]  the elements that its strides reach
+// given   [[buffer(1)]]
+template <typename Bits>
+kernel void fill(
+    device Bits *output [[buffer(0)]],
+    constant Fill &given [[buffer(1)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(given.loop.count)) {
+        return;
+    }
+    long places[1];
+    loop_places(given.loop, element, places);
+    output[places[0]] = Bits(given.bits);
+}
+
+template [[host_name("fill_1")]] kernel void fill<uchar>(device uchar *, constant Fill &, uint2, uint2);
+template [[host_name("fill_2")]] kernel void fill<ushort>(device ushort *, constant Fill &, uint2, uint2);
+template [[host_name("fill_4")]] kernel void fill<uint>(device uint *, constant Fill &, uint2, uint2);
+template [[host_name("fill_8")]] kernel void fill<ulong>(device ulong *, constant Fill &, uint2, uint2);

@@ -1,0 +1,119 @@
+// output[i] = a random number that depends on the key, the counter and i alone: words, uniform and normal floats, integers of a range.
+//
+// Tiling: one thread a block of Philox, which is four elements; the grid is rows of threads, because a coordinate has 32 bits only.
+// float16 and bfloat16 are computed in float32 and rounded once.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "common/philox.h"
+#include "random/normal.h"
+
+struct Distribution {
+    uint key[2];
+    uint counter[4];
+    uint count[2];       // of elements; 64-bit numbers have their lower word first
+    uint parameters[4];  // floats as bits: low, high − low, high; mean, deviation. Or the least integer, and how many there are
+};
+
+inline ulong joined(uint low, uint high) {
+    return ulong(high) << 32 | low;
+}
+
+// A float32 cut to what T holds, so that rounding never gives 1.
+template <typename T> inline float cut(float u) { return u; }
+template <> inline float cut<half>(float u) { return as_type<float>(as_type<uint>(u) & 0xffffe000); }
+template <> inline float cut<bfloat>(float u) { return as_type<float>(as_type<uint>(u) & 0xffff0000); }
+
+// The upper 64 bits of (word · 2^32 + low) · choices.
+inline ulong scaled(uint word, uint low, ulong choices) {
+    ulong lower = choices & 0xffffffff, upper = choices >> 32;
+    ulong middle = ulong(word) * lower + (ulong(low) * lower >> 32);
+    ulong cross = ulong(low) * upper + (middle & 0xffffffff);
+    return ulong(word) * upper + (middle >> 32) + (cross >> 32);
+}
+
+struct Bits {
+    template <typename T> static void draw(constant Distribution &, uint4 words, uint4, thread T (&out)[4]) {
+        for (uint lane = 0; lane < 4; lane += 1) {
+            out[lane] = T(words[lane]);
+        }
+    }
+};
+
+// low + u · (high − low); what rounds to high becomes low.
+struct Uniform {
+    template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
+        float low = as_type<float>(given.parameters[0]);
+        float scale = as_type<float>(given.parameters[1]);
+        float high = as_type<float>(given.parameters[2]);
+        for (uint lane = 0; lane < 4; lane += 1) {
+            T number = T(fma(cut<T>(uniform_number(words[lane])), scale, low));
+            out[lane] = float(number) < high ? number : T(low);
+        }
+    }
+};
+
+struct Normal {
+    template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
+        float mean = as_type<float>(given.parameters[0]);
+        float deviation = as_type<float>(given.parameters[1]);
+        float4 numbers = float4(normal_pair(words.x, words.y), normal_pair(words.z, words.w));
+        for (uint lane = 0; lane < 4; lane += 1) {
+            out[lane] = T(fma(numbers[lane], deviation, mean));
+        }
+    }
+};
+
+struct Integers {
+    template <typename T> static void draw(constant Distribution &given, uint4 words, uint4 low, thread T (&out)[4]) {
+        ulong least = joined(given.parameters[0], given.parameters[1]);
+        ulong choices = joined(given.parameters[2], given.parameters[3]);
+        for (uint lane = 0; lane < 4; lane += 1) {
+            out[lane] = T(long(least + scaled(words[lane], low[lane], choices)));
+        }
+    }
+};
+
+// output  [[buffer(0)]]  count elements, dense
+// given   [[buffer(1)]]
+template <typename Kind, typename T>
+kernel void distribution(
+    device T *output [[buffer(0)]],
+    constant Distribution &given [[buffer(1)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong block = ulong(position.y) * grid.x + position.x;
+    ulong count = joined(given.count[0], given.count[1]);
+    if (4 * block >= count) {
+        return;
+    }
+    uint2 key = uint2(given.key[0], given.key[1]);
+    uint4 start = uint4(given.counter[0], given.counter[1], given.counter[2], given.counter[3]);
+    uint4 counter = philox_block(start, block);
+    T numbers[4];
+    Kind::draw(given, philox(counter, key), philox(counter + uint4(0, 0, 1, 0), key), numbers);
+    for (uint lane = 0; lane < 4 && 4 * block + lane < count; lane += 1) {
+        output[4 * block + lane] = numbers[lane];
+    }
+}
+
+#define DISTRIBUTION(name, Kind, T) \
+    template [[host_name(name #T)]] kernel void distribution<Kind, T>(device T *, constant Distribution &, uint2, uint2);
+
+DISTRIBUTION("bits_", Bits, uint)
+DISTRIBUTION("uniform_", Uniform, float)
+DISTRIBUTION("uniform_", Uniform, half)
+DISTRIBUTION("uniform_", Uniform, bfloat)
+DISTRIBUTION("normal_", Normal, float)
+DISTRIBUTION("normal_", Normal, half)
+DISTRIBUTION("normal_", Normal, bfloat)
+DISTRIBUTION("integers_", Integers, float)
+DISTRIBUTION("integers_", Integers, half)
+DISTRIBUTION("integers_", Integers, bfloat)
+DISTRIBUTION("integers_", Integers, long)
+DISTRIBUTION("integers_", Integers, int)
+DISTRIBUTION("integers_", Integers, uint)
+DISTRIBUTION("integers_", Integers, char)
+DISTRIBUTION("integers_", Integers, uchar)
+DISTRIBUTION("integers_", Integers, bool)

@@ -1,0 +1,67 @@
+// output[i] = the place of i in a permutation of 0 … count − 1: a Feistel network over the next larger power of two, walked along until it
+// falls below count. src/ops/random/randperm.ts explains it.
+//
+// Tiling: one thread an element; the grid is rows of threads, because a coordinate has 32 bits only.
+
+#include <metal_stdlib>
+using namespace metal;
+
+constant uint FEISTEL_ROUNDS = 24;
+
+struct Permutation {
+    uint count[2];  // the lower word first
+    uint left_bits;
+    uint right_bits;
+    uint keys[FEISTEL_ROUNDS];
+};
+
+// The finaliser of MurmurHash3 (Appleby).
+inline uint mixed(uint x) {
+    x = (x ^ x >> 16) * 0x85ebca6b;
+    x = (x ^ x >> 13) * 0xc2b2ae35;
+    return x ^ x >> 16;
+}
+
+inline ulong feistel(constant Permutation &given, ulong place) {
+    uint left_mask = uint((1ul << given.left_bits) - 1);
+    uint right_mask = uint((1ul << given.right_bits) - 1);
+    uint left = uint(place >> given.right_bits);
+    uint right = uint(place) & right_mask;
+    for (uint round = 0; round < FEISTEL_ROUNDS; round += 2) {
+        left = (left ^ mixed(right + given.keys[round])) & left_mask;
+        right = (right ^ mixed(left + given.keys[round + 1])) & right_mask;
+    }
+    return ulong(left) << given.right_bits | right;
+}
+
+// output  [[buffer(0)]]  count elements, dense
+// given   [[buffer(1)]]
+template <typename Out>
+kernel void permutation(
+    device Out *output [[buffer(0)]],
+    constant Permutation &given [[buffer(1)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = ulong(position.y) * grid.x + position.x;
+    ulong count = ulong(given.count[1]) << 32 | given.count[0];
+    if (element >= count) {
+        return;
+    }
+    ulong place = feistel(given, element);
+    while (place >= count) {
+        place = feistel(given, place);
+    }
+    output[element] = Out(place);
+}
+
+#define PERMUTATION(Out) \
+    template [[host_name("permutation_" #Out)]] kernel void permutation<Out>(device Out *, constant Permutation &, uint2, uint2);
+
+PERMUTATION(float)
+PERMUTATION(half)
+PERMUTATION(bfloat)
+PERMUTATION(long)
+PERMUTATION(int)
+PERMUTATION(uint)
+PERMUTATION(char)
+PERMUTATION(uchar)

@@ -1,0 +1,104 @@
+import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { scalarDType } from "../../tensor/promotion.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { type CreationOptions, checkCreation, create } from "./create.ts";
+import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
+
+type Bound = number | bigint;
+type Typed<D extends DType> = CreationOptions<D> & { dtype: D };
+type Untyped = CreationOptions<never>;
+
+/**
+ * The numbers from `start` up to `end`, which is left out, `step` apart: start + i · step in float64 (integers exactly), rounded once
+ * to the dtype. There are ⌈(end − start) / step⌉ of them.
+ *
+ * @param start default 0
+ * @param step default 1; not 0; negative to go down
+ * @param options `dtype` by default int64 where all three are whole, else float32
+ *
+ * @example
+ * arange(4); // int64 [0, 1, 2, 3]
+ * arange(1, 2, 0.25); // float32 [1, 1.25, 1.5, 1.75]
+ * arange(5, 0, -2, { dtype: "int32" }); // int32 [5, 3, 1]
+ *
+ * @throws {ArgumentError} for a step of 0, a step away from the end, NaN and infinity.
+ * @throws {DTypeError} where an integer dtype can't hold the numbers. @throws {ShapeError} for too many numbers.
+ */
+export function arange<D extends DType>(end: Bound, options: Typed<D>): Tensor<D>;
+export function arange<D extends DType>(start: Bound, end: Bound, options: Typed<D>): Tensor<D>;
+export function arange<D extends DType>(start: Bound, end: Bound, step: Bound, options: Typed<D>): Tensor<D>;
+export function arange(end: Bound, options?: Untyped): Tensor<"int64" | "float32">;
+export function arange(start: Bound, end: Bound, options?: Untyped): Tensor<"int64" | "float32">;
+export function arange(start: Bound, end: Bound, step: Bound, options?: Untyped): Tensor<"int64" | "float32">;
+export function arange(...values: (Bound | CreationOptions | undefined)[]): Tensor {
+  const bounds = values.filter((value): value is Bound => typeof value === "number" || typeof value === "bigint");
+  const options = values.find((value): value is CreationOptions => typeof value === "object") ?? {};
+  if (bounds.length === 0 || bounds.length > 3)
+    throw new ArgumentError(
+      "arange",
+      "invalidBound",
+      `end, start and end, or start, end and step are wanted as numbers`,
+    );
+  const [start, end] = bounds.length === 1 ? [0, bounds[0]!] : [bounds[0]!, bounds[1]!];
+  const step = bounds[2] ?? 1;
+  for (const [name, value] of Object.entries({ start, end, step })) checkFinite(name, value);
+  const dtype = options.dtype ?? (bounds.some((bound) => isFloat(scalarDType(bound))) ? "float32" : "int64");
+  checkCreation("arange", [], dtype, options);
+  return isFloat(dtype)
+    ? floatRange(Number(start), Number(end), Number(step), dtype, options)
+    : wholeRange(start, end, step, dtype, options);
+}
+
+function floatRange(start: number, end: number, step: number, dtype: DType, options: CreationOptions): Tensor {
+  checkDirection(step, end - start);
+  const count = checkCount(Math.ceil((end - start) / step));
+  return create(rangePrimitive, [count], dtype, { dtype, start, step, end, turn: count }, options);
+}
+
+function wholeRange(from: Bound, to: Bound, by: Bound, dtype: DType, options: CreationOptions): Tensor {
+  const [start, end, step] = ([from, to, by] as const).map((value) => whole(value, dtype)) as [bigint, bigint, bigint];
+  const span = end - start;
+  checkDirection(Number(step), Number(span));
+  const towards = step > 0n ? 1n : -1n;
+  const count = checkCount(Number((span + step - towards) / step));
+  if (count > 0) for (const value of [start, start + BigInt(count - 1) * step]) checkHeld(value, dtype);
+  return create(wholeRangePrimitive, [count], dtype, { start, step, rest: 0n, divisor: 1n }, options);
+}
+
+function checkFinite(name: string, value: Bound): void {
+  if (typeof value === "bigint" || Number.isFinite(value)) return;
+  throw new ArgumentError("arange", "notFinite", `${name} must be a finite number, ${value} came`);
+}
+
+function checkDirection(step: number, span: number): void {
+  if (step === 0) throw new ArgumentError("arange", "zeroStep", "the step must not be 0");
+  if (span * step < 0)
+    throw new ArgumentError(
+      "arange",
+      "stepAway",
+      `a step of ${step} leads away from the end, which lies ${span} from the start; change the sign of one of them`,
+    );
+}
+
+function checkCount(count: number): number {
+  if (Number.isSafeInteger(count)) return count;
+  throw new ShapeError("arange", "invalidShape", `there would be ${count} numbers, more than a tensor can have`);
+}
+
+function whole(value: Bound, dtype: DType): bigint {
+  if (typeof value === "bigint" || Number.isInteger(value)) return BigInt(value);
+  throw new DTypeError(
+    "arange",
+    "doesNotFit",
+    `${value} came; ${dtype} takes whole numbers for start, end and step; give { dtype: "float32" }`,
+  );
+}
+
+function checkHeld(value: bigint, dtype: DType): void {
+  if (dtype === "bool" || isFloat(dtype))
+    throw new DTypeError("arange", "unsupportedDType", `a range has numbers, ${dtype} has none; give another dtype`);
+  const [least, most] = integerRange(dtype);
+  if (value >= least && value <= most) return;
+  throw new DTypeError("arange", "doesNotFit", `${value} is in the range; ${dtype} holds ${least} to ${most}`);
+}

@@ -1,0 +1,59 @@
+import type { Primitive } from "../../backend/backend.ts";
+import { empty, execute, executeInto } from "../../backend/dispatch.ts";
+import { DTypeError } from "../../errors.ts";
+import { type DType, dtypes, isDType, isFloat } from "../../tensor/dtype.ts";
+import type { AllocationHint } from "../../tensor/memory.ts";
+import { checkShape, type Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** What every function that makes a tensor from nothing takes. */
+export interface CreationOptions<D extends DType = DType> extends AllocationHint {
+  dtype?: D | undefined;
+  /** True makes it a parameter: `backward()` leaves its gradient in `grad`. */
+  requiresGrad?: boolean | undefined;
+}
+
+/** @internal Runs an operation without operands into a new, dense tensor. */
+export function create<Attributes, D extends DType>(
+  primitive: Primitive<Attributes>,
+  shape: Shape,
+  dtype: D,
+  attributes: Attributes,
+  options: CreationOptions = {},
+): Tensor<D> {
+  const size = [...shape];
+  const { storage, label } = options;
+  let result: Tensor<D>;
+  if (storage === undefined && label === undefined) {
+    result = execute(primitive, [], size, dtype, attributes);
+  } else {
+    result = empty(size, dtype, { storage, label });
+    executeInto(primitive, [], [result], attributes);
+  }
+  if (options.requiresGrad) result.requiresGrad = true;
+  return result;
+}
+
+/** @internal Checks shape and dtype of a creation before anything happens. @throws {ShapeError} @throws {DTypeError} */
+export function checkCreation(operation: string, shape: Shape, dtype: DType, options: CreationOptions = {}): void {
+  checkShape(operation, shape);
+  checkDType(operation, dtype);
+  if (options.requiresGrad && !isFloat(dtype))
+    throw new DTypeError(operation, "notAFloat", `only floats have gradients, { requiresGrad } came with ${dtype}`);
+}
+
+/** @internal @throws {DTypeError} */
+export function checkDType(operation: string, dtype: DType): void {
+  if (!isDType(dtype))
+    throw new DTypeError(
+      operation,
+      "unknownDType",
+      `there is no dtype "${String(dtype)}"; there are ${dtypes.join(", ")}`,
+    );
+}
+
+/** @internal A generated dtype must be a float. @throws {DTypeError} */
+export function checkFloat(operation: string, dtype: DType): void {
+  if (isFloat(dtype)) return;
+  throw new DTypeError(operation, "notAFloat", `a float dtype is wanted, ${dtype} came`);
+}

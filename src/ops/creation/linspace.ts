@@ -1,0 +1,58 @@
+import { ArgumentError, DTypeError } from "../../errors.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { type CreationOptions, checkCreation, create } from "./create.ts";
+import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
+
+/**
+ * `steps` numbers at equal distances from `start` to `end`, both of them included: the first half counted from the start, the second
+ * from the end, in float64, rounded once to the dtype. An integer dtype takes whole ends and cuts what is between towards zero.
+ *
+ * @param steps how many; 1 gives the start
+ * @param options `dtype`, by default float32
+ *
+ * @example
+ * linspace(0, 1, 5); // float32 [0, 0.25, 0.5, 0.75, 1]
+ *
+ * @throws {ArgumentError} for NaN and infinity. @throws {ShapeError} for steps that are no whole number of at least 0.
+ * @throws {DTypeError} where an integer dtype can't hold an end.
+ */
+export function linspace<D extends DType = "float32">(
+  start: number,
+  end: number,
+  steps: number,
+  options: CreationOptions<D> = {},
+): Tensor<D> {
+  const dtype = options.dtype ?? ("float32" as D);
+  checkCreation("linspace", [steps], dtype, options);
+  for (const [name, value] of Object.entries({ start, end })) {
+    if (!Number.isFinite(value))
+      throw new ArgumentError("linspace", "notFinite", `${name} must be a finite number, ${value} came`);
+  }
+  if (!isFloat(dtype)) return wholeLine(start, end, steps, dtype, options);
+  const step = steps > 1 ? (end - start) / (steps - 1) : 0;
+  const turn = steps > 1 ? Math.floor(steps / 2) : 1;
+  return create(rangePrimitive, [steps], dtype, { dtype, start, step, end, turn }, options);
+}
+
+function wholeLine<D extends DType>(
+  start: number,
+  end: number,
+  steps: number,
+  dtype: D,
+  options: CreationOptions,
+): Tensor<D> {
+  const divisor = BigInt(Math.max(steps - 1, 1));
+  const [first, last] = [checkHeld(start, dtype), checkHeld(end, dtype)];
+  const span = last - first;
+  const attributes = { start: first, step: span / divisor, rest: span % divisor, divisor };
+  return create(wholeRangePrimitive, [steps], dtype, attributes, options);
+}
+
+function checkHeld(value: number, dtype: DType): bigint {
+  if (isFloat(dtype) || dtype === "bool")
+    throw new DTypeError("linspace", "unsupportedDType", `a line has numbers, ${dtype} has none; give another dtype`);
+  const [least, most] = integerRange(dtype);
+  if (Number.isInteger(value) && value >= least && value <= most) return BigInt(value);
+  throw new DTypeError("linspace", "doesNotFit", `${value} came; ${dtype} takes whole ends from ${least} to ${most}`);
+}

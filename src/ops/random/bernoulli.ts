@@ -1,0 +1,60 @@
+import type { Primitive } from "../../backend/backend.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { ArgumentError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { checkShape, type Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { checkDType, checkFloat } from "../creation/create.ts";
+import { full } from "../creation/full.ts";
+import { expand } from "../view/expand.ts";
+import { bernoulliCpu } from "./bernoulli.cpu.ts";
+import { bernoulliMetal } from "./bernoulli.metal.ts";
+import { bernoulliReference } from "./bernoulli.reference.ts";
+import { type GeneratorOptions, nextStart, type RandomStart } from "./distribution.ts";
+
+/** 1 with the probability p[i], else 0: whether the uniform number of element i lies below p[i]. */
+const bernoulliPrimitive: Primitive<RandomStart> = {
+  name: "bernoulli",
+  implementations: { metal: bernoulliMetal, cpu: bernoulliCpu, reference: bernoulliReference },
+};
+
+export interface BernoulliOptions<D extends DType = DType> extends GeneratorOptions {
+  dtype?: D | undefined;
+}
+
+/**
+ * Ones with a given probability, zeros else; not differentiable.
+ *
+ * @param p the probability of each element, a float tensor; or one number, with the shape of the result. 0 gives never, 1 always a one;
+ * in a tensor what is below 0 counts as 0, above 1 as 1, and NaN as 0
+ * @param options `dtype` of the result, by default that of the tensor, float32 with a number; `generator`
+ *
+ * @example
+ * bernoulli(tensor([0.1, 0.9]));
+ * bernoulli(0.5, [2, 3], { dtype: "bool" });
+ *
+ * @throws {ArgumentError} for a number outside [0, 1]. @throws {DTypeError} for a tensor that is no float.
+ */
+export function bernoulli<P extends DType, D extends DType = P>(p: Tensor<P>, options?: BernoulliOptions<D>): Tensor<D>;
+export function bernoulli<D extends DType = "float32">(
+  p: number,
+  shape: Shape,
+  options?: BernoulliOptions<D>,
+): Tensor<D>;
+export function bernoulli(p: Tensor | number, second?: Shape | BernoulliOptions, third: BernoulliOptions = {}): Tensor {
+  if (p instanceof Tensor) return drawFrom(p, (second ?? {}) as BernoulliOptions);
+  if (!(p >= 0 && p <= 1))
+    throw new ArgumentError("bernoulli", "invalidProbability", `a probability lies in [0, 1], ${String(p)} came`);
+  const shape = checkShape("bernoulli", second as Shape);
+  using limit = full([], p, { dtype: third.dtype === "float64" ? "float64" : "float32" });
+  using limits = expand(limit, shape);
+  return drawFrom(limits, { ...third, dtype: third.dtype ?? "float32" });
+}
+
+function drawFrom(p: Tensor, options: BernoulliOptions): Tensor {
+  const dtype = options.dtype ?? p.dtype;
+  checkDType("bernoulli", dtype);
+  checkFloat("bernoulli", p.dtype);
+  p.checkAlive("bernoulli");
+  return execute(bernoulliPrimitive, [p], p.shape, dtype, nextStart(options));
+}

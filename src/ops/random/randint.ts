@@ -1,0 +1,70 @@
+import { ArgumentError, DTypeError } from "../../errors.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkDType } from "../creation/create.ts";
+import { drawTensor, type RandomOptions } from "./distribution.ts";
+
+type Bound = number | bigint;
+
+/**
+ * Random integers in [low, high), each with the same probability but for less than 2⁻⁶⁴.
+ *
+ * @param low the least one
+ * @param high one more than the largest
+ * @param options `dtype`, by default int64; a float dtype takes what it holds exactly; `generator`
+ *
+ * @example
+ * randint(0, 10, [5]); // int64[5] of digits
+ *
+ * @throws {ArgumentError} unless both are whole and low < high. @throws {DTypeError} where the dtype can't hold them all.
+ */
+export const randint = <D extends DType = "int64">(
+  low: Bound,
+  high: Bound,
+  shape: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<D> => drawIntegers("randint", low, high, shape, options.dtype ?? ("int64" as D), options);
+
+/** Random integers in [low, high) in the shape and, where none is given, the dtype of `x`. @see {@link randint} */
+export const randintLike = <D extends DType>(
+  x: Tensor<D>,
+  low: Bound,
+  high: Bound,
+  options: RandomOptions<D> = {},
+): Tensor<D> => drawIntegers("randintLike", low, high, x.shape, options.dtype ?? x.dtype, options);
+
+function drawIntegers<D extends DType>(
+  operation: string,
+  low: Bound,
+  high: Bound,
+  shape: Shape,
+  dtype: D,
+  options: RandomOptions,
+): Tensor<D> {
+  checkDType(operation, dtype);
+  const [least, end] = [low, high].map((bound) => whole(operation, bound)) as [bigint, bigint];
+  if (least >= end) throw new ArgumentError(operation, "emptyRange", `low < high is wanted, ${low} and ${high} came`);
+  const [first, last] = held(dtype);
+  if (least < first || end - 1n > last)
+    throw new DTypeError(
+      operation,
+      "doesNotFit",
+      `${low} to ${end - 1n} are wanted; ${dtype} holds every whole number from ${first} to ${last}`,
+    );
+  return drawTensor(operation, shape, dtype, { kind: "integers", least, choices: end - least }, options);
+}
+
+function whole(operation: string, value: Bound): bigint {
+  if (typeof value === "bigint" || Number.isInteger(value)) return BigInt(value);
+  throw new ArgumentError(operation, "notWhole", `low and high must be whole numbers, ${String(value)} came`);
+}
+
+const significantBits = { float64: 53n, float32: 24n, float16: 11n, bfloat16: 8n } as const;
+
+/** The range in which a dtype holds every whole number. */
+function held(dtype: DType): readonly [bigint, bigint] {
+  if (!isFloat(dtype)) return integerRange(dtype);
+  const most = 2n ** significantBits[dtype];
+  return [-most, most];
+}

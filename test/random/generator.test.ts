@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import { ArgumentError } from "../../src/errors.ts";
+import { rand } from "../../src/ops/random/rand.ts";
+import { randn } from "../../src/ops/random/randn.ts";
+import { defaultGenerator, Generator, manualSeed } from "../../src/random/generator.ts";
+import { bytesOf, on, tested } from "./backends.ts";
+
+test("manualSeed makes a run repeat exactly, on another backend too", () => {
+  const run = () => [rand([3]), randn([5]), rand([3])].map(bytesOf);
+  const runs = tested.map((backend) => {
+    manualSeed(11);
+    return on(backend, run);
+  });
+  for (const other of runs) expect(other).toEqual(runs[0]!);
+  expect(new Set(runs[0]).size).toBe(3);
+  manualSeed(12);
+  expect(run()).not.toEqual(runs[0]!);
+});
+
+test("a call takes one number of the generator, whatever its size and dtype", () => {
+  const generator = new Generator(1);
+  for (const shape of [[0], [1], [1000, 3]]) rand(shape, { generator });
+  randn([2], { generator, dtype: "float64" });
+  expect(generator.getState()).toEqual({ seed: 1n, offset: 4n });
+});
+
+test("a state goes on where it was taken", () => {
+  const generator = new Generator(5);
+  rand([4], { generator });
+  const state = generator.getState();
+  const first = bytesOf(rand([4], { generator }));
+  expect(bytesOf(rand([4], { generator }))).not.toBe(first);
+  expect(bytesOf(rand([4], { generator: generator.setState(state) }))).toBe(first);
+  expect(bytesOf(rand([4], { generator: new Generator().setState(state) }))).toBe(first);
+});
+
+test("generators are independent of each other, and of the default one", () => {
+  manualSeed(3);
+  const before = defaultGenerator.getState();
+  rand([4], { generator: new Generator(3) });
+  expect(defaultGenerator.getState()).toEqual(before);
+  expect(bytesOf(rand([8], { generator: new Generator(1) }))).not.toBe(
+    bytesOf(rand([8], { generator: new Generator(2) })),
+  );
+});
+
+test("without a seed the system's entropy is one", () => {
+  expect(new Generator().seed).not.toBe(new Generator().seed);
+});
+
+test("the last state wraps around", () => {
+  const generator = new Generator().setState({ seed: 2n ** 64n - 1n, offset: 2n ** 64n - 1n });
+  rand([1], { generator });
+  expect(generator.getState().offset).toBe(0n);
+});
+
+test.each([-1, 0.5, Number.NaN, 2 ** 53, -1n, 2n ** 64n])("the seed %p is refused", (seed) => {
+  expect(() => manualSeed(seed)).toThrow(ArgumentError);
+  expect(() => new Generator(seed)).toThrow(/whole number of at least 0/);
+});
