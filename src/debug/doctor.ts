@@ -109,9 +109,7 @@ function cpu(): Diagnosis[] {
     return [
       { subject: "cpu", state: "ok", detail },
       { subject: "cpu kernels", state: "ok", detail: convertSomething(native) },
-      blas
-        ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` }
-        : { subject: "cpu BLAS", state: "note", detail: noBlas(blasProblems), mend: "bun run setup" },
+      blas ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` } : noBlas(blasProblems),
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;
@@ -119,8 +117,14 @@ function cpu(): Diagnosis[] {
   }
 }
 
-const noBlas = (problems: readonly string[]) =>
-  ["none: the backend's own matrix product serves", ...problems].join("; ");
+/** Nothing is to be mended where the environment says `none`. */
+function noBlas(problems: readonly string[]): Diagnosis {
+  const detail = ["none: the backend's own matrix product serves", ...problems].join("; ");
+  const diagnosis: Diagnosis = { subject: "cpu BLAS", state: "note", detail };
+  const wanted = environment("ORCHARD_BLAS");
+  if (wanted === "none") return diagnosis;
+  return { ...diagnosis, mend: wanted ? "unset ORCHARD_BLAS" : "bun run setup" };
+}
 
 function convertSomething(native: CpuNative): string {
   const started = performance.now();

@@ -1,9 +1,9 @@
 /** `orchard doctor` on machines of every kind: a cache folder and a PATH of the test's own. No dylib is needed. */
 import { expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { buildFolder, cpuLibraryName, packageRoot } from "../../src/debug/paths.ts";
 
 /** A cache folder whose toolchain's `swiftc` is the given shell script; without one it is empty. */
 function machine(swiftc?: string) {
@@ -19,10 +19,10 @@ function machine(swiftc?: string) {
 }
 
 /** What the doctor prints, with no Swift on PATH and a dylib that is not there. */
-function doctor(cache: string, library = join(cache, "missing.so")) {
+function doctor(cache: string, library = join(cache, "missing.so"), environment: Record<string, string> = {}) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli.ts", "doctor"], {
     cwd: packageRoot,
-    env: { HOME: cache, XDG_CACHE_HOME: cache, PATH: cache, ORCHARD_LIBRARY: library },
+    env: { HOME: cache, XDG_CACHE_HOME: cache, PATH: cache, ORCHARD_LIBRARY: library, ...environment },
   });
   expect(stderr.toString()).toBe("");
   return { text: stdout.toString(), exitCode };
@@ -38,7 +38,7 @@ function noLibrary(folder: string): string {
 test("a toolchain that set-up brought is named, and set-up is not advised, whatever the dylib's state", () => {
   const { cache, toolchain } = machine("echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'");
   for (const library of [join(cache, "missing.so"), noLibrary(cache)]) {
-    const { text } = doctor(cache, library);
+    const { text } = doctor(cache, library, { ORCHARD_BLAS: "none" });
     expect(text).toContain(`6.0.3, ${toolchain}/usr/libexec/swift/bin/swift\n`);
     expect(text).not.toContain("setup");
   }
@@ -62,4 +62,14 @@ test("a dylib that is not there, or is none, is the environment's fault where th
     expect(text).toContain("mend: unset ORCHARD_LIBRARY\n");
     expect(exitCode).toBe(1);
   }
+});
+
+test("a BLAS that the environment names and that is none is the environment's fault, and none at all is no fault", () => {
+  if (!existsSync(join(buildFolder, cpuLibraryName))) return expect(doctor(machine().cache).text).toContain("✗ cpu ");
+  const { cache } = machine();
+  const path = noLibrary(cache);
+  const named = doctor(cache, undefined, { ORCHARD_BLAS: path }).text;
+  expect(named).toMatch(new RegExp(`cpu BLAS +none: .*${path} can't be loaded.*\\n +mend: unset ORCHARD_BLAS\\n`));
+  const left = doctor(cache, undefined, { ORCHARD_BLAS: "none" }).text;
+  expect(left).toMatch(/cpu BLAS +none: the backend's own matrix product serves\n[^ ]/);
 });
