@@ -70,6 +70,7 @@ export abstract class Function {
     this: FunctionClass<Arguments, Result>,
     ...values: Arguments
   ): Result {
+    // biome-ignore lint/complexity/noThisInStatic: it is the subclass that is called
     return applyFunction(this, values);
   }
 }
