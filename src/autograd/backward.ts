@@ -9,9 +9,10 @@ import { add } from "../ops/elementwise/binary.ts";
 import { expand } from "../ops/view/expand.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";
+import { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
-import { AutogradError, type GradientTarget, type GraphNode, runHooks } from "./node.ts";
+import { AutogradError, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
 
 export interface BackwardOptions {
   /** Keep what the forward saved, for a further pass over the same graph. Default: `createGraph`. */
@@ -34,13 +35,16 @@ export interface BackwardOptions {
  */
 export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptions = {}): void {
   const seed = checkRoot("backward", root, gradient);
-  const handedOut = new Set<unknown>([seed.storage]);
-  run([{ root, seed }], options, (leaf, incoming) => {
-    const sum = leaf.grad === null ? incoming : noting(options, () => add(leaf.grad!, incoming) as Tensor);
-    // A gradient that shares memory with another, or with the caller's, would change with it.
-    const own = sum.isContiguous && !handedOut.has(sum.storage) ? sum : noting(options, () => clone(sum));
+  const handedOut = new Set<Storage>();
+  const firstSerial = Storage.nextSerial;
+  // A gradient that shares memory with another, with the caller's or with what the forward made would change with it.
+  const isOwn = ({ isContiguous, storage }: Tensor) =>
+    isContiguous && storage.serial >= firstSerial && !handedOut.has(storage);
+  run([{ root, seed }], options, (target, incoming) => {
+    const sum = target.grad === null ? incoming : noting(options, () => add(target.grad!, incoming) as Tensor);
+    const own = isOwn(sum) ? sum : noting(options, () => clone(sum));
     handedOut.add(own.storage);
-    leaf.grad = keep(own);
+    target.grad = keep(own);
   });
 }
 
@@ -118,12 +122,14 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
   return toDType(gradient, root.dtype);
 }
 
+/** Takes the gradient of a leaf, or of a tensor that asked for its own. */
+type Accumulate = (target: Tensor, gradient: Tensor) => void;
 type Receive = (target: NonNullable<GradientTarget>, gradient: Tensor) => void;
 
 function run(
   roots: readonly { root: Tensor; seed: Tensor }[],
   options: BackwardOptions,
-  intoLeaf: ((leaf: Tensor, gradient: Tensor) => void) | undefined,
+  accumulate: Accumulate | undefined,
   observe?: Receive,
 ): void {
   const { createGraph = false, retainGraph = createGraph } = options;
@@ -142,28 +148,43 @@ function run(
   };
   noting(options, () => {
     for (const { root, seed } of roots) send(root.edge ?? root, seed);
-    for (const node of inOrder(pending.keys())) step(node, pending, send, observe, createGraph, retainGraph);
+    for (const node of inOrder(pending.keys())) {
+      const incoming = arrived(node, pending);
+      if (incoming === null) continue;
+      for (const [output, gradient] of incoming.entries()) {
+        if (gradient) show({ node, output }, gradient, observe, accumulate);
+      }
+      step(node, incoming, send, createGraph, retainGraph);
+    }
     for (const [leaf, sum] of leaves) {
       const gradient = runHooks(leaf.hooks, sum);
       observe?.(leaf, gradient);
-      intoLeaf?.(leaf, gradient);
+      accumulate?.(leaf, gradient);
     }
   });
 }
 
+/** What came for a node's outputs, after the hooks' say; null where nothing did. */
+function arrived(node: GraphNode, pending: Map<GraphNode, (Tensor | null)[]>): (Tensor | null)[] | null {
+  const incoming = pending.get(node);
+  pending.delete(node);
+  return incoming?.map((gradient, output) => gradient && node.applyHooks(output, gradient)) ?? null;
+}
+
+/** Gives a gradient on its way to whoever asked for it. */
+function show(edge: GraphEdge, gradient: Tensor, observe?: Receive, accumulate?: Accumulate): void {
+  observe?.(edge, gradient);
+  const retainer = edge.node.retainerOf(edge.output);
+  if (retainer && !retainer.isDisposed) accumulate?.(retainer, gradient);
+}
+
 function step(
   node: GraphNode,
-  pending: Map<GraphNode, (Tensor | null)[]>,
+  gradients: readonly (Tensor | null)[],
   send: (target: GradientTarget, gradient: Tensor) => void,
-  observe: Receive | undefined,
   createGraph: boolean,
   retainGraph: boolean,
 ): void {
-  const incoming = pending.get(node);
-  pending.delete(node);
-  if (incoming === undefined) return;
-  const gradients = incoming.map((gradient, output) => gradient && node.applyHooks(output, gradient));
-  for (const [output, gradient] of gradients.entries()) if (gradient) observe?.({ node, output }, gradient);
   const results = withAmbient({ within: `backward of ${node.operation}: ` }, () =>
     createGraph ? node.backward(gradients) : tidy(() => node.backward(gradients)),
   );
@@ -189,7 +210,7 @@ function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
 /**
  * A function that gives the value of `compute` and the gradients of its first arguments.
  *
- * @param compute returns a tensor of one element
+ * @param compute returns a tensor of one element; the tensors that it is given live until it returns
  * @param count how many of its arguments, from the first, get a gradient; default 1
  *
  * @example
@@ -212,10 +233,14 @@ export function valueAndGrad<Arguments extends readonly unknown[]>(
       leaf.requiresGrad = true;
       return leaf;
     });
-    const value = withAmbient({ gradEnabled: true }, () =>
-      compute(...([...inputs, ...values.slice(count)] as unknown as Arguments)),
-    );
-    return { value: detach(value), gradients: grad(value, inputs, { allowUnused: false }) };
+    try {
+      const value = withAmbient({ gradEnabled: true }, () =>
+        compute(...([...inputs, ...values.slice(count)] as unknown as Arguments)),
+      );
+      return { value: detach(value), gradients: grad(value, inputs) };
+    } finally {
+      for (const input of inputs) input.dispose();
+    }
   };
 }
 

@@ -1,5 +1,8 @@
 import { withAmbient } from "../ambient.ts";
 import { ArgumentError } from "../errors.ts";
+import { toDType } from "../ops/copy/cast.ts";
+import { isFloat } from "../tensor/dtype.ts";
+import { sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { AutogradError, GraphNode } from "./node.ts";
 import { needsGradient } from "./record.ts";
@@ -7,7 +10,7 @@ import { needsGradient } from "./record.ts";
 /** What a {@link Function}'s forward leaves for its backward. */
 export class FunctionContext {
   /** Anything that is not a tensor: sizes, options. Tensors go through {@link saveForBackward}. */
-  readonly [key: string | symbol]: unknown;
+  [key: string | symbol]: unknown;
   /** @internal */ toSave: readonly Tensor[] = [];
   /** @internal */ saved: readonly Tensor[] | null = null;
   /** @internal */ readonly withoutGradient = new Set<Tensor>();
@@ -67,13 +70,23 @@ export abstract class Function {
     this: FunctionClass<Arguments, Result>,
     ...values: Arguments
   ): Result {
-    const context = new FunctionContext();
-    context.needsInputGrad = values.map((value) => value instanceof Tensor && value.requiresGrad);
-    const result = withAmbient({ gradEnabled: false }, () => this.forward(context, ...values));
-    const inputs = values.filter((value) => value instanceof Tensor);
-    if (needsGradient(...inputs)) recordFunction(this, context, values, result instanceof Tensor ? [result] : result);
-    return result;
+    // biome-ignore lint/complexity/noThisInStatic: it is the subclass that is called
+    return applyFunction(this, values);
   }
+}
+
+function applyFunction<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]>(
+  definition: FunctionClass<Arguments, Result>,
+  values: Arguments,
+): Result {
+  const inputs = values.filter((value) => value instanceof Tensor);
+  for (const input of inputs) input.checkAlive(definition.name);
+  const context = new FunctionContext();
+  context.needsInputGrad = values.map((value) => value instanceof Tensor && value.requiresGrad);
+  const result = withAmbient({ gradEnabled: false }, () => definition.forward(context, ...values));
+  if (needsGradient(...inputs))
+    recordFunction(definition, context, values, result instanceof Tensor ? [result] : result);
+  return result;
 }
 
 function recordFunction(
@@ -84,11 +97,11 @@ function recordFunction(
 ): void {
   const inputs = values.filter((value) => value instanceof Tensor);
   for (const output of outputs) {
-    if (inputs.includes(output))
+    if (inputs.includes(output) || output.edge !== null)
       throw new ArgumentError(
         definition.name,
         "returnsInput",
-        "forward returned one of its arguments; return a clone()",
+        "forward returned one of its arguments, or a tensor with a history of its own; return a clone()",
       );
   }
   const differentiable = outputs.map((output) => !context.withoutGradient.has(output));
@@ -113,11 +126,11 @@ function gradientsOf(
   values: readonly unknown[],
   given: readonly (Tensor | null | undefined)[],
 ): (Tensor | null)[] {
-  if (given.length > values.length)
+  if (given.length !== values.length && !(given.length === 1 && !given[0]))
     throw new AutogradError(
       operation,
-      "tooManyGradients",
-      `backward returned ${given.length} gradients for ${values.length} arguments`,
+      "wrongCount",
+      `backward returned ${given.length} gradients, forward has ${values.length} arguments; null stands for those without one`,
     );
   return values.flatMap((value, index) =>
     value instanceof Tensor ? [checkGradient(operation, index, value, given[index])] : [],
@@ -131,8 +144,7 @@ function checkGradient(
   gradient: Tensor | null | undefined,
 ): Tensor | null {
   if (!gradient) return null;
-  if (gradient.shape.length === input.rank && gradient.shape.every((size, axis) => size === input.shape[axis]))
-    return gradient;
+  if (sameShape(gradient.shape, input.shape) && isFloat(gradient.dtype)) return toDType(gradient, input.dtype);
   throw new AutogradError(
     operation,
     "wrongGradient",

@@ -42,13 +42,15 @@ export function gradcheck(
       "inputs that require a gradient are wanted, all of them float64",
     );
   const random = generator(seed);
-  const floats = () => asArray(compute(...inputs)).filter(({ requiresGrad }) => requiresGrad);
-  const outputs = floats();
+  const all = asArray(compute(...inputs));
+  const places = [...all.keys()].filter((place) => all[place]!.requiresGrad);
+  const outputs = places.map((place) => all[place]!);
   const cotangents = outputs.map(({ size }) => Float64Array.from({ length: size }, () => random() * 2 - 1));
   const weighted = (): number =>
-    noGrad(() => asArray(compute(...inputs)))
-      .filter((_, index) => index < cotangents.length)
-      .reduce((total, output, index) => total + dot(output.dataSync() as Float64Array, cotangents[index]!), 0);
+    noGrad(() => {
+      const results = asArray(compute(...inputs));
+      return places.reduce((total, place, at) => total + dot(results[place]!.dataSync(), cotangents[at]!), 0);
+    });
   const gradOutputs = outputs.map((output, index) =>
     tensor(cotangents[index]!, { dtype: output.dtype, shape: output.shape }),
   );
@@ -60,8 +62,8 @@ export function gradcheck(
 
 const asArray = (value: Tensor | readonly Tensor[]): readonly Tensor[] => (value instanceof Tensor ? [value] : value);
 
-const dot = (a: Float64Array, b: Float64Array): number =>
-  a.reduce((total, value, index) => total + value * b[index]!, 0);
+const dot = (a: ArrayLike<number | bigint>, b: Float64Array): number =>
+  b.reduce((total, weight, index) => total + Number(a[index]!) * weight, 0);
 
 function compare(
   input: Tensor,

@@ -1,5 +1,7 @@
 /** The tape: what each operation needs to carry gradients back. */
 import { OrchardError } from "../errors.ts";
+import { isFloat } from "../tensor/dtype.ts";
+import { sameShape } from "../tensor/shape.ts";
 import { type GradientHook, Tensor } from "../tensor/tensor.ts";
 
 /** A leaf that sums gradients up, or an output of a node. */
@@ -34,6 +36,7 @@ export class GraphNode {
   readonly outputs: readonly { readonly shape: readonly number[]; readonly dtype: Tensor["dtype"] }[];
   private saved: SavedTensor[] | null;
   private hooks: (GradientHook[] | undefined)[] | null = null;
+  private retaining: (Tensor | undefined)[] | null = null;
 
   constructor(
     readonly operation: string,
@@ -56,6 +59,17 @@ export class GraphNode {
     return this.hooks[output];
   }
 
+  /** Has `backward()` leave the gradient of one of the outputs in its tensor's `grad`. */
+  retainGradOf(output: number, tensor: Tensor): void {
+    this.retaining ??= [];
+    this.retaining[output] = tensor;
+  }
+
+  /** The tensor that asked for the gradient of an output. */
+  retainerOf(output: number): Tensor | undefined {
+    return this.retaining?.[output];
+  }
+
   /** Runs the rule. @throws {AutogradError} where what it saved is gone or was changed. */
   backward(gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
     if (this.saved === null)
@@ -74,21 +88,31 @@ export class GraphNode {
     return runHooks(this.hooks?.[output], gradient);
   }
 
-  /** Lets go of what the forward saved. */
+  /** Lets go of what the forward saved. An operation that saved nothing, such as a view, can be passed again. */
   free(): void {
-    for (const saved of this.saved ?? []) saved.free();
+    if (!this.saved?.length) return;
+    for (const saved of this.saved) saved.free();
     this.saved = null;
   }
 }
 
 export function runHooks(hooks: readonly GradientHook[] | null | undefined, gradient: Tensor): Tensor {
   let result = gradient;
-  for (const hook of hooks ?? []) result = hook(result) ?? result;
+  for (const hook of [...(hooks ?? [])]) result = replaced(result, hook(result)); // a hook may take itself away
   return result;
 }
 
-const isDifferentiable = (tensor: Tensor): boolean =>
-  tensor.dtype === "float32" || tensor.dtype === "float64" || tensor.dtype === "float16" || tensor.dtype === "bfloat16";
+function replaced(gradient: Tensor, replacement: Tensor | undefined): Tensor {
+  if (!replacement) return gradient;
+  if (sameShape(gradient.shape, replacement.shape) && gradient.dtype === replacement.dtype) return replacement;
+  throw new AutogradError(
+    "registerHook",
+    "wrongGradient",
+    `a hook returned ${replacement.describe()} in place of a gradient ${gradient.describe()}; shape and dtype must stay`,
+  );
+}
+
+const isDifferentiable = ({ dtype }: Tensor): boolean => isFloat(dtype);
 
 function gradientTarget(input: Tensor): GradientTarget {
   if (input.edge !== null) return input.edge;

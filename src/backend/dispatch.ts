@@ -41,7 +41,7 @@ export function executeMany<Attributes>(
   specs: readonly OutputSpec[],
   attributes: Attributes,
 ): Tensor[] {
-  return attempt(primitive, inputs, attributes, (backend) => allocateAll(backend, specs));
+  return attempt(primitive, inputs, attributes, (backend) => allocateAll(backend, specs), disposeAll);
 }
 
 /** Runs an operation into tensors that are there, views too. They must not overlap the inputs. */
@@ -52,10 +52,11 @@ export function executeInto<Attributes>(
   attributes: Attributes,
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
-  attempt(primitive, inputs, attributes, (backend) => {
+  const outputsOn = (backend: Backend) => {
     for (const { storage } of outputs) backend.beforeChange?.(storage);
     return outputs;
-  });
+  };
+  attempt(primitive, inputs, attributes, outputsOn, () => undefined);
   for (const { storage } of outputs) storage.version++;
 }
 
@@ -85,6 +86,7 @@ function attempt<Attributes>(
   inputs: readonly Tensor[],
   attributes: Attributes,
   outputsOn: (backend: Backend) => readonly Tensor[],
+  discard: (outputs: readonly Tensor[]) => void,
 ): Tensor[] {
   const operation = primitive.name;
   for (const input of inputs) input.checkAlive(operation);
@@ -98,7 +100,7 @@ function attempt<Attributes>(
       continue;
     }
     try {
-      const outputs = runOn(backends[name], primitive, inputs, attributes, outputsOn);
+      const outputs = runOn(backends[name], primitive, inputs, attributes, outputsOn, discard);
       count(operation, name, reason);
       if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
       return outputs as Tensor[];
@@ -119,18 +121,28 @@ function runOn<Attributes>(
   inputs: readonly Tensor[],
   attributes: Attributes,
   outputsOn: (backend: Backend) => readonly Tensor[],
+  discard: (outputs: readonly Tensor[]) => void,
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
   for (const input of inputs) backend.reach(input);
   const outputs = outputsOn(backend);
-  for (const output of outputs) backend.reach(output);
-  const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
-  if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute
-  implementation.run(call);
-  backend.ran?.(call, () => redo(primitive, call, backend.name));
-  return outputs;
+  try {
+    for (const output of outputs) backend.reach(output);
+    const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
+    if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute
+    implementation.run(call);
+    backend.ran?.(call, () => redo(primitive, call, backend.name));
+    return outputs;
+  } catch (error) {
+    discard(outputs); // the next backend makes its own
+    throw error;
+  }
 }
+
+const disposeAll = (tensors: readonly Tensor[]): void => {
+  for (const tensor of tensors) tensor.dispose();
+};
 
 /** Computes an operation that a device lost: on the backends after it, into the same outputs. */
 function redo<Attributes>(
@@ -138,14 +150,21 @@ function redo<Attributes>(
   call: OperationCall<Attributes>,
   lostOn: BackendName,
 ): void {
+  let cause: unknown;
   for (const name of orderFrom[lostOn].slice(1)) {
     if (whyNot(primitive, name, call.inputs, call.attributes) !== undefined) continue;
-    for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
-    (primitive.implementations[name] as Implementation<Attributes>).run(call);
-    count(primitive.name, name, `${lostOn}: the command buffer failed`);
-    return;
+    try {
+      for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
+      (primitive.implementations[name] as Implementation<Attributes>).run(call);
+      count(primitive.name, name, `${lostOn}: the command buffer failed`);
+      return;
+    } catch (error) {
+      if (!isRecoverable(error)) throw error;
+      cause = error;
+    }
   }
-  throw new BackendError(primitive.name, "noBackend", `${lostOn} lost it, and no other backend can compute it again`);
+  const message = `the command buffer failed on ${lostOn}, and no other backend could compute it again`;
+  throw new BackendError(primitive.name, "lost", message, { cause });
 }
 
 function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
@@ -154,7 +173,7 @@ function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
     for (const { shape, dtype } of specs)
       made.push(new Tensor(new Storage(backend.allocate(byteLengthOf(shape, dtype), {})), dtype, shape));
   } catch (error) {
-    for (const tensor of made) tensor.dispose();
+    disposeAll(made);
     throw error;
   }
   return made;
@@ -205,7 +224,8 @@ const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[
 
 /** Says once that a backend failed, and why. Returns the cause in one line. */
 function noteFailure(operation: string, name: BackendName, inputs: readonly Tensor[], error: OrchardError): string {
-  const cause = error.message.split("\n", 1)[0] ?? error.code;
+  // Figures in a message would make each failure a cause of its own.
+  const cause = error instanceof OutOfMemoryError ? "out of memory" : (error.message.split("\n", 1)[0] ?? error.code);
   if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
   const key = `${operation} ${name} ${cause}`;
   if (!reported.has(key)) {

@@ -2,6 +2,8 @@ import { DisposedError } from "../errors.ts";
 import { type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
 import type { Memory } from "./memory.ts";
 
+let created = 0;
+
 /**
  * The memory behind one or more tensors. It counts its owners (tensors and what autograd has saved); the last one to
  * leave gives the memory back at once, and storages that are forgotten are given back by garbage collection.
@@ -13,19 +15,33 @@ export class Storage {
   private current: Memory | null;
   private array_: ArrayLike<number | bigint> | null = null;
   private arrayDType: DType | null = null;
+  private lostBy: unknown;
+  /** Later storages have higher ones. */
+  readonly serial = created++;
 
   constructor(memory: Memory) {
     this.current = memory;
   }
 
-  /** @throws {DisposedError} */
+  /** @throws {DisposedError} @throws what {@link lose} was given. */
   get memory(): Memory {
+    if (this.lostBy !== undefined) throw this.lostBy;
     if (this.current === null) throw new DisposedError("storage", "disposed", "its memory was given back by dispose()");
     return this.current;
   }
 
   get isReleased(): boolean {
     return this.current === null;
+  }
+
+  /** The contents were never computed and can't be: whoever asks for them gets the cause. */
+  lose(cause: unknown): void {
+    this.lostBy = cause;
+  }
+
+  /** How many storages were made so far: those made from now on have this serial, or a higher one. */
+  static get nextSerial(): number {
+    return created;
   }
 
   /** The contents now live elsewhere; the old memory is given back. */

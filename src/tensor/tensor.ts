@@ -2,7 +2,7 @@ import { ambient } from "../ambient.ts";
 import type { GraphEdge } from "../autograd/node.ts";
 import { ArgumentError, DisposedError } from "../errors.ts";
 import { bfloat16ToNumber } from "./bfloat16.ts";
-import { bytesOf, type DataOf, type DType, type ElementOf, type StorageArray } from "./dtype.ts";
+import { bytesOf, type DataOf, type DType, type ElementOf, isFloat, type StorageArray } from "./dtype.ts";
 import { formatTensor } from "./format.ts";
 import { elementCount, isRowMajor, rowMajorStrides, type Shape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
@@ -77,7 +77,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   set requiresGrad(value: boolean) {
     if (this.edge !== null)
       throw new ArgumentError("requiresGrad", "notALeaf", "only a leaf's can be set; use detach() to cut this one off");
-    if (value && !floats.has(this.dtype))
+    if (value && !isFloat(this.dtype))
       throw new ArgumentError("requiresGrad", "notAFloat", `only floats have gradients, this tensor is ${this.dtype}`);
     this.leafRequiresGrad = value;
   }
@@ -119,7 +119,11 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   /** As {@link data}, blocking until the device is done. */
   dataSync(): DataOf<D> {
-    this.checkAlive("dataSync");
+    return this.read("dataSync");
+  }
+
+  private read(operation: string): DataOf<D> {
+    this.checkAlive(operation);
     return this.copyOut();
   }
 
@@ -131,9 +135,10 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   /** The value of a tensor of one element. @throws {ArgumentError} where it has more or none. */
   item(): ElementOf<D> {
+    this.checkAlive("item");
     if (this.size !== 1)
       throw new ArgumentError("item", "notOneElement", `one element is wanted, ${this.describe()} came`);
-    return this.element(this.dataSync()[0]!);
+    return this.element(this.read("item")[0]!);
   }
 
   private element(value: number | bigint): ElementOf<D> {
@@ -142,7 +147,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   /** The elements as nested arrays; the bare element where the rank is 0. Blocks. */
   toArray(): NestedArray<ElementOf<D>> {
-    const data = this.dataSync();
+    const data = this.read("toArray");
     let next = 0;
     const level = (axis: number): NestedArray<ElementOf<D>> =>
       axis === this.rank
@@ -151,10 +156,13 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return level(0);
   }
 
-  /** Adds a hook on the gradient. Returns a function that takes it away. */
+  /**
+   * Adds a hook on the gradient, called once in each backward pass with the whole sum. Returns a function that takes it away.
+   *
+   * @throws {ArgumentError} where the tensor requires no gradient.
+   */
   registerHook(hook: GradientHook): () => void {
-    if (!this.requiresGrad)
-      throw new ArgumentError("registerHook", "noGradient", `${this.describe()} requires no gradient`);
+    this.checkRequiresGrad("registerHook");
     this.hooks ??= [];
     const hooks = this.edge ? this.edge.node.hooksOf(this.edge.output) : this.hooks;
     hooks.push(hook);
@@ -162,6 +170,18 @@ export class Tensor<D extends DType = DType> implements Disposable {
       const at = hooks.indexOf(hook);
       if (at >= 0) hooks.splice(at, 1);
     };
+  }
+
+  /** Has `backward()` leave a gradient in `grad` here too, on a tensor that is no leaf (leaves have it anyway). Returns the tensor. */
+  retainGrad(): this {
+    this.checkRequiresGrad("retainGrad");
+    this.edge?.node.retainGradOf(this.edge.output, this);
+    return this;
+  }
+
+  private checkRequiresGrad(operation: string): void {
+    this.checkAlive(operation);
+    if (!this.requiresGrad) throw new ArgumentError(operation, "noGradient", `${this.describe()} requires no gradient`);
   }
 
   /** Gives up this tensor; its memory goes back at once where no view and no backward pass needs it. A second call has no effect. */
@@ -186,8 +206,6 @@ export class Tensor<D extends DType = DType> implements Disposable {
 }
 
 export type NestedArray<T> = T | NestedArray<T>[];
-
-const floats: ReadonlySet<DType> = new Set(["float64", "float32", "float16", "bfloat16"]);
 
 /** A copy of a tensor's elements as they are stored, row-major. */
 export function rowMajorElements<D extends DType>(tensor: Tensor<D>): StorageArray<D> {

@@ -13,7 +13,7 @@ export class TidyScope {
   close(kept: ReadonlySet<Tensor>, around: TidyScope | null): void {
     for (const tensor of this.made) {
       if (kept.has(tensor)) around?.add(tensor);
-      else if (!tensor.isKept) tensor.dispose();
+      else if (!tensor.isKept && !isParameter(tensor)) tensor.dispose();
     }
     this.made = [];
   }
@@ -54,6 +54,8 @@ export function tidy<Result>(body: () => Result): Result {
     },
   ) as Result;
 }
+
+const isParameter = ({ isLeaf, requiresGrad }: Tensor): boolean => isLeaf && requiresGrad;
 
 /** Marks a tensor so that no `tidy` disposes of it, and returns it. */
 export function keep<T extends Tensor>(tensor: T): T {

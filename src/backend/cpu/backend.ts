@@ -1,9 +1,12 @@
 import { existsSync } from "node:fs";
-import { OrchardError } from "../../errors.ts";
+import { OrchardError, OutOfMemoryError } from "../../errors.ts";
 import { allocateHost, installHostAllocator, type Memory } from "../../tensor/memory.ts";
+import { type LiveMemory, meter } from "../../tensor/usage.ts";
 import type { Backend } from "../backend.ts";
+import { statisticsFields } from "./abi.ts";
 import { cpuLibrary, cpuLibraryCandidates, type Native } from "./loader.ts";
 import { allocateBlock, type NativeBlock } from "./memory.ts";
+import { check } from "./status.ts";
 
 /** C++ vector kernels and BLAS, on the machine's own processors. */
 export const cpuBackend: Backend = {
@@ -14,7 +17,13 @@ export const cpuBackend: Backend = {
       return "its dylib is not built (`bun run build` makes it)";
     try {
       const { native } = cpuLibrary();
-      installHostAllocator((byteLength) => allocateLarge(native, byteLength));
+      const { noteAllocation } = meter("host", () => liveMemory(native));
+      installHostAllocator((byteLength) => {
+        if (byteLength < LARGE) return null;
+        const memory = new BlockMemory(allocateOrCollect(native, byteLength));
+        noteAllocation();
+        return memory;
+      });
       return undefined;
     } catch (error) {
       if (error instanceof OrchardError) return error.message;
@@ -29,8 +38,24 @@ export const cpuBackend: Backend = {
 /** Blocks from this size on come from the dylib's allocator, which keeps their pages; smaller ones are JavaScript's own. */
 const LARGE = 1 << 16;
 
-const allocateLarge = (native: Native, byteLength: number): Memory | null =>
-  byteLength < LARGE ? null : new BlockMemory(allocateBlock(native, byteLength, "allocate"));
+/** Where the memory limit is reached, garbage may be what holds it. */
+function allocateOrCollect(native: Native, byteLength: number): NativeBlock {
+  try {
+    return allocateBlock(native, byteLength, "allocate");
+  } catch (error) {
+    if (!(error instanceof OutOfMemoryError)) throw error;
+    Bun.gc(true);
+    return allocateBlock(native, byteLength, "allocate");
+  }
+}
+
+const numbers = new Float64Array(statisticsFields.length);
+const [liveBytesAt, liveBlocksAt] = [statisticsFields.indexOf("liveBytes"), statisticsFields.indexOf("liveBlocks")];
+
+function liveMemory(native: Native): LiveMemory {
+  check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");
+  return { liveBytes: numbers[liveBytesAt]!, blocks: numbers[liveBlocksAt]! };
+}
 
 /** A block of the dylib's allocator. */
 class BlockMemory implements Memory {

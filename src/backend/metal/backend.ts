@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { OrchardError } from "../../errors.ts";
-import type { Memory } from "../../tensor/memory.ts";
+import type { Storage } from "../../tensor/storage.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";
 import { metalContext } from "./context.ts";
 import { noteEncoded, settleReaders } from "./journal.ts";
-import { takeFirstTicket } from "./launch.ts";
+import { takeTickets } from "./launch.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
 
@@ -38,7 +38,7 @@ export const metalBackend: Backend = {
 
   ran({ inputs, outputs }, redo) {
     const entry = {
-      ticket: takeFirstTicket(),
+      tickets: takeTickets(),
       reads: inputs.map(({ storage }) => storage),
       writes: outputs.map(({ storage }) => storage),
     };
@@ -47,7 +47,7 @@ export const metalBackend: Backend = {
 };
 
 /** Brings outputs to host memory, with what other operations wrote there, and computes into them. */
-function redoOnHost(outputs: readonly { readonly memory: Memory; moveTo(memory: Memory): void }[], redo: () => void) {
+function redoOnHost(outputs: readonly Storage[], redo: () => void): void {
   for (const storage of outputs) {
     const { memory } = storage;
     if (!(memory instanceof MetalMemory)) continue;

@@ -252,6 +252,9 @@ let checkerIsOn = environmentFlag("ORCHARD_METAL_CHECK");
 
 let shared: MetalContext | undefined;
 
+/** @internal Whether the process's context is open now. */
+export const isMetalOpen = (): boolean => shared !== undefined && !shared.isClosed;
+
 /** The process's context, opened at the first call, and again after it was closed. */
 export function metalContext(): MetalContext {
   if (!shared || shared.isClosed) shared = new MetalContext();

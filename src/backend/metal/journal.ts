@@ -8,9 +8,11 @@ import { getOrMake } from "../../collections.ts";
 import { BackendError } from "../../errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import type { MetalContext } from "./context.ts";
+import type { TicketRange } from "./launch.ts";
 
 interface Entry {
-  readonly ticket: number;
+  /** The command buffers that it lies in. */
+  readonly tickets: TicketRange;
   readonly reads: readonly Storage[];
   readonly writes: readonly Storage[];
   /** Computes the operation on another backend, into host memory. */
@@ -28,12 +30,26 @@ const journals = new WeakMap<MetalContext, Journal>();
 const journalOf = (context: MetalContext): Journal =>
   getOrMake(journals, context, () => ({ entries: [], knownFailures: 0, recovering: false }));
 
+/** Operations that may be under way before the next one waits for the oldest half: a device that is behind bounds its memory. */
+const LONGEST = 1024;
+/** Operations between two looks at what is done. */
+const INTERVAL = 64;
+
 /** Notes an operation that was encoded. Its storages stay until it is known to be done. */
 export function noteEncoded(context: MetalContext, entry: Entry): void {
   const journal = journalOf(context);
   for (const storage of [...entry.reads, ...entry.writes]) storage.retain();
   journal.entries.push(entry);
-  if (journal.entries.length % 64 === 0) forgetDone(context, journal);
+  if (journal.recovering || journal.entries.length % INTERVAL !== 0) return;
+  if (failures(context) !== journal.knownFailures) recover(context, journal, undefined);
+  else if (journal.entries.length >= LONGEST) settleTicket(context, journal.entries[LONGEST / 2]!.tickets.last);
+  forgetDone(context, journal);
+}
+
+/** Lets go of the storages of what is done. With `wait`, everything is done first. */
+export function forgetFinished(context: MetalContext, { wait = false } = {}): void {
+  if (wait && !journalOf(context).recovering) settleTicket(context, context.commit());
+  forgetDone(context, journalOf(context));
 }
 
 /** Blocks until a ticket is complete, and mends what failed. */
@@ -46,31 +62,40 @@ export function settleTicket(context: MetalContext, ticket: number): void {
     if (!(error instanceof BackendError) || error.code !== "deviceFailed") throw error;
     failure = error;
   }
-  if (!journal.recovering && failures(context) !== journal.knownFailures) recover(context, journal, failure);
+  if (journal.recovering) return;
+  if (failures(context) !== journal.knownFailures) recover(context, journal, failure);
+  forgetDone(context, journal);
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */
 export function settleReaders(context: MetalContext, storage: Storage): void {
   const journal = journalOf(context);
   const last = journal.entries.findLast(({ reads }) => reads.includes(storage));
-  if (last && !journal.recovering) settleTicket(context, last.ticket);
+  if (last && !journal.recovering) settleTicket(context, last.tickets.last);
 }
 
 function recover(context: MetalContext, journal: Journal, failure: unknown): void {
   journal.recovering = true;
   try {
     waitForAll(context);
-    const first = journal.entries.findIndex(({ ticket }) => hasFailed(context, ticket));
+    const first = journal.entries.findIndex(({ tickets }) => anyFailed(context, tickets));
     journal.knownFailures = failures(context);
     const lost = first < 0 ? [] : journal.entries.splice(first);
     report(lost.length, failure);
-    for (const entry of lost) {
-      entry.redo();
-      release(entry);
-    }
-    forgetDone(context, journal);
+    for (const entry of lost) computeAgain(entry);
   } finally {
     journal.recovering = false;
+  }
+}
+
+/** Whoever reads what can't be computed again gets the cause; what depends on it can't be computed either, and the rest can. */
+function computeAgain(entry: Entry): void {
+  try {
+    entry.redo();
+  } catch (error) {
+    for (const storage of entry.writes) storage.lose(error);
+  } finally {
+    release(entry);
   }
 }
 
@@ -84,8 +109,14 @@ function waitForAll(context: MetalContext): void {
 
 const stateScratch = new Uint32Array(1);
 
-function hasFailed(context: MetalContext, ticket: number): boolean {
-  return context.native.orchard_ticket_poll(context.handle, ticket, stateScratch) !== 0;
+/** Whether a ticket's command buffer failed. */
+export function hasFailed(context: MetalContext, ticket: number): boolean {
+  return ticket > 0 && context.native.orchard_ticket_poll(context.handle, ticket, stateScratch) !== 0;
+}
+
+function anyFailed(context: MetalContext, { first, last }: TicketRange): boolean {
+  for (let ticket = first; ticket <= last; ticket++) if (hasFailed(context, ticket)) return true;
+  return false;
 }
 
 const reported = new Set<string>();
@@ -99,7 +130,7 @@ function report(operations: number, failure: unknown): void {
 
 function forgetDone(context: MetalContext, journal: Journal): void {
   if (failures(context) !== journal.knownFailures) return; // entries are needed until that is mended
-  const open = journal.entries.findIndex(({ ticket }) => !isComplete(context, ticket));
+  const open = journal.entries.findIndex(({ tickets }) => !isComplete(context, tickets.last));
   for (const entry of journal.entries.splice(0, open < 0 ? journal.entries.length : open)) release(entry);
 }
 

@@ -105,17 +105,25 @@ export function launch(what: Launch): void {
     label: what.name,
   });
   context.call(what.name, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
-  firstTicket ??= Number(ticketScratch[0]);
+  const ticket = Number(ticketScratch[0]);
+  launched = launched === null ? { first: ticket, last: ticket } : { first: launched.first, last: ticket };
 }
 
 const ticketScratch = new BigUint64Array(1);
-let firstTicket: number | undefined;
 
-/** The command buffer of the first launch since the last call; 0 where there was none. */
-export function takeFirstTicket(): number {
-  const ticket = firstTicket ?? 0;
-  firstTicket = undefined;
-  return ticket;
+/** Command buffers, by their tickets: an operation of several launches may lie in more than one. */
+export interface TicketRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+let launched: TicketRange | null = null;
+
+/** The command buffers of the launches since the last call; tickets 0 where there was none. */
+export function takeTickets(): TicketRange {
+  const tickets = launched ?? { first: 0, last: 0 };
+  launched = null;
+  return tickets;
 }
 
 function extents(size: Size): number[] {

@@ -1,11 +1,12 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
-import { DisposedError } from "../../errors.ts";
+import { BackendError, DisposedError, OutOfMemoryError } from "../../errors.ts";
 import { type AllocationHint, allocateHost, type Memory } from "../../tensor/memory.ts";
+import { type LiveMemory, meter } from "../../tensor/usage.ts";
 import { Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
-import type { MetalContext } from "./context.ts";
-import { isComplete, settleTicket } from "./journal.ts";
-import { layouts } from "./layouts.ts";
+import { isMetalOpen, type MetalContext, metalContext } from "./context.ts";
+import { forgetFinished, hasFailed, isComplete, settleTicket } from "./journal.ts";
+import { layouts, type MetalStatistics } from "./layouts.ts";
 
 /**
  * A Metal buffer as a tensor's memory. The garbage collector owns it through an array buffer over its contents: it knows the size,
@@ -17,6 +18,8 @@ export class MetalMemory implements Memory {
   readonly handle: number;
   private readonly anchor: ArrayBuffer;
   private released = false;
+  /** Of the blit that brought the bytes to the CPU. */
+  private moveTicket = 0;
 
   constructor(
     readonly context: MetalContext,
@@ -26,6 +29,8 @@ export class MetalMemory implements Memory {
     this.byteLength = Math.max(byteLength, 1); // Metal has no empty buffers
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopt();
+    if (this.anchorAddress === 0) driveCollection(context, this.byteLength);
+    usage.noteAllocation();
   }
 
   /** Where the buffer lives. */
@@ -39,10 +44,28 @@ export class MetalMemory implements Memory {
   }
 
   hostBuffer(): ArrayBuffer {
-    if (this.storage === "private") this.moveToStorage("shared");
+    this.moveToHost();
     settleTicket(this.context, this.info().lastTicket);
     // Where the device failed, the storage has other memory by now, and asks that one.
-    return this.released ? this.anchor : this.contents();
+    if (this.released) return this.anchor;
+    this.checkMove();
+    return this.contents();
+  }
+
+  /** Starts a blit to where the CPU reaches the bytes, where they are elsewhere. */
+  private moveToHost(): void {
+    if (this.storage !== "private") return;
+    this.moveToStorage("shared");
+    this.moveTicket = this.info().lastTicket;
+  }
+
+  private checkMove(): void {
+    if (!hasFailed(this.context, this.moveTicket)) return;
+    throw new BackendError(
+      "read",
+      "lost",
+      `${this.byteLength} bytes of private memory were lost: the command buffer that brought them to the CPU failed`,
+    );
   }
 
   /** The bytes, whatever became of the work that wrote them. */
@@ -58,16 +81,16 @@ export class MetalMemory implements Memory {
 
   /** A copy in host memory, of whatever the buffer holds. */
   toHost(): Memory {
-    if (this.storage === "private") {
-      this.moveToStorage("shared");
-      settleTicket(this.context, this.info().lastTicket);
-    }
+    this.moveToHost();
+    settleTicket(this.context, this.info().lastTicket);
+    this.checkMove();
     const host = allocateHost(this.byteLength);
     new Uint8Array(host.hostBuffer()).set(new Uint8Array(this.contents()).subarray(0, host.byteLength));
     return host;
   }
 
   settled(): Promise<void> | null {
+    this.moveToHost();
     const { lastTicket } = this.info();
     if (isComplete(this.context, lastTicket)) return null;
     return this.context.finished(lastTicket).catch(() => undefined); // a failure is mended by whoever reads
@@ -121,6 +144,47 @@ function createBuffer(context: MetalContext, length: number, storage: StorageMod
     storage: Storage[storage ?? "default"],
     label,
   });
-  context.call("allocate", context.native.orchard_buffer_create(context.handle, block, block.length, out));
+  const create = () =>
+    context.call("allocate", context.native.orchard_buffer_create(context.handle, block, block.length, out));
+  try {
+    create();
+  } catch (error) {
+    if (!(error instanceof OutOfMemoryError)) throw error;
+    forgetFinished(context, { wait: true }); // what is under way holds memory, and garbage does
+    Bun.gc(true);
+    create();
+  }
   return Number(out[0]);
 }
+
+const LEAST_GROWTH = 64 * 2 ** 20;
+let growth = LEAST_GROWTH;
+let privateBytes = 0;
+
+/**
+ * The garbage collector does not see private memory, so that it would never run in a loop that makes little else: it is run whenever so
+ * many private bytes were allocated as half of all that was live after the last time, and 64 MB at least.
+ */
+function driveCollection(context: MetalContext, byteLength: number): void {
+  privateBytes += byteLength;
+  if (privateBytes < growth) return;
+  forgetFinished(context);
+  Bun.gc(true);
+  privateBytes = 0;
+  growth = Math.max(LEAST_GROWTH, liveMemory(context).liveBytes / 2);
+}
+
+const statisticsScratch = emptyStruct(layouts.statistics);
+const statisticsView = new DataView(statisticsScratch.buffer, statisticsScratch.byteOffset);
+const statistic = (name: keyof MetalStatistics): number =>
+  Number(statisticsView.getBigUint64(layouts.statistics.offsets[name]!, true));
+
+function liveMemory(context: MetalContext): LiveMemory {
+  context.call(
+    "statistics",
+    context.native.orchard_statistics_get(context.handle, statisticsScratch, statisticsScratch.length),
+  );
+  return { liveBytes: statistic("liveBytes"), blocks: statistic("liveBuffers") };
+}
+
+const usage = meter("metal", () => (isMetalOpen() ? liveMemory(metalContext()) : { liveBytes: 0, blocks: 0 }));

@@ -1,0 +1,229 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { setBackend, withBackend } from "../../src/backend/policy.ts";
+import { ArgumentError, DisposedError, DTypeError, OutOfMemoryError, ShapeError } from "../../src/errors.ts";
+import { toDType } from "../../src/ops/copy/cast.ts";
+import { zeros } from "../../src/ops/creation/full.ts";
+import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
+import { add } from "../../src/ops/elementwise/binary.ts";
+import { expand } from "../../src/ops/view/expand.ts";
+import { reshape } from "../../src/ops/view/reshape.ts";
+import { type DType, dtypes } from "../../src/tensor/dtype.ts";
+import { Tensor } from "../../src/tensor/tensor.ts";
+import { memory } from "../../src/tensor/usage.ts";
+
+beforeEach(() => setBackend("cpu"));
+
+describe("construction", () => {
+  test("nested arrays give shape and elements; kinds give the dtype", () => {
+    const cases = [
+      [
+        [
+          [1, 2],
+          [3, 4],
+          [5, 6],
+        ],
+        "float32",
+        [3, 2],
+      ],
+      [7, "float32", []],
+      [true, "bool", []],
+      [[1n, 2n], "int64", [2]],
+      [[], "float32", [0]],
+      [[[], []], "float32", [2, 0]],
+      [[[[[[[[[1]]]]]]]], "float32", [1, 1, 1, 1, 1, 1, 1, 1]],
+    ] as const;
+    for (const [values, dtype, shape] of cases) {
+      const made = tensor(values as never);
+      expect([made.dtype, made.shape as unknown]).toEqual([dtype, [...shape]]);
+      expect(made.toArray() as unknown).toEqual(values);
+    }
+  });
+
+  test("typed arrays are copied with their dtype, and converted where another is asked for", () => {
+    const source = new Float16Array([1, 2.5, -0.1]);
+    const made = tensor(source);
+    source[0] = 9;
+    expect([made.dtype, [...made.dataSync()]]).toEqual(["float16", [1, 2.5, Math.f16round(-0.1)]]);
+    expect([...tensor(new Float64Array([1.1]), { dtype: "float32" }).dataSync()]).toEqual([Math.fround(1.1)]);
+    expect([...tensor(new Uint8Array([0, 7]), { dtype: "bool" }).dataSync()]).toEqual([0, 1]);
+    expect([...tensor(new BigInt64Array([2n ** 63n - 1n])).dataSync()]).toEqual([2n ** 63n - 1n]);
+    expect(tensor(new Int8Array(6), { shape: [2, 3] }).shape).toEqual([2, 3]);
+  });
+
+  test("bfloat16 rounds to the nearest, ties to even", () => {
+    const values = [1, 1 + 2 ** -8, 1 + 3 * 2 ** -8, 1 + 2 ** -8 + 2 ** -30, 3.4e38, Number.NaN];
+    expect([...tensor(values, { dtype: "bfloat16" }).dataSync()]).toEqual([
+      1,
+      1,
+      1 + 2 ** -6,
+      1 + 2 ** -7,
+      Number.POSITIVE_INFINITY,
+      Number.NaN,
+    ]);
+  });
+
+  test("fromArray shares the array's memory on cpu and reference, from its place in the buffer", () => {
+    const source = new Float32Array([0, 1, 2, 3, 4, 5]).subarray(2);
+    for (const backend of ["cpu", "reference"] as const)
+      withBackend(backend, () => {
+        const shared = fromArray(source, [2, 2]);
+        expect(shared.toArray()).toEqual([
+          [2, 3],
+          [source[2]!, 5],
+        ]);
+        source[2] = source[2]! + 10;
+        expect(shared.toArray()).toEqual([
+          [2, 3],
+          [source[2]!, 5],
+        ]);
+        expect(shared.storage.memory.hostBuffer()).toBe(source.buffer);
+      });
+    expect(withBackend("metal", () => add(fromArray(source), 1).toArray())).toEqual([3, 4, source[2]! + 1, 6]);
+  });
+
+  test("memory that a tensor can't lie in is refused by fromArray", () => {
+    expect(() => fromArray(new Uint16Array(2) as never)).toThrow(/fromArray.*Uint16Array/);
+    expect(() => fromArray(new Float32Array(4), [3])).toThrow(/4 elements came, shape \[3\] holds 3/);
+    expect(() => fromArray(new Float32Array(new SharedArrayBuffer(8)))).toThrow(DTypeError);
+  });
+});
+
+describe("values that do not fit are refused with their place", () => {
+  test.each([
+    [[1, 256], "uint8", /element 1 is 256; uint8 holds whole numbers from 0 to 255/],
+    [[-129], "int8", /element 0 is -129; int8/],
+    [[2 ** 31], "int32", /int32 holds whole numbers from -2147483648 to 2147483647/],
+    [[-1], "uint32", /element 0 is -1/],
+    [[0, 1.5], "int32", /element 1 is 1.5/],
+    [[Number.NaN], "int64", /element 0 is NaN/],
+    [[Number.POSITIVE_INFINITY], "int32", /element 0 is Infinity/],
+    [[2n ** 63n], "int64", /int64/],
+  ] as const)("%p as %s", (values, dtype, message) => {
+    const make = () => tensor(values as never, { dtype });
+    expect(make).toThrow(DTypeError);
+    expect(make).toThrow(message);
+  });
+
+  test("what is no number", () => {
+    for (const value of ["1", null, undefined, {}]) expect(() => tensor([1, value] as never)).toThrow(ArgumentError);
+    expect(() => tensor(["x"] as never)).toThrow(
+      /\[tensor\] numbers, bigints and booleans are elements, string \(x\) is not/,
+    );
+    expect(() => tensor([1], { dtype: "float8" as never })).toThrow(/there is no dtype "float8"/);
+    expect(() => tensor(new Uint16Array(1) as never)).toThrow(DTypeError);
+  });
+
+  test("ragged arrays", () => {
+    expect(() => tensor([[1, 2], [3]])).toThrow(/an array of 1 came at depth 1 where an array of 2 is wanted/);
+    expect(() => tensor([[1], 2])).toThrow(/a single value came at depth 1 where an array of 1/);
+    expect(() => tensor([1, [2]])).toThrow(/an array of 1 came at depth 1 where a single value/);
+  });
+});
+
+describe("shapes that are none", () => {
+  const nine = [1, 1, 1, 1, 1, 1, 1, 1, 1];
+
+  test("rank over 8, wherever it arises", () => {
+    const x = tensor(1);
+    for (const make of [
+      () => tensor([1], { shape: nine }),
+      () => zeros(nine),
+      () => expand(x, nine),
+      () => reshape(x, nine),
+      () => fromArray(new Float32Array(1), nine),
+      () => tensor([[[[[[[[[1]]]]]]]]]),
+    ])
+      expect(make).toThrow(/rank 9 came \(\[1, 1, 1, 1, 1, 1, 1, 1, 1\]\), at most 8/);
+  });
+
+  test.each([[[-2]], [[1.5]], [[Number.NaN]], [[Number.POSITIVE_INFINITY]], [[2 ** 30, 2 ** 30]]])("%p", (shape) => {
+    expect(() => zeros(shape)).toThrow(ShapeError);
+    expect(() => tensor([], { shape })).toThrow(ShapeError);
+  });
+
+  test("another number of elements", () => {
+    expect(() => tensor([1, 2, 3], { shape: [2, 2] })).toThrow("[tensor] 3 elements came, shape [2, 2] holds 4");
+    expect(() => reshape(tensor([1, 2, 3]), [2, -1])).toThrow(/reshape.*3 elements/);
+    expect(() => add(tensor([1, 2, 3]), tensor([1, 2]))).toThrow(
+      "[add] [3] and [2] can't be broadcast together: axis -1 has 3 and 2",
+    );
+  });
+
+  test("an operand that is no tensor", () => {
+    expect(() => add(tensor([1]), "1" as never)).toThrow(
+      /\[add\] a tensor, a number, a bigint or a boolean is wanted, string came/,
+    );
+  });
+});
+
+test("an error leaves no memory behind", () => {
+  const big = new Float32Array(2 ** 16);
+  const kept = tensor(big);
+  Bun.gc(true);
+  const before = memory().host;
+  const attempts = [
+    () => tensor(new Float64Array(2 ** 16).fill(0.5), { dtype: "int32" }),
+    () => tensor(big, { shape: [3] }),
+    () => add(kept, tensor([1, 2])),
+    () => reshape(kept, [3, -1]),
+    () => expand(kept, [2]),
+  ];
+  for (const attempt of attempts) {
+    expect(attempt).toThrow();
+    Bun.gc(true);
+    expect([String(attempt), memory().host.liveBytes]).toEqual([String(attempt), before.liveBytes]);
+  }
+});
+
+test("an allocation that nothing can hold is an error that tells how much was wanted", () => {
+  expect(() => withBackend("cpu", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
+  expect(() => withBackend("reference", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
+  expect(() => withBackend("metal", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
+});
+
+describe("reading", () => {
+  const one: Record<DType, unknown> = Object.fromEntries(
+    dtypes.map((dtype) => [dtype, dtype === "bool" ? true : dtype === "int64" ? 1n : 1]),
+  ) as Record<DType, unknown>;
+
+  test.each([...dtypes])("%s: data, dataSync, item and toArray, of a view too", async (dtype) => {
+    for (const backend of ["cpu", "reference", "metal"] as const)
+      await withBackend(backend, async () => {
+        const x = tensor(
+          [
+            [1, 0],
+            [0, 1],
+            [1, 1],
+          ],
+          { dtype },
+        );
+        const view = new Tensor(x.storage, dtype, [2, 3], [1, 2]); // transposed
+        expect(Array.from(await view.data(), Number)).toEqual([1, 0, 1, 0, 1, 1]);
+        expect(Array.from(view.dataSync(), Number)).toEqual([1, 0, 1, 0, 1, 1]);
+        expect((view.toArray() as unknown[][])[0]![0]).toBe(one[dtype] as never);
+        expect(tensor(1, { dtype }).item() as unknown).toBe(one[dtype]);
+      });
+  });
+
+  test("data() is a copy of its own", async () => {
+    const x = tensor([1, 2]);
+    (await x.data())[0] = 9;
+    x.dataSync()[1] = 9;
+    expect(x.toArray()).toEqual([1, 2]);
+  });
+
+  test("item() of several elements, and everything after dispose, is an error by the name of what was called", async () => {
+    expect(() => tensor([1, 2]).item()).toThrow("[item] one element is wanted, float32[2] came");
+    const x = tensor([1]);
+    x.dispose();
+    x.dispose();
+    expect(() => x.item()).toThrow(/^\[item\] a tensor float32\[1\] was used after dispose/);
+    expect(() => x.toArray()).toThrow(/^\[toArray\]/);
+    expect(() => x.dataSync()).toThrow(DisposedError);
+    expect(() => add(x, 1)).toThrow(/^\[add\]/);
+    expect(() => reshape(x, [1, 1])).toThrow(/^\[reshape\]/);
+    expect(() => toDType(x, "int32")).toThrow(DisposedError);
+    await expect(x.data()).rejects.toThrow(/^\[data\]/);
+    expect(x.toString()).toBe("Tensor float32[1] (disposed)");
+  });
+});
