@@ -19,6 +19,9 @@ export const declarations = {
   orchard_cpu_fail_allocations: { args: ["i32"], returns: "i32" },
   orchard_cpu_statistics: { args: ["buffer"], returns: "i32" },
   orchard_cpu_convert: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_unary: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_binary: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_copy: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

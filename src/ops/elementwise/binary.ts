@@ -6,6 +6,7 @@ import type { Promote, PromoteScalar, Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { sumTo } from "../reduction/sum_to.ts";
+import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
 import { binaryReference } from "./binary.reference.ts";
 import type { BinaryName } from "./codes.ts";
@@ -44,7 +45,7 @@ const primitive = (name: BinaryName): Primitive => ({
   name,
   implementations: {
     metal: binaryMetal(name),
-    cpu: { missing: "not written yet" },
+    cpu: binaryCpu(name),
     reference: binaryReference(name),
   },
 });

@@ -6,6 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "./binary.ts";
 import type { UnaryName } from "./codes.ts";
+import { unaryCpu } from "./unary.cpu.ts";
 import { unaryMetal } from "./unary.metal.ts";
 import { unaryReference } from "./unary.reference.ts";
 
@@ -28,7 +29,7 @@ const primitive = (name: UnaryName): Primitive => ({
   name,
   implementations: {
     metal: unaryMetal(name),
-    cpu: { missing: "not written yet" },
+    cpu: unaryCpu(name),
     reference: unaryReference(name),
   },
 });

@@ -9,9 +9,13 @@ namespace {
 // Small enough for the first-level cache; what is widened is narrowed again from there.
 constexpr int64_t tile = 1024;
 
-template <class From, class To> void convert_row(const void *source, void *target, int64_t count) {
-  const From *in = static_cast<const From *>(source);
+template <class From, class To> void convert_row(const void *const *inputs, void *target, int64_t count) {
+  const From *in = static_cast<const From *>(inputs[0]);
   To *out = static_cast<To *>(target);
+  if constexpr (std::is_same_v<From, To>) {
+    if (in != out) std::memcpy(out, in, count * sizeof(To));
+    return;
+  }
   Compute<From> wide[tile];
   Compute<To> result[tile];
   for (int64_t start = 0; start < count; start += tile) {
