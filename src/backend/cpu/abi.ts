@@ -21,6 +21,7 @@ export const declarations = {
   orchard_cpu_convert: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_unary: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_binary: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_ternary: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_copy: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
 } as const;
 

@@ -1,7 +1,8 @@
 // Rows of elementwise operations from their formulas, for one instruction set.
 //
 // An operation is a struct with `static constexpr Kinds kinds`, the dtypes that it takes, and a template `of` that computes one
-// element of the result; bool is the answer to a question. float16 and bfloat16 are computed in float32.
+// element of the result; bool is the answer to a question. float16 and bfloat16 are computed in float32. It may have a function
+// `correct(in, out, count)`, which is called for float32 after the others are done, for what can't be straight code.
 #pragma once
 
 #include "operations.h"
@@ -31,6 +32,9 @@ template <class T, class Number> using ResultOf = std::conditional_t<std::is_sam
 // Small enough for the first-level cache; what is widened is narrowed again from there.
 constexpr int64_t tile = 1024;
 
+template <class Operation, class = void> constexpr bool has_correction = false;
+template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
+
 // out[i] = Operation::of(in_0[i], in_1[i], …), each operand of type T
 template <class Operation, class T, size_t... operand>
 void compute(const void *const *inputs, void *result, int64_t count, std::index_sequence<operand...>) {
@@ -40,6 +44,7 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   if constexpr (!is_half<T>) {
     const T *in[] = {static_cast<const T *>(inputs[operand])...};
     for (int64_t i = 0; i < count; i++) out[i] = store<Result>(Operation::of(load(in[operand][i])...));
+    if constexpr (has_correction<Operation> && std::is_same_v<T, float>) Operation::correct(in[0], out, count);
   } else {
     float wide[sizeof...(operand)][tile];
     float computed[tile];

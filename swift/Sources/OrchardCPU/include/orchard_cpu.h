@@ -120,8 +120,7 @@ ORCHARD_CPU_API int32_t orchard_cpu_statistics(double *out);
 ORCHARD_CPU_API int32_t orchard_cpu_convert(const double *block, const void *source, void *out);
 
 // Elementwise operations take a loop: the rank (at most 8), the sizes of the result's axes from the outermost, then for each
-// operand, the result last, its offset and its strides along these axes; 0 repeats. An operand must not overlap the result, except
-// that both may be the same elements in the same places.
+// operand, the result last, its offset and its strides along these axes; 0 repeats. No operand may overlap the result.
 
 // out[i] = operation(input[i]). Block: operation (elementwise/operations.h), dtype of the input, loop. The result has the dtype
 // of the input, or bool where the operation asks a question.
@@ -129,6 +128,9 @@ ORCHARD_CPU_API int32_t orchard_cpu_unary(const double *block, const void *input
 
 // out[i] = operation(a[i], b[i]). Block: operation, dtype of a and b, loop. ORCHARD_CPU_INVALID_ARGUMENT where an integer is divided by 0.
 ORCHARD_CPU_API int32_t orchard_cpu_binary(const double *block, const void *a, const void *b, void *out);
+
+// out[i] = operation(a[i], b[i], c[i]). Block: operation, dtype, loop. The dtype is that of all; but for `where`, whose a is bool.
+ORCHARD_CPU_API int32_t orchard_cpu_ternary(const double *block, const void *a, const void *b, const void *c, void *out);
 
 // out[i] = (dtype of out) source[i], as orchard_cpu_convert. Block: source dtype, out dtype, loop.
 ORCHARD_CPU_API int32_t orchard_cpu_copy(const double *block, const void *source, void *out);
