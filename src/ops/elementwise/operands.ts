@@ -1,3 +1,4 @@
+import type { BackendName } from "../../backend/names.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { ArgumentError, DTypeError } from "../../errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
@@ -41,8 +42,10 @@ export function operandDType(operation: string, dtype: DType, kind: Kind): DType
 /** The common dtype of operands, as `torch.result_type`. */
 export function commonDType(operation: string, operands: readonly (Tensor | Scalar)[]): DType {
   const [first, second] = operands;
-  if (operands.length === 2 && first instanceof Tensor && second instanceof Tensor && first.dtype === second.dtype)
-    return first.dtype;
+  if (operands.length === 2 && first instanceof Tensor) {
+    if (second instanceof Tensor ? first.dtype === second.dtype : typeof second === "number" && isFloat(first.dtype))
+      return first.dtype;
+  }
   return resultType(
     operands.map((operand) =>
       operand instanceof Tensor
@@ -62,7 +65,7 @@ function checkScalar(operation: string, value: unknown): Scalar {
 }
 
 const MOST_SCALARS = 512;
-const scalars = new Map<string, Map<Scalar, Tensor>>();
+const scalars: Record<BackendName, Partial<Record<DType, Map<Scalar, Tensor>>>> = { metal: {}, cpu: {}, reference: {} };
 
 /**
  * A plain number as a tensor without dimensions. One tensor serves all calls with the same number, so results must never share its
@@ -73,11 +76,11 @@ const scalars = new Map<string, Map<Scalar, Tensor>>();
 export function scalarTensor(value: Scalar, dtype: DType, operation = "scalar"): Tensor {
   const kind = typeof value === "boolean" ? Number(value) : value;
   if (Object.is(kind, -0)) return tensor(kind, { dtype }); // a Map takes it for 0
-  const place = getBackend() + dtype;
-  let known = scalars.get(place);
+  const byDType = scalars[getBackend()];
+  let known = byDType[dtype];
   if (known === undefined || known.size >= MOST_SCALARS) {
     known = new Map();
-    scalars.set(place, known);
+    byDType[dtype] = known;
   }
   let result = known.get(kind);
   if (result === undefined) {

@@ -35,6 +35,12 @@ constexpr int64_t tile = 1024;
 template <class Operation, class = void> constexpr bool has_correction = false;
 template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
 
+// Operands never overlap the result; saying so lets the loop become vectors without a test.
+template <class Operation, class Result, class... In>
+inline void compute_row(Result *__restrict out, int64_t count, const In *__restrict... in) {
+  for (int64_t i = 0; i < count; i++) out[i] = store<Result>(Operation::of(load(in[i])...));
+}
+
 // out[i] = Operation::of(in_0[i], in_1[i], …), each operand of type T
 template <class Operation, class T, size_t... operand>
 void compute(const void *const *inputs, void *result, int64_t count, std::index_sequence<operand...>) {
@@ -42,9 +48,9 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   using Result = ResultOf<T, Number>;
   Result *out = static_cast<Result *>(result);
   if constexpr (!is_half<T>) {
-    const T *in[] = {static_cast<const T *>(inputs[operand])...};
-    for (int64_t i = 0; i < count; i++) out[i] = store<Result>(Operation::of(load(in[operand][i])...));
-    if constexpr (has_correction<Operation> && std::is_same_v<T, float>) Operation::correct(in[0], out, count);
+    compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
+    if constexpr (has_correction<Operation> && std::is_same_v<T, float>)
+      Operation::correct(static_cast<const T *>(inputs[0]), out, count);
   } else {
     float wide[sizeof...(operand)][tile];
     float computed[tile];

@@ -8,8 +8,8 @@ namespace {
 struct Where {
   template <class T> static void row(const void *const *inputs, void *result, int64_t count) {
     const Bool *condition = static_cast<const Bool *>(inputs[0]);
-    const T *a = static_cast<const T *>(inputs[1]), *b = static_cast<const T *>(inputs[2]);
-    T *out = static_cast<T *>(result);
+    const T *__restrict a = static_cast<const T *>(inputs[1]), *__restrict b = static_cast<const T *>(inputs[2]);
+    T *__restrict out = static_cast<T *>(result);
     for (int64_t i = 0; i < count; i++) {
       T yes = a[i], no = b[i];
       out[i] = condition[i].byte ? yes : no;
