@@ -5,6 +5,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/math.h"
 #include "elementwise/codes.h"
 #include "elementwise/loop.h"
 
@@ -13,7 +14,29 @@ constant uint operation [[function_constant(0)]];
 inline float apply(float x) {
     switch (operation) {
     case UNARY_NEG: return -x;
+    case UNARY_ABS: return fabs(x);
+    case UNARY_SIGN: return orchard::is_nan(x) ? x : float(x > 0.0f) - float(x < 0.0f);
+    case UNARY_SQUARE: return x * x;
+    case UNARY_RELU: return x < 0.0f ? 0.0f : x;
+    case UNARY_FLOOR: return floor(x);
+    case UNARY_CEIL: return ceil(x);
+    case UNARY_ROUND: return rint(x);
+    case UNARY_RECIPROCAL: return 1.0f / x;
+    case UNARY_SQRT: return precise::sqrt(x);
+    case UNARY_RSQRT: return precise::rsqrt(x);
     case UNARY_EXP: return precise::exp(x);
+    case UNARY_EXP2: return precise::exp2(x);
+    case UNARY_EXPM1: return orchard::expm1(x);
+    case UNARY_LOG: return precise::log(x);
+    case UNARY_LOG2: return precise::log2(x);
+    case UNARY_LOG10: return precise::log10(x);
+    case UNARY_LOG1P: return orchard::log1p(x);
+    case UNARY_TANH: return precise::tanh(x);
+    case UNARY_SIGMOID: return orchard::sigmoid(x);
+    case UNARY_ERF: return orchard::erf(x);
+    case UNARY_SIN: return precise::sin(x);
+    case UNARY_COS: return precise::cos(x);
+    case UNARY_TAN: return precise::tan(x);
     default: return x;
     }
 }
@@ -22,22 +45,60 @@ template <typename T>
 inline T apply_integer(T x) {
     switch (operation) {
     case UNARY_NEG: return T(0) - x;
-    default: return x;
+    case UNARY_ABS: return x < T(0) ? T(0) - x : x;
+    case UNARY_SIGN: return T(x > T(0)) - T(x < T(0));
+    case UNARY_SQUARE: return x * x;
+    case UNARY_RELU: return x < T(0) ? T(0) : x;
+    case UNARY_BITWISE_NOT: return T(~x);
+    default: return x;  // rounded it is already
     }
 }
 
-template <typename T> struct Compute { static T run(T x) { return apply_integer(x); } };
-template <> struct Compute<float> { static float run(float x) { return apply(x); } };
-template <> struct Compute<half> { static half run(half x) { return half(apply(float(x))); } };
-template <> struct Compute<bfloat> { static bfloat run(bfloat x) { return bfloat(apply(float(x))); } };
+template <typename T>
+inline bool ask(T x) {
+    switch (operation) {
+    case UNARY_LOGICAL_NOT: return x == T(0);
+    case UNARY_ISNAN: return orchard::is_nan(x);
+    default: return false;
+    }
+}
+
+inline bool ask_float(float x) {
+    switch (operation) {
+    case UNARY_ISINF: return fabs(x) == INFINITY;
+    case UNARY_ISFINITE: return fabs(x) < INFINITY;
+    default: return ask(x);
+    }
+}
+
+template <typename T> struct Compute {
+    static T run(T x) { return apply_integer(x); }
+    static bool question(T x) { return operation == UNARY_ISFINITE || ask(x); }
+};
+template <> struct Compute<bool> {
+    static bool run(bool x) { return operation == UNARY_BITWISE_NOT ? !x : x; }
+    static bool question(bool x) { return operation == UNARY_ISFINITE || (operation == UNARY_LOGICAL_NOT && !x); }
+};
+template <> struct Compute<float> {
+    static float run(float x) { return apply(x); }
+    static bool question(float x) { return ask_float(x); }
+};
+template <> struct Compute<half> {
+    static half run(half x) { return half(apply(float(x))); }
+    static bool question(half x) { return ask_float(float(x)); }
+};
+template <> struct Compute<bfloat> {
+    static bfloat run(bfloat x) { return bfloat(apply(float(x))); }
+    static bool question(bfloat x) { return ask_float(float(x)); }
+};
 
 // input   [[buffer(0)]]  the elements that its strides reach
 // output  [[buffer(1)]]  the elements that its strides reach
 // loop    [[buffer(2)]]  operands: input, output
-template <typename In, typename Out>
+template <typename T>
 kernel void unary(
-    device const In *input [[buffer(0)]],
-    device Out *output [[buffer(1)]],
+    device const T *input [[buffer(0)]],
+    device T *output [[buffer(1)]],
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
@@ -47,17 +108,37 @@ kernel void unary(
     }
     long places[2];
     loop_places(loop, element, places);
-    output[places[1]] = Out(Compute<In>::run(input[places[0]]));
+    output[places[1]] = Compute<T>::run(input[places[0]]);
 }
 
-#define UNARY(In, Out) \
-    template [[host_name("unary_" #In "_" #Out)]] kernel void unary<In, Out>(device const In *, device Out *, constant LoopNest &, uint2, uint2);
+// As above, with an answer of true or false.
+template <typename T>
+kernel void unary_question(
+    device const T *input [[buffer(0)]],
+    device bool *output [[buffer(1)]],
+    constant LoopNest &loop [[buffer(2)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(loop.count)) {
+        return;
+    }
+    long places[2];
+    loop_places(loop, element, places);
+    output[places[1]] = Compute<T>::question(input[places[0]]);
+}
 
-UNARY(float, float)
-UNARY(half, half)
-UNARY(bfloat, bfloat)
-UNARY(long, long)
-UNARY(int, int)
-UNARY(uint, uint)
-UNARY(char, char)
-UNARY(uchar, uchar)
+#define UNARY(T)                                                                                                          \
+    template [[host_name("unary_" #T)]] kernel void unary<T>(device const T *, device T *, constant LoopNest &, uint2, uint2); \
+    template [[host_name("unary_question_" #T)]] kernel void unary_question<T>(                                           \
+        device const T *, device bool *, constant LoopNest &, uint2, uint2);
+
+UNARY(float)
+UNARY(half)
+UNARY(bfloat)
+UNARY(long)
+UNARY(int)
+UNARY(uint)
+UNARY(char)
+UNARY(uchar)
+UNARY(bool)

@@ -11,10 +11,10 @@ export const backends: Readonly<Record<BackendName, Backend>> = {
   reference: referenceBackend,
 };
 
-const looked = new Map<BackendName, string | undefined>();
+const looked: Partial<Record<BackendName, { readonly why: string | undefined }>> = {};
 
 /** Why a backend can't be used; looked at once. */
 export function whyUnavailable(name: BackendName): string | undefined {
-  if (!looked.has(name)) looked.set(name, backends[name].unavailable());
-  return looked.get(name);
+  looked[name] ??= { why: backends[name].unavailable() };
+  return looked[name].why;
 }

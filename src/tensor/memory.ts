@@ -28,20 +28,19 @@ export interface AllocationHint {
 /** JavaScript's own memory: small blocks, and all of them where there is no native allocator. */
 export class ScriptMemory implements Memory {
   readonly place = "host";
-  private readonly buffer: ArrayBuffer;
-  private readonly bytes: Uint8Array;
+  private readonly bytes: Uint8Array<ArrayBuffer>;
 
   constructor(content: number | ArrayBuffer) {
-    // A native function can't take a pointer to nothing, so an empty block has a byte.
-    this.buffer = typeof content === "number" ? new ArrayBuffer(content || 1) : content;
-    this.bytes = new Uint8Array(this.buffer);
+    // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times as fast as a
+    // buffer, which it gets when it is asked for one.
+    this.bytes = typeof content === "number" ? new Uint8Array(content || 1) : new Uint8Array(content);
   }
 
   get byteLength(): number {
-    return this.buffer.byteLength;
+    return this.bytes.byteLength;
   }
   hostBuffer(): ArrayBuffer {
-    return this.buffer;
+    return this.bytes.buffer;
   }
   hostBytes(): Uint8Array {
     return this.bytes;

@@ -135,7 +135,11 @@ function checkGradients(
     const got = Array.from(gradient.dataSync() as ArrayLike<number>);
     const want = Array.from(exact[at]!.dataSync() as ArrayLike<number>);
     const low = Array.from(plain[at]!.dataSync() as ArrayLike<number>);
-    fail(label, `gradient of input ${at}`, compare(gradient.dtype, got, want, low, { flash: true }, 3));
+    fail(
+      label,
+      `gradient of input ${at}`,
+      compare(gradient.dtype, got, want, low, { ...row.accuracy, flash: true }, 3),
+    );
   }
 }
 

@@ -27,6 +27,10 @@ export const declarations = {
   orchard_cpu_bernoulli: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_multinomial: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_permutation: { args: ["buffer", "buffer"], returns: "i32" },
+  orchard_cpu_unary: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_binary: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_ternary: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_copy: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

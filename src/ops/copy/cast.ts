@@ -1,17 +1,54 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { ArgumentError, DTypeError } from "../../errors.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { copyPrimitive } from "./copy.ts";
+
+export interface CastOptions {
+  /**
+   * What happens to values that an integer dtype can't hold. `"saturate"` (the default): floats become the nearest that there is, NaN 0;
+   * integers wrap around. `"error"`: the first such value is an error; it is looked for on the CPU, and waits for the device.
+   */
+  overflow?: "saturate" | "error";
+}
 
 /**
  * The elements in another dtype; the tensor itself where it has that dtype already. Floats round to the nearest, ties to even; a float
  * becomes an integer by truncation, out of range the nearest that there is and NaN 0; integers wrap around; bool is x ≠ 0.
+ *
+ * @example
+ * toDType(tensor([1.9, -300]), "int8"); // int8 [1, -128]
+ *
+ * @throws {DTypeError} `overflow` for a value that does not fit, with `{ overflow: "error" }`.
  */
-export function toDType<D extends DType>(x: Tensor, dtype: D): Tensor<D> {
+export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D> {
   if (x.dtype === dtype) return x as Tensor<D>;
+  if (options !== undefined) checkOverflow(x, dtype, options);
   const output = execute(copyPrimitive, [x], x.shape, dtype, undefined);
   const from = x.dtype;
-  record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient!, from)]);
+  if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient!, from)]);
   return output;
+}
+
+function checkOverflow(x: Tensor, dtype: DType, { overflow = "saturate" }: CastOptions): void {
+  if (overflow !== "saturate" && overflow !== "error")
+    throw new ArgumentError(
+      "toDType",
+      "unknownOverflow",
+      `overflow is "saturate" or "error", ${String(overflow)} came`,
+    );
+  if (overflow === "saturate" || isFloat(dtype) || dtype === "bool") return;
+  const [least, most] = integerRange(dtype);
+  const data = x.dataSync() as ArrayLike<number | bigint>;
+  for (let index = 0; index < data.length; index++) {
+    const value = data[index]!;
+    const whole = typeof value === "number" ? Math.trunc(value) : value;
+    if (whole >= least && whole <= most) continue;
+    throw new DTypeError(
+      "toDType",
+      "overflow",
+      `element ${index} is ${value}; ${dtype} holds whole numbers from ${least} to ${most}`,
+    );
+  }
 }

@@ -3,18 +3,22 @@ import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/met
 import { type BinaryName, binaryNames } from "./codes.ts";
 import { loopNest } from "./loop.metal.ts";
 
-export const binaryMetal = (name: BinaryName): Implementation<undefined> => ({
-  unsupported: noFloat64,
-  run({ inputs: [a, b], outputs: [output] }) {
-    const { grid, threadgroup, parameters } = loopNest(output!, [a!, b!]);
-    launch({
-      file: "elementwise/binary.metal",
-      name: `binary_${metalTypeOf(a!.dtype)}_${metalTypeOf(output!.dtype)}`,
-      constants: [binaryNames.indexOf(name)],
-      operands: [reads(a!), reads(b!), writes(output!)],
-      parameters,
-      grid,
-      threadgroup,
-    });
-  },
-});
+export const binaryMetal = (name: BinaryName): Implementation<undefined> => {
+  const code = binaryNames.indexOf(name);
+  const kernel = code < binaryNames.indexOf("eq") ? "binary" : "binary_question";
+  return {
+    unsupported: noFloat64,
+    run({ inputs: [a, b], outputs: [output] }) {
+      const { grid, threadgroup, parameters } = loopNest(output!, [a!, b!]);
+      launch({
+        file: "elementwise/binary.metal",
+        name: `${kernel}_${metalTypeOf(a!.dtype)}`,
+        constants: [code],
+        operands: [reads(a!), reads(b!), writes(output!)],
+        parameters,
+        grid,
+        threadgroup,
+      });
+    },
+  };
+};

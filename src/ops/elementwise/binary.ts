@@ -1,60 +1,108 @@
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { ArgumentError } from "../../errors.ts";
+import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Promote, PromoteScalar, Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { sumTo } from "../reduction/sum_to.ts";
+import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
 import { binaryReference } from "./binary.reference.ts";
-import type { BinaryName } from "./codes.ts";
-import { promoteOperands } from "./operands.ts";
-import { neg } from "./unary.ts";
+import { type BinaryName, binaryNames, byName } from "./codes.ts";
+import { eq, ge, logicalAnd, lt } from "./comparison.ts";
+import { type Kind, promoteOperands, zerosLike } from "./operands.ts";
+import { where } from "./ternary.ts";
+import { log, neg, square } from "./unary.ts";
 
 /** An operation on pairs of elements. */
 interface BinaryRow {
-  /** What two integers give: themselves, or float32 first (true division). */
-  readonly integers: "float" | "same";
-  /** Whether the gradient needs the operands. */
-  readonly saves: boolean;
-  /** The gradients of a and b before they are summed to their shapes. A rule may leave out what is not needed. */
-  readonly gradient: (gradient: Tensor, a: Tensor, b: Tensor, needs: readonly boolean[]) => readonly (Tensor | null)[];
+  readonly takes: Kind;
+  /** Whether the gradient needs the operands; `"bool"` where the result is one and has none. */
+  readonly saves: "nothing" | "operands" | "bool";
+  /** The gradients of a and b before they are summed to their shapes, from the output's g. A rule may leave out what is not needed. */
+  readonly gradient: (g: Tensor, a: Tensor, b: Tensor, needs: readonly boolean[]) => readonly (Tensor | null)[];
 }
 
+const noGradient = () => [null, null];
+const bits = { takes: "bits", saves: "nothing", gradient: noGradient } as const;
+const question = { takes: "everything", saves: "bool", gradient: noGradient } as const;
+const steps = { takes: "numbers", saves: "nothing", gradient: (g: Tensor) => [zerosLike(g), zerosLike(g)] } as const;
+
 const rows: Readonly<Record<BinaryName, BinaryRow>> = {
-  add: { integers: "same", saves: false, gradient: (gradient) => [gradient, gradient] },
-  sub: { integers: "same", saves: false, gradient: (gradient) => [gradient, neg(gradient)] },
+  add: { takes: "everything", saves: "nothing", gradient: (g) => [g, g] },
+  sub: { takes: "numbers", saves: "nothing", gradient: (g, _a, _b, needs) => [g, needs[1] ? neg(g) : null] },
   mul: {
-    integers: "same",
-    saves: true,
-    gradient: (gradient, a, b, needs) => [needs[0] ? mul(gradient, b) : null, needs[1] ? mul(gradient, a) : null],
+    takes: "everything",
+    saves: "operands",
+    gradient: (g, a, b, needs) => [needs[0] ? mul(g, b) : null, needs[1] ? mul(g, a) : null],
   },
   div: {
-    integers: "float",
-    saves: true,
-    gradient: (gradient, a, b, needs) => [
-      needs[0] ? div(gradient, b) : null,
-      needs[1] ? neg(mul(div(gradient, b), div(a, b))) : null,
-    ],
+    takes: "floats",
+    saves: "operands",
+    gradient: (g, a, b, needs) => [needs[0] ? div(g, b) : null, needs[1] ? neg(mul(div(g, b), div(a, b))) : null],
   },
+  floorDivide: steps,
+  truncDivide: steps,
+  remainder: {
+    takes: "numbers",
+    saves: "operands",
+    gradient: (g, a, b, needs) => [g, needs[1] ? neg(mul(g, floorDivide(a, b))) : null],
+  },
+  fmod: {
+    takes: "numbers",
+    saves: "operands",
+    gradient: (g, a, b, needs) => [g, needs[1] ? neg(mul(g, binary("truncDivide", a, b))) : null],
+  },
+  pow: {
+    takes: "numbers",
+    saves: "operands",
+    gradient: (g, a, b, needs) => [needs[0] ? powerOfBase(g, a, b) : null, needs[1] ? powerOfExponent(g, a, b) : null],
+  },
+  maximum: { takes: "everything", saves: "operands", gradient: (g, a, b) => [chosen(g, b, a), chosen(g, a, b)] },
+  minimum: { takes: "everything", saves: "operands", gradient: (g, a, b) => [chosen(g, a, b), chosen(g, b, a)] },
+  atan2: {
+    takes: "floats",
+    saves: "operands",
+    gradient(g, a, b, needs) {
+      const scaled = div(g, add(square(a), square(b)));
+      return [needs[0] ? mul(scaled, b) : null, needs[1] ? mul(scaled, neg(a)) : null];
+    },
+  },
+  bitwiseAnd: bits,
+  bitwiseOr: bits,
+  bitwiseXor: bits,
+  eq: question,
+  ne: question,
+  lt: question,
+  le: question,
+  gt: question,
+  ge: question,
+  logicalAnd: question,
+  logicalOr: question,
+  logicalXor: question,
 };
 
-const primitive = (name: BinaryName): Primitive => ({
-  name,
-  implementations: {
-    metal: binaryMetal(name),
-    cpu: { missing: "not written yet" },
-    reference: binaryReference(name),
-  },
-});
+/** b·aᵇ⁻¹; 0 where b is 0, whatever a is. */
+const powerOfBase = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
+  where(eq(b, 0), 0, mul(g, mul(b, pow(a, sub(b, 1))))) as Tensor;
 
-const primitives: Readonly<Record<BinaryName, Primitive>> = {
-  add: primitive("add"),
-  sub: primitive("sub"),
-  mul: primitive("mul"),
-  div: primitive("div"),
-};
+/** aᵇ·ln a; 0 where 0 is raised to something that is not negative. */
+const powerOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
+  where(logicalAnd(eq(a, 0), ge(b, 0)), 0, mul(g, mul(pow(a, b), log(a)))) as Tensor;
+
+/** The share of the operand that is chosen where `smaller` < `larger`: all, half of it where both are equal. */
+const chosen = (g: Tensor, smaller: Tensor, larger: Tensor): Tensor =>
+  where(lt(larger, smaller), 0, where(eq(smaller, larger), mul(g, 0.5), g)) as Tensor;
+
+const primitives = byName(
+  binaryNames,
+  (name): Primitive => ({
+    name,
+    implementations: { metal: binaryMetal(name), cpu: binaryCpu(name), reference: binaryReference(name) },
+  }),
+);
 
 /** A tensor, or a plain number in its place. */
 export type Operand<D extends DType = DType> = Tensor<D> | Scalar;
@@ -69,13 +117,16 @@ export type ResultOf<A extends Operand, B extends Operand> =
       ? PromoteScalar<E>
       : DType;
 
-function binary(name: BinaryName, a: Operand, b: Operand): Tensor {
-  const { integers, saves, gradient } = rows[name];
-  const [left, right] = promoteOperands(name, [a, b], integers) as [Tensor, Tensor];
+/** @internal One of the operations of the table. */
+export function binary(name: BinaryName, a: Operand, b: Operand): Tensor {
+  const { takes, saves, gradient } = rows[name];
+  const operands = promoteOperands(name, [a, b], takes);
+  const [left, right] = operands as [Tensor, Tensor];
   const shape = broadcastShapes(name, left.shape, right.shape);
-  const output = execute(primitives[name], [left, right], shape, left.dtype, undefined);
+  const output = execute(primitives[name], operands, shape, saves === "bool" ? "bool" : left.dtype, undefined);
+  if (saves === "bool" || !(left.requiresGrad || right.requiresGrad)) return output;
   const shapes = [left.shape, right.shape] as const;
-  record(name, [left, right], [output], saves ? [left, right] : [], ([incoming], [x, y], needs) =>
+  record(name, operands, [output], saves === "operands" ? operands : [], ([incoming], [x, y], needs) =>
     gradient(incoming!, x!, y!, needs).map((result, operand) =>
       result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
     ),
@@ -83,25 +134,100 @@ function binary(name: BinaryName, a: Operand, b: Operand): Tensor {
   return output;
 }
 
+type Binary = <A extends Operand, B extends Operand>(a: A, b: B) => Tensor<ResultOf<A, B>>;
+
+const pair = (name: BinaryName): Binary => ((a, b) => binary(name, a, b)) as Binary;
+
 /**
- * a + b for each pair of elements, broadcast; integers wrap around.
+ * a + b for each pair of elements, broadcast; integers wrap around, bools are joined by or.
  *
  * @example
  * add(tensor([1, 2]), 0.5); // float32 [1.5, 2.5]
  *
  * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} where a number does not fit the integer tensor that it meets.
  */
-export const add = <A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>> =>
-  binary("add", a, b) as Tensor<ResultOf<A, B>>;
+export const add = pair("add");
+/** a − b for each pair of elements, broadcast; integers wrap around. @throws {DTypeError} for bools. @see {@link add} */
+export const sub = pair("sub");
+/** a · b for each pair of elements, broadcast; integers wrap around, bools are joined by and. @see {@link add} */
+export const mul = pair("mul");
+/** The larger of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add} */
+export const maximum = pair("maximum");
+/** The smaller of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add} */
+export const minimum = pair("minimum");
+/**
+ * a − b·⌊a/b⌋ for each pair of elements, broadcast: the remainder with the sign of the divisor, as in Python.
+ *
+ * @example
+ * remainder(tensor([-3, 3]), 2); // float32 [1, 1]
+ *
+ * @throws {ArgumentError} `divisionByZero` for integers; on metal the result is 0 instead, since looking would wait for the device.
+ */
+export const remainder = pair("remainder");
+/** The remainder with the sign of the dividend, as in C. @throws {ArgumentError} as {@link remainder}. */
+export const fmod = pair("fmod");
+/** ⌊a/b⌋ for each pair of elements, broadcast; the dtype stays. The gradient is 0. @throws {ArgumentError} as {@link remainder}. */
+export const floorDivide = pair("floorDivide");
+/** The angle from −π to π of each point (b, a), in radians, broadcast; integers become float32. @see {@link add} */
+export const atan2 = pair("atan2");
+/** a ∧ b for each pair of bits of integers, or bools, broadcast. @throws {DTypeError} for floats. */
+export const bitwiseAnd = pair("bitwiseAnd");
+/** a ∨ b for each pair of bits of integers, or bools, broadcast. @throws {DTypeError} for floats. */
+export const bitwiseOr = pair("bitwiseOr");
+/** a ⊻ b for each pair of bits of integers, or bools, broadcast. @throws {DTypeError} for floats. */
+export const bitwiseXor = pair("bitwiseXor");
 
-/** a − b for each pair of elements, broadcast. @see {@link add} */
-export const sub = <A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>> =>
-  binary("sub", a, b) as Tensor<ResultOf<A, B>>;
+/**
+ * aᵇ for each pair of elements, broadcast; integers stay integers and wrap around.
+ *
+ * @example
+ * pow(tensor([1, 2, 3]), 2); // float32 [1, 4, 9]
+ *
+ * @throws {ArgumentError} where integers are raised to a negative number; a tensor of exponents gives 0 there, or ±1 for ±1.
+ */
+export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>> {
+  if (a instanceof Tensor && b === 2 && a.dtype !== "bool") return square(a as Tensor) as Tensor<ResultOf<A, B>>;
+  if (a instanceof Tensor && typeof b !== "object" && Number(b) < 0 && isWhole(a.dtype, b))
+    throw new ArgumentError(
+      "pow",
+      "negativeExponent",
+      `integers can't be raised to ${b}; convert them to a float first`,
+    );
+  return binary("pow", a, b) as Tensor<ResultOf<A, B>>;
+}
 
-/** a · b for each pair of elements, broadcast. @see {@link add} */
-export const mul = <A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>> =>
-  binary("mul", a, b) as Tensor<ResultOf<A, B>>;
+const isWhole = (dtype: DType, exponent: unknown): boolean =>
+  !floats.has(dtype) && (typeof exponent === "bigint" || Number.isInteger(exponent));
+const floats: ReadonlySet<DType> = new Set<FloatDType>(["float64", "float32", "float16", "bfloat16"]);
 
-/** a / b for each pair of elements, broadcast; integers become float32 first. @see {@link add} */
-export const div = <A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>> =>
-  binary("div", a, b) as Tensor<ResultOf<A, B>>;
+export interface DivOptions {
+  /** `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true division. */
+  rounding?: "floor" | "trunc" | null;
+}
+
+/**
+ * a / b for each pair of elements, broadcast; integers become float32 first, unless the quotient is rounded.
+ *
+ * @example
+ * div(tensor([7, -7]), 2); // float32 [3.5, -3.5]
+ * div(tensor([7, -7]), 2, { rounding: "floor" }); // float32 [3, -4]
+ *
+ * @throws {ShapeError} where the shapes can't be broadcast together. @throws {ArgumentError} as {@link remainder}, where it is rounded.
+ */
+export function div<A extends Operand, B extends Operand>(
+  a: A,
+  b: B,
+  { rounding = null }: DivOptions = {},
+): Tensor<ResultOf<A, B>> {
+  const name = divisions.get(rounding);
+  if (name === undefined)
+    throw new ArgumentError("div", "unknownRounding", `rounding is "floor", "trunc" or null, ${String(rounding)} came`);
+  return binary(name, a, b) as Tensor<ResultOf<A, B>>;
+}
+
+const divisions = new Map<unknown, BinaryName>([
+  [null, "div"],
+  ["floor", "floorDivide"],
+  ["trunc", "truncDivide"],
+]);

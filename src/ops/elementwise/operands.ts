@@ -1,36 +1,58 @@
-import { ArgumentError } from "../../errors.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { BackendName } from "../../backend/names.ts";
+import { getBackend } from "../../backend/policy.ts";
+import { ArgumentError, DTypeError } from "../../errors.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { resultType, type Scalar, scalarDType } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { keep } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
+import { expand } from "../view/expand.ts";
+
+/**
+ * What an operation is defined for. `floats`: integers and bools become float32 first. `numbers`: bools are refused; `bits`: floats are.
+ */
+export type Kind = "floats" | "numbers" | "bits" | "everything";
 
 /** Brings operands to their common dtype; plain numbers become tensors without dimensions. */
 export function promoteOperands(
   operation: string,
   operands: readonly (Tensor | Scalar)[],
-  integers: "float" | "same" = "same",
+  kind: Kind = "everything",
 ): Tensor[] {
-  const dtype = commonDType(operation, operands, integers);
-  return operands.map((operand) =>
-    operand instanceof Tensor ? toDType(operand, dtype) : scalarTensor(operand, dtype),
-  );
+  const dtype = operandDType(operation, commonDType(operation, operands), kind);
+  const result = new Array<Tensor>(operands.length);
+  for (let at = 0; at < operands.length; at++) {
+    const operand = operands[at]!;
+    result[at] = operand instanceof Tensor ? toDType(operand, dtype) : scalarTensor(operand, dtype, operation);
+  }
+  return result;
 }
 
-function commonDType(operation: string, operands: readonly (Tensor | Scalar)[], integers: "float" | "same"): DType {
+/** The dtype in which an operation of a kind computes. @throws {DTypeError} where it is not defined for the dtype. */
+export function operandDType(operation: string, dtype: DType, kind: Kind): DType {
+  if (kind === "everything") return dtype;
+  if (kind === "floats") return isFloat(dtype) ? dtype : "float32";
+  if (kind === "numbers" ? dtype !== "bool" : !isFloat(dtype)) return dtype;
+  const wanted = kind === "numbers" ? "floats or integers" : "integers or bools";
+  throw new DTypeError(operation, "notDefined", `operands are ${dtype}, ${wanted} are wanted; toDType() converts`);
+}
+
+/** The common dtype of operands, as `torch.result_type`. */
+export function commonDType(operation: string, operands: readonly (Tensor | Scalar)[]): DType {
   const [first, second] = operands;
-  const alike =
-    operands.length === 2 && first instanceof Tensor && second instanceof Tensor && first.dtype === second.dtype;
-  const dtype = alike
-    ? first.dtype
-    : resultType(
-        operands.map((operand) =>
-          operand instanceof Tensor
-            ? { dtype: operand.dtype, priority: operand.rank > 0 ? 0 : 1 }
-            : { dtype: scalarDType(checkScalar(operation, operand)), priority: 2 },
-        ),
-      );
-  return integers === "float" && !isFloat(dtype) ? "float32" : dtype;
+  if (operands.length === 2 && first instanceof Tensor) {
+    if (second instanceof Tensor ? first.dtype === second.dtype : typeof second === "number" && isFloat(first.dtype))
+      return first.dtype;
+  }
+  return resultType(
+    operands.map((operand) =>
+      operand instanceof Tensor
+        ? { dtype: operand.dtype, priority: operand.rank > 0 ? 0 : 1 }
+        : { dtype: scalarDType(checkScalar(operation, operand)), priority: 2 },
+    ),
+  );
 }
 
 function checkScalar(operation: string, value: unknown): Scalar {
@@ -42,5 +64,43 @@ function checkScalar(operation: string, value: unknown): Scalar {
   );
 }
 
-/** A plain number as a tensor without dimensions. */
-export const scalarTensor = (value: Scalar, dtype: DType): Tensor => tensor(value, { dtype });
+const MOST_SCALARS = 512;
+const scalars: Record<BackendName, Partial<Record<DType, Map<Scalar, Tensor>>>> = { metal: {}, cpu: {}, reference: {} };
+
+/**
+ * A plain number as a tensor without dimensions. One tensor serves all calls with the same number, so results must never share its
+ * memory.
+ *
+ * @throws {DTypeError} where an integer dtype can't hold it.
+ */
+export function scalarTensor(value: Scalar, dtype: DType, operation = "scalar"): Tensor {
+  const kind = typeof value === "boolean" ? Number(value) : value;
+  if (Object.is(kind, -0)) return tensor(kind, { dtype }); // a Map takes it for 0
+  const byDType = scalars[getBackend()];
+  let known = byDType[dtype];
+  if (known === undefined || known.size >= MOST_SCALARS) {
+    known = new Map();
+    byDType[dtype] = known;
+  }
+  let result = known.get(kind);
+  if (result === undefined) {
+    result = keep(tensor(fitting(kind, dtype, operation), { dtype }));
+    known.set(kind, result);
+  }
+  return result;
+}
+
+function fitting(value: number | bigint, dtype: DType, operation: string): number | bigint {
+  if (isFloat(dtype)) return Number(value);
+  if (dtype === "bool") return value ? 1 : 0;
+  const [least, most] = integerRange(dtype);
+  if ((typeof value === "bigint" || Number.isInteger(value)) && value >= least && value <= most) return value;
+  throw new DTypeError(
+    operation,
+    "doesNotFit",
+    `the number ${value} meets a tensor of ${dtype}, which holds whole numbers from ${least} to ${most}; convert the tensor first`,
+  );
+}
+
+/** Zeros of a tensor's shape and dtype: the gradient of what is constant between its steps. */
+export const zerosLike = (x: Tensor): Tensor => clone(expand(scalarTensor(0, x.dtype), x.shape));

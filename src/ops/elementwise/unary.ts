@@ -1,57 +1,165 @@
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "./binary.ts";
-import type { UnaryName } from "./codes.ts";
+import { div, mul, sub } from "./binary.ts";
+import { byName, type UnaryName, unaryNames } from "./codes.ts";
+import { gt } from "./comparison.ts";
+import { type Kind, operandDType, zerosLike } from "./operands.ts";
+import { where } from "./ternary.ts";
+import { unaryCpu } from "./unary.cpu.ts";
 import { unaryMetal } from "./unary.metal.ts";
 import { unaryReference } from "./unary.reference.ts";
 
 /** An operation on each element. */
 interface UnaryRow {
-  /** What integers and bools become first: `"float"` float32, `"same"` stay as they are. */
-  readonly integers: "float" | "same";
-  /** The gradient of the input, from the output's gradient, the input x and the output y. */
-  readonly gradient: (gradient: Tensor, x: Tensor, y: Tensor) => Tensor;
-  /** What the gradient needs of the forward. */
-  readonly saves: "nothing" | "input" | "output";
+  readonly takes: Kind;
+  /** What the gradient needs of the forward; `"bool"` where the result is one and has none. */
+  readonly saves: "nothing" | "input" | "output" | "bool";
+  /** The gradient of the input, from the output's gradient g and what was saved. */
+  readonly gradient: (g: Tensor, saved: Tensor) => Tensor;
 }
 
+const bits = { takes: "bits", saves: "nothing", gradient: (g: Tensor) => zerosLike(g) } as const;
+const question = { takes: "everything", saves: "bool", gradient: (g: Tensor) => zerosLike(g) } as const;
+const steps = { takes: "numbers", saves: "nothing", gradient: (g: Tensor) => zerosLike(g) } as const;
+
 const rows: Readonly<Record<UnaryName, UnaryRow>> = {
-  neg: { integers: "same", saves: "nothing", gradient: (gradient) => neg(gradient) },
-  exp: { integers: "float", saves: "output", gradient: (gradient, _, y) => mul(gradient, y) },
-};
-
-const primitive = (name: UnaryName): Primitive => ({
-  name,
-  implementations: {
-    metal: unaryMetal(name),
-    cpu: { missing: "not written yet" },
-    reference: unaryReference(name),
+  neg: { takes: "numbers", saves: "nothing", gradient: (g) => neg(g) },
+  abs: { takes: "numbers", saves: "input", gradient: (g, x) => mul(g, sign(x)) },
+  sign: steps,
+  square: { takes: "numbers", saves: "input", gradient: (g, x) => mul(g, mul(x, 2)) },
+  relu: { takes: "numbers", saves: "output", gradient: (g, y) => where(gt(y, 0), g, 0) },
+  floor: steps,
+  ceil: steps,
+  round: steps,
+  reciprocal: { takes: "floats", saves: "output", gradient: (g, y) => mul(neg(g), square(y)) },
+  sqrt: { takes: "floats", saves: "output", gradient: (g, y) => div(g, mul(y, 2)) },
+  rsqrt: { takes: "floats", saves: "output", gradient: (g, y) => mul(mul(g, -0.5), mul(y, square(y))) },
+  exp: { takes: "floats", saves: "output", gradient: (g, y) => mul(g, y) },
+  exp2: { takes: "floats", saves: "output", gradient: (g, y) => mul(g, mul(y, Math.LN2)) },
+  expm1: { takes: "floats", saves: "input", gradient: (g, x) => mul(g, exp(x)) },
+  log: { takes: "floats", saves: "input", gradient: (g, x) => div(g, x) },
+  log2: { takes: "floats", saves: "input", gradient: (g, x) => div(g, mul(x, Math.LN2)) },
+  log10: { takes: "floats", saves: "input", gradient: (g, x) => div(g, mul(x, Math.LN10)) },
+  log1p: { takes: "floats", saves: "input", gradient: (g, x) => div(g, sub(x, -1)) },
+  tanh: { takes: "floats", saves: "output", gradient: (g, y) => mul(g, sub(1, square(y))) },
+  sigmoid: { takes: "floats", saves: "output", gradient: (g, y) => mul(g, mul(y, sub(1, y))) },
+  erf: {
+    takes: "floats",
+    saves: "input",
+    gradient: (g, x) => mul(g, mul(exp(neg(square(x))), 2 / Math.sqrt(Math.PI))),
   },
-});
-
-const primitives: Readonly<Record<UnaryName, Primitive>> = {
-  neg: primitive("neg"),
-  exp: primitive("exp"),
+  sin: { takes: "floats", saves: "input", gradient: (g, x) => mul(g, cos(x)) },
+  cos: { takes: "floats", saves: "input", gradient: (g, x) => mul(neg(g), sin(x)) },
+  tan: { takes: "floats", saves: "output", gradient: (g, y) => mul(g, sub(square(y), -1)) },
+  bitwiseNot: bits,
+  logicalNot: question,
+  isnan: question,
+  isinf: question,
+  isfinite: question,
 };
+
+const primitives = byName(
+  unaryNames,
+  (name): Primitive => ({
+    name,
+    implementations: { metal: unaryMetal(name), cpu: unaryCpu(name), reference: unaryReference(name) },
+  }),
+);
 
 function unary(name: UnaryName, x: Tensor): Tensor {
-  const { integers, saves, gradient } = rows[name];
-  const input = integers === "float" && !isFloat(x.dtype) ? toDType(x, "float32") : x;
-  const output = execute(primitives[name], [input], input.shape, input.dtype, undefined);
-  const save = { nothing: [], input: [input], output: [output] }[saves];
-  record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming!, saved!, saved!)]);
+  const { takes, saves, gradient } = rows[name];
+  const input = toDType(x, operandDType(name, x.dtype, takes));
+  const output = execute(primitives[name], [input], input.shape, saves === "bool" ? "bool" : input.dtype, undefined);
+  if (saves === "bool" || !input.requiresGrad) return output;
+  const save = saves === "nothing" ? [] : [saves === "input" ? input : output];
+  record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming!, saved ?? incoming!)]);
   return output;
 }
 
 /** What `exp` and its like make of a dtype: floats stay, integers and bools become float32. */
 export type FloatOf<D extends DType> = D extends "float64" | "float32" | "float16" | "bfloat16" ? D : "float32";
 
-/** −x for each element; integers wrap around. */
-export const neg = <D extends DType>(x: Tensor<D>): Tensor<D> => unary("neg", x) as Tensor<D>;
+type Same = <D extends DType>(x: Tensor<D>) => Tensor<D>;
+type Float = <D extends DType>(x: Tensor<D>) => Tensor<FloatOf<D>>;
+type Question = (x: Tensor) => Tensor<"bool">;
 
-/** eˣ for each element; integers become float32. */
-export const exp = <D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>> => unary("exp", x) as Tensor<FloatOf<D>>;
+const same = (name: UnaryName): Same => ((x) => unary(name, x)) as Same;
+const float = (name: UnaryName): Float => ((x) => unary(name, x)) as Float;
+const ask = (name: UnaryName): Question => ((x) => unary(name, x)) as Question;
+
+/**
+ * −x for each element; integers wrap around.
+ *
+ * @example
+ * neg(tensor([1, -2])); // float32 [-1, 2]
+ *
+ * @throws {DTypeError} for bools.
+ */
+export const neg = same("neg");
+/** |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg} */
+export const abs = same("abs");
+/** −1, 0 or 1 for each element; NaN stays. The gradient is 0. @see {@link neg} */
+export const sign = same("sign");
+/** x² for each element; integers wrap around. @see {@link neg} */
+export const square = same("square");
+/** max(x, 0) for each element; NaN stays. The gradient at 0 is 0. @see {@link neg} */
+export const relu = same("relu");
+/** The largest whole number ≤ x for each element. The gradient is 0. @see {@link neg} */
+export const floor = same("floor");
+/** The smallest whole number ≥ x for each element. The gradient is 0. @see {@link neg} */
+export const ceil = same("ceil");
+/** The nearest whole number for each element, halves to the even one. The gradient is 0. @see {@link neg} */
+export const round = same("round");
+/** ¬x for each bit of integers; not x for bools. @throws {DTypeError} for floats. */
+export const bitwiseNot = same("bitwiseNot");
+
+/**
+ * eˣ for each element; integers and bools become float32, as in all functions of real numbers here.
+ *
+ * @example
+ * exp(tensor([0, 1])); // float32 [1, 2.7183]
+ */
+export const exp = float("exp");
+/** 2ˣ for each element. @see {@link exp} */
+export const exp2 = float("exp2");
+/** eˣ − 1 for each element, accurate near 0. @see {@link exp} */
+export const expm1 = float("expm1");
+/** ln x for each element; NaN below 0. @see {@link exp} */
+export const log = float("log");
+/** log₂ x for each element; NaN below 0. @see {@link exp} */
+export const log2 = float("log2");
+/** log₁₀ x for each element; NaN below 0. @see {@link exp} */
+export const log10 = float("log10");
+/** ln(1 + x) for each element, accurate near 0; NaN below −1. @see {@link exp} */
+export const log1p = float("log1p");
+/** √x for each element; NaN below 0. @see {@link exp} */
+export const sqrt = float("sqrt");
+/** 1/√x for each element; NaN below 0. @see {@link exp} */
+export const rsqrt = float("rsqrt");
+/** 1/x for each element. @see {@link exp} */
+export const reciprocal = float("reciprocal");
+/** The hyperbolic tangent of each element. @see {@link exp} */
+export const tanh = float("tanh");
+/** 1/(1 + e⁻ˣ) for each element. @see {@link exp} */
+export const sigmoid = float("sigmoid");
+/** The error function 2/√π · ∫₀ˣ exp(−t²) dt of each element. @see {@link exp} */
+export const erf = float("erf");
+/** The sine of each element, in radians. @see {@link exp} */
+export const sin = float("sin");
+/** The cosine of each element, in radians. @see {@link exp} */
+export const cos = float("cos");
+/** The tangent of each element, in radians. @see {@link exp} */
+export const tan = float("tan");
+
+/** Whether each element is 0. */
+export const logicalNot = ask("logicalNot");
+/** Whether each element is NaN; integers never are. */
+export const isnan = ask("isnan");
+/** Whether each element is an infinity; integers never are. */
+export const isinf = ask("isinf");
+/** Whether each element is neither an infinity nor NaN; integers always are. */
+export const isfinite = ask("isfinite");

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -134,17 +135,20 @@ template <> inline Float16 store<Float16>(float value) {
 
 // ---------------------------------------------------------------- one compute type to another
 
-// Truncates; NaN and what does not fit become -2^63, as x86's own instruction has it.
-template <class From> inline int64_t truncated(From value) {
-  constexpr From limit = From(9223372036854775808.0);
-  bool fits = value >= -limit && value < limit;
-  return fits ? int64_t(fits ? value : From(0)) : INT64_MIN;
+// Truncates; what lies beyond the range becomes its nearer end, and NaN 0, as Metal converts.
+template <class To, class From> inline To saturated(From value) {
+  constexpr To least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
+  constexpr From beyond = From(2) * From(uint64_t(1) << (std::numeric_limits<To>::digits - 1)); // most + 1, exact
+  bool is_high = value >= beyond, is_low = value <= From(least);
+  bool fits = !is_high & !is_low & (value == value);
+  To inside = To(fits ? value : From(0));
+  return is_high ? most : is_low ? least : inside;
 }
 
 template <class To, class From> inline To converted(From value) {
   if constexpr (std::is_same_v<To, From>) return value;
   else if constexpr (std::is_same_v<To, bool>) return value != From(0);
-  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) return To(truncated(value));
+  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) return saturated<To>(value);
   else return To(value);
 }
 

@@ -75,38 +75,33 @@ describe.each(isas)("on %s", (isa) => {
     expect([...new Uint32Array(wide.buffer)].every((bits, index) => bits >>> 16 === out[index])).toBe(true);
   });
 
-  test("floats truncate to integers and wrap; what int64 can't hold is its smallest", () => {
+  test("floats truncate to integers; beyond the range the nearer end, NaN 0", () => {
     use();
-    const values = [
-      0,
-      -0.9,
-      0.9,
-      1.5,
-      -1.5,
-      127.9,
-      128,
-      255.5,
-      256,
-      -129,
-      2 ** 31,
-      2 ** 32 + 3,
-      -(2 ** 31) - 1,
-      2 ** 53 + 2,
-    ];
-    const beyond = [2 ** 63, -(2 ** 63) - 2048, Number.NaN, Infinity, -Infinity];
+    const values = [0, -0.9, 0.9, 1.5, -1.5, 127.9, 128, 255.5, 256, -128.9, -129, 2 ** 31 - 0.5, 2 ** 31, 2 ** 32 + 3];
+    const beyond = [-(2 ** 31) - 1, 2 ** 53 + 2, 2 ** 63, -(2 ** 63) - 2048, Number.NaN, Infinity, -Infinity];
     const source = Float64Array.from([...values, ...beyond]);
-    const smallest = -(2n ** 63n);
-    const exact = [...values.map((value) => BigInt(Math.trunc(value))), ...beyond.map(() => smallest)];
-    const as = (out: Bytes, to: DTypeName) => [...(convert("float64", source, to, out) as Int32Array)];
     const count = source.length;
-    expect([...(convert("float64", source, "int64", new BigInt64Array(count)) as unknown as BigInt64Array)]).toEqual(
-      exact,
-    );
-    expect(as(new Int32Array(count), "int32")).toEqual(exact.map((value) => Number(BigInt.asIntN(32, value))));
-    expect(as(new Uint32Array(count), "uint32")).toEqual(exact.map((value) => Number(BigInt.asUintN(32, value))));
-    expect(as(new Int8Array(count), "int8")).toEqual(exact.map((value) => Number(BigInt.asIntN(8, value))));
-    expect(as(new Uint8Array(count), "uint8")).toEqual(exact.map((value) => Number(BigInt.asUintN(8, value))));
-    expect(as(new Uint8Array(count), "bool")).toEqual([...source].map((value) => (value === 0 ? 0 : 1)));
+    const clamped = (value: number, least: bigint, most: bigint): bigint => {
+      if (Number.isNaN(value)) return 0n;
+      const whole = Number.isFinite(value) ? BigInt(Math.trunc(value)) : value > 0 ? most : least;
+      return whole < least ? least : whole > most ? most : whole;
+    };
+    const as = (out: Bytes, to: DTypeName, from: DTypeName, input: Bytes) =>
+      Array.from(convert(from, input, to, out) as unknown as ArrayLike<number | bigint>, BigInt);
+    const ranges = [
+      [new BigInt64Array(count), "int64", -(2n ** 63n), 2n ** 63n - 1n],
+      [new Int32Array(count), "int32", -(2n ** 31n), 2n ** 31n - 1n],
+      [new Uint32Array(count), "uint32", 0n, 2n ** 32n - 1n],
+      [new Int8Array(count), "int8", -128n, 127n],
+      [new Uint8Array(count), "uint8", 0n, 255n],
+    ] as const;
+    const narrow = Float32Array.from(source);
+    for (const [out, to, least, most] of ranges) {
+      expect(as(out, to, "float64", source)).toEqual(Array.from(source, (value) => clamped(value, least, most)));
+      expect(as(out, to, "float32", narrow)).toEqual(Array.from(narrow, (value) => clamped(value, least, most)));
+    }
+    const truth = as(new Uint8Array(count), "bool", "float64", source);
+    expect(truth).toEqual(Array.from(source, (value) => (value === 0 ? 0n : 1n)));
   });
 
   test("integers become the nearest float, and bool 0 or 1", () => {

@@ -19,7 +19,8 @@ int32_t orchard_cpu_convert(const double *block, const void *source, void *out) 
     char *result = element(out, to, reader.whole());
     ConvertRow row = conversions().rows[static_cast<int>(from)][static_cast<int>(to)];
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      row(element(in, from, begin), element(result, to, begin), end - begin);
+      const void *inputs[] = {element(in, from, begin)};
+      row(inputs, element(result, to, begin), end - begin);
     });
   });
 }

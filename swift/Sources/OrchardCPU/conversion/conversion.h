@@ -5,7 +5,8 @@
 
 namespace orchard {
 
-using ConvertRow = void (*)(const void *in, void *out, int64_t count);
+// inputs[0] is the source.
+using ConvertRow = void (*)(const void *const *inputs, void *out, int64_t count);
 
 // By source and result: rows of adjacent elements.
 struct Conversions {

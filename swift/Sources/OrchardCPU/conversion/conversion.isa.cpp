@@ -9,9 +9,7 @@ namespace {
 // Small enough for the first-level cache; what is widened is narrowed again from there.
 constexpr int64_t tile = 1024;
 
-template <class From, class To> void convert_row(const void *source, void *target, int64_t count) {
-  const From *in = static_cast<const From *>(source);
-  To *out = static_cast<To *>(target);
+template <class From, class To> void convert_tiles(const From *in, To *out, int64_t count) {
   Compute<From> wide[tile];
   Compute<To> result[tile];
   for (int64_t start = 0; start < count; start += tile) {
@@ -19,6 +17,20 @@ template <class From, class To> void convert_row(const void *source, void *targe
     widen(in + start, wide, length);
     for (int64_t i = 0; i < length; i++) result[i] = converted<Compute<To>>(wide[i]);
     narrow(result, out + start, length);
+  }
+}
+
+template <class From, class To> void convert_row(const void *const *inputs, void *target, int64_t count) {
+  const From *in = static_cast<const From *>(inputs[0]);
+  To *out = static_cast<To *>(target);
+  if constexpr (std::is_same_v<From, To>) {
+    if (in != out) std::memcpy(out, in, count * sizeof(To));
+  } else if constexpr (std::is_same_v<To, Compute<From>>) {
+    widen(in, out, count);
+  } else if constexpr (std::is_same_v<From, Compute<To>>) {
+    narrow(in, out, count);
+  } else {
+    convert_tiles(in, out, count);
   }
 }
 

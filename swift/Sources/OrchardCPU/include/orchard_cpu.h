@@ -115,8 +115,8 @@ ORCHARD_CPU_API int32_t orchard_cpu_statistics(double *out);
 // ---------------------------------------------------------------- operations
 
 // out[i] = (dtype of out) source[i] for i < count. Block: count, source dtype, source offset, out dtype, out offset.
-// To a narrower float: rounds to nearest even, NaN stays NaN. Float to integer: truncates to int64 (NaN and what does not fit become
-// -2^63), then wraps. To bool: whether it is not 0 (NaN is not). The two may be the same storage, element on element.
+// To a narrower float: rounds to nearest even, NaN stays NaN. Float to integer: truncates; beyond the range the nearer end of it,
+// NaN 0. Integer to integer: wraps. To bool: whether it is not 0 (NaN is not). The two may be the same storage, element on element.
 ORCHARD_CPU_API int32_t orchard_cpu_convert(const double *block, const void *source, void *out);
 
 // out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n.
@@ -155,6 +155,21 @@ ORCHARD_CPU_API int32_t orchard_cpu_multinomial(const double *block, const void 
 
 // A permutation of 0 … count − 1 (src/ops/random/randperm.ts). Block: count, dtype, offset, bits of the left and of the right half, 24 keys.
 ORCHARD_CPU_API int32_t orchard_cpu_permutation(const double *block, void *out);
+// Elementwise operations take a loop: the rank (at most 8), the sizes of the result's axes from the outermost, then for each
+// operand, the result last, its offset and its strides along these axes; 0 repeats. No operand may overlap the result.
+
+// out[i] = operation(input[i]). Block: operation (elementwise/operations.h), dtype of the input, loop. The result has the dtype
+// of the input, or bool where the operation asks a question.
+ORCHARD_CPU_API int32_t orchard_cpu_unary(const double *block, const void *input, void *out);
+
+// out[i] = operation(a[i], b[i]). Block: operation, dtype of a and b, loop. ORCHARD_CPU_INVALID_ARGUMENT where an integer is divided by 0.
+ORCHARD_CPU_API int32_t orchard_cpu_binary(const double *block, const void *a, const void *b, void *out);
+
+// out[i] = operation(a[i], b[i], c[i]). Block: operation, dtype, loop. The dtype is that of all; but for `where`, whose a is bool.
+ORCHARD_CPU_API int32_t orchard_cpu_ternary(const double *block, const void *a, const void *b, const void *c, void *out);
+
+// out[i] = (dtype of out) source[i], as orchard_cpu_convert. Block: source dtype, out dtype, loop.
+ORCHARD_CPU_API int32_t orchard_cpu_copy(const double *block, const void *source, void *out);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,97 @@
+// Functions that Metal Shading Language lacks, or has with another meaning, of float32.
+//
+// Polynomials are Chebyshev interpolants on a short interval, their coefficients rounded to float32. Errors stay within 3 units in
+// the last place.
+
+#ifndef ORCHARD_COMMON_MATH_H
+#define ORCHARD_COMMON_MATH_H
+
+#include <metal_stdlib>
+
+namespace orchard {
+
+template <typename Number> inline bool is_nan(Number x) { return x != x; }
+
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1) with x = n ln 2 + r, halved on the way, since 2^128 is no float
+inline float expm1(float x) {
+    float limited = x > 89.0f ? 89.0f : x < -18.0f ? -18.0f : x;
+    float n = metal::rint(limited * 1.44269504f);
+    float r = metal::fma(n, 2.12194440e-4f, metal::fma(n, -0.693359375f, limited));  // ln 2 in two parts
+    float p = 0.000198909882f;
+    p = metal::fma(p, r, 0.00139336474f);
+    p = metal::fma(p, r, 0.00833331048f);
+    p = metal::fma(p, r, 0.0416664667f);
+    p = metal::fma(p, r, 0.166666672f);
+    p = metal::fma(p, r, 0.5f);
+    p = metal::fma(p * r, r, r);
+    float half_power = metal::ldexp(1.0f, int(is_nan(n) ? 0.0f : n) - 1);
+    float result = 2.0f * metal::fma(half_power, p, half_power - 0.5f);
+    return metal::fabs(x) < 1e-8f ? x : result;
+}
+
+// With u = 1 + x as rounded, ln u · x / (u - 1): the quotient makes good for the rounding.
+// Source: Goldberg, "What every computer scientist should know about floating-point arithmetic", theorem 4.
+inline float log1p(float x) {
+    float u = 1.0f + x;
+    float corrected = metal::precise::log(u) * (x / (u - 1.0f));
+    return u == 1.0f || x == INFINITY ? x : corrected;
+}
+
+// e / (1 + e) with the exponential that can't overflow
+inline float sigmoid(float x) {
+    float e = metal::precise::exp(-metal::fabs(x));
+    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+
+// x + x P(x^2) up to 1; from there on 1 - e^Q(|x|), where Q is ln erfc
+inline float erf(float x) {
+    float a = metal::fabs(x);
+    if (a < 1.0f) {
+        float s = a * a;
+        float p = 0.0000787587487f;
+        p = metal::fma(p, s, -0.000801686430f);
+        p = metal::fma(p, s, 0.00518908724f);
+        p = metal::fma(p, s, -0.0268542115f);
+        p = metal::fma(p, s, 0.112835944f);
+        p = metal::fma(p, s, -0.376126260f);
+        p = metal::fma(p, s, 0.128379166f);
+        return metal::fma(x, p, x);
+    }
+    if (is_nan(x)) {
+        return x;
+    }
+    float t = a > 4.0f ? 4.0f : a;
+    float q = 0.00000164356970f;
+    q = metal::fma(q, t, -0.0000461779127f);
+    q = metal::fma(q, t, 0.000597743492f);
+    q = metal::fma(q, t, -0.00476357527f);
+    q = metal::fma(q, t, 0.0264310185f);
+    q = metal::fma(q, t, -0.110094480f);
+    q = metal::fma(q, t, -0.631814539f);
+    q = metal::fma(q, t, -0.130237609f);
+    q = metal::fma(q, t, 0.000320441526f);
+    return metal::copysign(1.0f - metal::precise::exp(q - t), x);
+}
+
+// The remainder with the sign of the divisor.
+inline float remainder(float a, float b) {
+    float rest = metal::precise::fmod(a, b);
+    return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+}
+
+// (a - a mod b) / b, which is a whole number but for a rounding; a / b alone may be rounded up to the next one.
+inline float floor_divide(float a, float b) {
+    if (b == 0.0f) {
+        return a / b;
+    }
+    float rest = metal::precise::fmod(a, b);
+    float quotient = (a - rest) / b;
+    if (rest != 0.0f && (rest < 0.0f) != (b < 0.0f)) {
+        quotient -= 1.0f;
+    }
+    return quotient == 0.0f ? metal::copysign(0.0f, a / b) : metal::rint(quotient);
+}
+
+}  // namespace orchard
+
+#endif

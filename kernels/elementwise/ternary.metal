@@ -1,0 +1,112 @@
+// output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast; f is the function constant
+// `operation` (codes.h), or the choice between b and c by a.
+//
+// float16 and bfloat16 are storage: f is computed in float32 and rounded once.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "common/math.h"
+#include "elementwise/codes.h"
+#include "elementwise/loop.h"
+
+constant uint operation [[function_constant(0)]];
+
+// min(max(x, least), most): the latter where the two cross, NaN where any is.
+template <typename Number>
+inline Number clamp_between(Number x, Number least, Number most) {
+    Number lifted = x > least || orchard::is_nan(x) ? x : least;
+    return lifted < most || orchard::is_nan(lifted) ? lifted : most;
+}
+
+// From whichever end is nearer, so that both ends are met exactly.
+inline float interpolate(float a, float b, float weight) {
+    float difference = b - a;
+    return fabs(weight) < 0.5f ? a + weight * difference : b - difference * (1.0f - weight);
+}
+
+// ln(1 + e^(beta x)) / beta; x itself beyond the threshold
+inline float softplus(float x, float beta, float threshold) {
+    float scaled = x * beta;
+    return scaled > threshold ? x : orchard::log1p(precise::exp(scaled)) / beta;
+}
+
+inline float apply(float a, float b, float c) {
+    switch (operation) {
+    case TERNARY_CLAMP: return clamp_between(a, b, c);
+    case TERNARY_LERP: return interpolate(a, b, c);
+    case TERNARY_SOFTPLUS: return softplus(a, b, c);
+    default: return a;
+    }
+}
+
+template <typename T> struct Compute { static T run(T a, T b, T c) { return clamp_between(a, b, c); } };
+template <> struct Compute<float> { static float run(float a, float b, float c) { return apply(a, b, c); } };
+template <> struct Compute<half> {
+    static half run(half a, half b, half c) { return half(apply(float(a), float(b), float(c))); }
+};
+template <> struct Compute<bfloat> {
+    static bfloat run(bfloat a, bfloat b, bfloat c) { return bfloat(apply(float(a), float(b), float(c))); }
+};
+
+// a, b, c  [[buffer(0, 1, 2)]]  the elements that their strides reach
+// output   [[buffer(3)]]        the elements that its strides reach
+// loop     [[buffer(4)]]        operands: a, b, c, output
+template <typename T>
+kernel void ternary(
+    device const T *a [[buffer(0)]],
+    device const T *b [[buffer(1)]],
+    device const T *c [[buffer(2)]],
+    device T *output [[buffer(3)]],
+    constant LoopNest &loop [[buffer(4)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(loop.count)) {
+        return;
+    }
+    long places[4];
+    loop_places(loop, element, places);
+    output[places[3]] = Compute<T>::run(a[places[0]], b[places[1]], c[places[2]]);
+}
+
+// output[i] = condition[i] ? b[i] : c[i]; only the one that is chosen is read.
+template <typename T>
+kernel void where(
+    device const bool *condition [[buffer(0)]],
+    device const T *b [[buffer(1)]],
+    device const T *c [[buffer(2)]],
+    device T *output [[buffer(3)]],
+    constant LoopNest &loop [[buffer(4)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(loop.count)) {
+        return;
+    }
+    long places[4];
+    loop_places(loop, element, places);
+    if (condition[places[0]]) {
+        output[places[3]] = b[places[1]];
+    } else {
+        output[places[3]] = c[places[2]];
+    }
+}
+
+#define WHERE(T)                                                                                                    \
+    template [[host_name("where_" #T)]] kernel void where<T>(                                                       \
+        device const bool *, device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2);
+#define TERNARY(T)                                                                                                  \
+    template [[host_name("ternary_" #T)]] kernel void ternary<T>(                                                   \
+        device const T *, device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2);       \
+    WHERE(T)
+
+TERNARY(float)
+TERNARY(half)
+TERNARY(bfloat)
+TERNARY(long)
+TERNARY(int)
+TERNARY(uint)
+TERNARY(char)
+TERNARY(uchar)
+WHERE(bool)

@@ -1,0 +1,108 @@
+/** Operations that change a tensor in place. They are not recorded: a tensor that takes part in a graph is refused. */
+import { AutogradError } from "../../autograd/node.ts";
+import { needsGradient } from "../../autograd/record.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { add, div, mul, type Operand, sub } from "../elementwise/binary.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
+import { clone, copyInto } from "./copy.ts";
+
+/**
+ * Changes the elements of x to those of the source, which is broadcast and converted. x may be a view: what it shares its memory with
+ * changes too.
+ *
+ * @returns x
+ *
+ * @example
+ * copy_(slice(x, 0, { end: 2 }), 0);
+ *
+ * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports saved tensors that
+ *   were changed.
+ * @throws {ShapeError} where the source can't be broadcast to x's shape. @throws {ArgumentError} where x repeats elements (`expand`).
+ */
+export function copy_<T extends Tensor>(x: T, source: Operand): T {
+  return assign("copy_", x, source instanceof Tensor ? source : scalarTensor(source, x.dtype, "copy_"));
+}
+
+/** Changes every element of x to a number. @returns x @throws as {@link copy_} */
+export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean): T {
+  return assign("fill_", x, scalarTensor(value, x.dtype, "fill_"));
+}
+
+/** Changes every element of x to 0. @returns x @throws as {@link copy_} */
+export function zero_<T extends Tensor>(x: T): T {
+  return assign("zero_", x, scalarTensor(0, x.dtype));
+}
+
+/**
+ * x + other in x's memory.
+ *
+ * @returns x
+ *
+ * @throws {DTypeError} where the sum's kind does not fit x: a float into integers. @throws as {@link copy_}
+ */
+export const add_ = <T extends Tensor>(x: T, other: Operand): T => update("add_", x, other, add);
+/** x − other in x's memory. @see {@link add_} */
+export const sub_ = <T extends Tensor>(x: T, other: Operand): T => update("sub_", x, other, sub);
+/** x · other in x's memory. @see {@link add_} */
+export const mul_ = <T extends Tensor>(x: T, other: Operand): T => update("mul_", x, other, mul);
+/** x / other in x's memory. @see {@link add_} */
+export const div_ = <T extends Tensor>(x: T, other: Operand): T => update("div_", x, other, div);
+
+function update<T extends Tensor>(
+  operation: string,
+  x: T,
+  other: Operand,
+  compute: (a: Tensor, b: Operand) => Tensor,
+): T {
+  checkTarget(operation, x, other instanceof Tensor ? [other] : []);
+  if (other instanceof Tensor) checkBroadcast(operation, x, other);
+  const result = compute(x, other);
+  if (kindOf(result.dtype) > kindOf(x.dtype))
+    throw new DTypeError(
+      operation,
+      "kindDiffers",
+      `the result is ${result.dtype}, which ${x.describe()} can't hold; use the operation that makes a new tensor`,
+    );
+  copyInto(x, result);
+  result.dispose();
+  return x;
+}
+
+function assign<T extends Tensor>(operation: string, x: T, source: Tensor): T {
+  checkTarget(operation, x, [source]);
+  checkBroadcast(operation, x, source);
+  // Elements may be written before they are read where both lie in one storage.
+  copyInto(x, source.storage === x.storage ? clone(source) : source);
+  return x;
+}
+
+const kindOf = (dtype: DType): number => (isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1);
+
+function checkTarget(operation: string, x: Tensor, sources: readonly Tensor[]): void {
+  x.checkAlive(operation);
+  if (needsGradient(x, ...sources))
+    throw new AutogradError(
+      operation,
+      "inPlace",
+      `${x.isLeaf ? "a leaf" : "a tensor"} ${x.describe()} that takes part in a graph can't be changed in place; do it in noGrad(() => …), or make a new tensor`,
+    );
+  const repeated = x.shape.findIndex((size, axis) => size > 1 && x.strides[axis] === 0);
+  if (repeated >= 0)
+    throw new ArgumentError(
+      operation,
+      "repeats",
+      `axis ${repeated} of ${x.describe()} repeats its elements (expand); change a clone() instead`,
+    );
+}
+
+function checkBroadcast(operation: string, x: Tensor, source: Tensor): void {
+  if (sameShape(broadcastShapes(operation, x.shape, source.shape), x.shape)) return;
+  throw new ShapeError(
+    operation,
+    "shapesDiffer",
+    `the result would have more elements than x has: ${formatShape(source.shape)} can't be broadcast to ${formatShape(x.shape)}`,
+  );
+}

@@ -1,0 +1,34 @@
+import type { Tensor } from "../../tensor/tensor.ts";
+import { binary, type Operand } from "./binary.ts";
+import type { BinaryName } from "./codes.ts";
+
+const question =
+  (name: BinaryName) =>
+  (a: Operand, b: Operand): Tensor<"bool"> =>
+    binary(name, a, b) as Tensor<"bool">;
+
+/**
+ * Whether a = b for each pair of elements, broadcast, after promotion to a common dtype. NaN equals nothing.
+ *
+ * @example
+ * eq(tensor([1, 2]), 2); // bool [false, true]
+ *
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ */
+export const eq = question("eq");
+/** Whether a ≠ b for each pair of elements; NaN differs from everything. @see {@link eq} */
+export const ne = question("ne");
+/** Whether a < b for each pair of elements; never where either is NaN. @see {@link eq} */
+export const lt = question("lt");
+/** Whether a ≤ b for each pair of elements; never where either is NaN. @see {@link eq} */
+export const le = question("le");
+/** Whether a > b for each pair of elements; never where either is NaN. @see {@link eq} */
+export const gt = question("gt");
+/** Whether a ≥ b for each pair of elements; never where either is NaN. @see {@link eq} */
+export const ge = question("ge");
+/** Whether both of each pair of elements are not 0. @see {@link eq} */
+export const logicalAnd = question("logicalAnd");
+/** Whether either of each pair of elements is not 0. @see {@link eq} */
+export const logicalOr = question("logicalOr");
+/** Whether one and only one of each pair of elements is not 0. @see {@link eq} */
+export const logicalXor = question("logicalXor");

@@ -1,0 +1,149 @@
+#include "math.h"
+#include "rows.h"
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+template <class T> constexpr bool is_integer = std::is_integral_v<T>;
+
+// Integers wrap around: what would overflow is computed without a sign. bools are 0 and 1, and the result whether it is not 0.
+template <class T, class Formula> inline T wrapping(T a, T b, Formula formula) {
+  if constexpr (std::is_same_v<T, bool>) return formula(int(a), int(b)) != 0;
+  else if constexpr (is_integer<T>) {
+    using Wide = std::common_type_t<std::make_unsigned_t<T>, unsigned>; // narrow types would be promoted to int
+    return T(formula(Wide(a), Wide(b)));
+  } else return formula(a, b);
+}
+
+struct Add {
+  static constexpr Kinds kinds = everything;
+  template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x + y; }); }
+};
+
+struct Sub {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x - y; }); }
+};
+
+struct Mul {
+  static constexpr Kinds kinds = everything;
+  template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x * y; }); }
+};
+
+struct Div {
+  static constexpr Kinds kinds = floats;
+  template <class T> static T of(T a, T b) { return a / b; }
+};
+
+// ---------------------------------------------------------------- divisions that round; callers see to it that no integer is divided by 0
+
+// The processor traps on the smallest integer over -1.
+template <class T> inline bool is_minus_one(T b) { return std::is_signed_v<T> && b == T(-1); }
+template <class T> inline T integer_quotient(T a, T b) { return is_minus_one(b) ? Sub::of(T(0), a) : b == T(0) ? T(0) : T(a / b); }
+template <class T> inline T integer_remainder(T a, T b) { return is_minus_one(b) || b == T(0) ? T(0) : T(a % b); }
+
+struct Fmod {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T a, T b) {
+    if constexpr (is_integer<T>) return integer_remainder(a, b);
+    else return std::fmod(a, b);
+  }
+};
+
+// As fmod, with the sign of the divisor.
+struct Remainder {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T a, T b) {
+    T rest = Fmod::of(a, b);
+    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+  }
+};
+
+struct TruncDivide {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T a, T b) {
+    if constexpr (is_integer<T>) return integer_quotient(a, b);
+    else return std::trunc(a / b);
+  }
+};
+
+// (a - remainder)/b, which is a whole number but for a rounding; a/b alone may be rounded up to the next one.
+struct FloorDivide {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T a, T b) {
+    if constexpr (is_integer<T>) {
+      T quotient = integer_quotient(a, b);
+      T rest = integer_remainder(a, b);
+      return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(quotient - T(1)) : quotient;
+    } else {
+      if (b == T(0)) return a / b;
+      T rest = std::fmod(a, b);
+      T quotient = (a - rest) / b;
+      if (rest != T(0) && (rest < T(0)) != (b < T(0))) quotient -= T(1);
+      T whole = std::floor(quotient);
+      if (quotient - whole > T(0.5)) whole += T(1);
+      return quotient == T(0) ? std::copysign(T(0), a / b) : whole;
+    }
+  }
+};
+
+struct Pow {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T a, T b) {
+    if constexpr (is_integer<T>) return integer_power(a, b);
+    else return pow(a, b);
+  }
+
+  // Modulo 2^bits. A negative exponent leaves 0 of all but ±1.
+  template <class T> static T integer_power(T base, T exponent) {
+    if (exponent < T(0)) return base == T(1) ? T(1) : is_minus_one(base) ? T(exponent & 1 ? -1 : 1) : T(0);
+    uint64_t result = 1, factor = uint64_t(base);
+    for (uint64_t rest = uint64_t(exponent); rest; rest >>= 1) {
+      if (rest & 1) result *= factor;
+      factor *= factor;
+    }
+    return T(result);
+  }
+};
+
+// NaN where either is.
+struct Maximum {
+  static constexpr Kinds kinds = everything;
+  template <class T> static T of(T a, T b) { return a > b || a != a ? a : b; }
+};
+
+struct Minimum {
+  static constexpr Kinds kinds = everything;
+  template <class T> static T of(T a, T b) { return a < b || a != a ? a : b; }
+};
+
+struct Atan2 {
+  static constexpr Kinds kinds = floats;
+  template <class T> static T of(T a, T b) { return atan2(a, b); }
+};
+
+#define ORCHARD_PAIR(Name, own_kinds, Result, expression)                                                              \
+  struct Name {                                                                                                        \
+    static constexpr Kinds kinds = own_kinds;                                                                          \
+    template <class T> static Result of(T a, T b) { return Result(expression); }                                       \
+  };
+ORCHARD_PAIR(BitwiseAnd, bits, T, a &b)
+ORCHARD_PAIR(BitwiseOr, bits, T, a | b)
+ORCHARD_PAIR(BitwiseXor, bits, T, a ^ b)
+ORCHARD_PAIR(Eq, everything, bool, a == b)
+ORCHARD_PAIR(Ne, everything, bool, a != b)
+ORCHARD_PAIR(Lt, everything, bool, a < b)
+ORCHARD_PAIR(Le, everything, bool, a <= b)
+ORCHARD_PAIR(Gt, everything, bool, a > b)
+ORCHARD_PAIR(Ge, everything, bool, a >= b)
+ORCHARD_PAIR(LogicalAnd, everything, bool, (a != T(0)) & (b != T(0)))
+ORCHARD_PAIR(LogicalOr, everything, bool, (a != T(0)) | (b != T(0)))
+ORCHARD_PAIR(LogicalXor, everything, bool, (a != T(0)) ^ (b != T(0)))
+
+} // namespace
+
+extern const BinaryRows binary_rows =
+    all_rows<BinaryRows, 2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, BitwiseAnd,
+             BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>();
+
+} // namespace orchard::ORCHARD_ISA

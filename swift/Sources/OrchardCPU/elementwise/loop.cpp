@@ -1,0 +1,186 @@
+#include "loop.h"
+
+#include "../parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace orchard {
+namespace {
+
+// Elements that lie in no dense run are brought together in pieces that stay in the first-level cache.
+constexpr int64_t tile = 512;
+constexpr int64_t widest = 8;      // bytes of an element
+constexpr int64_t grain = 1 << 15; // elements; a multiple of the tile
+
+void check_rank(int64_t rank) {
+  if (rank < 0 || rank > max_rank) fail(ORCHARD_CPU_INVALID_ARGUMENT, "a loop has up to 8 axes, not " + std::to_string(rank));
+}
+
+template <class T> void copy_strided(const char *source, int64_t stride, char *dense, int64_t count) {
+  const T *in = reinterpret_cast<const T *>(source);
+  T *out = reinterpret_cast<T *>(dense);
+  for (int64_t i = 0; i < count; i++) out[i] = in[i * stride];
+}
+
+template <class T> void copy_to_strided(const char *dense, char *target, int64_t stride, int64_t count) {
+  const T *in = reinterpret_cast<const T *>(dense);
+  T *out = reinterpret_cast<T *>(target);
+  for (int64_t i = 0; i < count; i++) out[i * stride] = in[i];
+}
+
+// Calls use(T) for an unsigned integer of so many bytes.
+template <class Use> void with_size(int64_t size, Use &&use) {
+  switch (size) {
+  case 1: return use(uint8_t{});
+  case 2: return use(uint16_t{});
+  case 4: return use(uint32_t{});
+  default: return use(uint64_t{});
+  }
+}
+
+} // namespace
+
+// An operand during a call.
+struct Loop::View {
+  Layout layout;
+  const Operand *operand;
+  char *first; // element (0, …, 0)
+
+  int64_t size() const { return operand->size; }
+  char *dense(int64_t start) const { return first + start * size(); }
+};
+
+Loop::Loop(BlockReader &reader, int operands, const int64_t *sizes) : operands_(operands) {
+  int64_t rank = reader.whole();
+  check_rank(rank);
+  int64_t shape[max_rank];
+  int64_t strides[max_rank][max_operands];
+  for (int axis = 0; axis < rank; axis++) shape[axis] = reader.whole();
+  for (int operand = 0; operand < operands; operand++) {
+    operand_[operand].size = sizes[operand];
+    operand_[operand].offset = reader.whole();
+    for (int axis = 0; axis < rank; axis++) strides[axis][operand] = reader.whole();
+  }
+  for (int axis = 0; axis < rank; axis++) add_axis(shape[axis], strides[axis]);
+}
+
+void Loop::add_axis(int64_t size, const int64_t *strides) {
+  count_ *= size;
+  if (size == 1) return;
+  bool joins = rank_ > 0;
+  for (int i = 0; joins && i < operands_; i++) joins = operand_[i].strides[rank_ - 1] == strides[i] * size;
+  if (joins) shape_[rank_ - 1] *= size;
+  else shape_[rank_++] = size;
+  for (int i = 0; i < operands_; i++) operand_[i].strides[rank_ - 1] = strides[i];
+}
+
+Loop::Layout Loop::layout_of(const Operand &operand) const {
+  bool is_constant = true, is_dense = true;
+  int64_t run = 1;
+  for (int axis = rank_ - 1; axis >= 0; axis--) {
+    is_constant = is_constant && operand.strides[axis] == 0;
+    is_dense = is_dense && operand.strides[axis] == run;
+    run *= shape_[axis];
+  }
+  if (is_dense) return Layout::dense;
+  return is_constant ? Layout::constant : Layout::strided;
+}
+
+void Loop::run(ElementwiseRow row, const void *const *bases, void *out) const {
+  View views[max_operands];
+  for (int i = 0; i < operands_; i++) {
+    const Operand &operand = operand_[i];
+    char *base = i == operands_ - 1 ? static_cast<char *>(out) : const_cast<char *>(static_cast<const char *>(bases[i]));
+    views[i] = {layout_of(operand), &operand, base + operand.offset * operand.size};
+  }
+  parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
+}
+
+void Loop::run_part(ElementwiseRow row, const View *views, int64_t begin, int64_t end) const {
+  alignas(64) char buffers[max_operands][tile * widest];
+  const void *inputs[max_operands];
+  const int last = operands_ - 1;
+  const View &result = views[last];
+  bool all_dense = result.layout == Layout::dense;
+  for (int i = 0; i < last; i++) {
+    all_dense = all_dense && views[i].layout == Layout::dense;
+    if (views[i].layout == Layout::constant) gather(views[i], 0, std::min(tile, end - begin), buffers[i]);
+  }
+  int64_t step = all_dense ? end - begin : tile;
+  for (int64_t start = begin; start < end; start += step) {
+    int64_t length = std::min(step, end - start);
+    for (int i = 0; i < last; i++) {
+      if (views[i].layout == Layout::strided) gather(views[i], start, length, buffers[i]);
+      inputs[i] = views[i].layout == Layout::dense ? views[i].dense(start) : buffers[i];
+    }
+    bool is_dense = result.layout == Layout::dense;
+    row(inputs, is_dense ? result.dense(start) : buffers[last], length);
+    if (!is_dense) scatter(result, start, length, buffers[last]);
+  }
+}
+
+bool Loop::any(int operand, const void *base, Test test) const {
+  const Operand &own = operand_[operand];
+  View view{layout_of(own), &own, const_cast<char *>(static_cast<const char *>(base)) + own.offset * own.size};
+  std::atomic<bool> found{false};
+  parallel_for(count_, grain, [&](int64_t begin, int64_t end) {
+    alignas(64) char buffer[tile * widest];
+    for (int64_t start = begin; start < end && !found.load(std::memory_order_relaxed); start += tile) {
+      int64_t length = std::min(tile, end - start);
+      if (view.layout != Layout::dense) gather(view, start, length, buffer);
+      if (test(view.layout == Layout::dense ? view.dense(start) : buffer, length)) found = true;
+    }
+  });
+  return found;
+}
+
+// Calls move(first byte, stride, place in the dense stretch, count) for each run along the innermost axis of the elements
+// from number `start` on, in row-major order.
+template <class Move> void Loop::move(const View &view, int64_t start, int64_t length, Move move) const {
+  const int64_t *strides = view.operand->strides;
+  if (rank_ == 0) return move(view.first, int64_t(0), int64_t(0), length);
+  int64_t index[max_rank];
+  int64_t place = 0;
+  for (int axis = rank_ - 1; axis >= 0; axis--) {
+    index[axis] = start % shape_[axis];
+    start /= shape_[axis];
+    place += index[axis] * strides[axis];
+  }
+  const int inner = rank_ - 1;
+  for (int64_t done = 0; done < length;) {
+    int64_t run = std::min(length - done, shape_[inner] - index[inner]);
+    move(view.first + place * view.size(), strides[inner], done, run);
+    done += run;
+    index[inner] += run;
+    place += run * strides[inner];
+    for (int axis = inner; axis > 0 && index[axis] == shape_[axis]; axis--) {
+      place += strides[axis - 1] - shape_[axis] * strides[axis];
+      index[axis] = 0;
+      index[axis - 1]++;
+    }
+  }
+}
+
+void Loop::gather(const View &view, int64_t start, int64_t length, char *dense) const {
+  with_size(view.size(), [&](auto element) {
+    using T = decltype(element);
+    move(view, start, length, [&](const char *source, int64_t stride, int64_t at, int64_t count) {
+      if (stride == 1) std::memcpy(dense + at * sizeof(T), source, count * sizeof(T));
+      else copy_strided<T>(source, stride, dense + at * sizeof(T), count);
+    });
+  });
+}
+
+void Loop::scatter(const View &view, int64_t start, int64_t length, const char *dense) const {
+  with_size(view.size(), [&](auto element) {
+    using T = decltype(element);
+    move(view, start, length, [&](char *target, int64_t stride, int64_t at, int64_t count) {
+      if (stride == 1) std::memcpy(target, dense + at * sizeof(T), count * sizeof(T));
+      else copy_to_strided<T>(dense + at * sizeof(T), target, stride, count);
+    });
+  });
+}
+
+} // namespace orchard

@@ -1,0 +1,55 @@
+// A loop nest over operands of any strides, cut into dense rows for kernels that know nothing of strides.
+#pragma once
+
+#include "../block.h"
+
+#include <cstdint>
+
+namespace orchard {
+
+constexpr int max_rank = 8;
+constexpr int max_operands = 4;
+
+// Computes `count` adjacent elements of the result from as many of each input.
+using ElementwiseRow = void (*)(const void *const *inputs, void *out, int64_t count);
+
+struct Operand {
+  int64_t offset;
+  int64_t strides[max_rank];
+  int64_t size; // of an element, in bytes
+};
+
+class Loop {
+public:
+  // Reads a loop of a block; `sizes` are those of the operands' elements, the result's last. Axes of one element are dropped, and
+  // neighbours that are one run in every operand are merged, so that contiguous operands have one axis.
+  Loop(BlockReader &reader, int operands, const int64_t *sizes);
+
+  int64_t count() const { return count_; }
+
+  // Calls `row` for stretches that make up the result, on several threads. `bases` are those of the inputs' storages.
+  void run(ElementwiseRow row, const void *const *bases, void *out) const;
+
+  // Whether `test(elements, count)` holds for some stretch of an operand.
+  using Test = bool (*)(const void *elements, int64_t count);
+  bool any(int operand, const void *base, Test test) const;
+
+private:
+  enum class Layout { dense, constant, strided };
+  struct View;
+
+  void add_axis(int64_t size, const int64_t *strides);
+  Layout layout_of(const Operand &operand) const;
+  void run_part(ElementwiseRow row, const View *views, int64_t begin, int64_t end) const;
+  template <class Move> void move(const View &view, int64_t start, int64_t length, Move move) const;
+  void gather(const View &view, int64_t start, int64_t length, char *dense) const;
+  void scatter(const View &view, int64_t start, int64_t length, const char *dense) const;
+
+  int rank_ = 0;
+  int operands_;
+  int64_t count_ = 1;
+  int64_t shape_[max_rank];
+  Operand operand_[max_operands];
+};
+
+} // namespace orchard

@@ -1,0 +1,280 @@
+// Elementary functions of float32 as straight code without branches, which compilers turn into vectors.
+//
+// Each reduces its argument to a short interval, where a polynomial is enough: the Chebyshev interpolant of the function there,
+// its coefficients rounded to float32. Their errors stay within 2 units in the last place (tan, atan2, tanh, sigmoid: 4).
+#pragma once
+
+#include "../dtypes.h"
+
+#include <cmath>
+
+namespace orchard::ORCHARD_ISA {
+
+constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
+constexpr float ln2 = 0.693147181f, log2_e = 1.44269504f, pi = 3.14159265f;
+// ln 2 in two parts: the product of the first with a whole number below 2^12 is exact.
+constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
+
+// a·b + c, rounded once where the instruction set can.
+inline float fused(float a, float b, float c) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// The polynomial with these coefficients, the highest first.
+template <class Number, class... Rest> inline Number polynomial(Number x, Number highest, Rest... rest) {
+  Number sum = highest;
+  if constexpr (std::is_same_v<Number, float>) ((sum = fused(sum, x, rest)), ...);
+  else ((sum = sum * x + rest), ...);
+  return sum;
+}
+
+// x rounded to a whole number, ties to even, for |x| < 2^22: adding 1.5 · 2^23 leaves no bits for a fraction.
+inline float to_whole(float x) { return (x + 12582912.0f) - 12582912.0f; }
+inline double to_whole(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
+
+// The integer n of a whole float; some integer for NaN.
+inline int32_t integer_of(float n) { return int32_t(n == n ? n : 0.0f); }
+
+// 2^n for a whole n from -126 to 127
+inline float power_of_two(int32_t n) { return float_of(uint32_t(n + 127) << 23); }
+
+// x · 2^n for a whole n from -252 to 254, in two steps, since 2^n may be no float.
+inline float scaled(float x, int32_t n) {
+  int32_t half = n >> 1;
+  return x * power_of_two(half) * power_of_two(n - half);
+}
+
+inline float absolute(float x) { return float_of(bits_of(x) & 0x7fffffff); }
+// The magnitude of the first with the sign of the second.
+inline float with_sign(float magnitude, float sign) {
+  return float_of((bits_of(magnitude) & 0x7fffffff) | (bits_of(sign) & 0x80000000));
+}
+// NaN stays.
+inline float bounded(float x, float least, float most) { return x > most ? most : x < least ? least : x; }
+
+// ---------------------------------------------------------------- exponentials: x = n·ln 2 + r, e^x = 2^n·e^r
+
+// e^r - 1 for |r| ≤ ln 2 / 2
+inline float expm1_reduced(float r) {
+  float p = polynomial(r, 0.000198909882f, 0.00139336474f, 0.00833331048f, 0.0416664667f, 0.166666672f, 0.5f);
+  return fused(p * r, r, r);
+}
+inline float reduced_by_ln2(float x, float n) { return fused(n, -ln2_low, fused(n, -ln2_high, x)); }
+
+inline float exp(float x) {
+  float limited = bounded(x, -105.0f, 89.0f);
+  float n = to_whole(limited * log2_e);
+  return scaled(expm1_reduced(reduced_by_ln2(limited, n)) + 1.0f, integer_of(n));
+}
+
+inline float exp2(float x) {
+  float limited = bounded(x, -151.0f, 129.0f);
+  float n = to_whole(limited);
+  return scaled(expm1_reduced((limited - n) * ln2) + 1.0f, integer_of(n));
+}
+
+// 2^n·(e^r - 1) + (2^n - 1), halved, since 2^128 is no float
+inline float expm1(float x) {
+  float limited = bounded(x, -18.0f, 89.0f);
+  float n = to_whole(limited * log2_e);
+  float half = power_of_two(integer_of(n) - 1);
+  float result = 2.0f * fused(half, expm1_reduced(reduced_by_ln2(limited, n)), half - 0.5f);
+  return absolute(x) < 1e-8f ? x : result;
+}
+
+// e/(1 + e) with the exponential that can't overflow
+inline float sigmoid(float x) {
+  float e = exp(-absolute(x));
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+
+// (1 - e^(-2|x|))/(1 + e^(-2|x|))
+inline float tanh(float x) {
+  float t = expm1(-2.0f * absolute(x));
+  return with_sign(t / (2.0f + t), x);
+}
+
+// ---------------------------------------------------------------- logarithms: x = 2^e·(1 + f), f from √½ - 1 to √2 - 1
+
+struct Logarithm {
+  float e, of_f; // e and ln(1 + f)
+};
+
+inline Logarithm logarithm(float x) {
+  bool is_subnormal = x < 1.17549435e-38f;
+  uint32_t bits = bits_of(is_subnormal ? x * 8388608.0f : x);
+  int32_t e = int32_t(bits - 0x3f3504f3) >> 23;
+  float f = float_of(bits - (uint32_t(e) << 23)) - 1.0f;
+  float p = polynomial(f, -0.0620157011f, 0.105309717f, -0.106462188f, 0.110377699f, -0.124507390f, 0.142865255f, -0.166680023f,
+                       0.200000107f, -0.249999896f, 0.333333343f);
+  float square = f * f;
+  return {float(e - (is_subnormal ? 23 : 0)), f + fused(p * f, square, -0.5f * square)};
+}
+
+// What a logarithm is where x is not a positive finite number.
+inline float or_special(float result, float x) {
+  float special = x == 0.0f ? -infinity : x == infinity ? infinity : not_a_number;
+  return x > 0.0f && x < infinity ? result : special;
+}
+
+inline float log(float x) {
+  Logarithm l = logarithm(x);
+  return or_special(fused(l.e, ln2_high, fused(l.e, ln2_low, l.of_f)), x);
+}
+
+inline float log2(float x) {
+  Logarithm l = logarithm(x);
+  return or_special(fused(l.of_f, log2_e, l.e), x);
+}
+
+inline float log10(float x) {
+  constexpr float high = 0.301025391f, low = 4.60503901e-6f, log10_e = 0.434294482f; // log10 2 in two parts
+  Logarithm l = logarithm(x);
+  return or_special(fused(l.e, high, fused(l.e, low, l.of_f * log10_e)), x);
+}
+
+// With u = 1 + x as rounded, ln u · x/(u - 1): the quotient makes good for the rounding.
+// Source: W. Kahan, as in Goldberg, "What every computer scientist should know about floating-point arithmetic", theorem 4.
+inline float log1p(float x) {
+  float u = 1.0f + x;
+  float corrected = log(u) * (x / (u - 1.0f));
+  return u == 1.0f || x == infinity ? x : corrected;
+}
+
+// ---------------------------------------------------------------- erf
+
+// x + x·P(x²) up to 1; from there on 1 - e^Q(|x|), where Q is ln erfc
+inline float erf(float x) {
+  float a = absolute(x), t = bounded(a, 0.0f, 4.0f), s = a * a;
+  float p = polynomial(s, 0.0000787587487f, -0.000801686430f, 0.00518908724f, -0.0268542115f, 0.112835944f, -0.376126260f, 0.128379166f);
+  float q = polynomial(t, 0.00000164356970f, -0.0000461779127f, 0.000597743492f, -0.00476357527f, 0.0264310185f, -0.110094480f,
+                       -0.631814539f, -0.130237609f, 0.000320441526f);
+  float tail = with_sign(1.0f - exp(q - t), x);
+  return a < 1.0f ? fused(x, p, x) : x == x ? tail : x;
+}
+
+// ---------------------------------------------------------------- circular functions: x = q·π/2 + r
+
+// The largest argument whose reduction is exact enough here: q has 20 bits, so that its product with a π/2 of 33 is exact.
+constexpr float largest_angle = 1.0e6f;
+
+struct Angle {
+  float sine, cosine; // of r
+  int32_t quadrant;
+};
+
+inline Angle angle(float x) {
+  constexpr double high = 1.57079632673412561417, low = 6.07710050650619224932e-11; // π/2 in two parts
+  double wide = absolute(x) <= largest_angle ? x : 0.0f;
+  double q = to_whole(wide * 0.63661977236758134308);
+  float r = float((wide - q * high) - q * low);
+  float s = r * r;
+  float sine = fused(polynomial(s, -0.000195878907f, 0.00833274797f, -0.166666642f) * s, r, r);
+  float cosine = fused(polynomial(s, 0.0000245479423f, -0.00138883025f, 0.0416666642f) * s, s, fused(s, -0.5f, 1.0f));
+  return {sine, cosine, int32_t(q)};
+}
+
+inline float negated_if(int32_t condition, float x) { return float_of(bits_of(x) ^ uint32_t(condition != 0) << 31); }
+
+inline float sin(float x) {
+  Angle a = angle(x);
+  return negated_if(a.quadrant & 2, a.quadrant & 1 ? a.cosine : a.sine);
+}
+
+inline float cos(float x) {
+  Angle a = angle(x);
+  return negated_if((a.quadrant + 1) & 2, a.quadrant & 1 ? a.sine : a.cosine);
+}
+
+inline float tan(float x) {
+  Angle a = angle(x);
+  bool odd = a.quadrant & 1;
+  return negated_if(odd, (odd ? a.cosine : a.sine) / (odd ? a.sine : a.cosine));
+}
+
+// The smaller of |y| and |x| over the larger has an arctangent from 0 to π/4; where it lies in the plane gives the rest.
+inline float atan2(float y, float x) {
+  float a = absolute(x), b = absolute(y);
+  bool is_steep = b > a;
+  float larger = is_steep ? b : a, smaller = is_steep ? a : b;
+  float t = larger == 0.0f ? 0.0f : smaller == infinity ? 1.0f : smaller / larger;
+  float s = t * t;
+  float p = polynomial(s, 0.00148869189f, -0.00914462935f, 0.0263050012f, -0.0489605144f, 0.0703191459f, -0.0893182680f, 0.110882618f,
+                       -0.142840043f, 0.199999496f, -0.333333343f);
+  float first = fused(p * s, t, t);
+  float half = is_steep ? 0.5f * pi - first : first;
+  float whole = bits_of(x) >> 31 ? pi - half : half;
+  return x == x && y == y ? with_sign(whole, y) : not_a_number;
+}
+
+// ---------------------------------------------------------------- powers, in float64: 2^(y·log2 |x|)
+
+// log2 of a positive float, subnormal ones too, since they are normal as doubles; ±infinity for 0 and infinity.
+inline double wide_log2(float x) {
+  double wide = x;
+  uint64_t bits;
+  std::memcpy(&bits, &wide, sizeof bits);
+  int32_t e = int32_t(bits >> 32) - 0x3fe6a09e;
+  e >>= 20;
+  bits -= uint64_t(int64_t(e)) << 52;
+  double m;
+  std::memcpy(&m, &bits, sizeof m);
+  double s = (m - 1.0) / (m + 1.0), z = s * s;
+  double series = polynomial(z, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0);
+  double finite = double(e) + 2.88539008177792681472 * s * series;
+  return x == 0.0f ? -__builtin_inf() : x == infinity ? __builtin_inf() : finite;
+}
+
+inline float exp2_of_wide(double t) {
+  double limited = t > 200.0 ? 200.0 : t < -200.0 ? -200.0 : t;
+  double n = to_whole(limited), r = (limited - n) * 0.693147180559945309417;
+  double p = polynomial(r, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0);
+  uint64_t bits = uint64_t(int64_t(int32_t(n == n ? n : 0.0)) + 1023) << 52;
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return float(p * power);
+}
+
+inline float pow(float x, float y) {
+  float a = absolute(x);
+  float magnitude = exp2_of_wide(double(y) * wide_log2(a));
+  float half = 0.5f * y;
+  bool is_whole = std::nearbyint(y) == y; // all of the large ones are, and even
+  bool is_odd = is_whole && std::nearbyint(half) != half;
+  bool is_negative = bits_of(x) >> 31;
+  float result = is_odd && is_negative ? -magnitude : magnitude;
+  result = is_negative && !is_whole && a != 0.0f && a != infinity ? not_a_number : result;
+  result = x == x && y == y ? result : not_a_number;
+  bool is_one = y == 0.0f || x == 1.0f || (x == -1.0f && absolute(y) == infinity);
+  return is_one ? 1.0f : result;
+}
+
+// ---------------------------------------------------------------- float64: the C library
+
+#define ORCHARD_LIBRARY_FUNCTION(name) \
+  inline double name(double x) { return std::name(x); }
+ORCHARD_LIBRARY_FUNCTION(exp)
+ORCHARD_LIBRARY_FUNCTION(exp2)
+ORCHARD_LIBRARY_FUNCTION(expm1)
+ORCHARD_LIBRARY_FUNCTION(tanh)
+ORCHARD_LIBRARY_FUNCTION(log)
+ORCHARD_LIBRARY_FUNCTION(log2)
+ORCHARD_LIBRARY_FUNCTION(log10)
+ORCHARD_LIBRARY_FUNCTION(log1p)
+ORCHARD_LIBRARY_FUNCTION(erf)
+ORCHARD_LIBRARY_FUNCTION(sin)
+ORCHARD_LIBRARY_FUNCTION(cos)
+ORCHARD_LIBRARY_FUNCTION(tan)
+#undef ORCHARD_LIBRARY_FUNCTION
+inline double atan2(double y, double x) { return std::atan2(y, x); }
+inline double pow(double x, double y) { return std::pow(x, y); }
+inline double sigmoid(double x) {
+  double e = std::exp(-std::fabs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+} // namespace orchard::ORCHARD_ISA

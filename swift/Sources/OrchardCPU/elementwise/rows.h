@@ -1,0 +1,92 @@
+// Rows of elementwise operations from their formulas, for one instruction set.
+//
+// An operation is a struct with `static constexpr Kinds kinds`, the dtypes that it takes, and a template `of` that computes one
+// element of the result; bool is the answer to a question. float16 and bfloat16 are computed in float32. It may have a function
+// `correct(in, out, count)`, which is called for float32 after the others are done, for what can't be straight code.
+#pragma once
+
+#include "operations.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orchard::ORCHARD_ISA {
+
+// Sets of dtypes.
+struct Kinds {
+  bool floats, integers, booleans;
+};
+inline constexpr Kinds floats{true, false, false}, integers{false, true, false}, bits{false, true, true}, numbers{true, true, false},
+    everything{true, true, true};
+
+template <class T> constexpr bool takes(Kinds kinds) {
+  if (std::is_same_v<T, Bool>) return kinds.booleans;
+  return std::is_integral_v<T> ? kinds.integers : kinds.floats;
+}
+
+template <class T> constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
+// The storage of an operation's result on operands stored as T.
+template <class T, class Number> using ResultOf = std::conditional_t<std::is_same_v<Number, bool>, Bool, T>;
+
+// Small enough for the first-level cache; what is widened is narrowed again from there.
+constexpr int64_t tile = 1024;
+
+template <class Operation, class = void> constexpr bool has_correction = false;
+template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
+
+// Operands never overlap the result; saying so lets the loop become vectors without a test.
+template <class Operation, class Result, class... In>
+inline void compute_row(Result *__restrict out, int64_t count, const In *__restrict... in) {
+  for (int64_t i = 0; i < count; i++) out[i] = store<Result>(Operation::of(load(in[i])...));
+}
+
+// out[i] = Operation::of(in_0[i], in_1[i], …), each operand of type T
+template <class Operation, class T, size_t... operand>
+void compute(const void *const *inputs, void *result, int64_t count, std::index_sequence<operand...>) {
+  using Number = decltype(Operation::of(((void)operand, Compute<T>{})...));
+  using Result = ResultOf<T, Number>;
+  Result *out = static_cast<Result *>(result);
+  if constexpr (!is_half<T>) {
+    compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
+    if constexpr (has_correction<Operation> && std::is_same_v<T, float>)
+      Operation::correct(static_cast<const T *>(inputs[0]), out, count);
+  } else {
+    float wide[sizeof...(operand)][tile];
+    float computed[tile];
+    const void *widened[] = {(const void *)wide[operand]...};
+    for (int64_t start = 0; start < count; start += tile) {
+      int64_t length = std::min(tile, count - start);
+      (widen(static_cast<const T *>(inputs[operand]) + start, wide[operand], length), ...);
+      if constexpr (std::is_same_v<Result, Bool>)
+        compute<Operation, float>(widened, out + start, length, std::index_sequence<operand...>{});
+      else {
+        compute<Operation, float>(widened, computed, length, std::index_sequence<operand...>{});
+        narrow(computed, out + start, length);
+      }
+    }
+  }
+}
+
+template <class Operation, class T, int operands> void elementwise_row(const void *const *inputs, void *out, int64_t count) {
+  compute<Operation, T>(inputs, out, count, std::make_index_sequence<operands>{});
+}
+
+template <class Operation, int operands, int... dtype>
+constexpr void fill_rows(ElementwiseRow (&rows)[dtype_count], std::integer_sequence<int, dtype...>) {
+  auto fill = [&](auto type, ElementwiseRow &row) {
+    using T = typename decltype(type)::type;
+    if constexpr (takes<T>(Operation::kinds)) row = elementwise_row<Operation, T, operands>;
+  };
+  (fill(Type<Storage<DType(dtype)>>{}, rows[dtype]), ...);
+}
+
+// A table of rows by operation and dtype.
+template <class Table, int operands, class... Operations> constexpr Table all_rows() {
+  Table table{};
+  int at = 0;
+  (fill_rows<Operations, operands>(table.rows[at++], std::make_integer_sequence<int, dtype_count>{}), ...);
+  return table;
+}
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,127 @@
+#include "math.h"
+#include "rows.h"
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+template <class T> constexpr bool is_integer = std::is_integral_v<T>;
+
+struct Neg {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T x) {
+    if constexpr (is_integer<T>) return T(std::make_unsigned_t<T>(0) - std::make_unsigned_t<T>(x));
+    else return -x;
+  }
+};
+
+struct Abs {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T x) {
+    if constexpr (is_integer<T>) return x < T(0) ? Neg::of(x) : x;
+    else return std::fabs(x);
+  }
+};
+
+struct Sign {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T x) {
+    T sign = T(T(x > T(0)) - T(x < T(0)));
+    if constexpr (is_integer<T>) return sign;
+    else return x == x ? sign : x;
+  }
+};
+
+struct Square {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T x) {
+    if constexpr (is_integer<T>) return T(uint64_t(x) * uint64_t(x));
+    else return x * x;
+  }
+};
+
+struct Relu {
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T x) { return x < T(0) ? T(0) : x; }
+};
+
+// Roundings leave integers as they are. Half goes to the even neighbour.
+#define ORCHARD_ROUNDING(Name, function)                                                                               \
+  struct Name {                                                                                                        \
+    static constexpr Kinds kinds = numbers;                                                                            \
+    template <class T> static T of(T x) {                                                                              \
+      if constexpr (is_integer<T>) return x;                                                                           \
+      else return function(x);                                                                                         \
+    }                                                                                                                  \
+  };
+ORCHARD_ROUNDING(Floor, std::floor)
+ORCHARD_ROUNDING(Ceil, std::ceil)
+ORCHARD_ROUNDING(Round, std::nearbyint)
+
+#define ORCHARD_FLOAT_FUNCTION(Name, expression)                                                                       \
+  struct Name {                                                                                                        \
+    static constexpr Kinds kinds = floats;                                                                             \
+    template <class T> static T of(T x) { return expression; }                                                         \
+  };
+ORCHARD_FLOAT_FUNCTION(Reciprocal, T(1) / x)
+ORCHARD_FLOAT_FUNCTION(Sqrt, std::sqrt(x))
+ORCHARD_FLOAT_FUNCTION(Rsqrt, T(1) / std::sqrt(x))
+ORCHARD_FLOAT_FUNCTION(Exp, exp(x))
+ORCHARD_FLOAT_FUNCTION(Exp2, exp2(x))
+ORCHARD_FLOAT_FUNCTION(Expm1, expm1(x))
+ORCHARD_FLOAT_FUNCTION(Log, log(x))
+ORCHARD_FLOAT_FUNCTION(Log2, log2(x))
+ORCHARD_FLOAT_FUNCTION(Log10, log10(x))
+ORCHARD_FLOAT_FUNCTION(Log1p, log1p(x))
+ORCHARD_FLOAT_FUNCTION(Tanh, tanh(x))
+ORCHARD_FLOAT_FUNCTION(Sigmoid, sigmoid(x))
+ORCHARD_FLOAT_FUNCTION(Erf, erf(x))
+
+// Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
+#define ORCHARD_CIRCULAR_FUNCTION(Name, function)                                                                      \
+  struct Name {                                                                                                        \
+    static constexpr Kinds kinds = floats;                                                                             \
+    template <class T> static T of(T x) { return function(x); }                                                        \
+    static void correct(const float *in, float *out, int64_t count) {                                                  \
+      int32_t any = 0;                                                                                                 \
+      for (int64_t i = 0; i < count; i++) any |= !(absolute(in[i]) <= largest_angle);                                  \
+      for (int64_t i = 0; any && i < count; i++)                                                                       \
+        if (!(absolute(in[i]) <= largest_angle)) out[i] = float(std::function(double(in[i])));                         \
+    }                                                                                                                  \
+  };
+ORCHARD_CIRCULAR_FUNCTION(Sin, sin)
+ORCHARD_CIRCULAR_FUNCTION(Cos, cos)
+ORCHARD_CIRCULAR_FUNCTION(Tan, tan)
+
+struct BitwiseNot {
+  static constexpr Kinds kinds = bits;
+  template <class T> static T of(T x) {
+    if constexpr (std::is_same_v<T, bool>) return !x;
+    else return T(~x);
+  }
+};
+
+struct LogicalNot {
+  static constexpr Kinds kinds = everything;
+  template <class T> static bool of(T x) { return x == T(0); }
+};
+
+// Integers are finite numbers.
+#define ORCHARD_QUESTION(Name, of_integer, expression)                                                                 \
+  struct Name {                                                                                                        \
+    static constexpr Kinds kinds = everything;                                                                         \
+    template <class T> static bool of(T x) {                                                                           \
+      if constexpr (is_integer<T>) return (void)x, of_integer;                                                         \
+      else return expression;                                                                                          \
+    }                                                                                                                  \
+  };
+ORCHARD_QUESTION(IsNaN, false, x != x)
+ORCHARD_QUESTION(IsInf, false, std::fabs(x) == T(__builtin_inf()))
+ORCHARD_QUESTION(IsFinite, true, std::fabs(x) < T(__builtin_inf()))
+
+} // namespace
+
+extern const UnaryRows unary_rows =
+    all_rows<UnaryRows, 1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10,
+             Log1p, Tanh, Sigmoid, Erf, Sin, Cos, Tan, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>();
+
+} // namespace orchard::ORCHARD_ISA

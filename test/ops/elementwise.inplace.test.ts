@@ -1,0 +1,67 @@
+/** Operations in place: what they write, and that autograd notices. */
+import { describe, expect, test } from "bun:test";
+import { backward } from "../../src/autograd/backward.ts";
+import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "../../src/ops/copy/inplace.ts";
+import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add, mul } from "../../src/ops/elementwise/binary.ts";
+import { Tensor } from "../../src/tensor/tensor.ts";
+
+/** Every second element, backwards: strides that no kernel likes. */
+const everySecond = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [3], [-2], 4);
+
+describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
+  const on = (body: () => void) => () => withStrict(true, () => withBackend(backend, body));
+
+  test(
+    "arithmetic",
+    on(() => {
+      const x = tensor([1, 2, 3]);
+      expect(add_(x, tensor([10, 20, 30]))).toBe(x);
+      expect(x.toArray()).toEqual([11, 22, 33]);
+      expect(sub_(x, 1).toArray()).toEqual([10, 21, 32]);
+      expect(mul_(x, x).toArray()).toEqual([100, 441, 1024]);
+      expect(div_(x, 2).toArray()).toEqual([50, 220.5, 512]);
+      expect(zero_(x).toArray()).toEqual([0, 0, 0]);
+      expect(fill_(x, 7).toArray()).toEqual([7, 7, 7]);
+    }),
+  );
+
+  test(
+    "views",
+    on(() => {
+      const x = tensor([0, 1, 2, 3, 4, 5], { dtype: "int32" });
+      copy_(everySecond(x), tensor([10.9, -20.9, 3e9]));
+      expect(x.toArray()).toEqual([2147483647, 1, -20, 3, 10, 5]);
+      add_(everySecond(x), 1);
+      expect(x.toArray()).toEqual([-2147483648, 1, -19, 3, 11, 5]);
+    }),
+  );
+
+  test(
+    "a source that overlaps",
+    on(() => {
+      const x = tensor([1, 2, 3, 4]);
+      const [head, tail] = [0, 1].map((start) => new Tensor(x.storage, x.dtype, [3], [1], start)) as [Tensor, Tensor];
+      expect(copy_(tail, head) && x.toArray()).toEqual([1, 1, 2, 3]);
+    }),
+  );
+
+  test(
+    "plain numbers stay what they are",
+    on(() => {
+      const x = tensor([1, 2]);
+      const y = copy_(tensor([0, 0]), 3);
+      fill_(y, 4);
+      expect(add(x, 3).toArray()).toEqual([4, 5]);
+    }),
+  );
+});
+
+test("backward reports that what it saved was changed", () => {
+  const x = tensor([1, 2], { requiresGrad: true });
+  const factor = tensor([3, 4]);
+  const y = mul(x, factor);
+  add_(factor, 1);
+  expect(() => backward(y, tensor([1, 1]))).toThrow("was changed in place since");
+});
