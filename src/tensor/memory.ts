@@ -1,5 +1,6 @@
 /** Bytes that tensors live in, and where they are. */
 import type { StorageMode } from "../backend/metal/abi.ts";
+import { OutOfMemoryError } from "../errors.ts";
 
 /** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
 export type Place = "host" | "metal";
@@ -33,7 +34,7 @@ export class ScriptMemory implements Memory {
 
   constructor(content: number | ArrayBuffer) {
     // A native function can't take a pointer to nothing, so an empty block has a byte.
-    this.buffer = typeof content === "number" ? new ArrayBuffer(content || 1) : content;
+    this.buffer = typeof content === "number" ? scriptBuffer(content || 1) : content;
     this.bytes = new Uint8Array(this.buffer);
   }
 
@@ -51,6 +52,16 @@ export class ScriptMemory implements Memory {
   }
   release(): void {
     // Garbage collection gives it back.
+  }
+}
+
+function scriptBuffer(byteLength: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(byteLength);
+  } catch (cause) {
+    throw new OutOfMemoryError("allocate", "outOfMemory", `JavaScript has no ${byteLength} bytes in one block`, {
+      cause,
+    });
   }
 }
 
