@@ -10,7 +10,7 @@ import { permutationMetal } from "./randperm.metal.ts";
 import { permutationReference } from "./randperm.reference.ts";
 
 /**
- * A permutation of 0 … n − 1 whose every element is a function of its place, with no sort and no memory beside the result.
+ * @internal A permutation of 0 … n − 1 whose every element is a function of its place, with no sort and no memory beside the result.
  *
  * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is changed by a mix of the
  * other half and a key (Luby and Rackoff, 1988). A place that lands at n or beyond walks on until it is below (Black and Rogaway, "Ciphers with
@@ -26,7 +26,7 @@ export interface PermutationAttributes {
   readonly keys: readonly number[];
 }
 
-export const ROUNDS = 24;
+const ROUNDS = 24;
 const LEAST_BITS = 6;
 
 const permutationPrimitive: Primitive<PermutationAttributes> = {
