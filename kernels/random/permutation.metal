@@ -12,6 +12,7 @@ struct Permutation {
     uint count[2];  // the lower word first
     uint left_bits;
     uint right_bits;
+    uint swaps;  // 1: places 0 and 1 change before
     uint keys[FEISTEL_ROUNDS];
 };
 
@@ -47,7 +48,7 @@ kernel void permutation(
     if (element >= count) {
         return;
     }
-    ulong place = feistel(given, element);
+    ulong place = feistel(given, element < 2 ? element ^ given.swaps : element);
     while (place >= count) {
         place = feistel(given, place);
     }

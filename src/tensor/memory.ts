@@ -1,5 +1,6 @@
 /** Bytes that tensors live in, and where they are. */
 import type { StorageMode } from "../backend/metal/abi.ts";
+import { OutOfMemoryError } from "../errors.ts";
 
 /** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
 export type Place = "host" | "metal";
@@ -33,7 +34,7 @@ export class ScriptMemory implements Memory {
   constructor(content: number | ArrayBuffer) {
     // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times as fast as a
     // buffer, which it gets when it is asked for one.
-    this.bytes = typeof content === "number" ? new Uint8Array(content || 1) : new Uint8Array(content);
+    this.bytes = typeof content === "number" ? scriptBytes(content || 1) : new Uint8Array(content);
   }
 
   get byteLength(): number {
@@ -50,6 +51,16 @@ export class ScriptMemory implements Memory {
   }
   release(): void {
     // Garbage collection gives it back.
+  }
+}
+
+function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(byteLength);
+  } catch (cause) {
+    throw new OutOfMemoryError("allocate", "outOfMemory", `JavaScript has no ${byteLength} bytes in one block`, {
+      cause,
+    });
   }
 }
 

@@ -10,7 +10,7 @@ import { multinomialMetal } from "./multinomial.metal.ts";
 import { multinomialReference } from "./multinomial.reference.ts";
 
 /**
- * Indices chosen by weights, from rows of them, by a race: category c arrives at the time E(c) / weight(c), where E is an exponential number of
+ * @internal Indices chosen by weights, from rows of them, by a race: category c arrives at the time E(c) / weight(c), where E is an exponential number of
  * its own. With replacement each sample is the first of a race of its own, without the samples are the first ones of one race, in order
  * (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). The counter of E is (⌊c / 4⌋, sample, row, 0).
  */

@@ -5,9 +5,9 @@ import { dtypeFacts } from "../../tensor/dtype.ts";
 import type { PermutationAttributes } from "./randperm.ts";
 
 export const permutationCpu: Implementation<PermutationAttributes> = {
-  run({ operation, outputs: [output], attributes: { leftBits, rightBits, keys } }) {
+  run({ operation, outputs: [output], attributes: { leftBits, rightBits, swaps, keys } }) {
     const { dtype, offset, size, storage } = output!;
-    const block = Float64Array.of(size, dtypeFacts[dtype].code, offset, leftBits, rightBits, ...keys);
+    const block = Float64Array.of(size, dtypeFacts[dtype].code, offset, leftBits, rightBits, Number(swaps), ...keys);
     const { native } = cpuLibrary();
     check(native, native.orchard_cpu_permutation(block, storage.hostBytes()), operation);
   },

@@ -8,9 +8,9 @@ const THREADS = 256;
 const ROW = 2 ** 30;
 
 export const permutationMetal: Implementation<PermutationAttributes> = {
-  run({ outputs: [output], attributes: { leftBits, rightBits, keys } }) {
+  run({ outputs: [output], attributes: { leftBits, rightBits, swaps, keys } }) {
     const count = output!.size;
-    const words = Uint32Array.of(...splitWords(BigInt(count)), leftBits, rightBits, ...keys);
+    const words = Uint32Array.of(...splitWords(BigInt(count)), leftBits, rightBits, Number(swaps), ...keys);
     launch({
       file: "random/permutation.metal",
       name: `permutation_${metalTypeOf(output!.dtype)}`,

@@ -6,7 +6,7 @@ export const permutationReference: Implementation<PermutationAttributes> = {
   run({ outputs: [output], attributes }) {
     const count = output!.size;
     const walk = (place: number): number => {
-      let at = feistel(attributes, place);
+      let at = feistel(attributes, attributes.swaps && place < 2 ? 1 - place : place);
       while (at >= count) at = feistel(attributes, at);
       return at;
     };

@@ -10,21 +10,23 @@ import { permutationMetal } from "./randperm.metal.ts";
 import { permutationReference } from "./randperm.reference.ts";
 
 /**
- * A permutation of 0 … n − 1 whose every element is a function of its place, with no sort and no memory beside the result.
+ * @internal A permutation of 0 … n − 1 whose every element is a function of its place, with no sort and no memory beside the result.
  *
  * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is changed by a mix of the
  * other half and a key (Luby and Rackoff, 1988). A place that lands at n or beyond walks on until it is below (Black and Rogaway, "Ciphers with
- * arbitrary finite domains", 2002). A network makes even permutations only; since there are at least twice as many numbers as places,
- * those of the places are even and odd alike.
+ * arbitrary finite domains", 2002). A network makes even permutations only, so that even and odd ones of the places would not be as
+ * frequent: a further bit of the key says whether places 0 and 1 change before.
  */
 export interface PermutationAttributes {
   readonly leftBits: number;
   readonly rightBits: number;
+  /** Whether places 0 and 1 change before. */
+  readonly swaps: boolean;
   /** 32 bits each, one a round. */
   readonly keys: readonly number[];
 }
 
-export const ROUNDS = 24;
+const ROUNDS = 24;
 const LEAST_BITS = 6;
 
 const permutationPrimitive: Primitive<PermutationAttributes> = {
@@ -54,12 +56,15 @@ export function randperm<D extends DType = "int64">(n: number, options: RandomOp
   return create(permutationPrimitive, [n], dtype, networkOf(n, nextStart(options)), options);
 }
 
-/** The network of a call: its size by n, its keys by the words of blocks 0 to 5. */
+/** The network of a call: its size by n, its keys by the words of blocks 0 to 6. */
 function networkOf(n: number, { key, counter }: RandomStart): PermutationAttributes {
-  const bits = Math.max(LEAST_BITS, Math.ceil(Math.log2(Math.max(n, 1))) + 1);
+  const bits = Math.max(LEAST_BITS, Math.ceil(Math.log2(Math.max(n, 1))));
   const leftBits = bits >> 1;
-  const keys = Array.from({ length: ROUNDS / 4 }, (_, block) => philox([block, 0, counter[2], counter[3]], key)).flat();
-  return { leftBits, rightBits: bits - leftBits, keys };
+  const words = Array.from({ length: ROUNDS / 4 + 1 }, (_, block) =>
+    philox([block, 0, counter[2], counter[3]], key),
+  ).flat();
+  const swaps = n > 1 && words[ROUNDS]! % 2 === 1;
+  return { leftBits, rightBits: bits - leftBits, swaps, keys: words.slice(0, ROUNDS) };
 }
 
 const mostWhole = { float64: 2 ** 53, float32: 2 ** 24, float16: 2 ** 11, bfloat16: 2 ** 8 } as const;

@@ -153,7 +153,8 @@ ORCHARD_CPU_API int32_t orchard_cpu_bernoulli(const double *block, const void *p
 // negative or not finite, or a row has too few above 0; the result is then partly written.
 ORCHARD_CPU_API int32_t orchard_cpu_multinomial(const double *block, const void *weights, void *out);
 
-// A permutation of 0 … count − 1 (src/ops/random/randperm.ts). Block: count, dtype, offset, bits of the left and of the right half, 24 keys.
+// A permutation of 0 … count − 1 (src/ops/random/randperm.ts). Block: count, dtype, offset, bits of the left and of the right half, whether
+// places 0 and 1 change before (1 or 0), 24 keys.
 ORCHARD_CPU_API int32_t orchard_cpu_permutation(const double *block, void *out);
 // Elementwise operations take a loop: the rank (at most 8), the sizes of the result's axes from the outermost, then for each
 // operand, the result last, its offset and its strides along these axes; 0 repeats. No operand may overlap the result.

@@ -184,7 +184,8 @@ int32_t orchard_cpu_permutation(const double *block, void *out) {
     int64_t count = reader.whole();
     DType dtype = reader.dtype();
     char *result = element(out, dtype, reader.whole());
-    Permutation permutation{{}, static_cast<int>(reader.whole()), static_cast<int>(reader.whole()), static_cast<uint64_t>(count)};
+    Permutation permutation{{}, static_cast<int>(reader.whole()), static_cast<int>(reader.whole()),
+                            static_cast<uint64_t>(reader.whole()), static_cast<uint64_t>(count)};
     for (uint32_t &key : permutation.keys) key = word(reader);
     ConvertRow convert = conversions().rows[static_cast<int>(DType::int64)][static_cast<int>(dtype)];
     for_tiles(count, [&](int64_t begin, int64_t length) {

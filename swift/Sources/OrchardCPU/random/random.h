@@ -30,6 +30,7 @@ constexpr int feistel_rounds = 24;
 struct Permutation {
   uint32_t keys[feistel_rounds];
   int left_bits, right_bits;
+  uint64_t swaps; // 1: places 0 and 1 change before
   uint64_t count;
 };
 

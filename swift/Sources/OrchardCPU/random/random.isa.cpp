@@ -173,7 +173,7 @@ void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, 
   uint64_t places[tile_elements];
   int32_t targets[tile_elements];
   for (int64_t i = 0; i < count; i++) {
-    places[i] = uint64_t(begin + i);
+    places[i] = begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i);
     targets[i] = int32_t(i);
   }
   for (int64_t open = count; open > 0;) {
