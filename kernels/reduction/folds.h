@@ -114,7 +114,8 @@ struct Fold<float> {
 
     static float variance(State state, constant ReductionParameters &p) {
         float freedom = float(p.total) - p.parameter;
-        return p.total == 0 ? NAN : state.second / (freedom > 0.0f ? freedom : 0.0f);
+        // An infinite element leaves an infinite mean: its own deviation is inf - inf.
+        return p.total == 0 || !isfinite(state.first) ? NAN : state.second / (freedom > 0.0f ? freedom : 0.0f);
     }
 };
 

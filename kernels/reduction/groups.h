@@ -61,7 +61,12 @@ inline Share share_of(constant ReductionParameters &p, uint thread_index, uint2 
 }
 
 inline float shuffled_xor(float x, ushort mask) { return simd_shuffle_xor(x, mask); }
-inline long shuffled_xor(long x, ushort mask) { return as_type<long>(simd_shuffle_xor(as_type<uint2>(x), mask)); }
+// SIMD-groups exchange 32 bits at most.
+inline long shuffled_xor(long x, ushort mask) {
+    uint low = simd_shuffle_xor(uint(ulong(x)), mask);
+    uint high = simd_shuffle_xor(uint(ulong(x) >> 32), mask);
+    return long(ulong(high) << 32 | ulong(low));
+}
 
 // The states of a result's lanes as one, in lane 0. Merge: how two states become one, and how one comes from another thread.
 template <typename Merge, typename State>

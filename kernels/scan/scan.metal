@@ -78,7 +78,12 @@ inline void scan_line(
 }
 
 inline float from_below(float x, ushort delta) { return simd_shuffle_up(x, delta); }
-inline long from_below(long x, ushort delta) { return as_type<long>(simd_shuffle_up(as_type<uint2>(x), delta)); }
+// SIMD-groups exchange 32 bits at most.
+inline long from_below(long x, ushort delta) {
+    uint low = simd_shuffle_up(uint(ulong(x)), delta);
+    uint high = simd_shuffle_up(uint(ulong(x) >> 32), delta);
+    return long(ulong(high) << 32 | ulong(low));
+}
 
 // The inclusive scan of 32 threads' numbers.
 template <typename Number>

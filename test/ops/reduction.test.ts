@@ -17,7 +17,7 @@ import {
 } from "../../src/ops/index.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { groupsOf, type Reduced, reducedShape } from "./groups.ts";
+import { axesOf, groupsOf, type Reduced, reducedShape } from "./groups.ts";
 import { testTable } from "./run.ts";
 import type { OperandSpec, Values } from "./samples.ts";
 import type { OperationRow, Round, Sample } from "./table.ts";
@@ -73,6 +73,10 @@ const special: readonly (readonly number[])[] = [
   [0, -0, 0],
 ];
 
+/** Elements that make one result. */
+const countOf = (shape: readonly number[], options: Options): number =>
+  axesOf(options, shape.length).reduce((count, axis) => count * (shape[axis] ?? 1), 1);
+
 interface Row {
   readonly compute: (x: Tensor, options: Options) => Tensor;
   /** Of the elements of one result. */
@@ -81,7 +85,13 @@ interface Row {
   readonly out?: (dtype: DType) => DType;
   readonly accuracy: Accuracy;
   readonly gradient?: boolean;
+  /** Whether a sample has a gradient that can be compared; default all. */
+  readonly gradientOf?: (spec: OperandSpec, options: Options) => boolean;
+  /** Rounding errors of the gradient for so many elements a result. */
+  readonly gradientRoundings?: (count: number) => number;
   readonly allowsEmpty?: boolean;
+  /** What the error of pairwise summation is relative to; default the result. */
+  readonly magnitude?: (values: readonly number[]) => number;
   /** Options beside axes. */
   readonly more?: Options;
   readonly values?: Values;
@@ -98,12 +108,16 @@ function row(
     gradient = true,
     allowsEmpty = true,
     more = {},
+    magnitude,
+    gradientOf = () => true,
+    gradientRoundings = (count) => 8 + 2 * Math.log2(count + 1),
     values,
   }: Row,
 ): OperationRow<Options> {
   const samples: Sample<Options>[] = [...calls, ...(allowsEmpty ? empties : [])].map(([spec, options]) => ({
     inputs: [values ? { ...spec, values } : spec],
     options: { ...options, ...more },
+    gradient: gradientOf(spec, { ...options, ...more }),
   }));
   for (const list of special)
     samples.push({
@@ -122,9 +136,16 @@ function row(
       shape: reducedShape(x!, options),
       dtype: out(x!.dtype),
       values: groupsOf(x!, options).map((group) => formula(group, options, round)),
+      roundings: groupsOf(x!, options).map((group) =>
+        "flash" in accuracy
+          ? (Math.log2(group.length + 1) + 3) *
+            Math.abs(magnitude?.(group) ?? formula(group, options, (value) => value))
+          : 0,
+      ),
     }),
     accuracy,
     gradient,
+    gradientRoundings: ([x], options) => gradientRoundings(countOf(x!.shape, options)),
   };
 }
 
@@ -165,7 +186,7 @@ function logSumExpOf(values: readonly number[], _: Options, round: Round): numbe
 /** Away from 0, where norms have kinks and small powers grow without bound. */
 const awayFromZero: Values = { low: 0.5, high: 2 };
 
-function normRow(p: number, values?: Values, accuracy: Accuracy = flash): OperationRow<Options> {
+function normRow(p: number, values?: Values, accuracy: Accuracy = flash, dtypes = floats): OperationRow<Options> {
   const power = (value: number, round: Round) => round(Math.abs(value) ** p);
   const formulas = new Map<number, Row["formula"]>([
     [0, (group) => group.filter((value) => value !== 0).length],
@@ -185,15 +206,24 @@ function normRow(p: number, values?: Values, accuracy: Accuracy = flash): Operat
             (1 / p),
         )),
     more: { p },
+    dtypes,
     accuracy,
     allowsEmpty: Number.isFinite(p) && p >= 0,
     ...(values ? { values } : {}),
   });
 }
 
+const twiceTheVariance = (values: readonly number[]): number =>
+  2 * varianceOf(values, { correction: 0 }, (value) => value);
+
+/** Whether a variance has a gradient that is more than the noise of its rounding: of two elements or more that are not copies of one. */
+const hasFreedom = ({ shape, layout }: OperandSpec, options: Options): boolean =>
+  countOf(shape, options) > 1 && !(layout === "expanded" && axesOf(options, shape.length).includes(0));
+
 testTable("reductions", [
   row("sum", {
     compute: sum,
+    magnitude: (values) => total(values.map(Math.abs), (value) => value),
     formula: (values, _, round) => total(values, round),
     dtypes: everything,
     out: int64,
@@ -201,14 +231,18 @@ testTable("reductions", [
   }),
   row("mean", {
     compute: mean,
+    magnitude: (values) => total(values.map(Math.abs), (value) => value) / values.length,
     formula: (values, _, round) => round(total(values, round) / values.length),
     accuracy: flash,
   }),
   row("prod", {
     compute: prod,
+    gradientRoundings: (count) => 2 * count + 8,
     formula: (values, _, round) => values.reduce((product, value) => round(product * value), 1),
     accuracy: flash,
-    values: { list: [1, -1, 1.5, 0.75, -1.25, 0.5, 1, 2, 1, -0.5] },
+    magnitude: (values) => values.length * values.reduce((product, value) => product * value, 1),
+    // Ones that cancel, in a period that the strides of the samples have no factor of.
+    values: { list: [1, -1, 2, 0.5, -1.25, 0.8, 1, 1, -1, -1.6, 0.625] },
   }),
   row("prod with zeros", {
     compute: prod,
@@ -246,21 +280,41 @@ testTable("reductions", [
     gradient: false,
     values: { list: [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0] },
   }),
-  row("var", { compute: variance, formula: varianceOf, accuracy: flash }),
-  row("var of the population", { compute: variance, formula: varianceOf, accuracy: flash, more: { correction: 0 } }),
+  row("var", {
+    compute: variance,
+    formula: varianceOf,
+    magnitude: twiceTheVariance,
+    gradientOf: hasFreedom,
+    accuracy: flash,
+  }),
+  row("var of the population", {
+    compute: variance,
+    formula: varianceOf,
+    magnitude: twiceTheVariance,
+    gradientOf: hasFreedom,
+    accuracy: flash,
+    more: { correction: 0 },
+  }),
   row("std", {
     compute: std,
+    magnitude: (values) => 2 * Math.sqrt(varianceOf(values, { correction: 0 }, (value) => value)),
+    gradientOf: hasFreedom,
     formula: (values, options, round) => round(Math.sqrt(varianceOf(values, options, round))),
     accuracy: flash,
   }),
-  row("logsumexp", { compute: logsumexp, formula: logSumExpOf, accuracy: flash }),
+  row("logsumexp", {
+    compute: logsumexp,
+    formula: logSumExpOf,
+    magnitude: (values) => Math.max(1, Math.abs(values.length === 0 ? 0 : largest(values))),
+    accuracy: flash,
+  }),
   normRow(2),
   normRow(1),
   normRow(0, undefined, exact),
   normRow(Number.POSITIVE_INFINITY, undefined, exact),
   normRow(Number.NEGATIVE_INFINITY, undefined, exact),
   normRow(3, awayFromZero),
-  normRow(0.5, awayFromZero),
+  normRow(0.5, awayFromZero, flash, ["float64", "float32", "bfloat16"]),
 ]);
 
 /** The first of the best elements; a NaN is best. */

@@ -148,9 +148,21 @@ template <class C, bool wants_largest> struct Extremum : FoldFacts {
     for (; i < count; i++) best[0] = chosen(best[0], x[i]);
     for (int lane = 1; lane < lanes; lane++) best[0] = chosen(best[0], best[lane]);
     if (state.index >= 0 && !is_better(best[0], state.value)) return;
-    int64_t at = 0;
-    while (x[at] != best[0] && x[at] == x[at]) at++; // a NaN is the best where there is one
+    int64_t at = place_of(best[0], x, count);
     state = {x[at], index + at};
+  }
+
+  // The first element that is the best one, which a NaN is where there is one.
+  static int64_t place_of(C best, const C *x, int64_t count) {
+    constexpr int block = 64;
+    int64_t at = 0;
+    for (bool found = false; !found && at + block <= count; at += found ? 0 : block) {
+      uint8_t hits = 0;
+      for (int i = 0; i < block; i++) hits |= uint8_t((x[at + i] == best) | (x[at + i] != x[at + i]));
+      found = hits != 0;
+    }
+    while (x[at] != best && x[at] == x[at]) at++;
+    return at;
   }
 
   template <class Rows> void add_columns(Rows &&rows, int64_t count, int64_t width, State *states, int64_t step, int64_t index) const {
