@@ -100,7 +100,11 @@ function checkOutputs(
     if (output.describe() !== wanted)
       throw new Error(`${label}: result ${at} is ${output.describe()}, ${wanted} is wanted`);
     const got = Array.from(output.dataSync() as ArrayLike<number | bigint>, Number);
-    fail(label, `result ${at}`, compare(output.dtype, got, want.values, plain[at]!.values, row.accuracy));
+    fail(
+      label,
+      `result ${at}`,
+      compare(output.dtype, got, want.values, plain[at]!.values, row.accuracy, 2, want.roundings),
+    );
   }
 }
 
@@ -138,9 +142,28 @@ function checkGradients(
     fail(
       label,
       `gradient of input ${at}`,
-      compare(gradient.dtype, got, want, low, { ...row.accuracy, flash: true }, 3),
+      compare(
+        gradient.dtype,
+        got,
+        want,
+        low,
+        { ...row.accuracy, flash: true },
+        3,
+        roundingsOf(row, sample, blocks, want),
+      ),
     );
   }
+}
+
+function roundingsOf(
+  row: OperationRow<unknown>,
+  sample: Sample<unknown>,
+  blocks: readonly Block[],
+  gradient: readonly number[],
+): number[] {
+  const count = row.gradientRoundings?.(blocks, sample.options) ?? 0;
+  const largest = gradient.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  return gradient.map(() => count * largest);
 }
 
 const widened = (dtype: DType): DType => (isFloat(dtype) ? "float64" : dtype);

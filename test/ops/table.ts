@@ -27,6 +27,11 @@ export interface Expected {
   readonly values: readonly number[];
   /** Default: the dtype of the first operand. */
   readonly dtype?: DType;
+  /**
+   * The error that each value may have by analysis (pairwise summation: log₂ n · Σ |x|), in rounding errors of the type that computes. A lucky
+   * plain computation can be better than any bound, where there are few results.
+   */
+  readonly roundings?: readonly number[];
 }
 
 export interface OperationRow<Options = undefined> {
@@ -43,6 +48,8 @@ export interface OperationRow<Options = undefined> {
   readonly accuracy: Accuracy;
   /** Whether it has a gradient, checked in float64 by finite differences and on each backend against that. */
   readonly gradient: boolean;
+  /** The error that gradients may have by analysis, in rounding errors of the largest one: as `roundings` of a result. */
+  readonly gradientRoundings?: (inputs: readonly Block[], options: Options) => number;
   /** Backends and dtypes that lack it on purpose, with the reason; they are listed at the end of the run. */
   readonly lacks?: Partial<Record<BackendName, { readonly dtypes?: readonly DType[]; readonly reason: string }>>;
 }

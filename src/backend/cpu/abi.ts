@@ -31,6 +31,11 @@ export const declarations = {
   orchard_cpu_binary: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_ternary: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_copy: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_reduce: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_slope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_select_at: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_scan: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_softmax: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

@@ -1,66 +1,38 @@
 import { record } from "../../autograd/record.ts";
-import type { Implementation, Primitive } from "../../backend/backend.ts";
-import { execute } from "../../backend/dispatch.ts";
-import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
-import { normalizeAxes } from "../../tensor/shape.ts";
+import { type DType, type FloatDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { expand } from "../view/expand.ts";
-import { reshape } from "../view/reshape.ts";
+import type { FoldName } from "./names.ts";
+import { fold, planReduction, type ReductionOptions, type ReductionPlan, spread } from "./reduce.ts";
 
-const sumReference: Implementation<{ axes: readonly number[] }> = {
-  run({ inputs: [input], outputs: [output], attributes: { axes } }) {
-    const { shape } = input!;
-    const places = (index: number): number => {
-      let rest = index;
-      let at = 0;
-      let stride = 1;
-      for (let axis = shape.length - 1; axis >= 0; axis--) {
-        if (!axes.includes(axis)) {
-          at += (rest % shape[axis]!) * stride;
-          stride *= shape[axis]!;
-        }
-        rest = Math.floor(rest / shape[axis]!);
-      }
-      return at;
-    };
-    if (isFloat(input!.dtype)) {
-      const sums = new Float64Array(output!.size);
-      for (const [index, value] of toNumbers(input!).entries()) sums[places(index)]! += value;
-      store(output!, sums);
-    } else {
-      const sums = new Array<bigint>(output!.size).fill(0n);
-      for (const [index, value] of toIntegers(input!).entries()) sums[places(index)]! += value;
-      store(output!, sums);
-    }
-  },
-};
+/** What sums and products make of a dtype: floats stay, integers and bools become int64. */
+export type SumOf<D extends DType> = D extends FloatDType ? D : "int64";
 
-const sumPrimitive: Primitive<{ axes: readonly number[] }> = {
-  name: "sum",
-  implementations: {
-    metal: { missing: "not written yet" },
-    cpu: { missing: "not written yet" },
-    reference: sumReference,
-  },
-};
-
-export interface SumOptions {
-  /** Axes to sum over; default all. */
-  dim?: number | readonly number[];
-  /** Keep them with size 1. */
-  keepdim?: boolean;
+export interface SumOptions<D extends DType = DType> extends ReductionOptions {
+  /** Dtype of the result, to which elements are converted before they are added up. */
+  dtype?: D | undefined;
 }
 
-/** The sum over axes; integers and bools sum to int64. */
-export function sum(x: Tensor, { dim, keepdim = false }: SumOptions = {}): Tensor {
-  const axes = normalizeAxes("sum", dim, x.rank);
-  const input = isFloat(x.dtype) ? x : toDType(x, "int64");
-  const kept = input.shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
-  const shape = keepdim ? kept : input.shape.filter((_, axis) => !axes.includes(axis));
-  const output = execute(sumPrimitive, [input], shape, input.dtype as DType, { axes });
+/**
+ * The sum over axes; integers and bools add up in int64, which wraps around. Floats of 32 bits and less are added in float32 or better, as
+ * a tree, so that the error does not grow with the number of elements. The sum of nothing is 0.
+ *
+ * @example
+ * sum(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [3, 7]
+ *
+ * @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function sum<D extends DType, E extends DType = SumOf<D>>(x: Tensor<D>, options: SumOptions<E> = {}): Tensor<E> {
+  const plan = planReduction("sum", x, options);
+  const { input, output } = accumulate("sum", x, plan, options.dtype);
   const whole = input.shape;
-  record("sum", [input], [output], [], ([gradient]) => [expand(reshape(gradient!, kept), whole)]);
-  return output;
+  record("sum", [input], [output], [], ([gradient]) => [spread(gradient!, plan, whole)]);
+  return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
+}
+
+/** @internal A sum or product: floats in the dtype that is wanted, all else in int64. */
+export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
+  const input = isFloat(dtype) || isFloat(x.dtype) ? toDType(x, dtype) : x;
+  const output = fold(name, input, plan, isFloat(dtype) ? dtype : "int64");
+  return { input, output };
 }

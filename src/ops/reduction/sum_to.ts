@@ -8,5 +8,5 @@ export function sumTo(x: Tensor, shape: Shape): Tensor {
   if (sameShape(x.shape, shape)) return x;
   const lead = x.rank - shape.length;
   const axes = x.shape.flatMap((size, axis) => (axis < lead || (shape[axis - lead] === 1 && size !== 1) ? [axis] : []));
-  return reshape(axes.length === 0 ? x : sum(x, { dim: axes, keepdim: true }), shape);
+  return reshape(axes.length === 0 ? x : (sum(x, { dim: axes, keepdim: true }) as Tensor), shape);
 }

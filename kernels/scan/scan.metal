@@ -1,0 +1,155 @@
+// out[k] along a line from what is carried to k; the function constant `operation` (scanNames in src/ops/scan/names.ts) says how:
+//   cumsum  h = h + x[k]     cumprod  h = h · x[k]     recurrence  h = a[k] · h + x[k]     shifted_recurrence  h = a[k - 1] · h + x[k]
+//   exclusive_cumprod: the product before k     shift: x[k - 1], 0 first
+//
+// Floats are carried in float32, integers in 64 bits. `scan` has a thread walk along each line: adjacent lines lie side by side.
+// `scan_long` has a threadgroup take a line of adjacent elements, 256 at a time. Sums are carried with what each addition lost, so that
+// the error does not grow with the length (Knuth's TwoSum).
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "scan/lines.h"
+
+enum ScanCode {
+    SCAN_CUMSUM = 0,
+    SCAN_CUMPROD = 1,
+    SCAN_EXCLUSIVE_CUMPROD = 2,
+    SCAN_SHIFT = 3,
+    SCAN_RECURRENCE = 4,
+    SCAN_SHIFTED_RECURRENCE = 5,
+};
+
+constant uint operation [[function_constant(0)]];
+
+template <typename T> struct Carrier { using number = long; using result = long; };
+template <> struct Carrier<float> { using number = float; using result = float; };
+template <> struct Carrier<half> { using number = float; using result = half; };
+template <> struct Carrier<bfloat> { using number = float; using result = bfloat; };
+
+// A number and what was lost of it.
+template <typename Number>
+struct Carried {
+    Number value;
+    Number lost;
+};
+
+inline Carried<float> plus(Carried<float> a, Carried<float> b) {
+    float sum = a.value + b.value;
+    float part = sum - a.value;
+    float lost = (a.value - (sum - part)) + (b.value - part);
+    return {sum, isfinite(sum) ? a.lost + b.lost + lost : 0.0f};
+}
+inline Carried<long> plus(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) + ulong(b.value)), 0}; }
+
+inline float times(float a, float b) { return a * b; }
+inline long times(long a, long b) { return long(ulong(a) * ulong(b)); }
+
+inline bool is_product() { return operation == SCAN_CUMPROD || operation == SCAN_EXCLUSIVE_CUMPROD; }
+inline bool is_exclusive() { return operation == SCAN_EXCLUSIVE_CUMPROD || operation == SCAN_SHIFT; }
+
+template <typename Number>
+inline Carried<Number> joined(Carried<Number> before, Carried<Number> next) {
+    if (is_product()) return {times(before.value, next.value), Number(0)};
+    return operation == SCAN_CUMSUM ? plus(before, next) : next;
+}
+
+template <typename T>
+inline void scan_line(
+    device const T *x, device const T *a, device typename Carrier<T>::result *out, constant LineParameters &p, ulong line) {
+    using Number = typename Carrier<T>::number;
+    using Result = typename Carrier<T>::result;
+    if (line >= ulong(p.lines)) return;
+    bool has_coefficients = operation == SCAN_RECURRENCE || operation == SCAN_SHIFTED_RECURRENCE;
+    long places[3];
+    line_places(p, line, places);
+    Carried<Number> carried = {Number(is_product() ? 1 : 0), Number(0)};
+    for (long k = 0; k < p.length; k += 1) {
+        Carried<Number> before = carried;
+        Carried<Number> next = {Number(x[places[0] + k * p.along[0]]), Number(0)};
+        if (has_coefficients && k > 0) {
+            long at = operation == SCAN_RECURRENCE ? k : k - 1;
+            next.value += times(Number(a[places[1] + at * p.along[1]]), before.value);
+        }
+        carried = joined(before, next);
+        Carried<Number> shown = is_exclusive() ? before : carried;
+        out[places[2] + k * p.along[2]] = Result(shown.value + shown.lost);
+    }
+}
+
+inline float from_below(float x, ushort delta) { return simd_shuffle_up(x, delta); }
+// SIMD-groups exchange 32 bits at most.
+inline long from_below(long x, ushort delta) {
+    uint low = simd_shuffle_up(uint(ulong(x)), delta);
+    uint high = simd_shuffle_up(uint(ulong(x) >> 32), delta);
+    return long(ulong(high) << 32 | ulong(low));
+}
+
+// The inclusive scan of 32 threads' numbers.
+template <typename Number>
+inline Carried<Number> scanned(Carried<Number> own, ushort lane) {
+    for (ushort delta = 1; delta < 32; delta *= 2) {
+        Carried<Number> below = {from_below(own.value, delta), from_below(own.lost, delta)};
+        if (lane >= delta) own = joined(below, own);
+    }
+    return own;
+}
+
+#define GROUPS 8
+
+// Cumsum and cumprod only. totals [GROUPS]: of each SIMD-group of the 256 elements that are under way.
+template <typename T>
+inline void scan_long_line(
+    device const T *x, device typename Carrier<T>::result *out, constant LineParameters &p, ulong line,
+    threadgroup Carried<typename Carrier<T>::number> *totals, uint thread_index) {
+    using Number = typename Carrier<T>::number;
+    using Result = typename Carrier<T>::result;
+    long places[3];
+    line_places(p, line, places);
+    Carried<Number> identity = {Number(is_product() ? 1 : 0), Number(0)};
+    Carried<Number> carried = identity;
+    for (long first = 0; first < p.length; first += GROUPS * 32) {
+        long k = first + thread_index;
+        Carried<Number> own = identity;
+        if (k < p.length) own.value = Number(x[places[0] + k * p.along[0]]);
+        own = scanned(own, ushort(thread_index % 32));
+        if (thread_index % 32 == 31) totals[thread_index / 32] = own;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        Carried<Number> before = carried;
+        for (uint group = 0; group < GROUPS; group += 1) {
+            if (group == thread_index / 32) before = carried;
+            carried = joined(carried, totals[group]);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        own = joined(before, own);
+        if (k < p.length) out[places[2] + k * p.along[2]] = Result(own.value + own.lost);
+    }
+}
+
+// x, a [[buffer(0, 1)]]  a is x where the operation has no coefficients
+// out  [[buffer(2)]]
+// scan: a thread a line; scan_long: a threadgroup of 256 threads a line
+
+#define SCAN(T, Number, Result)                                                               \
+    kernel void scan_##T(                                                                     \
+        device const T *x [[buffer(0)]], device const T *a [[buffer(1)]], device Result *out [[buffer(2)]], \
+        constant LineParameters &p [[buffer(3)]], uint position [[thread_position_in_grid]]) { \
+        scan_line(x, a, out, p, position);                                                    \
+    }                                                                                         \
+    kernel void scan_long_##T(                                                                \
+        device const T *x [[buffer(0)]], device const T *a [[buffer(1)]], device Result *out [[buffer(2)]], \
+        constant LineParameters &p [[buffer(3)]], uint thread_index [[thread_index_in_threadgroup]], \
+        uint group [[threadgroup_position_in_grid]]) {                                        \
+        threadgroup Carried<Number> totals[GROUPS];                                           \
+        scan_long_line(x, out, p, group, totals, thread_index);                               \
+    }
+
+SCAN(float, float, float)
+SCAN(half, float, half)
+SCAN(bfloat, float, bfloat)
+SCAN(long, long, long)
+SCAN(int, long, long)
+SCAN(uint, long, long)
+SCAN(char, long, long)
+SCAN(uchar, long, long)
+SCAN(bool, long, long)

@@ -1,0 +1,144 @@
+import { record } from "../../autograd/record.ts";
+import { ArgumentError, DTypeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { div, mul } from "../elementwise/binary.ts";
+import type { ExtremumName } from "./names.ts";
+import {
+  extremum,
+  fold,
+  planReduction,
+  type ReductionOptions,
+  type ReductionPlan,
+  refuseEmpty,
+  spread,
+} from "./reduce.ts";
+import { selectAt, ties } from "./slope.ts";
+import { sum } from "./sum.ts";
+
+/** Options of reductions that give an index, which are over one axis. */
+export interface IndexedOptions {
+  /** The axis, a negative one counted from the back. */
+  dim?: number | undefined;
+  /** Keep it with size 1. Default false. */
+  keepdim?: boolean | undefined;
+}
+
+/** What `max` and `min` along an axis give. */
+export interface ValuesAndIndices<D extends DType = DType> {
+  readonly values: Tensor<D>;
+  /** Places along the axis: of equal elements the first. */
+  readonly indices: Tensor<"int64">;
+}
+
+/**
+ * The largest element over axes; a NaN where there is one. Where several are the largest, they share the gradient.
+ *
+ * @example
+ * amax(tensor([[1, 7], [3, 5]]), { dim: 0 }); // float32 [3, 7]
+ *
+ * @throws {ShapeError} where there are no elements along the axes; for an axis out of range, or named twice.
+ */
+export const amax = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
+  sharedExtremum("amax", "amax", x, options);
+
+/** The smallest element over axes. @see {@link amax} */
+export const amin = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
+  sharedExtremum("amin", "amin", x, options);
+
+function sharedExtremum<D extends DType>(
+  operation: string,
+  name: "amax" | "amin",
+  x: Tensor<D>,
+  options: ReductionOptions,
+): Tensor<D> {
+  const plan = planReduction(operation, x, options);
+  refuseEmpty(operation, x, plan);
+  const output = fold(name, x, plan, x.dtype);
+  record(operation, [x], [output], [x, output], ([gradient], [saved, result]) => {
+    const whole = saved!.shape;
+    const shares = evenShares(ties(saved!, spread(result!, plan, whole)), plan);
+    return [mul(spread(gradient!, plan, whole), shares)];
+  });
+  return output as Tensor<D>;
+}
+
+/** @internal Weights divided by how many there are along the reduced axes. */
+export function evenShares(weights: Tensor, { axes }: ReductionPlan): Tensor {
+  return axes.length === 0 ? weights : div(weights, sum(weights, { dim: axes, keepdim: true }) as Tensor);
+}
+
+/**
+ * The largest element, of all (a tensor of rank 0), or with `dim` along that axis, with its index. A NaN where there is one. The gradient
+ * goes to the element at the index; without `dim`, elements that are equally large share it.
+ *
+ * @example
+ * const { values, indices } = max(tensor([[1, 7], [3, 5]]), { dim: 1 }); // float32 [7, 5], int64 [1, 1]
+ *
+ * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {ArgumentError} for several axes.
+ */
+export function max<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
+export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions & { dim: number }): ValuesAndIndices<D>;
+export function max<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Tensor<D> | ValuesAndIndices<D>;
+export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
+  return options.dim === undefined ? sharedExtremum("max", "amax", x, {}) : extremumAlong("max", x, options);
+}
+
+/** The smallest element. @see {@link max} */
+export function min<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
+export function min<D extends DType>(x: Tensor<D>, options: IndexedOptions & { dim: number }): ValuesAndIndices<D>;
+export function min<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Tensor<D> | ValuesAndIndices<D>;
+export function min<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
+  return options.dim === undefined ? sharedExtremum("min", "amin", x, {}) : extremumAlong("min", x, options);
+}
+
+function extremumAlong<D extends DType>(
+  name: ExtremumName,
+  x: Tensor<D>,
+  options: IndexedOptions,
+): ValuesAndIndices<D> {
+  const plan = planReduction(name, x, oneAxis(name, options));
+  refuseEmpty(name, x, plan);
+  const [values, indices] = extremum(name, x, plan) as [Tensor<D>, Tensor<"int64">];
+  record(name, [x], [values], [indices], ([gradient], [saved]) => {
+    const whole = x.shape;
+    return [selectAt(spread(gradient!, plan, whole), spread(saved!, plan, whole), plan.axes[0] ?? 0)];
+  });
+  return { values, indices };
+}
+
+/**
+ * The index of the largest element along an axis, or of all elements in row-major order: of equal ones the first, of NaNs too, which are
+ * beyond all numbers.
+ *
+ * @example
+ * argmax(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [1, 0]
+ *
+ * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for bools.
+ */
+export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
+  extremePlace("argmax", "max", x, options);
+
+/** The index of the smallest element. @see {@link argmax} */
+export const argmin = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
+  extremePlace("argmin", "min", x, options);
+
+function extremePlace(operation: string, name: ExtremumName, x: Tensor, options: IndexedOptions): Tensor<"int64"> {
+  if (x.dtype === "bool")
+    throw new DTypeError(
+      operation,
+      "bool",
+      `numbers are wanted, ${x.describe()} came; convert with toDType(x, "uint8")`,
+    );
+  const plan = planReduction(operation, x, oneAxis(operation, options));
+  refuseEmpty(operation, x, plan);
+  const [values, indices] = extremum(name, x, plan) as [Tensor, Tensor<"int64">];
+  values.dispose();
+  return indices;
+}
+
+function oneAxis(operation: string, options: IndexedOptions): ReductionOptions {
+  const dim: unknown = options.dim;
+  if (dim === undefined || typeof dim === "number") return options;
+  throw new ArgumentError(operation, "oneAxis", `one axis is wanted as dim, ${JSON.stringify(dim)} came`);
+}

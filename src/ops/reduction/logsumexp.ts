@@ -1,0 +1,26 @@
+import { record } from "../../autograd/record.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul, sub } from "../elementwise/binary.ts";
+import { exp, type FloatOf } from "../elementwise/unary.ts";
+import { fold, planReduction, type ReductionOptions, spread } from "./reduce.ts";
+
+/**
+ * log Σ exp(x) over axes, without overflow, in one pass; integers become float32. −∞ of nothing.
+ *
+ * @example
+ * logsumexp(tensor([1000, 1000])); // float32 1000.6931
+ *
+ * @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function logsumexp<D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<FloatOf<D>> {
+  const input: Tensor = isFloat(x.dtype) ? x : toDType(x, "float32");
+  const plan = planReduction("logsumexp", input, options);
+  const output = fold("logsumexp", input, plan, input.dtype);
+  record("logsumexp", [input], [output], [input, output], ([gradient], [saved, result]) => {
+    const whole = saved!.shape;
+    return [mul(spread(gradient!, plan, whole), exp(sub(saved!, spread(result!, plan, whole))))];
+  });
+  return output as Tensor<FloatOf<D>>;
+}

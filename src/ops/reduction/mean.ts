@@ -1,0 +1,23 @@
+import { record } from "../../autograd/record.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { div } from "../elementwise/binary.ts";
+import { floatOperand, fold, planReduction, spread } from "./reduce.ts";
+import type { SumOptions } from "./sum.ts";
+
+/**
+ * The arithmetic mean over axes. That of nothing is NaN.
+ *
+ * @example
+ * mean(tensor([[1, 2], [3, 5]]), { dim: 0 }); // float32 [2, 3.5]
+ *
+ * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options: SumOptions<E> = {}): Tensor<E> {
+  const input = floatOperand("mean", x, options.dtype);
+  const plan = planReduction("mean", input, options);
+  const output = fold("mean", input, plan, input.dtype);
+  const whole = input.shape;
+  record("mean", [input], [output], [], ([gradient]) => [spread(div(gradient!, plan.count) as Tensor, plan, whole)]);
+  return output as Tensor<E>;
+}

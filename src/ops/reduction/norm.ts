@@ -1,0 +1,68 @@
+import { record } from "../../autograd/record.ts";
+import { ArgumentError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul } from "../elementwise/binary.ts";
+import { evenShares } from "./extrema.ts";
+import type { FoldName } from "./names.ts";
+import {
+  floatOperand,
+  fold,
+  planReduction,
+  type ReductionOptions,
+  type ReductionPlan,
+  refuseEmpty,
+  spread,
+} from "./reduce.ts";
+import { dividedWhereNotZero, powerSlope, signOf, ties } from "./slope.ts";
+
+export interface NormOptions extends ReductionOptions {
+  /** The order: any number, ±Infinity included. Default 2. */
+  p?: number | undefined;
+}
+
+/**
+ * The vector norm over axes, (Σ |x|ᵖ)^(1/p): the largest |x| for p = ∞, the smallest for −∞, the number of elements other than 0
+ * for p = 0. The gradient is 0 where the norm is; equally large elements share that of ±∞.
+ *
+ * @example
+ * norm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
+ *
+ * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for p = ±∞ of
+ * nothing. @throws {ArgumentError} where p is NaN.
+ */
+export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): Tensor<D> {
+  const { p = 2 } = options;
+  if (typeof p !== "number" || Number.isNaN(p))
+    throw new ArgumentError("norm", "invalidOrder", `a number is wanted as p, ${String(p)} came`);
+  const input = floatOperand("norm", x, undefined);
+  const plan = planReduction("norm", input, options);
+  if (Math.abs(p) === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
+  const output = fold(foldOf(p), input, plan, input.dtype, p);
+  record("norm", [input], [output], [input, output], ([gradient], [saved, result]) => {
+    const slope = normSlope(saved!, spread(result!, plan, saved!.shape), p, plan);
+    return [mul(spread(gradient!, plan, saved!.shape), slope)];
+  });
+  return output as Tensor<D>;
+}
+
+function foldOf(p: number): FoldName {
+  const special: ReadonlyMap<number, FoldName> = new Map([
+    [0, "norm0"],
+    [1, "norm1"],
+    [2, "norm2"],
+    [Number.POSITIVE_INFINITY, "normInf"],
+    [Number.NEGATIVE_INFINITY, "normNegInf"],
+  ]);
+  return special.get(p) ?? "normP";
+}
+
+/** The gradient of the norm y for each element. */
+function normSlope(x: Tensor, y: Tensor, p: number, plan: ReductionPlan): Tensor {
+  if (p === 0) return mul(signOf(x), 0) as Tensor;
+  if (p === 1) return signOf(x);
+  if (p === 2) return dividedWhereNotZero(x, y);
+  if (Number.isFinite(p)) return powerSlope(x, y, p);
+  const signs = signOf(x);
+  return mul(signs, evenShares(ties(mul(x, signs), y), plan));
+}

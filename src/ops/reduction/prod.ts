@@ -1,0 +1,29 @@
+import { record } from "../../autograd/record.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul } from "../elementwise/binary.ts";
+import { productOfOthers } from "../scan/others.ts";
+import { planReduction, spread } from "./reduce.ts";
+import { accumulate, type SumOf, type SumOptions } from "./sum.ts";
+
+/**
+ * The product over axes; integers and bools multiply in int64, which wraps around. The product of nothing is 1. The gradient is right where
+ * elements are 0 too.
+ *
+ * @example
+ * prod(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [2, 12]
+ *
+ * @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function prod<D extends DType, E extends DType = SumOf<D>>(
+  x: Tensor<D>,
+  options: SumOptions<E> = {},
+): Tensor<E> {
+  const plan = planReduction("prod", x, options);
+  const { input, output } = accumulate("prod", x, plan, options.dtype);
+  record("prod", [input], [output], [input], ([gradient], [saved]) => [
+    mul(spread(gradient!, plan, saved!.shape), productOfOthers(saved!, plan.axes)),
+  ]);
+  return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
+}

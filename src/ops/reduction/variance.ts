@@ -1,0 +1,70 @@
+import { record } from "../../autograd/record.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { div, mul, sub } from "../elementwise/binary.ts";
+import { mean } from "./mean.ts";
+import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan, spread } from "./reduce.ts";
+import { dividedWhereNotZero } from "./slope.ts";
+
+export interface VarianceOptions extends ReductionOptions {
+  /** What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole population. */
+  correction?: number | undefined;
+}
+
+/**
+ * The variance over axes: Σ (x − mean)² / max(0, n − correction), in one pass. NaN of nothing.
+ *
+ * @example
+ * variance(tensor([1, 2, 4]), { correction: 0 }); // float32 1.5555556
+ *
+ * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function variance<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): Tensor<D> {
+  const { correction = 1 } = options;
+  const input = floatOperand("var", x, undefined);
+  const plan = planReduction("var", input, options);
+  const output = fold("var", input, plan, input.dtype, correction);
+  record("var", [input], [output], [input], ([gradient], [saved]) => {
+    const scaled = mul(gradient!, 2 / freedom(plan, correction)) as Tensor;
+    return [mul(spread(scaled, plan, saved!.shape), centred(saved!, plan))];
+  });
+  return output as Tensor<D>;
+}
+export { variance as var };
+
+/**
+ * The standard deviation over axes: the root of the {@link variance}. Its gradient is 0 where all elements are equal.
+ *
+ * @example
+ * std(tensor([[1, 2], [3, 7]]), { dim: 1 }); // float32 [0.70710678, 2.8284271]
+ *
+ * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function std<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): Tensor<D> {
+  const { correction = 1 } = options;
+  const input = floatOperand("std", x, undefined);
+  const plan = planReduction("std", input, options);
+  const output = fold("std", input, plan, input.dtype, correction);
+  record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
+    const scaled = div(gradient!, freedom(plan, correction)) as Tensor;
+    const slope = dividedWhereNotZero(scaled, result!);
+    return [mul(spread(slope, plan, saved!.shape), centred(saved!, plan))];
+  });
+  return output as Tensor<D>;
+}
+
+export interface VarianceAndMean<D extends DType> {
+  readonly variance: Tensor<D>;
+  readonly mean: Tensor<D>;
+}
+
+/** The {@link variance} and the mean over the same axes. */
+export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): VarianceAndMean<D> => ({
+  variance: variance(x, options),
+  mean: mean(x, { dim: options.dim, keepdim: options.keepdim }) as Tensor<D>,
+});
+
+const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
+
+const centred = (x: Tensor, { axes }: ReductionPlan): Tensor =>
+  axes.length === 0 ? sub(x, x) : sub(x, mean(x, { dim: axes, keepdim: true }) as Tensor);

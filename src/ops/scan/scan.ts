@@ -1,0 +1,78 @@
+/** What scans share: their primitives, and the gradients that stay within them. */
+import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul } from "../elementwise/binary.ts";
+import { type ScanAttributes, type ScanName, scanNames } from "./names.ts";
+import { scanCpu } from "./scan.cpu.ts";
+import { scanMetal } from "./scan.metal.ts";
+import { scanReference } from "./scan.reference.ts";
+
+const primitives = new Map<ScanName, Primitive<ScanAttributes>>(
+  scanNames.map((name) => [
+    name,
+    { name, implementations: { metal: scanMetal(name), cpu: scanCpu(name), reference: scanReference(name) } },
+  ]),
+);
+
+function scan(name: ScanName, inputs: readonly Tensor[], attributes: ScanAttributes): Tensor {
+  const [x] = inputs as [Tensor];
+  return execute(primitives.get(name)!, inputs, x.shape, isFloat(x.dtype) ? x.dtype : "int64", attributes);
+}
+
+const reversed = ({ axis, reverse }: ScanAttributes): ScanAttributes => ({ axis, reverse: !reverse });
+
+/** @internal out[k] = Σ x[j] over j ≤ k. */
+export function runningSum(x: Tensor, along: ScanAttributes): Tensor {
+  const output = scan("cumsum", [x], along);
+  record("cumsum", [x], [output], [], ([gradient]) => [runningSum(gradient!, reversed(along))]);
+  return output;
+}
+
+/**
+ * @internal out[k] = Π x[j] over j ≤ k.
+ *
+ * With P[k] the product of the elements before k, ∂out[i]/∂x[k] = P[k] Π x[j] over k < j ≤ i. So the gradient is P[k] s[k] with
+ * s[k] = g[k] + x[k+1] s[k+1]: right where elements are 0, and linear in time.
+ */
+export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
+  const output = scan("cumprod", [x], along);
+  record("cumprod", [x], [output], [x], ([gradient], [saved]) => [
+    mul(productBefore(saved!, along), recurrence(gradient!, saved!, true, reversed(along))),
+  ]);
+  return output;
+}
+
+/** @internal out[k] = Π x[j] over j < k. Its gradient is as that of {@link runningProduct}, with s[k] = g[k+1] + x[k+1] s[k+1]. */
+export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
+  const output = scan("exclusiveCumprod", [x], along);
+  record("exclusiveCumprod", [x], [output], [x], ([gradient], [saved]) => {
+    const back = reversed(along);
+    return [mul(productBefore(saved!, along), shift(recurrence(gradient!, saved!, false, back), back))];
+  });
+  return output;
+}
+
+/** out[k] = x[k − 1], and 0 first. */
+function shift(x: Tensor, along: ScanAttributes): Tensor {
+  const output = scan("shift", [x], along);
+  record("shift", [x], [output], [], ([gradient]) => [shift(gradient!, reversed(along))]);
+  return output;
+}
+
+/**
+ * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the other kind, backwards, and
+ * that of each a what it was multiplied with.
+ */
+function recurrence(x: Tensor, a: Tensor, isShifted: boolean, along: ScanAttributes): Tensor {
+  const output = scan(isShifted ? "shiftedRecurrence" : "recurrence", [x, a], along);
+  record("recurrence", [x, a], [output], [a, output], ([gradient], [coefficients, h], needs) => {
+    const back = reversed(along);
+    const u = recurrence(gradient!, coefficients!, !isShifted, back);
+    if (!needs[1]) return [u, null];
+    return [u, isShifted ? mul(shift(u, back), h!) : mul(u, shift(h!, along))];
+  });
+  return output;
+}

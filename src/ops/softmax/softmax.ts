@@ -1,0 +1,96 @@
+import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
+import { execute } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul, sub } from "../elementwise/binary.ts";
+import { exp, neg } from "../elementwise/unary.ts";
+import { floatOperand } from "../reduction/reduce.ts";
+import { sum } from "../reduction/sum.ts";
+import { type SoftmaxAttributes, type SoftmaxName, softmaxNames } from "./names.ts";
+import { softmaxCpu } from "./softmax.cpu.ts";
+import { softmaxMetal } from "./softmax.metal.ts";
+import { softmaxReference } from "./softmax.reference.ts";
+
+const primitives = new Map<SoftmaxName, Primitive<SoftmaxAttributes>>(
+  softmaxNames.map((name) => [
+    name,
+    { name, implementations: { metal: softmaxMetal(name), cpu: softmaxCpu(name), reference: softmaxReference(name) } },
+  ]),
+);
+
+export interface SoftmaxOptions<D extends DType = DType> {
+  /** The axis, a negative one counted from the back. Default the last. */
+  dim?: number | undefined;
+  /** A float dtype to which elements are converted first. */
+  dtype?: D | undefined;
+}
+
+/**
+ * exp(x) / Σ exp(x) along an axis, without overflow. NaN where a line has a NaN, an ∞, or nothing but −∞.
+ *
+ * @example
+ * softmax(tensor([[0, 0], [0, Math.log(3)]]), { dim: 1 }); // float32 [[0.5, 0.5], [0.25, 0.75]]
+ *
+ * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range.
+ */
+export function softmax<D extends DType, E extends DType = D>(
+  x: Tensor<D>,
+  options: SoftmaxOptions<E> = {},
+): Tensor<E> {
+  const { input, axis } = operands("softmax", x, options);
+  const output = run("softmax", [input], axis);
+  record("softmax", [input], [output], [output], ([gradient], [y]) => [softmaxGradient(gradient!, y!, axis)]);
+  return output as Tensor<E>;
+}
+
+/**
+ * log softmax(x) along an axis, without overflow or loss. NaN as {@link softmax}.
+ *
+ * @example
+ * logSoftmax(tensor([0, 0])); // float32 [-0.69314718, -0.69314718]
+ *
+ * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range.
+ */
+export function logSoftmax<D extends DType, E extends DType = D>(
+  x: Tensor<D>,
+  options: SoftmaxOptions<E> = {},
+): Tensor<E> {
+  const { input, axis } = operands("logSoftmax", x, options);
+  const output = run("logSoftmax", [input], axis);
+  record("logSoftmax", [input], [output], [output], ([gradient], [y]) => [logSoftmaxGradient(gradient!, y!, axis)]);
+  return output as Tensor<E>;
+}
+
+function operands(operation: string, x: Tensor, { dim = -1, dtype }: SoftmaxOptions) {
+  const axis = normalizeAxis(operation, dim, x.rank);
+  return { input: floatOperand(operation, x, dtype), axis };
+}
+
+const run = (name: SoftmaxName, inputs: readonly Tensor[], axis: number): Tensor =>
+  execute(primitives.get(name)!, inputs, inputs[0]!.shape, inputs[0]!.dtype, { axis });
+
+const total = (x: Tensor, axis: number): Tensor =>
+  x.rank === 0 ? x : (sum(x, { dim: axis, keepdim: true }) as Tensor);
+
+/** y (g − Σ g y), in one kernel. */
+function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
+  const output = run("softmaxGradient", [g, y], axis);
+  record("softmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result]) => {
+    const inner = total(mul(h!, result!), axis);
+    const outer = total(mul(incoming!, result!), axis);
+    return [mul(result!, sub(h!, inner)), sub(mul(h!, sub(incoming!, outer)), mul(incoming!, inner))];
+  });
+  return output;
+}
+
+/** g − exp(y) Σ g, in one kernel. */
+function logSoftmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
+  const output = run("logSoftmaxGradient", [g, y], axis);
+  record("logSoftmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result]) => {
+    const weighted = mul(h!, exp(result!));
+    return [sub(h!, total(weighted, axis)), neg(mul(weighted, total(incoming!, axis)))];
+  });
+  return output;
+}

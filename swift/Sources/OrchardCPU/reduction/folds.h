@@ -1,0 +1,130 @@
+// Operations whose state is one number: how an element joins it, how two of them become one, and what the result is.
+//
+// Floats sum up in float64, integers in int64, which wraps around. `step` and `merge` have no branches, so that loops over them become
+// vectors.
+#pragma once
+
+#include "reduction.h"
+
+#include <cmath>
+#include <limits>
+
+namespace orchard::ORCHARD_ISA {
+
+template <class C> using Wide = std::conditional_t<std::is_floating_point_v<C>, double, int64_t>;
+
+inline double plus(double a, double b) { return a + b; }
+inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+inline double times(double a, double b) { return a * b; }
+inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+
+// The larger one; a NaN where there is one.
+template <class T> inline T larger(T a, T b) { return (a >= b) | (a != a) ? a : b; }
+template <class T> inline T smaller(T a, T b) { return (a <= b) | (a != a) ? a : b; }
+
+template <class T> constexpr T least() {
+  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+template <class T> constexpr T most() {
+  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+}
+
+struct FoldFacts {
+  explicit FoldFacts(const ReductionFacts &facts) : facts(facts) {}
+  const ReductionFacts &facts;
+};
+
+template <class C> struct Sum : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = Wide<C>;
+  static State identity() { return 0; }
+  State step(State a, C x) const { return plus(a, State(x)); }
+  State merge(State a, State b) const { return plus(a, b); }
+  State result(State a) const { return a; }
+};
+
+template <class C> struct Mean : Sum<C> {
+  using Sum<C>::Sum;
+  double result(double a) const { return a / double(this->facts.count); }
+};
+
+template <class C> struct Product : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = Wide<C>;
+  static State identity() { return 1; }
+  State step(State a, C x) const { return times(a, State(x)); }
+  State merge(State a, State b) const { return times(a, b); }
+  State result(State a) const { return a; }
+};
+
+template <class C> struct Largest : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = C;
+  static State identity() { return least<C>(); }
+  State step(State a, C x) const { return larger(a, x); }
+  State merge(State a, State b) const { return larger(a, b); }
+  Wide<C> result(State a) const { return Wide<C>(a); }
+};
+
+template <class C> struct Smallest : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = C;
+  static State identity() { return most<C>(); }
+  State step(State a, C x) const { return smaller(a, x); }
+  State merge(State a, State b) const { return smaller(a, b); }
+  Wide<C> result(State a) const { return Wide<C>(a); }
+};
+
+template <class C> struct Every : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = uint8_t;
+  static State identity() { return 1; }
+  State step(State a, C x) const { return a & State(x != C(0)); }
+  State merge(State a, State b) const { return a & b; }
+  int64_t result(State a) const { return a; }
+};
+
+template <class C> struct Some : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = uint8_t;
+  static State identity() { return 0; }
+  State step(State a, C x) const { return a | State(x != C(0)); }
+  State merge(State a, State b) const { return a | b; }
+  int64_t result(State a) const { return a; }
+};
+
+// Elements that are not 0.
+template <class C> struct Norm0 : Sum<C> {
+  using Sum<C>::Sum;
+  double step(double a, C x) const { return a + (x != C(0) ? 1.0 : 0.0); }
+};
+
+template <class C> struct Norm1 : Sum<C> {
+  using Sum<C>::Sum;
+  double step(double a, C x) const { return a + std::fabs(double(x)); }
+};
+
+template <class C> struct Norm2 : Sum<C> {
+  using Sum<C>::Sum;
+  double step(double a, C x) const { return a + double(x) * double(x); }
+  double result(double a) const { return std::sqrt(a); }
+};
+
+template <class C> struct NormP : Sum<C> {
+  using Sum<C>::Sum;
+  double step(double a, C x) const { return a + std::pow(std::fabs(double(x)), this->facts.parameter); }
+  double result(double a) const { return std::pow(a, 1 / this->facts.parameter); }
+};
+
+template <class C> struct NormInf : Largest<C> {
+  using Largest<C>::Largest;
+  static C identity() { return 0; }
+  C step(C a, C x) const { return larger(a, C(std::fabs(x))); }
+};
+
+template <class C> struct NormNegInf : Smallest<C> {
+  using Smallest<C>::Smallest;
+  C step(C a, C x) const { return smaller(a, C(std::fabs(x))); }
+};
+
+} // namespace orchard::ORCHARD_ISA

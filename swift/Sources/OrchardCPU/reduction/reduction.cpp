@@ -1,0 +1,120 @@
+#include "reduction.h"
+
+#include "../memory.h"
+#include "../parallel.h"
+
+#include <string>
+
+using namespace orchard;
+
+namespace {
+
+constexpr int64_t row_chunk = 1 << 16;    // elements of one result that one thread takes at once
+constexpr int64_t column_rows = 512;      // rows of columns likewise
+constexpr int64_t task_elements = 1 << 16; // about 10 µs
+
+struct Call {
+  const ReductionKernel &kernel;
+  Nest kept, reduced;
+  ReductionFacts facts;
+  DType from;
+  const char *in;
+  char *out;
+  int64_t *indices;
+
+  char *result(int64_t offset) const { return out ? element(out, facts.out, offset) : nullptr; }
+  int64_t *index(int64_t offset) const { return indices ? indices + offset : nullptr; }
+};
+
+int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+// Every result is made of `chunks` states, one a chunk of its elements: the chunks depend on sizes only.
+void reduce_rows(const Call &call) {
+  int64_t results = call.kept.size(), chunks = std::max<int64_t>(1, divided_up(call.facts.count, row_chunk));
+  int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, std::min(call.facts.count, row_chunk)));
+  size_t bytes = call.kernel.state_bytes;
+  auto state_of = [&](int64_t result, int64_t chunk, void *state) {
+    int64_t begin = chunk * row_chunk, end = std::min(call.facts.count, begin + row_chunk);
+    call.kernel.row(element(call.in, call.from, call.kept.offset(0, result)), call.reduced, begin, end, call.facts, state);
+  };
+  auto finish = [&](int64_t result, const void *state) {
+    int64_t at = call.kept.offset(1, result);
+    call.kernel.finish(state, 1, 1, call.facts, call.result(at), call.index(at), 1);
+  };
+  if (chunks == 1) {
+    parallel_for(results, grain, [&](int64_t begin, int64_t end) {
+      alignas(16) char state[64];
+      for (int64_t result = begin; result < end; result++) {
+        state_of(result, 0, state);
+        finish(result, state);
+      }
+    });
+    return;
+  }
+  Scratch<char> states(results * chunks * bytes);
+  parallel_for(results * chunks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; task++) state_of(task / chunks, task % chunks, states.data() + task * bytes);
+  });
+  for (int64_t result = 0; result < results; result++) {
+    char *first = states.data() + result * chunks * bytes;
+    call.kernel.merge(first, chunks, call.facts);
+    finish(result, first);
+  }
+}
+
+// The innermost kept axis is adjacent in memory: its results are made side by side.
+void reduce_columns(const Call &call) {
+  Nest outer = call.kept;
+  outer.rank--;
+  int64_t columns = call.kept.inner_size(), width = std::min(columns, reduction_columns);
+  int64_t out_stride = call.kept.inner_stride(1);
+  int64_t blocks = divided_up(columns, width), tiles = outer.size() * blocks;
+  int64_t chunks = std::max<int64_t>(1, divided_up(call.facts.count, column_rows));
+  int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * std::min(call.facts.count, column_rows)));
+  size_t bytes = call.kernel.state_bytes;
+  Scratch<char> states(tiles * width * chunks * bytes);
+  // The states of one column are adjacent: [tile][column][chunk].
+  parallel_for(tiles * chunks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; task++) {
+      int64_t tile = task / chunks, chunk = task % chunks, first = tile % blocks * width;
+      int64_t from = chunk * column_rows, to = std::min(call.facts.count, from + column_rows);
+      const char *in = element(call.in, call.from, outer.offset(0, tile / blocks) + first);
+      call.kernel.columns(in, std::min(width, columns - first), call.reduced, from, to, call.facts,
+                          states.data() + (tile * width * chunks + chunk) * bytes, chunks);
+    }
+  });
+  parallel_for(tiles, std::max<int64_t>(1, task_elements / (width * chunks)), [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; tile++) {
+      int64_t first = tile % blocks * width, count = std::min(width, columns - first);
+      char *own = states.data() + tile * width * chunks * bytes;
+      if (chunks > 1)
+        for (int64_t column = 0; column < count; column++) call.kernel.merge(own + column * chunks * bytes, chunks, call.facts);
+      int64_t at = outer.offset(1, tile / blocks) + first * out_stride;
+      call.kernel.finish(own, chunks, count, call.facts, call.result(at), call.index(at), out_stride);
+    }
+  });
+}
+
+} // namespace
+
+int32_t orchard_cpu_reduce(const double *block, const void *input, void *out, void *indices) {
+  return guarded([&] {
+    BlockReader reader(block);
+    int64_t code = reader.whole();
+    if (code < 0 || code >= reduction_count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no reduction with the code " + std::to_string(code));
+    DType from = reader.dtype();
+    const char *in = element(input, from, reader.whole());
+    DType to = reader.dtype();
+    char *result = element(out, to, reader.whole());
+    bool is_indexed = Reduction(code) == Reduction::max || Reduction(code) == Reduction::min;
+    int64_t *index = static_cast<int64_t *>(indices) + reader.whole();
+    double parameter = reader.real();
+    Nest kept = read_nest(reader, 2), reduced = read_nest(reader, 1);
+    const ReductionKernel &kernel = reductions().kernels[code][static_cast<int>(from)];
+    if (!kernel.row) fail(ORCHARD_CPU_UNSUPPORTED, std::string("this reduction is not for ") + dtype_names[static_cast<int>(from)]);
+    Call call{kernel, kept, reduced, {reduced.size(), parameter, to}, from, in, result, is_indexed ? index : nullptr};
+    bool side_by_side = kept.rank > 0 && kept.inner_stride(0) == 1 && kept.inner_size() >= 8 && reduced.inner_stride(0) != 1;
+    if (side_by_side) reduce_columns(call);
+    else reduce_rows(call);
+  });
+}

@@ -1,0 +1,192 @@
+#include "folds.h"
+#include "moments.h"
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+constexpr int64_t tile = 4096;       // elements that are looked at together: they fit into the first-level cache
+constexpr int64_t direct_length = 64; // shorter runs are gathered first
+
+// An operation whose state is one number, over adjacent elements and over columns.
+template <class F> struct Fold : F {
+  using F::F;
+  using State = typename F::State;
+
+  template <class C> void add(State &state, const C *x, int64_t count, int64_t) const {
+    constexpr int lanes = 256 / sizeof(State);
+    State own[lanes];
+    for (State &lane : own) lane = F::identity();
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      for (int lane = 0; lane < lanes; lane++) own[lane] = F::step(own[lane], x[i + lane]);
+    for (int lane = 0; i < count; i++, lane++) own[lane] = F::step(own[lane], x[i]);
+    for (int half = lanes / 2; half > 0; half /= 2)
+      for (int lane = 0; lane < half; lane++) own[lane] = F::merge(own[lane], own[lane + half]);
+    state = F::merge(state, own[0]);
+  }
+
+  template <class Rows> void add_columns(Rows &&rows, int64_t count, int64_t width, State *states, int64_t step, int64_t) const {
+    State own[reduction_columns];
+    for (int64_t j = 0; j < width; j++) own[j] = F::identity();
+    for (int64_t row = 0; row < count; row++) {
+      auto x = rows(row);
+      for (int64_t j = 0; j < width; j++) own[j] = F::step(own[j], x[j]);
+    }
+    for (int64_t j = 0; j < width; j++) states[j * step] = own[j];
+  }
+
+  void merge(State &a, const State &b) const { a = F::merge(State(a), b); }
+};
+
+// Elements [begin, end) of a nest as tiles of adjacent values in their compute type.
+template <class T, class Use> void for_each_tile(const T *in, const Nest &nest, int64_t begin, int64_t end, Use &&use) {
+  using C = Compute<T>;
+  C buffer[tile];
+  int64_t held = 0, index = begin;
+  auto flush = [&] {
+    if (held > 0) use(buffer, held, index);
+    index += held;
+    held = 0;
+  };
+  for_each_run(nest, begin, end, [&](int64_t offset, int64_t stride, int64_t length) {
+    const T *run = in + offset;
+    if constexpr (std::is_same_v<T, C>) {
+      if (stride == 1 && length >= direct_length) {
+        flush();
+        for (int64_t start = 0; start < length; start += tile) use(run + start, std::min(tile, length - start), index + start);
+        index += length;
+        return;
+      }
+    }
+    for (int64_t start = 0; start < length;) {
+      int64_t count = std::min(tile - held, length - start);
+      if (stride == 1) widen(run + start, buffer + held, count);
+      else
+        for (int64_t i = 0; i < count; i++) buffer[held + i] = load(run[(start + i) * stride]);
+      held += count;
+      start += count;
+      if (held == tile) flush();
+    }
+  });
+  flush();
+}
+
+template <class Op, class T>
+void row(const void *in, const Nest &reduced, int64_t begin, int64_t end, const ReductionFacts &facts, void *state) {
+  Op op(facts);
+  typename Op::State own = Op::identity();
+  for_each_tile(static_cast<const T *>(in), reduced, begin, end,
+                [&](const Compute<T> *x, int64_t count, int64_t index) { op.add(own, x, count, index); });
+  *static_cast<typename Op::State *>(state) = own;
+}
+
+template <class Op, class T>
+void columns(const void *in, int64_t width, const Nest &reduced, int64_t begin, int64_t end, const ReductionFacts &facts, void *states,
+             int64_t step) {
+  using C = Compute<T>;
+  Op op(facts);
+  auto *own = static_cast<typename Op::State *>(states);
+  for (int64_t j = 0; j < width; j++) own[j * step] = Op::identity();
+  C wide[std::is_same_v<T, C> ? 1 : reduction_columns];
+  auto rows = [&](int64_t row) -> const C * {
+    const T *from = static_cast<const T *>(in) + reduced.offset(0, begin + row);
+    if constexpr (std::is_same_v<T, C>) return from;
+    else {
+      widen(from, wide, width);
+      return wide;
+    }
+  };
+  op.add_columns(rows, end - begin, width, own, step, begin);
+}
+
+template <class Op> void merge(void *states, int64_t count, const ReductionFacts &facts) {
+  Op op(facts);
+  auto *own = static_cast<typename Op::State *>(states);
+  for (int64_t step = 1; step < count; step *= 2)
+    for (int64_t at = 0; at + step < count; at += 2 * step) op.merge(own[at], own[at + step]);
+}
+
+template <class To, class From> void write(char *out, int64_t at, From value) {
+  reinterpret_cast<To *>(out)[at] = store<To>(converted<Compute<To>>(value));
+}
+
+void write_result(char *out, DType dtype, int64_t at, double value) {
+  switch (dtype) {
+  case DType::float64: return write<double>(out, at, value);
+  case DType::float16: return write<Float16>(out, at, float(value));
+  case DType::bfloat16: return write<BFloat16>(out, at, float(value));
+  default: return write<float>(out, at, value);
+  }
+}
+
+void write_result(char *out, DType dtype, int64_t at, int64_t value) {
+  switch (dtype) {
+  case DType::int64: return write<int64_t>(out, at, value);
+  case DType::int32: return write<int32_t>(out, at, value);
+  case DType::uint32: return write<uint32_t>(out, at, value);
+  case DType::int8: return write<int8_t>(out, at, value);
+  case DType::uint8: return write<uint8_t>(out, at, value);
+  default: return write<Bool>(out, at, value);
+  }
+}
+
+template <class State> int64_t index_of(const State &state) {
+  if constexpr (std::is_class_v<State>) return state.index;
+  else return 0;
+}
+
+template <class Op, bool is_indexed>
+void finish(const void *states, int64_t step, int64_t count, const ReductionFacts &facts, char *out, int64_t *indices, int64_t out_stride) {
+  Op op(facts);
+  auto *own = static_cast<const typename Op::State *>(states);
+  for (int64_t i = 0; i < count; i++) {
+    write_result(out, facts.out, i * out_stride, op.result(own[i * step]));
+    if constexpr (is_indexed) indices[i * out_stride] = own[i * step].index;
+  }
+}
+
+template <class Op, class T, bool is_indexed = false> constexpr ReductionKernel kernel() {
+  return {sizeof(typename Op::State), row<Op, T>, columns<Op, T>, merge<Op>, finish<Op, is_indexed>};
+}
+
+// float64 and float32 and what is computed in it.
+template <class T> constexpr void fill_floats(ReductionKernel (&kernels)[reduction_count][dtype_count], int at) {
+  using C = Compute<T>;
+  auto put = [&](Reduction code, ReductionKernel own) { kernels[int(code)][at] = own; };
+  put(Reduction::mean, kernel<Fold<Mean<C>>, T>());
+  put(Reduction::norm0, kernel<Fold<Norm0<C>>, T>());
+  put(Reduction::norm1, kernel<Fold<Norm1<C>>, T>());
+  put(Reduction::norm2, kernel<Fold<Norm2<C>>, T>());
+  put(Reduction::norm_inf, kernel<Fold<NormInf<C>>, T>());
+  put(Reduction::norm_neg_inf, kernel<Fold<NormNegInf<C>>, T>());
+  put(Reduction::norm_p, kernel<Fold<NormP<C>>, T>());
+  put(Reduction::var, kernel<Variance<C>, T>());
+  put(Reduction::std, kernel<Deviation<C>, T>());
+  put(Reduction::logsumexp, kernel<LogSumExp<C>, T>());
+}
+
+template <class T> constexpr void fill(ReductionKernel (&kernels)[reduction_count][dtype_count], int at) {
+  using C = Compute<T>;
+  auto put = [&](Reduction code, ReductionKernel own) { kernels[int(code)][at] = own; };
+  put(Reduction::sum, kernel<Fold<Sum<C>>, T>());
+  put(Reduction::prod, kernel<Fold<Product<C>>, T>());
+  put(Reduction::amax, kernel<Fold<Largest<C>>, T>());
+  put(Reduction::amin, kernel<Fold<Smallest<C>>, T>());
+  put(Reduction::all, kernel<Fold<Every<C>>, T>());
+  put(Reduction::any, kernel<Fold<Some<C>>, T>());
+  put(Reduction::max, kernel<MaxWithIndex<C>, T, true>());
+  put(Reduction::min, kernel<MinWithIndex<C>, T, true>());
+  if constexpr (std::is_floating_point_v<C>) fill_floats<T>(kernels, at);
+}
+
+template <int... dtype> constexpr Reductions all_kernels(std::integer_sequence<int, dtype...>) {
+  Reductions table{};
+  (fill<Storage<DType(dtype)>>(table.kernels, dtype), ...);
+  return table;
+}
+
+} // namespace
+
+extern const Reductions reductions = all_kernels(std::make_integer_sequence<int, dtype_count>{});
+
+} // namespace orchard::ORCHARD_ISA

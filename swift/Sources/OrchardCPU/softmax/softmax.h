@@ -1,0 +1,31 @@
+// Softmax and log-softmax along an axis, and their gradients.
+#pragma once
+
+#include "../block.h"
+
+namespace orchard {
+
+// In the order of `softmaxNames` in src/ops/softmax/names.ts. The gradients take the forward's result y as second operand:
+// y (g - Σ g y) and g - eʸ Σ g.
+enum class Softmax : int { softmax, log_softmax, softmax_gradient, log_softmax_gradient };
+inline constexpr int softmax_count = 4;
+
+constexpr int softmax_max_rank = 8;
+constexpr int64_t softmax_lines = 16; // lines that are worked on together at most, where they are adjacent in memory
+
+// Operands in order: x (or g), y, out.
+struct SoftmaxBatch {
+  const char *x, *y;
+  char *out;
+  int64_t length, lines;
+  int64_t along[3], across[3]; // strides: along a line, from line to line
+  char *scratch;               // two lines of the compute type for each line
+};
+
+struct Softmaxes {
+  void (*kernels[4])(Softmax, const SoftmaxBatch &); // float64, float32, float16, bfloat16
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(Softmaxes, softmaxes)
