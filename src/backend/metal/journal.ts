@@ -7,6 +7,7 @@ import { read } from "bun:ffi";
 import { getOrMake } from "../../collections.ts";
 import { BackendError } from "../../errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
+import { runChecks } from "./checks.ts";
 import type { MetalContext } from "./context.ts";
 
 interface Entry {
@@ -46,7 +47,9 @@ export function settleTicket(context: MetalContext, ticket: number): void {
     if (!(error instanceof BackendError) || error.code !== "deviceFailed") throw error;
     failure = error;
   }
-  if (!journal.recovering && failures(context) !== journal.knownFailures) recover(context, journal, failure);
+  if (journal.recovering) return;
+  if (failures(context) !== journal.knownFailures) recover(context, journal, failure);
+  runChecks(context);
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */
