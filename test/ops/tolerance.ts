@@ -59,7 +59,8 @@ export function compare(
     const difference = differenceOf(got[index]!, expected[index]!, dtype);
     largestAbsolute = Math.max(largestAbsolute, difference);
     if (isFloat(dtype)) largestUlps = Math.max(largestUlps, difference / ulpOf(dtype, expected[index]!));
-    if (!first && !(difference <= allowed(index))) first = { index, allowed: allowed(index) };
+    const fits = difference === 0 || (Number.isFinite(difference) && difference <= allowed(index));
+    if (!first && !fits) first = { index, allowed: allowed(index) };
   }
   return first && { ...first, got: got[first.index]!, expected: expected[first.index]!, largestAbsolute, largestUlps };
 }
