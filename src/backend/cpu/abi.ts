@@ -36,6 +36,12 @@ export const declarations = {
   orchard_cpu_select_at: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_scan: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_softmax: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_find_outside: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_gather: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_scatter_add: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_triangle: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_one_hot: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_sort: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

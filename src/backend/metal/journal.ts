@@ -7,6 +7,7 @@ import { read } from "bun:ffi";
 import { getOrMake } from "../../collections.ts";
 import { BackendError } from "../../errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
+import { runChecks } from "./checks.ts";
 import type { MetalContext } from "./context.ts";
 import type { TicketRange } from "./launch.ts";
 
@@ -65,6 +66,7 @@ export function settleTicket(context: MetalContext, ticket: number): void {
   if (journal.recovering) return;
   if (failures(context) !== journal.knownFailures) recover(context, journal, failure);
   forgetDone(context, journal);
+  runChecks(context);
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */

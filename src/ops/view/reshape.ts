@@ -31,7 +31,13 @@ export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> 
 function inferSize(x: Tensor, shape: Shape): Shape {
   const open = shape.indexOf(-1);
   const known = shape.reduce((product, size) => (size === -1 ? product : product * size), 1);
-  const target = open < 0 ? shape : shape.with(open, known === 0 ? 0 : x.size / known);
+  if (open >= 0 && known === 0 && x.size === 0)
+    throw new ShapeError(
+      "reshape",
+      "ambiguous",
+      `-1 in ${formatShape(shape)} could be any size, because ${x.describe()} has no elements; give the size`,
+    );
+  const target = open < 0 ? shape : shape.with(open, x.size / known);
   const whole = target.every((size) => Number.isInteger(size) && size >= 0) && elementCount(target) === x.size;
   if (!whole || shape.filter((size) => size === -1).length > 1)
     throw new ShapeError(
@@ -43,10 +49,10 @@ function inferSize(x: Tensor, shape: Shape): Shape {
 }
 
 /**
- * The strides with which the elements read under another shape without a copy; null where there are none. Axes that are one run in
+ * @internal The strides with which the elements read under another shape without a copy; null where there are none. Axes that are one run in
  * memory are taken together, and each run is cut anew.
  */
-function viewStrides(x: Tensor, target: Shape): readonly number[] | null {
+export function viewStrides(x: Pick<Tensor, "shape" | "strides">, target: Shape): readonly number[] | null {
   if (isRowMajor(x.shape, x.strides)) return rowMajorStrides(target);
   const axes = x.shape.flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: x.strides[axis]! }]));
   const result = new Array<number>(target.length).fill(1);

@@ -194,6 +194,34 @@ ORCHARD_CPU_API int32_t orchard_cpu_scan(const double *block, const void *x, con
 // Softmax along an axis, and gradients. Block: code (`softmaxNames` in src/ops/softmax/names.ts), dtype (a float), then as for a scan
 // from the offsets on, with y in place of a: the forward's result, which only gradients read.
 ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out);
+// ---------------------------------------------------------------- indexing and sorting
+//
+// A "nest" in a block is a rank (at most 8), a shape, then for each operand its strides along it. Indices are int64 or int32.
+
+// Writes the number (row-major) of the first index that is negative or at least `size`; -1 where none is. The functions below
+// take indices that were checked so. Block: index dtype, index offset, size, nest of the index.
+ORCHARD_CPU_API int32_t orchard_cpu_find_outside(const double *block, const void *index, double *out);
+
+// out = x at the place along an axis that the index names, for each element of the nest. Block: dtype, index dtype, x offset, index
+// offset, out offset, x's stride along the axis, nest of x (stride 0 along the axis), index, out.
+ORCHARD_CPU_API int32_t orchard_cpu_gather(const double *block, const void *x, const void *index, void *out);
+
+// out = x + the sum, in the order of the indices, of the elements of source whose index names it. Block: dtype, index dtype,
+// offsets of x, index, source, out, length of source along the axis, length of x along it, strides along it of x, index,
+// source, out, nest over the other axes of x, index, source, out. Floats are summed in float64, integers wrap, bools are or-ed.
+ORCHARD_CPU_API int32_t orchard_cpu_scatter_add(const double *block, const void *x, const void *index, const void *source, void *out);
+
+// out = x where column <= row + diagonal (lower 1) or column >= row + diagonal (lower 0), else 0. Block: dtype, x offset, out offset,
+// lower, diagonal, columns, x's stride along them, nest of x over the other axes, rows last. out is dense.
+ORCHARD_CPU_API int32_t orchard_cpu_triangle(const double *block, const void *x, void *out);
+
+// out[i, c] = 1 where index[i] is c, else 0; int64, dense. Block: index dtype, index offset, out offset, classes, nest of the index.
+ORCHARD_CPU_API int32_t orchard_cpu_one_hot(const double *block, const void *index, void *out);
+
+// The first k elements of each line in order, and their indices (int64). Equal elements keep their order; NaN counts as larger than all
+// numbers, 0 and -0 as equal. Block: dtype, offsets of x, values, indices, length of a line, k, 1 for descending or 0, strides along
+// the line of x, values, indices, nest over the other axes of x, values, indices.
+ORCHARD_CPU_API int32_t orchard_cpu_sort(const double *block, const void *x, void *values, void *indices);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,50 @@
+// output[…, i, …] = x[…, index[…, i, …], …] for every element of the output; 0 where an index is out of range.
+//
+// Elements are moved and never looked at, so that a kernel knows only their size.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "indexing/nest.h"
+
+struct Gather {
+    Nest nest;    // operands: x (stride 0 along the axis that is indexed), index, output
+    long size;    // of x along that axis
+    long stride;  // of x along it
+};
+
+// x       [[buffer(0)]]  the elements that its strides reach
+// index   [[buffer(1)]]  the elements that its strides reach
+// output  [[buffer(2)]]  the elements that its strides reach
+// gather  [[buffer(3)]]
+template <typename Bits, typename Index>
+kernel void gather(
+    device const Bits *x [[buffer(0)]],
+    device const Index *index [[buffer(1)]],
+    device Bits *output [[buffer(2)]],
+    constant Gather &gather [[buffer(3)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = nest_element(position, grid);
+    if (element >= ulong(gather.nest.count)) {
+        return;
+    }
+    long places[3];
+    nest_places(gather.nest, element, places);
+    long at = long(index[places[1]]);
+    bool inside = at >= 0 && at < gather.size;
+    output[places[2]] = inside ? x[places[0] + at * gather.stride] : Bits(0);
+}
+
+#define GATHER(Bits, Index)                                                                \
+    template [[host_name("gather_" #Bits "_" #Index)]] kernel void gather<Bits, Index>(    \
+        device const Bits *, device const Index *, device Bits *, constant Gather &, uint2, uint2);
+
+#define GATHER_BITS(Bits) \
+    GATHER(Bits, long)    \
+    GATHER(Bits, int)
+
+GATHER_BITS(uchar)
+GATHER_BITS(ushort)
+GATHER_BITS(uint)
+GATHER_BITS(ulong)

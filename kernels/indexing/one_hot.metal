@@ -1,0 +1,37 @@
+// output[…, c] = 1 where index[…] = c, else 0, for every element of the output.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "indexing/nest.h"
+
+struct OneHot {
+    Nest nest;  // operands: index (stride 0 along the last axis, the classes), output
+    long classes;
+};
+
+// index    [[buffer(0)]]  the elements that its strides reach
+// output   [[buffer(1)]]  the elements that its strides reach
+// one_hot  [[buffer(2)]]
+template <typename Index>
+kernel void one_hot(
+    device const Index *index [[buffer(0)]],
+    device long *output [[buffer(1)]],
+    constant OneHot &one_hot [[buffer(2)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = nest_element(position, grid);
+    if (element >= ulong(one_hot.nest.count)) {
+        return;
+    }
+    long places[2];
+    nest_places(one_hot.nest, element, places);
+    long own = long(element % ulong(one_hot.classes));
+    output[places[1]] = long(index[places[0]]) == own ? 1 : 0;
+}
+
+#define ONE_HOT(Index) \
+    template [[host_name("one_hot_" #Index)]] kernel void one_hot<Index>(device const Index *, device long *, constant OneHot &, uint2, uint2);
+
+ONE_HOT(long)
+ONE_HOT(int)

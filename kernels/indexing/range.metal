@@ -1,0 +1,43 @@
+// first[0] = min(first[0], the number of an index that is negative or at least `size`), for every index.
+//
+// Kernels that use indices never follow one that is out of range; this one finds out, and the host tells when it next waits for the
+// device.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "indexing/nest.h"
+
+struct Range {
+    Nest nest;  // operand: index
+    long size;
+};
+
+// index  [[buffer(0)]]  the elements that its strides reach
+// first  [[buffer(1)]]  one number, 2^32 - 1 where no index is out of range; those beyond 2^32 - 2 count as that
+// range  [[buffer(2)]]
+template <typename Index>
+kernel void find_outside(
+    device const Index *index [[buffer(0)]],
+    device atomic_uint *first [[buffer(1)]],
+    constant Range &range [[buffer(2)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = nest_element(position, grid);
+    if (element >= ulong(range.nest.count)) {
+        return;
+    }
+    long places[1];
+    nest_places(range.nest, element, places);
+    long value = long(index[places[0]]);
+    if (value < 0 || value >= range.size) {
+        atomic_fetch_min_explicit(first, uint(min(element, ulong(0xfffffffe))), memory_order_relaxed);
+    }
+}
+
+#define FIND_OUTSIDE(Index)                                                         \
+    template [[host_name("find_outside_" #Index)]] kernel void find_outside<Index>( \
+        device const Index *, device atomic_uint *, constant Range &, uint2, uint2);
+
+FIND_OUTSIDE(long)
+FIND_OUTSIDE(int)

@@ -1,0 +1,121 @@
+// output[…, d, …] = x[…, d, …] + Σ source[…, i, …] over the i with index[…, i, …] = d, in ascending order of i.
+//
+// The host has sorted each line of indices stably before (kernels/sorting): `keys` are the indices in order, `order` says where each was.
+// One thread an element of the output: it finds its run of keys by bisection and sums it. Nothing is shared, so no atomics are
+// needed and every run gives the same bits. An index out of range is no element's key.
+//
+// Floats are summed in float32 with a second number for what each addition loses (Neumaier 1974), so that the error does not grow with the
+// length of a run. Integers wrap around; a sum of bools is whether any is true.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "indexing/nest.h"
+
+struct ScatterAdd {
+    Nest nest;      // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
+    long axis;      // elements of the nest from one index of that axis to the next
+    long size;      // of x along it
+    long length;    // of source, keys and order along it
+    long source;    // stride of source along it
+    long keys;      // stride of keys and order along it
+};
+
+struct FloatSum {
+    float sum = 0;
+    float lost = 0;
+
+    void add(float value) {
+        float total = sum + value;
+        lost += fabs(sum) >= fabs(value) ? (sum - total) + value : (value - total) + sum;
+        sum = total;
+    }
+    // Of a sum that is infinite or NaN what is lost has no meaning.
+    float result() const { return isfinite(lost) ? sum + lost : sum; }
+};
+
+template <typename T>
+struct IntegerSum {
+    T sum = 0;
+
+    void add(T value) { sum += value; }
+    T result() const { return sum; }
+};
+
+template <>
+struct IntegerSum<bool> {
+    bool sum = false;
+
+    void add(bool value) { sum = sum || value; }
+    bool result() const { return sum; }
+};
+
+template <typename T> struct SumOf { using type = IntegerSum<T>; };
+template <> struct SumOf<float> { using type = FloatSum; };
+template <> struct SumOf<half> { using type = FloatSum; };
+template <> struct SumOf<bfloat> { using type = FloatSum; };
+
+// The first of a line of sorted keys that is at least `key`.
+template <typename Index>
+inline long lower_bound(device const Index *keys, long first, long stride, long length, long key) {
+    long low = 0;
+    long high = length;
+    while (low < high) {
+        long middle = (low + high) / 2;
+        if (long(keys[first + middle * stride]) < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// x, source    [[buffer(0, 1)]]  the elements that their strides reach
+// keys, order  [[buffer(2, 3)]]  dense, of one layout
+// output       [[buffer(4)]]     the elements that its strides reach
+// scatter      [[buffer(5)]]
+template <typename T, typename Index>
+kernel void scatter_add(
+    device const T *x [[buffer(0)]],
+    device const T *source [[buffer(1)]],
+    device const Index *keys [[buffer(2)]],
+    device const long *order [[buffer(3)]],
+    device T *output [[buffer(4)]],
+    constant ScatterAdd &scatter [[buffer(5)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = nest_element(position, grid);
+    if (element >= ulong(scatter.nest.count)) {
+        return;
+    }
+    long places[4];
+    nest_places(scatter.nest, element, places);
+    long destination = long(element / ulong(scatter.axis) % ulong(scatter.size));
+    typename SumOf<T>::type sum;
+    sum.add(x[places[0]]);
+    long first = places[3];
+    for (long at = lower_bound(keys, first, scatter.keys, scatter.length, destination);
+         at < scatter.length && long(keys[first + at * scatter.keys]) == destination; at += 1) {
+        sum.add(source[places[2] + order[first + at * scatter.keys] * scatter.source]);
+    }
+    output[places[1]] = T(sum.result());
+}
+
+#define SCATTER_ADD(T, Index)                                                                  \
+    template [[host_name("scatter_add_" #T "_" #Index)]] kernel void scatter_add<T, Index>(    \
+        device const T *, device const T *, device const Index *, device const long *, device T *, constant ScatterAdd &, uint2, uint2);
+
+#define SCATTER_ADD_TO(T) \
+    SCATTER_ADD(T, long)  \
+    SCATTER_ADD(T, int)
+
+SCATTER_ADD_TO(float)
+SCATTER_ADD_TO(half)
+SCATTER_ADD_TO(bfloat)
+SCATTER_ADD_TO(long)
+SCATTER_ADD_TO(int)
+SCATTER_ADD_TO(uint)
+SCATTER_ADD_TO(char)
+SCATTER_ADD_TO(uchar)
+SCATTER_ADD_TO(bool)

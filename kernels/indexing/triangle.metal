@@ -1,0 +1,44 @@
+// output[…, i, j] = x[…, i, j] where j ≤ i + diagonal (lower) or j ≥ i + diagonal (upper), else 0.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "indexing/nest.h"
+
+struct Triangle {
+    Nest nest;  // operands: x, output; the last two axes are rows and columns
+    long diagonal;
+    long lower;  // 1 or 0
+};
+
+// x         [[buffer(0)]]  the elements that its strides reach
+// output    [[buffer(1)]]  the elements that its strides reach
+// triangle  [[buffer(2)]]
+template <typename Bits>
+kernel void triangle(
+    device const Bits *x [[buffer(0)]],
+    device Bits *output [[buffer(1)]],
+    constant Triangle &triangle [[buffer(2)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = nest_element(position, grid);
+    if (element >= ulong(triangle.nest.count)) {
+        return;
+    }
+    long places[2];
+    nest_places(triangle.nest, element, places);
+    ulong rows = ulong(triangle.nest.shape[triangle.nest.rank - 2]);
+    ulong columns = ulong(triangle.nest.shape[triangle.nest.rank - 1]);
+    long edge = long(element / columns % rows) + triangle.diagonal;
+    long column = long(element % columns);
+    bool stays = triangle.lower != 0 ? column <= edge : column >= edge;
+    output[places[1]] = stays ? x[places[0]] : Bits(0);
+}
+
+#define TRIANGLE(Bits) \
+    template [[host_name("triangle_" #Bits)]] kernel void triangle<Bits>(device const Bits *, device Bits *, constant Triangle &, uint2, uint2);
+
+TRIANGLE(uchar)
+TRIANGLE(ushort)
+TRIANGLE(uint)
+TRIANGLE(ulong)

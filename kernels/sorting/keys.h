@@ -1,0 +1,64 @@
+// Numbers as unsigned keys: a < b exactly where key(a) < key(b). NaN, whatever its sign and payload, is one key above infinity, and
+// both zeros are one key. swift/Sources/OrchardCPU/sorting/keys.h has the same for the cpu.
+
+#ifndef ORCHARD_SORTING_KEYS_H
+#define ORCHARD_SORTING_KEYS_H
+
+// The order of IEEE 754 bits: negative numbers count backwards. Comparisons on bits, because a device may take a denormal for 0.
+inline uint float_key(uint bits) {
+    uint magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000) {
+        return 0xffffffff;
+    }
+    if (magnitude == 0) {
+        return 0x80000000;
+    }
+    return bits == magnitude ? bits | 0x80000000 : ~bits;
+}
+
+// float16 in 16 bits, in the same way.
+inline uint half_key(ushort bits) {
+    ushort magnitude = bits & 0x7fff;
+    if (magnitude > 0x7c00) {
+        return 0xffff;
+    }
+    if (magnitude == 0) {
+        return 0x8000;
+    }
+    return bits == magnitude ? uint(bits) | 0x8000 : uint(ushort(~bits));
+}
+
+template <typename T> struct Key {
+    using type = uint;
+    static uint of(T value) { return uint(int(value)) ^ 0x80000000; }  // signed and narrow: int, char
+};
+template <> struct Key<float> {
+    using type = uint;
+    static uint of(float value) { return float_key(as_type<uint>(value)); }
+};
+template <> struct Key<bfloat> {
+    using type = uint;
+    static uint of(bfloat value) { return float_key(uint(as_type<ushort>(value)) << 16); }
+};
+template <> struct Key<half> {
+    using type = uint;
+    static uint of(half value) { return half_key(as_type<ushort>(value)); }
+};
+template <> struct Key<uint> {
+    using type = uint;
+    static uint of(uint value) { return value; }
+};
+template <> struct Key<uchar> {
+    using type = uint;
+    static uint of(uchar value) { return value; }
+};
+template <> struct Key<bool> {
+    using type = uint;
+    static uint of(bool value) { return value ? 1 : 0; }
+};
+template <> struct Key<long> {
+    using type = ulong;
+    static ulong of(long value) { return ulong(value) ^ 0x8000000000000000; }
+};
+
+#endif

@@ -1,0 +1,31 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { bytesOf } from "../../tensor/dtype.ts";
+import type { GatherAttributes } from "./gather_primitive.ts";
+import { bitsType, mergedNest } from "./nest.metal.ts";
+import { checkRangeLater } from "./range.metal.ts";
+
+export const gatherMetal: Implementation<GatherAttributes> = {
+  unsupported: noFloat64,
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
+    const size = x!.shape[dim]!;
+    checkRangeLater({ operation, index: index!, size, vectorAxis });
+    const { grid, threadgroup, parameters } = mergedNest(
+      output!.shape,
+      [
+        { tensor: x!, strides: x!.strides.with(dim, 0) },
+        { tensor: index!, strides: index!.strides },
+        { tensor: output!, strides: output!.strides },
+      ],
+      [size, x!.strides[dim]!],
+    );
+    launch({
+      file: "indexing/gather.metal",
+      name: `gather_${bitsType[bytesOf(x!.dtype)]}_${metalTypeOf(index!.dtype)}`,
+      operands: [reads(x!), reads(index!), writes(output!)],
+      parameters,
+      grid,
+      threadgroup,
+    });
+  },
+};

@@ -1,0 +1,27 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
+import { mergedNest } from "./nest.metal.ts";
+import { checkRangeLater } from "./range.metal.ts";
+
+export const oneHotMetal: Implementation<undefined> = {
+  run({ operation, inputs: [index], outputs: [output] }) {
+    const classes = output!.shape.at(-1)!;
+    checkRangeLater({ operation, index: index!, size: classes });
+    const { grid, threadgroup, parameters } = mergedNest(
+      output!.shape,
+      [
+        { tensor: index!, strides: [...index!.strides, 0] },
+        { tensor: output!, strides: output!.strides },
+      ],
+      [classes],
+    );
+    launch({
+      file: "indexing/one_hot.metal",
+      name: `one_hot_${metalTypeOf(index!.dtype)}`,
+      operands: [reads(index!), writes(output!)],
+      parameters,
+      grid,
+      threadgroup,
+    });
+  },
+};

@@ -1,0 +1,12 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store, toIntegers } from "../../backend/reference/elements.ts";
+import { checkRange } from "./range.reference.ts";
+
+export const oneHotReference: Implementation<undefined> = {
+  run({ operation, inputs: [index], outputs: [output] }) {
+    const classes = output!.shape.at(-1)!;
+    checkRange({ operation, index: index!, size: classes });
+    const rows = toIntegers(index!).map((value) => Array.from({ length: classes }, (_, own) => BigInt(own) === value));
+    store(output!, rows.flat());
+  },
+};

@@ -1,0 +1,52 @@
+import type { Primitive } from "../../backend/backend.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { ArgumentError } from "../../errors.ts";
+import { checkRank } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkIndexDType, type IndexDType } from "./indices.ts";
+import { oneHotCpu } from "./one_hot.cpu.ts";
+import { oneHotMetal } from "./one_hot.metal.ts";
+import { oneHotReference } from "./one_hot.reference.ts";
+
+const oneHotPrimitive: Primitive = {
+  name: "oneHot",
+  implementations: { metal: oneHotMetal, cpu: oneHotCpu, reference: oneHotReference },
+};
+
+export interface OneHotOptions {
+  /** Size of the new axis. Default: one more than the largest index, for which the indices are read, blocking. */
+  numClasses?: number;
+}
+
+/**
+ * For each index a row of zeros with a 1 at the index, int64: a new last axis.
+ *
+ * @example
+ * oneHot(tensor([0n, 2n]), { numClasses: 3 }); // [[1, 0, 0], [0, 0, 1]]
+ *
+ * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
+ * @throws {DTypeError} for an index that is neither int64 nor int32. @throws {ArgumentError} for a number of classes that is not whole or
+ * below 1, or none given for an empty tensor.
+ */
+export function oneHot(index: Tensor<IndexDType>, { numClasses }: OneHotOptions = {}): Tensor<"int64"> {
+  checkIndexDType("oneHot", index);
+  const classes = numClasses ?? classesOf(index);
+  if (!Number.isSafeInteger(classes) || classes < 1)
+    throw new ArgumentError(
+      "oneHot",
+      "invalidCount",
+      `numClasses ${classes} came, a whole number of at least 1 is wanted`,
+    );
+  const shape = [...index.shape, classes];
+  checkRank("oneHot", shape);
+  return execute(oneHotPrimitive, [index], shape, "int64", undefined);
+}
+
+/** One more than the largest index; of negative ones at least 1, so that they are reported as what they are. */
+function classesOf(index: Tensor<IndexDType>): number {
+  if (index.size === 0)
+    throw new ArgumentError("oneHot", "noClasses", `${index.describe()} has no largest index; give numClasses`);
+  let largest = 0;
+  for (const value of index.dataSync()) largest = Math.max(largest, Number(value));
+  return largest + 1;
+}

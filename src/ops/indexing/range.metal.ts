@@ -1,0 +1,60 @@
+import { checkLater } from "../../backend/metal/checks.ts";
+import { metalContext } from "../../backend/metal/context.ts";
+import { launch, metalTypeOf, reads } from "../../backend/metal/launch.ts";
+import { MetalMemory } from "../../backend/metal/memory.ts";
+import { Storage } from "../../tensor/storage.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { distinct, type IndexRange, indexAt, indexError } from "./indices.ts";
+import { mergedNest } from "./nest.metal.ts";
+
+/** What the kernel leaves where no index is out of range. */
+const NONE = 0xffffffff;
+
+/**
+ * Has the device look at every index. The error comes when the host next reads something that the device is done with; until then
+ * kernels take an index out of range for none.
+ */
+export function checkRangeLater(range: IndexRange): void {
+  const index = distinct(range.index);
+  const { first, memory } = firstOutside();
+  const { grid, threadgroup, parameters } = mergedNest(
+    index.shape,
+    [{ tensor: index, strides: index.strides }],
+    [range.size],
+  );
+  launch({
+    file: "indexing/range.metal",
+    name: `find_outside_${metalTypeOf(index.dtype)}`,
+    operands: [reads(index), { tensor: first, access: "readwrite" }],
+    parameters,
+    grid,
+    threadgroup,
+  });
+  const { storage } = index;
+  const { version } = storage;
+  checkLater(metalContext(), {
+    isDone: () => memory.settled() === null,
+    run() {
+      const position = new Uint32Array(memory.contents(), 0, 1)[0]!;
+      first.storage.release();
+      try {
+        if (position === NONE) return;
+        const isKnown = storage.version === version && !storage.isReleased;
+        throw indexError(range, position, isKnown ? indexAt(range, position) : undefined);
+      } finally {
+        storage.release();
+      }
+    },
+  });
+  storage.retain();
+  index.dispose();
+}
+
+/** One number in shared memory, for the kernel to lower. It stays until it was looked at, whatever scope is tidied up. */
+function firstOutside(): { first: Tensor; memory: MetalMemory } {
+  const memory = new MetalMemory(metalContext(), 4, { storage: "shared", label: "first index out of range" });
+  new Uint32Array(memory.contents(), 0, 1)[0] = NONE;
+  const storage = new Storage(memory);
+  storage.retain();
+  return { first: new Tensor(storage, "uint32", [1]), memory };
+}

@@ -1,0 +1,30 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { forEachIndex, store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { rowMajorStrides } from "../../tensor/shape.ts";
+import { checkRange } from "./range.reference.ts";
+import type { ScatterAttributes } from "./scatter_add_primitive.ts";
+
+export const scatterAddReference: Implementation<ScatterAttributes> = {
+  run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
+    checkRange({ operation, index: index!, size: x!.shape[dim]!, vectorAxis });
+    const indices = toIntegers(index!);
+    const strides = rowMajorStrides(output!.shape);
+    const targets = new Array<number>(indices.length);
+    forEachIndex(source!.shape, [{ strides: strides.with(dim, 0), offset: 0 }], ([place], element) => {
+      targets[element] = place! + Number(indices[element]!) * strides[dim]!;
+    });
+    if (isFloat(x!.dtype)) {
+      const added = new Float64Array(output!.size);
+      for (const [element, value] of toNumbers(source!).entries()) added[targets[element]!]! += value;
+      store(
+        output!,
+        toNumbers(x!).map((value, place) => value + added[place]!),
+      );
+    } else {
+      const sums = toIntegers(x!);
+      for (const [element, value] of toIntegers(source!).entries()) sums[targets[element]!]! += value;
+      store(output!, sums);
+    }
+  },
+};

@@ -1,0 +1,96 @@
+import { record } from "../../autograd/record.ts";
+import { empty } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { promote } from "../../tensor/promotion.ts";
+import { checkRank, normalizeAxis, sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { copyInto } from "../copy/copy.ts";
+import { reshape } from "../view/reshape.ts";
+import { axisOf, narrow } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+
+export interface CatOptions {
+  /** The axis along which they are joined. Default 0. */
+  dim?: number;
+}
+
+/**
+ * Tensors one behind the other along an axis, in their common dtype. Sizes beside that axis are equal; a tensor of shape [0] is left
+ * out, whatever the rank of the others.
+ *
+ * @example
+ * cat([tensor([[1, 2]]), tensor([[3, 4]])]); // [[1, 2], [3, 4]]
+ *
+ * @throws {ArgumentError} where no tensor came. @throws {ShapeError} where a size beside the axis differs, or a tensor has no axes.
+ */
+export function cat<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
+  const model = tensors.find((x) => !isNothing(x)) ?? firstOf("cat", tensors);
+  const axis = axisOf("cat", model, dim);
+  for (const [index, x] of tensors.entries()) checkFits(x, index, model, axis);
+  const sizes = tensors.map((x) => (isNothing(x) ? 0 : x.shape[axis]!));
+  const starts = sizes.map((_, index) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  const output = empty(model.shape.with(axis, total), commonDType(tensors)) as Tensor<D>;
+  for (const [index, x] of tensors.entries())
+    if (x.size > 0) copyInto(narrow(output, axis, starts[index]!, sizes[index]!), x);
+  const own = tensors.map(({ shape, dtype }) => ({ shape, dtype }));
+  record("cat", tensors, [output], [], ([gradient], _, needs) =>
+    own.map(({ shape, dtype }, index) => {
+      if (!needs[index]) return null;
+      return reshape(toDType(narrow(gradient!, axis, starts[index]!, sizes[index]!), dtype), shape);
+    }),
+  );
+  return output;
+}
+
+/**
+ * Tensors of one shape along a new axis, in their common dtype.
+ *
+ * @example
+ * stack([tensor([1, 2]), tensor([3, 4])], { dim: 1 }); // [[1, 3], [2, 4]]
+ *
+ * @throws {ArgumentError} where no tensor came. @throws {ShapeError} where shapes differ, or for an axis out of range.
+ */
+export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
+  const first = firstOf("stack", tensors);
+  const axis = normalizeAxis("stack", dim, first.rank + 1);
+  checkRank("stack", first.shape.toSpliced(axis, 0, tensors.length));
+  for (const [index, x] of tensors.entries())
+    if (!sameShape(x.shape, first.shape))
+      throw new ShapeError(
+        "stack",
+        "shapesDiffer",
+        `tensor ${index} is ${x.describe()}, the first one ${first.describe()}; all must have one shape`,
+      );
+  return cat(
+    tensors.map((x) => unsqueeze(x, axis)),
+    { dim: axis },
+  );
+}
+
+/** Tensors of shape [0] join with anything: an empty list grows from them. */
+const isNothing = (x: Tensor): boolean => x.rank === 1 && x.shape[0] === 0;
+
+const commonDType = (tensors: readonly Tensor[]): DType =>
+  tensors.reduce<DType>((dtype, x) => promote(dtype, x.dtype), tensors[0]!.dtype);
+
+function firstOf<D extends DType>(operation: string, tensors: readonly Tensor<D>[]): Tensor<D> {
+  const [first] = tensors;
+  if (first === undefined)
+    throw new ArgumentError(operation, "nothingToJoin", "an empty list came, at least one tensor is wanted");
+  return first;
+}
+
+function checkFits(x: Tensor, index: number, model: Tensor, axis: number): void {
+  x.checkAlive("cat");
+  const fits =
+    isNothing(x) || (x.rank === model.rank && x.shape.every((size, own) => own === axis || size === model.shape[own]));
+  if (!fits)
+    throw new ShapeError(
+      "cat",
+      "shapesDiffer",
+      `tensor ${index} is ${x.describe()}, which does not join ${model.describe()} along axis ${axis}: ranks, and sizes beside that axis, must be equal`,
+    );
+}

@@ -1,0 +1,27 @@
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkOffset, diagonal } from "../view/diagonal.ts";
+import { embed } from "../view/embed.ts";
+
+export interface DiagOptions {
+  /** Which diagonal: 0 the main one, above it positive, below it negative. Default 0. */
+  diagonal?: number;
+}
+
+/**
+ * Of a vector, the square matrix that has it on a diagonal and zeros elsewhere; of a matrix, a view of a diagonal.
+ *
+ * @example
+ * diag(tensor([1, 2])); // [[1, 0], [0, 2]]
+ * diag(tensor([[1, 2], [3, 4]]), { diagonal: 1 }); // [2]
+ *
+ * @throws {ShapeError} for a tensor that is neither vector nor matrix.
+ */
+export function diag<D extends DType>(x: Tensor<D>, { diagonal: offset = 0 }: DiagOptions = {}): Tensor<D> {
+  checkOffset("diag", offset);
+  if (x.rank === 2) return diagonal(x, { offset });
+  if (x.rank !== 1) throw new ShapeError("diag", "wrongRank", `a vector or a matrix is wanted, ${x.describe()} came`);
+  const size = x.shape[0]! + Math.abs(offset);
+  return embed(x, [size, size], (whole) => diagonal(whole, { offset }));
+}

@@ -1,0 +1,106 @@
+import { record } from "../../autograd/record.ts";
+import { empty } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Scalar } from "../../tensor/promotion.ts";
+import { checkShape, formatShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { clone, copyInto } from "../copy/copy.ts";
+import { fill } from "../view/embed.ts";
+import { narrow } from "../view/slice.ts";
+
+export interface PadOptions {
+  /** What the new elements are. Default 0. */
+  value?: Scalar;
+  /** Only `"constant"`. */
+  mode?: "constant";
+}
+
+/**
+ * A copy with elements added at the ends of the last axes. Each element of the result is written once.
+ *
+ * @param padding how many before and behind the last axis, then the one before it, and so on; a negative number crops
+ *
+ * @example
+ * pad(tensor([[1, 2]]), [1, 0, 0, 1], { value: 9 }); // [[9, 1, 2], [9, 9, 9]]
+ *
+ * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {ArgumentError} for another mode.
+ */
+export function pad<D extends DType>(
+  x: Tensor<D>,
+  padding: readonly number[],
+  { value = 0, mode = "constant" }: PadOptions = {},
+): Tensor<D> {
+  if (mode !== "constant")
+    throw new ArgumentError(
+      "pad",
+      "unsupportedMode",
+      `mode "${String(mode)}" came; only "constant" is there. Put the other modes together from slice, flip and cat`,
+    );
+  const { before, behind } = sidesOf(x, padding);
+  const cropped = crop(x, before, behind);
+  const added = (sizes: readonly number[]) => sizes.map((size) => Math.max(size, 0));
+  return padded(cropped, added(before), added(behind), value);
+}
+
+/** The padding of every axis. */
+function sidesOf(x: Tensor, padding: readonly number[]): { before: number[]; behind: number[] } {
+  const wrong = padding.length % 2 !== 0 || padding.length / 2 > x.rank || !padding.every(Number.isSafeInteger);
+  if (wrong)
+    throw new ShapeError(
+      "pad",
+      "invalidPadding",
+      `padding ${formatShape(padding)} came for ${x.describe()}; two whole numbers for each of at most ${x.rank} axes are wanted`,
+    );
+  const side = (which: 0 | 1) => x.shape.map((_, axis) => padding[2 * (x.rank - 1 - axis) + which] ?? 0);
+  const [before, behind] = [side(0), side(1)];
+  const left = x.shape.map((size, axis) => size + Math.min(before[axis]!, 0) + Math.min(behind[axis]!, 0));
+  if (left.some((size) => size < 0))
+    throw new ShapeError(
+      "pad",
+      "invalidPadding",
+      `padding ${formatShape(padding)} crops more than ${x.describe()} has: ${formatShape(left)} would be left`,
+    );
+  return { before, behind };
+}
+
+function crop<D extends DType>(x: Tensor<D>, before: readonly number[], behind: readonly number[]): Tensor<D> {
+  let result = x;
+  for (const [axis, size] of x.shape.entries()) {
+    const first = Math.min(Math.max(-before[axis]!, 0), size);
+    const last = Math.max(size - Math.max(-behind[axis]!, 0), first);
+    if (first > 0 || last < size) result = narrow(result, axis, first, last - first);
+  }
+  return result;
+}
+
+function padded<D extends DType>(
+  x: Tensor<D>,
+  before: readonly number[],
+  behind: readonly number[],
+  value: Scalar,
+): Tensor<D> {
+  if ([...before, ...behind].every((size) => size === 0)) return clone(x);
+  const shape = checkShape(
+    "pad",
+    x.shape.map((size, axis) => before[axis]! + size + behind[axis]!),
+  );
+  const output = empty(shape, x.dtype);
+  const own = x.shape;
+  const inside = (whole: Tensor) => own.reduce((view, size, axis) => narrow(view, axis, before[axis]!, size), whole);
+  writeBorder(output, own, before, value);
+  if (x.size > 0) copyInto(inside(output), x);
+  record("pad", [x], [output], [], ([gradient]) => [inside(gradient!)]);
+  return output;
+}
+
+/** Two slabs an axis: what the slabs of earlier axes have is left out of later ones. */
+function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], value: Scalar): void {
+  let rest = output;
+  for (const [axis, size] of inside.entries()) {
+    const end = before[axis]! + size;
+    fill(narrow(rest, axis, 0, before[axis]!), value);
+    fill(narrow(rest, axis, end, rest.shape[axis]! - end), value);
+    rest = narrow(rest, axis, before[axis]!, size);
+  }
+}

@@ -1,0 +1,76 @@
+import { record } from "../../autograd/record.ts";
+import { empty } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { copyInto } from "../copy/copy.ts";
+import { detached } from "../view/detached.ts";
+import { flatten } from "../view/flatten.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow } from "../view/slice.ts";
+
+export interface RollOptions {
+  /** The axes, one for each shift. Default: the elements are rolled as one row. */
+  dims?: number | readonly number[];
+}
+
+/**
+ * A copy with the elements of axes moved along, those that leave at one end coming in at the other. Each element moves once.
+ *
+ * @param shifts by how many; negative ones move towards the front. Shifts of one axis add up
+ *
+ * @example
+ * roll(tensor([1, 2, 3, 4]), 1); // [4, 1, 2, 3]
+ *
+ * @throws {ShapeError} for an axis out of range, or where there is not one shift for each axis. @throws {ArgumentError} for a shift that is not whole.
+ */
+export function roll<D extends DType>(
+  x: Tensor<D>,
+  shifts: number | readonly number[],
+  { dims }: RollOptions = {},
+): Tensor<D> {
+  const given = [shifts].flat();
+  for (const shift of given)
+    if (!Number.isSafeInteger(shift))
+      throw new ArgumentError("roll", "invalidShift", `shift ${shift} came, a whole number is wanted`);
+  if (dims === undefined && given.length === 1) return reshape(rolled(flatten(x), [given[0]!]), x.shape);
+  const axes = [dims ?? []].flat().map((dim) => normalizeAxis("roll", dim, x.rank));
+  if (axes.length !== given.length)
+    throw new ShapeError(
+      "roll",
+      "lengthsDiffer",
+      `${given.length} shifts came for ${axes.length} dims; one for each is wanted`,
+    );
+  return rolled(
+    x,
+    x.shape.map((_, axis) => given.reduce((sum, shift, at) => sum + (axes[at] === axis ? shift : 0), 0)),
+  );
+}
+
+/** Rolls each axis by its own shift. */
+function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
+  const output = empty(x.shape, x.dtype);
+  copyRolled(output, detached(x, "roll"), shifts, 0);
+  const back = shifts.map((shift) => -shift);
+  record("roll", [x], [output], [], ([gradient]) => [rolled(gradient!, back)]);
+  return output;
+}
+
+/** Copies the block of indices that stay in front and the one that comes round, axis by axis. */
+function copyRolled(target: Tensor, source: Tensor, shifts: readonly number[], axis: number): void {
+  if (source.size === 0) return;
+  if (axis === source.rank) {
+    copyInto(target, source);
+    return;
+  }
+  const size = source.shape[axis]!;
+  const shift = modulo(shifts[axis]!, size);
+  for (const [from, to, length] of [
+    [0, shift, size - shift],
+    [size - shift, 0, shift],
+  ] as const)
+    if (length > 0) copyRolled(narrow(target, axis, to, length), narrow(source, axis, from, length), shifts, axis + 1);
+}
+
+const modulo = (value: number, size: number): number => ((value % size) + size) % size;

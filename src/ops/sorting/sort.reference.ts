@@ -1,0 +1,41 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { forEachIndex, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { rowMajorStrides } from "../../tensor/shape.ts";
+import type { SortAttributes } from "./sort_primitive.ts";
+
+type Comparison<Value> = (a: Value, b: Value) => number;
+
+/** NaN above infinity, equal to itself; −0 equal to 0. */
+const compareFloats: Comparison<number> = (a, b) =>
+  Number.isNaN(a) || Number.isNaN(b)
+    ? Number(Number.isNaN(a)) - Number(Number.isNaN(b))
+    : Number(a > b) - Number(a < b);
+const compareIntegers: Comparison<bigint> = (a, b) => Number(a > b) - Number(a < b);
+
+export const sortReference: Implementation<SortAttributes> = {
+  run({ inputs: [x], outputs: [values, indices], attributes: { dim, descending } }) {
+    const compare = isFloat(x!.dtype)
+      ? comparing(toNumbers(x!), compareFloats)
+      : comparing(toIntegers(x!), compareIntegers);
+    const stored = x!.storage.array(x!.dtype);
+    const sorted = values!.storage.array(values!.dtype) as { [index: number]: number | bigint };
+    const places = indices!.storage.array("int64");
+    const dense = rowMajorStrides(x!.shape);
+    const lines = x!.shape.with(dim, 1);
+    forEachIndex(lines, [{ strides: dense, offset: 0 }, x!, values!, indices!], ([line, from, to, toIndex]) => {
+      const at = (index: number) => line! + index * dense[dim]!;
+      const order = Array.from({ length: x!.shape[dim]! }, (_, index) => index);
+      order.sort((a, b) => (descending ? compare(at(b), at(a)) : compare(at(a), at(b)))); // stable by its specification
+      for (const [rank, index] of order.slice(0, values!.shape[dim]).entries()) {
+        sorted[to! + rank * values!.strides[dim]!] = stored[from! + index * x!.strides[dim]!]!;
+        places[toIndex! + rank * indices!.strides[dim]!] = BigInt(index);
+      }
+    });
+  },
+};
+
+const comparing =
+  <Value>(elements: ArrayLike<Value>, compare: Comparison<Value>) =>
+  (a: number, b: number): number =>
+    compare(elements[a]!, elements[b]!);

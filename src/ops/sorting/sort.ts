@@ -1,0 +1,114 @@
+import { record } from "../../autograd/record.ts";
+import { executeMany } from "../../backend/dispatch.ts";
+import { ArgumentError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { scatterAdd } from "../indexing/scatter_add.ts";
+import { detached } from "../view/detached.ts";
+import { filled } from "../view/embed.ts";
+import { reshape } from "../view/reshape.ts";
+import { sortPrimitive } from "./sort_primitive.ts";
+
+export interface SortOptions {
+  /** The axis along which elements are sorted. Default −1. */
+  dim?: number;
+  /** The largest first. Default false. */
+  descending?: boolean;
+  /** Accepted as PyTorch has it; the order is always stable: equal elements stay in the order of their indices. */
+  stable?: boolean;
+}
+
+/** Elements in order, and where each was. */
+export interface Sorted<D extends DType> {
+  readonly values: Tensor<D>;
+  /** Along the axis that was sorted. */
+  readonly indices: Tensor<"int64">;
+}
+
+/**
+ * The elements along an axis in order, and their indices. The order is stable; NaN counts as larger than all numbers, and 0 and −0 as
+ * equal.
+ *
+ * @example
+ * sort(tensor([3, 1, 2])); // values [1, 2, 3], indices [1, 2, 0]
+ *
+ * @throws {ShapeError} for an axis out of range.
+ */
+export function sort<D extends DType>(x: Tensor<D>, { dim = -1, descending = false }: SortOptions = {}): Sorted<D> {
+  const axis = normalizeAxis("sort", dim, x.rank);
+  return firstInOrder("sort", x, axis, x.shape[axis] ?? 1, descending);
+}
+
+/**
+ * The indices that would sort an axis.
+ *
+ * @example
+ * argsort(tensor([3, 1, 2])); // [1, 2, 0]
+ *
+ * @see {@link sort}
+ */
+export function argsort(x: Tensor, { dim = -1, descending = false }: SortOptions = {}): Tensor<"int64"> {
+  const axis = normalizeAxis("argsort", dim, x.rank);
+  return firstInOrder("argsort", detached(x, "argsort"), axis, x.shape[axis] ?? 1, descending).indices;
+}
+
+export interface TopkOptions {
+  /** The axis. Default −1. */
+  dim?: number;
+  /** The smallest where false. Default true. */
+  largest?: boolean;
+  /** Accepted as PyTorch has it; the result is always in order. */
+  sorted?: boolean;
+}
+
+/**
+ * The `k` largest (or smallest) elements along an axis, in order, and their indices. Of equal elements those with the lowest index are
+ * taken; NaN counts as larger than all numbers.
+ *
+ * @example
+ * topk(tensor([3, 1, 2]), 2); // values [3, 2], indices [0, 2]
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a `k` that is negative, not whole, or larger than the axis.
+ */
+export function topk<D extends DType>(
+  x: Tensor<D>,
+  k: number,
+  { dim = -1, largest = true }: TopkOptions = {},
+): Sorted<D> {
+  const axis = normalizeAxis("topk", dim, x.rank);
+  const size = x.shape[axis] ?? 1;
+  if (!Number.isInteger(k) || k < 0 || k > size)
+    throw new ArgumentError("topk", "invalidCount", `k ${k} came, axis ${dim} of ${x.describe()} has 0 to ${size}`);
+  return firstInOrder("topk", x, axis, k, largest);
+}
+
+function firstInOrder<D extends DType>(
+  operation: string,
+  x: Tensor<D>,
+  axis: number,
+  k: number,
+  descending: boolean,
+): Sorted<D> {
+  if (x.rank === 0) return withoutAxes(firstInOrder(operation, reshape(x, [1]), 0, k, descending));
+  const shape = x.shape.with(axis, k);
+  const [values, indices] = executeMany(
+    sortPrimitive,
+    [x],
+    [
+      { shape, dtype: x.dtype },
+      { shape, dtype: "int64" },
+    ],
+    { dim: axis, descending },
+  ) as [Tensor<D>, Tensor<"int64">];
+  const own = x.shape;
+  record(operation, [x], [values], [indices], ([gradient], [saved]) => [
+    scatterAdd(filled(own, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
+  ]);
+  return { values, indices };
+}
+
+const withoutAxes = <D extends DType>({ values, indices }: Sorted<D>): Sorted<D> => ({
+  values: reshape(values, values.size === 1 ? [] : [0]),
+  indices: reshape(indices, indices.size === 1 ? [] : [0]),
+});

@@ -1,0 +1,53 @@
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { embed } from "./embed.ts";
+import { viewOf } from "./view.ts";
+
+export interface DiagonalOptions {
+  /** Which diagonal: 0 the main one, above it positive, below it negative. Default 0. */
+  offset?: number;
+  /** The axis of the rows. Default 0. */
+  dim1?: number;
+  /** The axis of the columns. Default 1. */
+  dim2?: number;
+}
+
+/**
+ * A view of a diagonal of two axes, which becomes the last axis of the result. Empty where the offset leads outside.
+ *
+ * @example
+ * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
+ *
+ * @throws {ShapeError} for an axis out of range, or the same one twice.
+ */
+export function diagonal<D extends DType>(
+  x: Tensor<D>,
+  { offset = 0, dim1 = 0, dim2 = 1 }: DiagonalOptions = {},
+): Tensor<D> {
+  const row = normalizeAxis("diagonal", dim1, x.rank);
+  const column = normalizeAxis("diagonal", dim2, x.rank);
+  if (row === column || x.rank < 2)
+    throw new ShapeError("diagonal", "axisTwice", `dim1 ${dim1} and dim2 ${dim2} are one axis of ${x.describe()}`);
+  checkOffset("diagonal", offset);
+  const [rows, columns] = [x.shape[row]! + Math.min(offset, 0), x.shape[column]! - Math.max(offset, 0)];
+  const length = Math.max(0, Math.min(rows, columns));
+  const start = offset < 0 ? -offset * x.strides[row]! : offset * x.strides[column]!;
+  const rest = (values: readonly number[]) => values.filter((_, axis) => axis !== row && axis !== column);
+  const own = x.shape;
+  return viewOf(
+    "diagonal",
+    x,
+    [...rest(x.shape), length],
+    [...rest(x.strides), x.strides[row]! + x.strides[column]!],
+    length === 0 ? x.offset : x.offset + start,
+    ([gradient]) => [embed(gradient!, own, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
+  );
+}
+
+/** @throws {ArgumentError} where a diagonal's number is not whole. */
+export function checkOffset(operation: string, offset: number): void {
+  if (!Number.isSafeInteger(offset))
+    throw new ArgumentError(operation, "invalidOffset", `diagonal ${offset} came, a whole number is wanted`);
+}

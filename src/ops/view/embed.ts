@@ -1,0 +1,32 @@
+import { record } from "../../autograd/record.ts";
+import { empty } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Scalar } from "../../tensor/promotion.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { copyInto } from "../copy/copy.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
+
+/** @internal A new tensor of one value. */
+export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar): Tensor<D> {
+  const result = empty(shape, dtype);
+  fill(result, value);
+  return result;
+}
+
+/** @internal Writes one value to every element of a view. Not recorded. */
+export function fill(target: Tensor, value: Scalar): void {
+  if (target.size > 0) copyInto(target, scalarTensor(value, target.dtype));
+}
+
+/**
+ * @internal Zeros with `x` in the place of a view of them: what taking that view does to a gradient.
+ *
+ * @param view the function that took it, differentiable
+ */
+export function embed<D extends DType>(x: Tensor<D>, shape: Shape, view: (whole: Tensor) => Tensor): Tensor<D> {
+  const whole = filled(shape, x.dtype, 0);
+  copyInto(view(whole), x);
+  record("embed", [x], [whole], [], ([gradient]) => [view(gradient!)]);
+  return whole;
+}

@@ -1,0 +1,57 @@
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { elementCount, normalizeAxis, type Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { reshape } from "./reshape.ts";
+
+export interface FlattenOptions {
+  /** The first axis of the run. Default 0. */
+  startDim?: number;
+  /** Its last axis. Default −1. */
+  endDim?: number;
+}
+
+/**
+ * A run of axes made one, in row-major order: a view where the strides allow it, else a copy. A tensor without axes gets one.
+ *
+ * @example
+ * flatten(zeros([2, 3, 5]), { startDim: 1 }); // [2, 15]
+ *
+ * @throws {ShapeError} for an axis out of range, or where the run ends before it starts.
+ */
+export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = -1 }: FlattenOptions = {}): Tensor<D> {
+  const start = normalizeAxis("flatten", startDim, x.rank);
+  const end = normalizeAxis("flatten", endDim, x.rank);
+  if (start > end)
+    throw new ShapeError(
+      "flatten",
+      "axesReversed",
+      `startDim ${startDim} lies behind endDim ${endDim} in ${x.describe()}; it must not`,
+    );
+  const run = elementCount(x.shape.slice(start, end + 1));
+  return reshape(x, [...x.shape.slice(0, start), run, ...x.shape.slice(end + 1)]);
+}
+
+/**
+ * One axis made several, in row-major order: always a view. One size may be −1: it becomes what is left.
+ *
+ * @example
+ * unflatten(zeros([2, 15]), 1, [3, -1]); // [2, 3, 5]
+ *
+ * @throws {ShapeError} where the sizes do not multiply to the axis' own.
+ */
+export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Shape): Tensor<D> {
+  const axis = normalizeAxis("unflatten", dim, x.rank);
+  const size = x.shape[axis] ?? 1;
+  const known = sizes.reduce((product, own) => (own === -1 ? product : product * own), 1);
+  const open = sizes.indexOf(-1);
+  const filled = open < 0 ? sizes : sizes.with(open, size / known);
+  const fits = filled.every((own) => Number.isSafeInteger(own) && own >= 0) && elementCount(filled) === size;
+  if (!fits || x.rank === 0)
+    throw new ShapeError(
+      "unflatten",
+      "sizeDiffers",
+      `sizes [${sizes.join(", ")}] do not multiply to axis ${dim} of ${x.describe()}`,
+    );
+  return reshape(x, [...x.shape.slice(0, axis), ...filled, ...x.shape.slice(axis + 1)]);
+}

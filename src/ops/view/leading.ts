@@ -1,0 +1,8 @@
+import type { DType } from "../../tensor/dtype.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { narrow } from "./slice.ts";
+
+/** @internal The part of a tensor with the first so many indices of each axis. */
+export const leading = <D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> =>
+  shape.reduce((view, size, axis) => (size === view.shape[axis] ? view : narrow(view, axis, 0, size)), x);

@@ -1,0 +1,134 @@
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { embed } from "./embed.ts";
+import { viewOf } from "./view.ts";
+
+export interface SliceOptions {
+  /** The axis that is cut. Default 0. */
+  dim?: number;
+  /** The first index; negative ones count from the end. Default 0. */
+  start?: number | null;
+  /** The index behind the last; negative ones count from the end. Default the axis' size. */
+  end?: number | null;
+  /** Every so many elements, at least 1. Default 1. */
+  step?: number;
+}
+
+/**
+ * A view of every `step`-th element of an axis from `start` to before `end`, as Python's `x[start:end:step]`: what lies outside the axis
+ * is left out.
+ *
+ * @example
+ * slice(tensor([0, 1, 2, 3, 4]), { start: -4, step: 2 }); // [1, 3]
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a step below 1: {@link flip} reverses an axis.
+ */
+export function slice<D extends DType>(x: Tensor<D>, { dim = 0, start, end, step = 1 }: SliceOptions = {}): Tensor<D> {
+  const axis = axisOf("slice", x, dim);
+  if (!Number.isSafeInteger(step) || step < 1)
+    throw new ArgumentError(
+      "slice",
+      step < 0 ? "negativeStep" : "invalidStep",
+      `step ${step} came, a whole number of at least 1 is wanted; flip(x, [dim]) reverses an axis`,
+    );
+  const size = x.shape[axis]!;
+  const first = bound("start", start ?? 0, size);
+  const last = bound("end", end ?? size, size);
+  return cut("slice", x, axis, first, Math.max(0, Math.ceil((last - first) / step)), step);
+}
+
+/** An index as Python reads a slice's: from the end where negative, and within the axis. */
+function bound(name: string, index: number, size: number): number {
+  if (Number.isNaN(index) || (Number.isFinite(index) && !Number.isInteger(index)))
+    throw new ArgumentError("slice", "invalidIndex", `${name} ${index} came, a whole number is wanted`);
+  return Math.min(Math.max(index < 0 ? index + size : index, 0), size);
+}
+
+/**
+ * A view of `length` elements of an axis from `start` on.
+ *
+ * @param start negative ones count from the end
+ *
+ * @example
+ * narrow(tensor([0, 1, 2, 3, 4]), 0, 1, 3); // [1, 2, 3]
+ *
+ * @throws {ShapeError} where the axis does not hold them.
+ */
+export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number, length: number): Tensor<D> {
+  const axis = axisOf("narrow", x, dim);
+  const size = x.shape[axis]!;
+  const first = start < 0 ? start + size : start;
+  const fits = [start, length].every(Number.isInteger) && first >= 0 && length >= 0 && first + length <= size;
+  if (!fits)
+    throw new ShapeError(
+      "narrow",
+      "indexOutOfRange",
+      `${length} elements from ${start} on came, axis ${dim} of ${x.describe()} has ${size}`,
+    );
+  return cut("narrow", x, axis, first, length, 1);
+}
+
+/**
+ * A view of one index of an axis, without that axis.
+ *
+ * @param index negative ones count from the end
+ *
+ * @example
+ * select(tensor([[1, 2], [3, 4]]), 1, -1); // [2, 4]
+ *
+ * @throws {ShapeError} for an axis or an index out of range.
+ */
+export function select<D extends DType>(x: Tensor<D>, dim: number, index: number): Tensor<D> {
+  const axis = axisOf("select", x, dim);
+  const size = x.shape[axis]!;
+  if (!Number.isInteger(index) || index < -size || index >= size)
+    throw new ShapeError(
+      "select",
+      "indexOutOfRange",
+      `index ${index} came, axis ${dim} of ${x.describe()} has ${-size} to ${size - 1}`,
+    );
+  const at = index < 0 ? index + size : index;
+  const own = x.shape;
+  return viewOf(
+    "select",
+    x,
+    x.shape.toSpliced(axis, 1),
+    x.strides.toSpliced(axis, 1),
+    x.offset + at * x.strides[axis]!,
+    ([gradient]) => [embed(gradient!, own, (whole) => select(whole, axis, at))],
+  );
+}
+
+/** An axis that can be cut. @throws {ShapeError} also where there is none. */
+export function axisOf(operation: string, x: Tensor, dim: number): number {
+  if (x.rank === 0)
+    throw new ShapeError(
+      operation,
+      "wrongRank",
+      `${x.describe()} has no axis to cut; one of at least rank 1 is wanted`,
+    );
+  return normalizeAxis(operation, dim, x.rank);
+}
+
+/** `length` elements of an axis: `start`, `start + step`, …. */
+function cut<D extends DType>(
+  operation: string,
+  x: Tensor<D>,
+  axis: number,
+  start: number,
+  length: number,
+  step: number,
+): Tensor<D> {
+  const stride = x.strides[axis]!;
+  const own = x.shape;
+  return viewOf(
+    operation,
+    x,
+    x.shape.with(axis, length),
+    x.strides.with(axis, stride * step),
+    length === 0 ? x.offset : x.offset + start * stride,
+    ([gradient]) => [embed(gradient!, own, (whole) => cut(operation, whole, axis, start, length, step))],
+  );
+}

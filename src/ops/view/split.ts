@@ -1,0 +1,117 @@
+import { record } from "../../autograd/record.ts";
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { formatShape, type Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { cat, stack } from "../join/cat.ts";
+import { filled } from "./embed.ts";
+import { axisOf } from "./slice.ts";
+
+export interface SplitOptions {
+  /** The axis that is cut. Default 0. */
+  dim?: number;
+}
+
+/**
+ * Views of successive parts of an axis.
+ *
+ * @param splitSize of each part, the last one may be smaller; or the sizes of all, which add up to the axis' own
+ *
+ * @example
+ * split(tensor([0, 1, 2, 3, 4]), 2); // [0, 1], [2, 3], [4]
+ *
+ * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that is not whole or
+ * negative, or 0 for an axis that has elements.
+ */
+export function split<D extends DType>(
+  x: Tensor<D>,
+  splitSize: number | readonly number[],
+  { dim = 0 }: SplitOptions = {},
+): Tensor<D>[] {
+  const axis = axisOf("split", x, dim);
+  const size = x.shape[axis]!;
+  const sizes = typeof splitSize === "number" ? equalSizes("split", size, splitSize) : splitSize;
+  for (const own of sizes) checkSize("split", own);
+  const total = sizes.reduce((sum, own) => sum + own, 0);
+  if (total !== size)
+    throw new ShapeError(
+      "split",
+      "sizeDiffers",
+      `sizes ${formatShape(sizes)} add up to ${total}, axis ${dim} of ${x.describe()} has ${size}`,
+    );
+  return parts("split", x, axis, sizes);
+}
+
+/**
+ * Views of at most `chunks` parts of an axis, all of one size but for the last one, which may be smaller.
+ *
+ * @example
+ * chunk(tensor([0, 1, 2, 3, 4]), 2); // [0, 1, 2], [3, 4]
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a number of chunks below 1.
+ */
+export function chunk<D extends DType>(x: Tensor<D>, chunks: number, { dim = 0 }: SplitOptions = {}): Tensor<D>[] {
+  const axis = axisOf("chunk", x, dim);
+  if (!Number.isSafeInteger(chunks) || chunks < 1)
+    throw new ArgumentError("chunk", "invalidCount", `${chunks} chunks came, a whole number of at least 1 is wanted`);
+  const size = x.shape[axis]!;
+  const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", size, Math.ceil(size / chunks));
+  return parts("chunk", x, axis, sizes);
+}
+
+/**
+ * Views of each index of an axis, without that axis.
+ *
+ * @example
+ * unbind(tensor([[1, 2], [3, 4]])); // [1, 2], [3, 4]
+ *
+ * @throws {ShapeError} for an axis out of range.
+ */
+export function unbind<D extends DType>(x: Tensor<D>, { dim = 0 }: SplitOptions = {}): Tensor<D>[] {
+  const axis = axisOf("unbind", x, dim);
+  x.checkAlive("unbind");
+  const shape = x.shape.toSpliced(axis, 1);
+  const strides = x.strides.toSpliced(axis, 1);
+  const views = Array.from(
+    { length: x.shape[axis]! },
+    (_, index) => new Tensor(x.storage, x.dtype, shape, strides, x.offset + index * x.strides[axis]!),
+  );
+  const own = views.map(layoutOf);
+  record("unbind", [x], views, [], (gradients) => [stack(withZeros(gradients, own), { dim: axis })]);
+  return views;
+}
+
+function equalSizes(operation: string, size: number, each: number): number[] {
+  checkSize(operation, each);
+  if (each === 0 && size > 0)
+    throw new ArgumentError(operation, "invalidSize", `size 0 came for an axis of ${size}; at least 1 is wanted`);
+  const count = Math.max(1, each === 0 ? 1 : Math.ceil(size / each));
+  return Array.from({ length: count }, (_, index) => Math.min(each, size - index * each));
+}
+
+function checkSize(operation: string, size: number): void {
+  if (!Number.isSafeInteger(size) || size < 0)
+    throw new ArgumentError(operation, "invalidSize", `size ${size} came, a whole number of at least 0 is wanted`);
+}
+
+/** One operation with many results, so that its gradient is one `cat` and no sum of tensors full of zeros. */
+function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, sizes: readonly number[]): Tensor<D>[] {
+  x.checkAlive(operation);
+  let start = 0;
+  const views = sizes.map((size) => {
+    const offset = x.offset + (size === 0 ? 0 : start * x.strides[axis]!);
+    start += size;
+    return new Tensor(x.storage, x.dtype, x.shape.with(axis, size), x.strides, offset);
+  });
+  const own = views.map(layoutOf);
+  record(operation, [x], views, [], (gradients) => [cat(withZeros(gradients, own), { dim: axis })]);
+  return views;
+}
+
+const layoutOf = ({ shape, dtype }: Tensor) => ({ shape, dtype });
+
+/** Gradients of all results: zeros for those that nobody used. */
+const withZeros = (
+  gradients: readonly (Tensor | null)[],
+  layouts: readonly { readonly shape: Shape; readonly dtype: DType }[],
+): Tensor[] => gradients.map((gradient, at) => gradient ?? filled(layouts[at]!.shape, layouts[at]!.dtype, 0));

@@ -1,0 +1,53 @@
+import type { DType } from "../../tensor/dtype.ts";
+import { checkRank, normalizeAxes, normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { reshape } from "./reshape.ts";
+import { viewOf } from "./view.ts";
+
+export interface SqueezeOptions {
+  /** The axes that may go; default all. */
+  dim?: number | readonly number[];
+}
+
+/**
+ * A view without axes of size 1. Axes of another size stay, also where `dim` names them.
+ *
+ * @example
+ * squeeze(zeros([1, 2, 1]), { dim: 0 }); // [2, 1]
+ *
+ * @throws {ShapeError} for an axis out of range or named twice.
+ */
+export function squeeze<D extends DType>(x: Tensor<D>, { dim }: SqueezeOptions = {}): Tensor<D> {
+  const named = normalizeAxes("squeeze", dim, x.rank);
+  const stays = x.shape.map((size, axis) => size !== 1 || !named.includes(axis));
+  const own = x.shape;
+  return viewOf(
+    "squeeze",
+    x,
+    x.shape.filter((_, axis) => stays[axis]),
+    x.strides.filter((_, axis) => stays[axis]),
+    x.offset,
+    ([gradient]) => [reshape(gradient!, own)],
+  );
+}
+
+/**
+ * A view with a new axis of size 1.
+ *
+ * @param dim where it will be; −1 makes it the last one
+ *
+ * @example
+ * unsqueeze(zeros([2, 3]), -1); // [2, 3, 1]
+ *
+ * @throws {ShapeError} for an axis out of range, or a rank over 8.
+ */
+export function unsqueeze<D extends DType>(x: Tensor<D>, dim: number): Tensor<D> {
+  const axis = normalizeAxis("unsqueeze", dim, x.rank + 1);
+  const shape = x.shape.toSpliced(axis, 0, 1);
+  checkRank("unsqueeze", shape);
+  const own = x.shape;
+  const stride = (x.shape[axis] ?? 1) * (x.strides[axis] ?? 1);
+  return viewOf("unsqueeze", x, shape, x.strides.toSpliced(axis, 0, stride), x.offset, ([gradient]) => [
+    reshape(gradient!, own),
+  ]);
+}
