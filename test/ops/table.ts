@@ -27,6 +27,11 @@ export interface Expected {
   readonly values: readonly number[];
   /** Default: the dtype of the first operand. */
   readonly dtype?: DType;
+  /**
+   * The error that each value may have by analysis (pairwise summation: log₂ n · Σ |x|), in rounding errors of the type that computes. A lucky
+   * plain computation can be better than any bound, where there are few results.
+   */
+  readonly roundings?: readonly number[];
 }
 
 export interface OperationRow<Options = undefined> {
@@ -41,6 +46,12 @@ export interface OperationRow<Options = undefined> {
    */
   readonly oracle: (inputs: readonly Block[], options: Options, round: Round) => Expected | readonly Expected[];
   readonly accuracy: Accuracy;
+  /**
+   * Of an operation that is linear in each operand: how many terms its longest sum has. Results and gradients may then be off by
+   * 2 √n · Σ |terms| roundings too (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019), where a plain
+   * computation happens to be better.
+   */
+  readonly sumLength?: (inputs: readonly Block[], options: Options) => number;
   /** Whether it has a gradient, checked in float64 by finite differences and on each backend against that. */
   readonly gradient: boolean;
   /** Backends and dtypes that lack it on purpose, with the reason; they are listed at the end of the run. */
