@@ -50,3 +50,8 @@ export * from "./view/reshape.ts";
 export * from "./view/slice.ts";
 export * from "./view/split.ts";
 export * from "./view/squeeze.ts";
+export * from "./matmul/addmm.ts";
+export * from "./matmul/dot.ts";
+export * from "./matmul/einsum.ts";
+export * from "./matmul/matmul.ts";
+export * from "./matmul/outer.ts";

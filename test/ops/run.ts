@@ -70,7 +70,12 @@ function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backen
   checkOutputs(
     label,
     outputs,
-    oracle((value) => value),
+    withRoundings(
+      row,
+      sample,
+      blocks,
+      oracle((value) => value),
+    ),
     oracle(rounder(dtype)),
     row,
     dtype,
@@ -78,6 +83,24 @@ function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backen
   if (row.gradient && isFloat(dtype) && sample.gradient !== false)
     checkGradients(row, sample, blocks, inputs, on, label, dtype, random);
 }
+
+/** What results may be off by where operands are multiplied and summed: see `sumLength`. */
+function withRoundings(
+  row: OperationRow<unknown>,
+  { options }: Sample<unknown>,
+  blocks: readonly Block[],
+  expected: readonly Expected[],
+): readonly Expected[] {
+  if (!row.sumLength) return expected;
+  const roundings = roundingsOf(row.sumLength(blocks, options), blocks[0]!.dtype);
+  const magnitudes = asList(row.oracle(blocks.map(absolute), options, (value) => value));
+  return expected.map((want, at) => ({ ...want, roundings: magnitudes[at]!.values.map((sum) => roundings * sum) }));
+}
+
+const absolute = (block: Block): Block => ({ ...block, values: block.values.map(Math.abs) });
+
+/** Of a sum of n terms, in units of the sum of their magnitudes; the oracle of a float64 has the same errors once more. */
+const roundingsOf = (terms: number, dtype: DType): number => 2 * Math.sqrt(terms) * (dtype === "float64" ? 2 : 1);
 
 function blockOf(spec: OperandSpec, dtype: DType, random: Random): Block {
   const block = makeBlock(spec, dtype, random);
@@ -130,32 +153,29 @@ function checkGradients(
 ): void {
   const seed = Math.floor(random.next() * 2 ** 31);
   const own = on(() => gradientsOf(row, sample, inputs(), seed, dtype));
-  const exactly = () =>
-    blocks.map((block) => place({ ...block, dtype: widened(block.dtype) }, "contiguous", "reference", random));
+  const exactly = (from = blocks) =>
+    from.map((block) => place({ ...block, dtype: widened(block.dtype) }, "contiguous", "reference", random));
   const exact = withBackend("reference", () => gradientsOf(row, sample, exactly(), seed, dtype));
+  const sums = row.sumLength && {
+    magnitudes: withBackend("reference", () =>
+      gradientsOf(row, sample, exactly(blocks.map(absolute)), seed, dtype, Math.abs),
+    ),
+    roundings: roundingsOf(row.sumLength(blocks, sample.options), dtype),
+  };
   const plainly = () => blocks.map((block) => place(block, "contiguous", "reference", random));
   const plain = withBackend("reference", () => gradientsOf(row, sample, plainly(), seed, dtype));
   for (const [at, gradient] of own.entries()) {
     const got = Array.from(gradient.dataSync() as ArrayLike<number>);
     const want = Array.from(exact[at]!.dataSync() as ArrayLike<number>);
     const low = Array.from(plain[at]!.dataSync() as ArrayLike<number>);
-    fail(
-      label,
-      `gradient of input ${at}`,
-      compare(
-        gradient.dtype,
-        got,
-        want,
-        low,
-        { ...row.accuracy, flash: true },
-        3,
-        roundingsOf(row, sample, blocks, want),
-      ),
-    );
+    const magnitudes = sums && Array.from(sums.magnitudes[at]!.dataSync() as ArrayLike<number>);
+    const roundings = magnitudes?.map((sum) => sums!.roundings * sum) ?? roundingsByRow(row, sample, blocks, want);
+    const accuracy = { ...row.accuracy, flash: true } as const;
+    fail(label, `gradient of input ${at}`, compare(gradient.dtype, got, want, low, accuracy, 3, roundings));
   }
 }
 
-function roundingsOf(
+function roundingsByRow(
   row: OperationRow<unknown>,
   sample: Sample<unknown>,
   blocks: readonly Block[],
@@ -174,6 +194,7 @@ function gradientsOf(
   inputs: Tensor[],
   seed: number,
   dtype: DType,
+  ofCotangents: (value: number) => number = (value) => value,
 ): Tensor[] {
   const leaves = inputs.filter((input) => isFloat(input.dtype));
   for (const leaf of leaves) leaf.requiresGrad = true;
@@ -183,7 +204,7 @@ function gradientsOf(
   const cotangents = outputs.map(({ shape, dtype: own }) => {
     // Rounded to the dtype of the test, so that every computation starts from the same numbers.
     const block = makeBlock({ shape, dtype }, dtype, random);
-    return place({ ...block, dtype: own }, "contiguous", "reference", random);
+    return place({ ...block, values: block.values.map(ofCotangents), dtype: own }, "contiguous", "reference", random);
   });
   return grad(outputs, leaves, { gradOutputs: cotangents });
 }

@@ -46,6 +46,12 @@ export interface OperationRow<Options = undefined> {
    */
   readonly oracle: (inputs: readonly Block[], options: Options, round: Round) => Expected | readonly Expected[];
   readonly accuracy: Accuracy;
+  /**
+   * Of an operation that is linear in each operand: how many terms its longest sum has. Results and gradients may then be off by
+   * 2 √n · Σ |terms| roundings too (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019), where a plain
+   * computation happens to be better.
+   */
+  readonly sumLength?: (inputs: readonly Block[], options: Options) => number;
   /** Whether it has a gradient, checked in float64 by finite differences and on each backend against that. */
   readonly gradient: boolean;
   /** The error that gradients may have by analysis, in rounding errors of the largest one: as `roundings` of a result. */

@@ -1,0 +1,59 @@
+// Tiles of matrices in threadgroup memory, for kernels that multiply with simdgroup_matrix.
+//
+// A tile is OUTER lines of INNER elements, and lies in threadgroup memory as in device memory: its lines run along the axis whose
+// elements are neighbours there, so that neighbouring threads read neighbouring elements whether a matrix is stored by rows or by
+// columns. Lines are 16 bytes longer than their elements, so that the 8 lines of a simdgroup_load do not meet in one memory bank.
+
+#ifndef ORCHARD_COMMON_MATRIX_H
+#define ORCHARD_COMMON_MATRIX_H
+
+// The distance of two lines of a tile, in elements.
+template <typename T>
+constexpr int tile_pitch(int inner) {
+    return inner + 16 / int(sizeof(T));
+}
+
+constexpr int tile_larger(int a, int b) {
+    return a > b ? a : b;
+}
+
+// The elements of a tile whose lines may run along either axis.
+template <typename T>
+constexpr int tile_elements(int rows, int columns) {
+    return tile_larger(rows * tile_pitch<T>(columns), columns * tile_pitch<T>(rows));
+}
+
+// tile[i][j] = source[i * outer_stride + j * inner_stride], and 0 where i >= outer_left or j >= inner_left: nothing is read there.
+// All THREADS threads take part. `quads`: inner_stride is 1 and each line starts at a multiple of 4 elements.
+template <typename T, int OUTER, int INNER, int THREADS>
+inline void load_tile(
+    threadgroup T *tile,
+    device const T *source,
+    long outer_stride,
+    long inner_stride,
+    long outer_left,
+    long inner_left,
+    bool quads,
+    uint thread_index) {
+    constexpr int pitch = tile_pitch<T>(INNER);
+    for (int four = int(thread_index); four < OUTER * INNER / 4; four += THREADS) {
+        // Quads are consecutive in a thread; single elements are dealt out one by one, so that threads side by side read side by side.
+        const int first = quads ? four * 4 : four;
+        const int step = quads ? 1 : OUTER * INNER / 4;
+        const int row = first / INNER;
+        const int column = first % INNER;
+        if (quads && row < outer_left && column + 4 <= inner_left) {
+            device const T *from = source + row * outer_stride + column;
+            *reinterpret_cast<threadgroup vec<T, 4> *>(tile + row * pitch + column) = *reinterpret_cast<device const vec<T, 4> *>(from);
+            continue;
+        }
+        for (int element = first, count = 0; count < 4; element += step, count += 1) {
+            const int i = element / INNER;
+            const int j = element % INNER;
+            const bool inside = i < outer_left && j < inner_left;
+            tile[i * pitch + j] = inside ? source[i * outer_stride + j * inner_stride] : T(0);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,151 @@
+// out = alpha a b + beta input (product.h), for floats: sums in float32, in the registers of simdgroup_matrix.
+//
+// A threadgroup computes a tile of ROWS x COLUMNS of one matrix of the batch; its DOWN x ACROSS SIMD-groups divide the tile among them.
+//
+//     sums = 0
+//     for each DEPTH of k:
+//         a_tile, b_tile = the next DEPTH columns of a and rows of b, zero beyond the edges
+//         sums += a_tile b_tile                       in products of 8 x 8
+//     out = alpha sums + beta input                   only what lies inside
+//
+// Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of src/ops/matmul/tiles.ts, which
+// names where they are from. Any size and any strides do: edges are read and written under a guard.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "common/matrix.h"
+#include "matmul/product.h"
+
+// Which way the lines of tiles run, and whether they may be read by fours.
+constant uint a_along_rows [[function_constant(0)]];  // 0: a line of a's tile runs along k, 1: along m
+constant uint a_quads [[function_constant(1)]];
+constant uint b_along_rows [[function_constant(2)]];  // 0: a line of b's tile runs along n, 1: along k
+constant uint b_quads [[function_constant(3)]];
+
+// a      [[buffer(0)]]  m x k
+// b      [[buffer(1)]]  k x n
+// input  [[buffer(2)]]  m x n, not read without has_input
+// out    [[buffer(3)]]  m x n; the parts of the sums where there are several
+template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS>
+kernel void tiled(
+    device const T *a [[buffer(0)]],
+    device const T *b [[buffer(1)]],
+    device const Out *input [[buffer(2)]],
+    device Out *out [[buffer(3)]],
+    constant Product &product [[buffer(4)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    constexpr int threads = 32 * DOWN * ACROSS;
+    constexpr int own_rows = ROWS / DOWN / 8;           // of a SIMD-group, in matrices of 8 x 8
+    constexpr int own_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = own_columns * 8;
+    constexpr int a_elements = tile_elements<T>(ROWS, DEPTH);
+    constexpr int b_elements = tile_elements<T>(DEPTH, COLUMNS);
+    constexpr int strip_elements = DOWN * ACROSS * 8 * strip_columns;
+
+    // First the tiles of a and b, later a strip of 8 rows of sums for each SIMD-group.
+    // Of float4, whose alignment reads and writes by fours need.
+    threadgroup float4 memory[tile_larger((a_elements + b_elements) * int(sizeof(T)), strip_elements * 4) / 16];
+    threadgroup T *a_tile = reinterpret_cast<threadgroup T *>(memory);
+    threadgroup T *b_tile = a_tile + a_elements;
+
+    const ProductPart part = product_part(product, group.z);
+    const long row = long(group.y) * ROWS;
+    const long column = long(group.x) * COLUMNS;
+    const int own_row = int(simdgroup) / ACROSS * own_rows * 8;
+    const int own_column = int(simdgroup) % ACROSS * strip_columns;
+    device const T *a_matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
+    device const T *b_matrix = b + matrix_place(product, product.b, part.batch) + column * product.b.column;
+
+    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
+    for (int i = 0; i < own_rows; i += 1) {
+        for (int j = 0; j < own_columns; j += 1) {
+            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        }
+    }
+
+    for (long k = part.first; k < part.last; k += DEPTH) {
+        device const T *a_next = a_matrix + k * product.a.column;
+        device const T *b_next = b_matrix + k * product.b.row;
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        if (a_along_rows) {
+            load_tile<T, DEPTH, ROWS, threads>(a_tile, a_next, product.a.column, product.a.row, part.last - k, product.m - row, a_quads, thread_index);
+        } else {
+            load_tile<T, ROWS, DEPTH, threads>(a_tile, a_next, product.a.row, product.a.column, product.m - row, part.last - k, a_quads, thread_index);
+        }
+        if (b_along_rows) {
+            load_tile<T, COLUMNS, DEPTH, threads>(b_tile, b_next, product.b.column, product.b.row, product.n - column, part.last - k, b_quads, thread_index);
+        } else {
+            load_tile<T, DEPTH, COLUMNS, threads>(b_tile, b_next, product.b.row, product.b.column, part.last - k, product.n - column, b_quads, thread_index);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+
+        for (int depth = 0; depth < DEPTH; depth += 8) {
+            simdgroup_matrix<T, 8, 8> left[own_rows];
+            simdgroup_matrix<T, 8, 8> right[own_columns];
+            for (int i = 0; i < own_rows; i += 1) {
+                const int at = own_row + i * 8;
+                if (a_along_rows) {
+                    constexpr int pitch = tile_pitch<T>(ROWS);
+                    simdgroup_load(left[i], a_tile + depth * pitch + at, pitch, ulong2(0), true);
+                } else {
+                    constexpr int pitch = tile_pitch<T>(DEPTH);
+                    simdgroup_load(left[i], a_tile + at * pitch + depth, pitch);
+                }
+            }
+            for (int j = 0; j < own_columns; j += 1) {
+                const int at = own_column + j * 8;
+                if (b_along_rows) {
+                    constexpr int pitch = tile_pitch<T>(DEPTH);
+                    simdgroup_load(right[j], b_tile + at * pitch + depth, pitch, ulong2(0), true);
+                } else {
+                    constexpr int pitch = tile_pitch<T>(COLUMNS);
+                    simdgroup_load(right[j], b_tile + depth * pitch + at, pitch);
+                }
+            }
+            for (int i = 0; i < own_rows; i += 1) {
+                for (int j = 0; j < own_columns; j += 1) {
+                    simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
+                }
+            }
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
+
+    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
+    threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup) * 8 * strip_columns;
+    for (int i = 0; i < own_rows; i += 1) {
+        for (int j = 0; j < own_columns; j += 1) {
+            simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        for (int element = int(lane); element < 8 * strip_columns; element += 32) {
+            const long at_row = row + own_row + i * 8 + element / strip_columns;
+            const long at_column = column + own_column + element % strip_columns;
+            if (at_row < product.m && at_column < product.n) {
+                write_element(product, input, out, part, at_row, at_column, strip[element]);
+            }
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+#define TILED(T, Out, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)                                                                        \
+    template [[host_name("tiled_" #T "_" #Out "_" #ROWS "x" #COLUMNS "x" #DEPTH)]] kernel void                                    \
+    tiled<T, Out, ROWS, COLUMNS, DEPTH, DOWN, ACROSS>(                                                                           \
+        device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint, uint);
+
+// Out is float where sums are cut into parts.
+#define TILED_TYPES(ROWS, COLUMNS, DEPTH, DOWN, ACROSS)        \
+    TILED(float, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)    \
+    TILED(half, half, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)      \
+    TILED(half, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)     \
+    TILED(bfloat, bfloat, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)  \
+    TILED(bfloat, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)
+
+TILED_TYPES(16, 16, 16, 2, 2)
+TILED_TYPES(32, 32, 16, 2, 2)
+TILED_TYPES(64, 64, 16, 2, 2)

@@ -1,0 +1,126 @@
+// out = alpha a b + beta input (product.h) where b is a column (n = 1), for floats: each element of a is used once, so that no tile
+// pays, and memory is all that counts. A row times a matrix comes here transposed.
+//
+// vector_along: rows of a lie along k. A SIMD-group sums 4 rows, its lanes side by side along k.
+// vector_across: columns of a lie along m, or neither. A lane sums one row, the SIMD-groups of a threadgroup take turns along k.
+//
+// Sums are in float32, and in blocks: a lane's sums of a block are added to its total, so that an error grows with the number of
+// blocks and not with k. Grid: threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "matmul/product.h"
+
+#define VECTOR_SIMDGROUPS 4
+#define VECTOR_ROWS 4     // of a SIMD-group
+#define VECTOR_STEPS 16   // of a lane in a block
+#define ACROSS_SIMDGROUPS 8
+
+constant uint quads [[function_constant(0)]];  // rows of a are read by fours: they lie along k and start at multiples of 4 elements
+
+// Four elements from `at` on, 0 from `last` on.
+template <typename T>
+inline float4 four_elements(device const T *source, long stride, long at, long last, bool whole) {
+    if (whole && at + 4 <= last) {
+        return float4(*reinterpret_cast<device const vec<T, 4> *>(source + at));
+    }
+    float4 elements = 0.0f;
+    for (int i = 0; i < 4; i += 1) {
+        if (at + i < last) {
+            elements[i] = float(source[(at + i) * stride]);
+        }
+    }
+    return elements;
+}
+
+template <typename T, typename Out>
+kernel void vector_along(
+    device const T *a [[buffer(0)]],
+    device const T *b [[buffer(1)]],
+    device const Out *input [[buffer(2)]],
+    device Out *out [[buffer(3)]],
+    constant Product &product [[buffer(4)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    constexpr long step = 32 * 4;
+    const ProductPart part = product_part(product, group.z);
+    const long row = (long(group.x) * VECTOR_SIMDGROUPS + simdgroup) * VECTOR_ROWS;
+    const int rows = int(min(long(VECTOR_ROWS), product.m - row));
+    device const T *matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
+    device const T *column = b + matrix_place(product, product.b, part.batch);
+
+    float totals[VECTOR_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (long block = part.first; block < part.last; block += step * VECTOR_STEPS) {
+        const long end = min(part.last, block + step * VECTOR_STEPS);
+        float sums[VECTOR_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};
+        for (long k = block + lane * 4; k < end; k += step) {
+            const float4 right = four_elements(column, product.b.row, k, end, false);
+            for (int i = 0; i < rows; i += 1) {
+                const float4 products = four_elements(matrix + i * product.a.row, product.a.column, k, end, quads) * right;
+                sums[i] += (products.x + products.y) + (products.z + products.w);
+            }
+        }
+        for (int i = 0; i < VECTOR_ROWS; i += 1) {
+            totals[i] += sums[i];
+        }
+    }
+    for (int i = 0; i < rows; i += 1) {
+        const float sum = simd_sum(totals[i]);
+        if (lane == 0) {
+            write_element(product, input, out, part, row + i, 0, sum);
+        }
+    }
+}
+
+template <typename T, typename Out>
+kernel void vector_across(
+    device const T *a [[buffer(0)]],
+    device const T *b [[buffer(1)]],
+    device const Out *input [[buffer(2)]],
+    device Out *out [[buffer(3)]],
+    constant Product &product [[buffer(4)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float totals[ACROSS_SIMDGROUPS][32];
+    const ProductPart part = product_part(product, group.z);
+    const long row = long(group.x) * 32 + lane;
+    device const T *matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
+    device const T *column = b + matrix_place(product, product.b, part.batch);
+
+    float total = 0.0f;
+    for (long block = part.first; block < part.last; block += ACROSS_SIMDGROUPS * VECTOR_STEPS) {
+        const long end = min(part.last, block + ACROSS_SIMDGROUPS * VECTOR_STEPS);
+        float sum = 0.0f;
+        for (long k = block + simdgroup; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
+            sum += float(matrix[k * product.a.column]) * float(column[k * product.b.row]);
+        }
+        total += sum;
+    }
+    totals[simdgroup][lane] = total;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (simdgroup == 0 && row < product.m) {
+        float sum = 0.0f;
+        for (int i = 0; i < ACROSS_SIMDGROUPS; i += 1) {
+            sum += totals[i][lane];
+        }
+        write_element(product, input, out, part, row, 0, sum);
+    }
+}
+
+#define VECTOR(name, T, Out)                                                                           \
+    template [[host_name(#name "_" #T "_" #Out)]] kernel void name<T, Out>(                            \
+        device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint);
+
+// Out is float where sums are cut into parts.
+#define VECTOR_TYPES(name)        \
+    VECTOR(name, float, float)    \
+    VECTOR(name, half, half)      \
+    VECTOR(name, half, float)     \
+    VECTOR(name, bfloat, bfloat)  \
+    VECTOR(name, bfloat, float)
+
+VECTOR_TYPES(vector_along)
+VECTOR_TYPES(vector_across)

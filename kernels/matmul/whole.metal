@@ -1,0 +1,65 @@
+// out = alpha a b + beta input (product.h) for whole numbers, which wrap around: sums are taken modulo 2^32, or 2^64 for long, and cut
+// to the type at the end, which is the same modulo its own range.
+//
+// A threadgroup computes 16 x 16 elements, one a thread, from tiles of 16 x 16 of a and b. Grid: threadgroups (n / 16, m / 16, batch),
+// rounded up.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "matmul/product.h"
+
+#define WHOLE_TILE 16
+
+// Unsigned, since only those may wrap in C++.
+template <typename T> struct Modular { using type = uint; };
+template <> struct Modular<long> { using type = ulong; };
+
+template <typename T>
+kernel void whole(
+    device const T *a [[buffer(0)]],
+    device const T *b [[buffer(1)]],
+    device const T *input [[buffer(2)]],
+    device T *out [[buffer(3)]],
+    constant Product &product [[buffer(4)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint3 thread_position [[thread_position_in_threadgroup]]) {
+    using Number = typename Modular<T>::type;
+    threadgroup T a_tile[WHOLE_TILE][WHOLE_TILE];
+    threadgroup T b_tile[WHOLE_TILE][WHOLE_TILE];
+    const int x = int(thread_position.x);
+    const int y = int(thread_position.y);
+    const long row = long(group.y) * WHOLE_TILE + y;
+    const long column = long(group.x) * WHOLE_TILE + x;
+    device const T *a_row = a + matrix_place(product, product.a, group.z) + row * product.a.row;
+    device const T *b_column = b + matrix_place(product, product.b, group.z) + column * product.b.column;
+
+    Number sum = 0;
+    for (long k = 0; k < product.k; k += WHOLE_TILE) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        a_tile[y][x] = row < product.m && k + x < product.k ? a_row[(k + x) * product.a.column] : T(0);
+        b_tile[y][x] = column < product.n && k + y < product.k ? b_column[(k + y) * product.b.row] : T(0);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (int i = 0; i < WHOLE_TILE; i += 1) {
+            sum += Number(a_tile[y][i]) * Number(b_tile[i][x]);
+        }
+    }
+    if (row < product.m && column < product.n) {
+        Number value = Number(product.whole_alpha) * sum;
+        if (product.has_input) {
+            const long from = matrix_place(product, product.input, group.z) + row * product.input.row + column * product.input.column;
+            value += Number(product.whole_beta) * Number(input[from]);
+        }
+        out[matrix_place(product, product.out, group.z) + row * product.out.row + column * product.out.column] = T(value);
+    }
+}
+
+#define WHOLE(T)                                                             \
+    template [[host_name("whole_" #T)]] kernel void whole<T>(                \
+        device const T *, device const T *, device const T *, device T *, constant Product &, uint3, uint3);
+
+WHOLE(long)
+WHOLE(int)
+WHOLE(uint)
+WHOLE(char)
+WHOLE(uchar)

@@ -1,0 +1,60 @@
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { formatShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkFactors, checkRanks, checkSameDType } from "./checks.ts";
+import { productWithInput } from "./product.ts";
+
+export interface AddmmOptions {
+  /** Factor of the input; 0 leaves it out, NaN and infinities included. Default 1. */
+  beta?: number;
+  /** Factor of the product. Default 1. */
+  alpha?: number;
+}
+
+/**
+ * beta · input + alpha · (a · b), as PyTorch's `addmm`, in one operation: floats are rounded once.
+ *
+ * @param input what broadcasts to [m, n]: a bias of shape [n], for one
+ * @param a [m, k]
+ * @param b [k, n]
+ *
+ * @example
+ * addmm(tensor([1, 2]), tensor([[1, 0], [0, 1]]), tensor([[5, 6], [7, 8]]), { beta: 10 }); // [[15, 26], [17, 28]]
+ *
+ * @throws {ShapeError} where a or b is no matrix, inner sizes differ, or the input does not broadcast to the result.
+ * @throws {DTypeError} where dtypes differ, and for bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ */
+export function addmm<D extends DType>(
+  input: Tensor<D>,
+  a: Tensor<D>,
+  b: Tensor<D>,
+  { beta = 1, alpha = 1 }: AddmmOptions = {},
+): Tensor<D> {
+  checkSameDType("addmm", [input, a, b]);
+  checkRanks("addmm", 2, "matrices", [a, b]);
+  checkFactors("addmm", a, b);
+  checkBroadcasts(input, [a.shape[0]!, b.shape[1]!]);
+  checkFactor("beta", beta, a.dtype);
+  checkFactor("alpha", alpha, a.dtype);
+  return productWithInput(input, a, b, { alpha, beta });
+}
+
+function checkBroadcasts(input: Tensor, shape: readonly number[]): void {
+  const lead = shape.length - input.rank;
+  if (lead >= 0 && input.shape.every((size, axis) => size === 1 || size === shape[axis + lead])) return;
+  throw new ShapeError(
+    "addmm",
+    "shapesDiffer",
+    `the input ${input.describe()} does not broadcast to the product's shape ${formatShape(shape)}: its sizes must be equal or 1`,
+  );
+}
+
+function checkFactor(name: string, value: number, dtype: DType): void {
+  if (isFloat(dtype) ? typeof value === "number" : Number.isSafeInteger(value)) return;
+  throw new ArgumentError(
+    "addmm",
+    "invalidFactor",
+    `${name} ${value} came, for ${dtype} ${isFloat(dtype) ? "a number" : "a whole number"} is wanted`,
+  );
+}

@@ -1,0 +1,35 @@
+/** What every matrix product asks of its operands. */
+import { DTypeError, ShapeError } from "../../errors.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be done. */
+export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
+  checkSameDType(operation, [a, b]);
+  const inner = b.shape.at(b.rank === 1 ? -1 : -2);
+  if (a.rank > 0 && b.rank > 0 && a.shape.at(-1) === inner) return;
+  const why =
+    a.rank === 0 || b.rank === 0
+      ? "both need at least one axis; mul(a, b) multiplies by a scalar"
+      : `the last axis of the first has ${a.shape.at(-1)} elements, ${b.rank === 1 ? "the second" : "the axis before the last of the second"} ${inner}; they must be equal`;
+  throw new ShapeError(operation, "shapesDiffer", `${a.describe()} times ${b.describe()}: ${why}`);
+}
+
+/** @throws {DTypeError} where dtypes differ, or are bool. */
+export function checkSameDType(operation: string, operands: readonly Tensor[]): void {
+  const all = operands.map((operand) => operand.describe()).join(" and ");
+  if (operands.some(({ dtype }) => dtype !== operands[0]!.dtype))
+    throw new DTypeError(operation, "dtypesDiffer", `${all} came; one dtype is wanted: cast with toDType(x, dtype)`);
+  if (operands[0]?.dtype === "bool")
+    throw new DTypeError(
+      operation,
+      "unsupportedDType",
+      `${all} came; bool has no product: cast with toDType(x, "int32")`,
+    );
+}
+
+/** @throws {ShapeError} where an operand has another rank. */
+export function checkRanks(operation: string, rank: number, wanted: string, operands: readonly Tensor[]): void {
+  if (operands.every((operand) => operand.rank === rank)) return;
+  const came = operands.map((operand) => operand.describe()).join(" and ");
+  throw new ShapeError(operation, "wrongRank", `${wanted} are wanted, ${came} came`);
+}

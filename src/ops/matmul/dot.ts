@@ -1,0 +1,25 @@
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkRanks, checkSameDType } from "./checks.ts";
+import { matmul } from "./matmul.ts";
+
+/**
+ * The dot product of two vectors: Σₖ a[k] · b[k]; 0 where they are empty.
+ *
+ * @param a [k]
+ * @param b [k], of the same dtype
+ * @returns without axes
+ *
+ * @example
+ * dot(tensor([1, 2, 3]), tensor([4, 5, 6])).item(); // 32
+ *
+ * @throws {ShapeError} where an operand is no vector, or lengths differ. @throws {DTypeError} where dtypes differ, and for bool.
+ */
+export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+  checkSameDType("dot", [a, b]);
+  checkRanks("dot", 1, "vectors", [a, b]);
+  if (a.shape[0] !== b.shape[0])
+    throw new ShapeError("dot", "shapesDiffer", `${a.describe()} and ${b.describe()} came; lengths must be equal`);
+  return matmul(a, b);
+}

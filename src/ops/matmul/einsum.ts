@@ -1,0 +1,182 @@
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul } from "../elementwise/binary.ts";
+import { sum } from "../reduction/sum.ts";
+import { reshape } from "../view/reshape.ts";
+import { checkSameDType } from "./checks.ts";
+import { type Label, parseEquation } from "./equation.ts";
+import { matmul } from "./matmul.ts";
+import { diagonalOf, permuted } from "./views.ts";
+
+/**
+ * Einstein's summation, as PyTorch's `einsum`: each axis of each operand has a letter; the result has the axes behind the arrow, and
+ * every other letter is summed over.
+ *
+ * A letter twice in one operand takes its diagonal. `...` stands for any axes, aligned at the last, which broadcast. Sizes of one letter
+ * are equal, or 1, which broadcasts. Without an arrow, the result has the letters that occur once, in alphabetical order.
+ * Of several operands, the two whose product is smallest are contracted first, by {@link matmul} where they share a letter that is
+ * summed over.
+ *
+ * @param equation such as `"bqhd,bkhd->bhqk"`; spaces are ignored
+ * @param operands of one dtype, which is the result's
+ *
+ * @example
+ * einsum("ij,jk->ik", a, b); // a matrix product
+ * einsum("ii->", a); // a trace
+ * einsum("...ij->...ji", a); // the last two axes exchanged, without a copy
+ *
+ * @throws {ArgumentError} for what is no equation, or another number of operands.
+ * @throws {ShapeError} where a rank differs from the letters, or sizes of one letter differ.
+ * @throws {DTypeError} where dtypes differ, and for bool.
+ */
+export function einsum<D extends DType>(equation: string, ...operands: readonly Tensor<D>[]): Tensor<D> {
+  const { operands: labels, output } = parseEquation(equation, operands);
+  checkSameDType("einsum", operands);
+  const diagonals = operands.map((tensor, index) => withoutRepeats(equation, { tensor, labels: labels[index]! }));
+  const sizes = sizesOf(equation, diagonals);
+  let terms = diagonals.map((term) => withoutBroadcasts(term, sizes));
+  while (terms.length > 1) {
+    const [first, second] = cheapestPair(terms, sizes);
+    const others = terms.filter((_, index) => index !== first && index !== second);
+    const needed = new Set([...output, ...others.flatMap((term) => term.labels)]);
+    terms = others.toSpliced(first, 0, contract(terms[first]!, terms[second]!, needed));
+  }
+  const last = summedOut(terms[0]!, new Set(output));
+  return inOrder(last, output);
+}
+
+/** A tensor whose axes have names, each once. */
+interface Term<D extends DType> {
+  readonly tensor: Tensor<D>;
+  readonly labels: readonly Label[];
+}
+
+/** Takes diagonals until no label is there twice. */
+function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: Term<D>): Term<D> {
+  const second = labels.findIndex((label, axis) => labels.indexOf(label) !== axis);
+  if (second < 0) return { tensor, labels };
+  const first = labels.indexOf(labels[second]!);
+  if (tensor.shape[first] !== tensor.shape[second])
+    throw new ShapeError(
+      "einsum",
+      "shapesDiffer",
+      `"${equation}" takes a diagonal along "${labels[first]}", but the axes have ${tensor.shape[first]} and ${tensor.shape[second]} elements (${tensor.describe()})`,
+    );
+  return withoutRepeats(equation, {
+    tensor: diagonalOf(tensor, first, second),
+    labels: labels.toSpliced(second, 1),
+  });
+}
+
+type Sizes = ReadonlyMap<Label, number>;
+
+/** The size of each label, 1 only where all have 1. */
+function sizesOf(equation: string, terms: readonly Term<DType>[]): Sizes {
+  const sizes = new Map<Label, number>();
+  for (const { tensor, labels } of terms) {
+    for (const [axis, label] of labels.entries()) {
+      const size = tensor.shape[axis]!;
+      const known = sizes.get(label) ?? 1;
+      if (known !== 1 && size !== 1 && known !== size)
+        throw new ShapeError(
+          "einsum",
+          "shapesDiffer",
+          `"${equation}": the axes "${label}" have ${known} and ${size} elements; sizes must be equal or 1`,
+        );
+      sizes.set(label, known === 1 ? size : known);
+    }
+  }
+  return sizes;
+}
+
+/** Drops axes of one element whose label has more elsewhere: they take part in every product all the same. */
+function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: Sizes): Term<D> {
+  const stays = labels.map((label, axis) => tensor.shape[axis] === sizes.get(label));
+  return {
+    tensor: reshape(
+      tensor,
+      tensor.shape.filter((_, axis) => stays[axis]),
+    ),
+    labels: labels.filter((_, axis) => stays[axis]),
+  };
+}
+
+/** The two terms whose product takes the fewest multiplications; the first ones of equal pairs. */
+function cheapestPair(terms: readonly Term<DType>[], sizes: Sizes): [number, number] {
+  const pairs = terms.flatMap((_, first) =>
+    terms.slice(first + 1).map((_, rest) => [first, first + 1 + rest] as const),
+  );
+  const cost = ([first, second]: readonly [number, number]) =>
+    [...new Set([...terms[first]!.labels, ...terms[second]!.labels])].reduce(
+      (product, label) => product * sizes.get(label)!,
+      1,
+    );
+  const [first, second] = pairs.reduce((best, pair) => (cost(pair) < cost(best) ? pair : best));
+  return [first, second];
+}
+
+/** The product of two terms, summed over the labels that nobody needs. */
+function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<Label>): Term<D> {
+  const left = summedOut(x, new Set([...needed, ...y.labels]));
+  const right = summedOut(y, new Set([...needed, ...x.labels]));
+  const shared = left.labels.filter((label) => right.labels.includes(label));
+  const roles: Roles = {
+    batch: shared.filter((label) => needed.has(label)),
+    inner: shared.filter((label) => !needed.has(label)),
+    rows: left.labels.filter((label) => !shared.includes(label)),
+    columns: right.labels.filter((label) => !shared.includes(label)),
+  };
+  return {
+    tensor: roles.inner.length === 0 ? elementProduct(left, right, roles) : matrixProduct(left, right, roles),
+    labels: [...roles.batch, ...roles.rows, ...roles.columns],
+  };
+}
+
+/** What the labels of two terms are to a product of matrices. */
+interface Roles {
+  readonly batch: readonly Label[];
+  readonly inner: readonly Label[];
+  readonly rows: readonly Label[];
+  readonly columns: readonly Label[];
+}
+
+function elementProduct<D extends DType>(x: Term<D>, y: Term<D>, { batch, rows, columns }: Roles): Tensor<D> {
+  const left = inOrder(x, [...batch, ...rows]);
+  const right = inOrder(y, [...batch, ...columns]);
+  const opened = reshape(left, [...left.shape, ...columns.map(() => 1)]);
+  const spread = reshape(right, [...shapeOf(y, batch), ...rows.map(() => 1), ...shapeOf(y, columns)]);
+  return mul(opened, spread) as Tensor<D>;
+}
+
+/** The axes that a batch of a product of matrices may have. */
+const MAX_BATCH_RANK = 6;
+
+function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): Tensor<D> {
+  const { batch, inner, rows, columns } = roles;
+  const own = shapeOf(x, batch);
+  const batchShape = own.length <= MAX_BATCH_RANK ? own : [count(own)];
+  const k = count(shapeOf(x, inner));
+  const left = reshape(inOrder(x, [...batch, ...rows, ...inner]), [...batchShape, count(shapeOf(x, rows)), k]);
+  const right = reshape(inOrder(y, [...batch, ...inner, ...columns]), [...batchShape, k, count(shapeOf(y, columns))]);
+  return reshape(matmul(left, right), [...own, ...shapeOf(x, rows), ...shapeOf(y, columns)]);
+}
+
+const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
+
+const shapeOf = ({ tensor, labels }: Term<DType>, wanted: readonly Label[]): number[] =>
+  wanted.map((label) => tensor.shape[labels.indexOf(label)]!);
+
+const inOrder = <D extends DType>({ tensor, labels }: Term<D>, wanted: readonly Label[]): Tensor<D> =>
+  permuted(
+    tensor,
+    wanted.map((label) => labels.indexOf(label)),
+  );
+
+/** Sums over the labels that are not kept. */
+function summedOut<D extends DType>({ tensor, labels }: Term<D>, kept: ReadonlySet<Label>): Term<D> {
+  const dim = labels.flatMap((label, axis) => (kept.has(label) ? [] : [axis]));
+  if (dim.length === 0) return { tensor, labels };
+  return { tensor: toDType(sum(tensor, { dim }), tensor.dtype), labels: labels.filter((label) => kept.has(label)) };
+}

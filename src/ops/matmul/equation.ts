@@ -1,0 +1,101 @@
+/** The equations of `einsum`: which label each axis of each operand has, and which labels the result has. */
+import { ArgumentError, ShapeError } from "../../errors.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** The axis's letter, or `...1` for the last axis that an ellipsis stands for, `...2` for the one before it, and so on. */
+export type Label = string;
+
+export interface Equation {
+  /** For each operand, the labels of its axes. */
+  readonly operands: readonly (readonly Label[])[];
+  readonly output: readonly Label[];
+}
+
+/** One side of the comma or the arrow: letters, and in between the place of an ellipsis. */
+interface Term {
+  readonly text: string;
+  readonly before: readonly string[];
+  readonly hasEllipsis: boolean;
+  readonly after: readonly string[];
+}
+
+/**
+ * Reads an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and then the letters that occur
+ * once, in alphabetical order, capitals first.
+ *
+ * @throws {ArgumentError} for what is no equation, or does not fit the number of operands. @throws {ShapeError} for a rank that differs.
+ */
+export function parseEquation(equation: string, operands: readonly Tensor[]): Equation {
+  const text = equation.replaceAll(" ", "");
+  const [left, right, ...more] = text.split("->");
+  if (more.length > 0) fail(equation, "it has more than one ->");
+  const terms = left!.split(",").map((part) => parseTerm(equation, part));
+  if (terms.length !== operands.length)
+    fail(equation, `it names ${terms.length} operands, ${operands.length} came`, "wrongOperandCount");
+  const spans = terms.map((term, index) => ellipsisSpan(equation, term, index, operands[index]!));
+  const widest = Math.max(...spans);
+  const labels = terms.map((term, index) => labelsOf(term, spans[index]!));
+  const output =
+    right === undefined ? impliedOutput(labels, widest) : labelsOf(checkedOutput(equation, right, labels), widest);
+  return { operands: labels, output };
+}
+
+function parseTerm(equation: string, text: string): Term {
+  const match = /^([A-Za-z]*)(\.\.\.)?([A-Za-z]*)$/.exec(text);
+  if (match === null) {
+    const strange = text.replaceAll("...", "").replaceAll(/[A-Za-z]/g, "")[0];
+    fail(
+      equation,
+      strange === undefined
+        ? `"${text}" has two ellipses`
+        : `"${text}" has "${strange}"; letters and one "..." are allowed`,
+    );
+  }
+  const [, before = "", dots, after = ""] = match;
+  return { text, before: [...before], hasEllipsis: dots !== undefined, after: [...after] };
+}
+
+/** How many axes an ellipsis stands for; 0 where there is none. */
+function ellipsisSpan(
+  equation: string,
+  { text, before, hasEllipsis, after }: Term,
+  index: number,
+  operand: Tensor,
+): number {
+  const span = operand.rank - before.length - after.length;
+  if (span === 0 || (hasEllipsis && span > 0)) return span;
+  throw new ShapeError(
+    "einsum",
+    "wrongRank",
+    `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), ${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for any further ones'}`,
+  );
+}
+
+const labelsOf = ({ before, hasEllipsis, after }: Term, span: number): Label[] => [
+  ...before,
+  ...(hasEllipsis ? ellipsisLabels(span) : []),
+  ...after,
+];
+
+const ellipsisLabels = (span: number): Label[] => Array.from({ length: span }, (_, index) => `...${span - index}`);
+
+function impliedOutput(operands: readonly (readonly Label[])[], widest: number): Label[] {
+  const letters = operands.flat().filter((label) => label.length === 1);
+  const once = letters.filter((letter) => letters.indexOf(letter) === letters.lastIndexOf(letter));
+  return [...ellipsisLabels(widest), ...once.sort()];
+}
+
+function checkedOutput(equation: string, text: string, operands: readonly (readonly Label[])[]): Term {
+  const term = parseTerm(equation, text);
+  const known = new Set(operands.flat());
+  const letters = [...term.before, ...term.after];
+  for (const [index, letter] of letters.entries()) {
+    if (!known.has(letter)) fail(equation, `the result has "${letter}", which no operand has`);
+    if (letters.indexOf(letter) !== index) fail(equation, `the result has "${letter}" twice`);
+  }
+  return term;
+}
+
+function fail(equation: string, why: string, code = "invalidEquation"): never {
+  throw new ArgumentError("einsum", code, `"${equation}" can't be read: ${why}`);
+}

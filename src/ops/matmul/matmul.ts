@@ -1,0 +1,96 @@
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { broadcastShapes, checkRank, collapse, elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { reshape } from "../view/reshape.ts";
+import { checkFactors, checkRanks } from "./checks.ts";
+import { product } from "./product.ts";
+
+/**
+ * The matrix product a · b, as PyTorch's `matmul`: out[…, i, j] = Σₖ a[…, i, k] · b[…, k, j].
+ *
+ * Axes before the last two are a batch and broadcast. A vector on the left is a row, on the right a column, and its axis is gone
+ * from the result: two vectors give their dot product, without axes. Operands are read through their strides: a transposed or
+ * broadcast one is not copied.
+ *
+ * Floats are summed in at least float32 and rounded once; integers wrap around. Sums over no elements are 0.
+ *
+ * @param a […, m, k] or [k]
+ * @param b […, k, n] or [k], of the same dtype
+ * @returns […, m, n], without m where a is a vector, without n where b is one
+ *
+ * @example
+ * matmul(tensor([[1, 2], [3, 4]]), tensor([10, 1])); // float32 [12, 34]
+ *
+ * @throws {ShapeError} for an operand without axes, inner sizes that differ, batches that can't be broadcast together.
+ * @throws {DTypeError} where dtypes differ, and for bool.
+ */
+export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+  checkFactors("matmul", a, b);
+  const row = a.rank === 1;
+  const column = b.rank === 1;
+  const left = row ? reshape(a, [1, a.shape[0]!]) : a;
+  const right = column ? reshape(b, [b.shape[0]!, 1]) : b;
+  const result = folded(left, right) ?? batched(left, right);
+  if (!row && !column) return result;
+  const { shape } = result;
+  return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
+}
+
+function batched<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+  checkRank("matmul", [...broadcastShapes("matmul", a.shape.slice(0, -2), b.shape.slice(0, -2)), 1, 1]);
+  return product(a, b);
+}
+
+/**
+ * A batch times one matrix, as the product of two matrices: the batch's rows below each other. So the gradient of the matrix is one
+ * product too, where a batch of them would have to be made and summed. Not where the rows would have to be copied for nothing.
+ */
+function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
+  if (a.rank === 2 || b.rank !== 2) return null;
+  const lead = a.shape.slice(0, -1);
+  const isOneRun = collapse(lead, [a.strides.slice(0, -1)]).shape.length <= 1;
+  if (!isOneRun && !b.requiresGrad) return null;
+  const rows = reshape(a, [elementCount(lead), a.shape.at(-1)!]);
+  return reshape(product(rows, b), [...lead, b.shape[1]!]);
+}
+
+/**
+ * The product of two matrices; {@link matmul} without broadcasting.
+ *
+ * @param a [m, k]
+ * @param b [k, n], of the same dtype
+ *
+ * @example
+ * mm(tensor([[1, 2]]), tensor([[3], [4]])); // float32 [[11]]
+ *
+ * @throws {ShapeError} where an operand is no matrix, or inner sizes differ. @throws {DTypeError} as {@link matmul}.
+ */
+export function mm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+  checkRanks("mm", 2, "matrices", [a, b]);
+  checkFactors("mm", a, b);
+  return product(a, b);
+}
+
+/**
+ * The products of two batches of matrices, one by one; {@link matmul} without broadcasting.
+ *
+ * @param a [batch, m, k]
+ * @param b [batch, k, n], of the same dtype
+ *
+ * @example
+ * bmm(zeros([10, 3, 4]), zeros([10, 4, 5])); // [10, 3, 5]
+ *
+ * @throws {ShapeError} where ranks are not 3, or batches or inner sizes differ. @throws {DTypeError} as {@link matmul}.
+ */
+export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+  checkRanks("bmm", 3, "batches of matrices (rank 3)", [a, b]);
+  checkFactors("bmm", a, b);
+  if (a.shape[0] !== b.shape[0])
+    throw new ShapeError(
+      "bmm",
+      "shapesDiffer",
+      `${a.describe()} times ${b.describe()}: the batches have ${a.shape[0]} and ${b.shape[0]} matrices; matmul broadcasts, bmm does not`,
+    );
+  return product(a, b);
+}

@@ -1,0 +1,23 @@
+import type { DType } from "../../tensor/dtype.ts";
+import type { Promote } from "../../tensor/promotion.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul } from "../elementwise/binary.ts";
+import { reshape } from "../view/reshape.ts";
+import { checkRanks } from "./checks.ts";
+
+/**
+ * The outer product of two vectors: out[i, j] = a[i] · b[j]. Dtypes are promoted as by `mul`.
+ *
+ * @param a [m]
+ * @param b [n]
+ * @returns [m, n]
+ *
+ * @example
+ * outer(tensor([1, 2]), tensor([1, 10])); // [[1, 10], [2, 20]]
+ *
+ * @throws {ShapeError} where an operand is no vector.
+ */
+export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<B>): Tensor<Promote<A, B>> {
+  checkRanks("outer", 1, "vectors", [a, b]);
+  return mul(reshape(a, [a.shape[0]!, 1]), b) as Tensor<Promote<A, B>>;
+}

@@ -1,0 +1,90 @@
+/** How a matrix product lies in memory, for every backend: sizes, strides, and a batch with as few axes as can be. */
+import type { OperationCall } from "../../backend/backend.ts";
+import { broadcastStrides, collapse } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** out = alpha · a · b + beta · input */
+export interface ProductScale {
+  readonly alpha: number;
+  /** Counts only with an input. */
+  readonly beta: number;
+}
+
+/** A matrix of each index of a batch, in a tensor's storage. Strides in elements; 0 repeats. */
+export interface Matrix {
+  readonly tensor: Tensor;
+  readonly row: number;
+  readonly column: number;
+  readonly batch: readonly number[];
+}
+
+/** out = alpha · a · b + beta · input for each index of a batch: a is m × k, b is k × n, input and out are m × n. */
+export interface Problem extends ProductScale {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly batchShape: readonly number[];
+  readonly a: Matrix;
+  readonly b: Matrix;
+  readonly out: Matrix;
+  readonly input: Matrix | undefined;
+}
+
+/** The problem that a call poses, with as few axes of the batch as its strides allow. */
+export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): Problem {
+  const { shape } = out!;
+  const batch = shape.slice(0, -2);
+  const tensors = [a!, b!, out!, ...(input ? [input] : [])];
+  const nest = collapse(
+    batch,
+    tensors.map((tensor) => broadcastStrides(tensor.shape.slice(0, -2), tensor.strides.slice(0, -2), batch)),
+  );
+  const [first, second, result, addend] = tensors.map((tensor, index) => ({
+    tensor,
+    row: tensor.strides.at(-2)!,
+    column: tensor.strides.at(-1)!,
+    batch: nest.strides[index]!,
+  }));
+  return foldBatch({
+    ...attributes,
+    m: shape.at(-2)!,
+    n: shape.at(-1)!,
+    k: a!.shape.at(-1)!,
+    batchShape: nest.shape,
+    a: first!,
+    b: second!,
+    out: result!,
+    input: addend,
+  });
+}
+
+/** The same problem with its result transposed: outᵀ = alpha · bᵀ · aᵀ + beta · inputᵀ. */
+export function transposedProblem(problem: Problem): Problem {
+  const turn = (matrix: Matrix): Matrix => ({ ...matrix, row: matrix.column, column: matrix.row });
+  const { m, n, a, b, out, input } = problem;
+  return { ...problem, m: n, n: m, a: turn(b), b: turn(a), out: turn(out), input: input && turn(input) };
+}
+
+/** Matrices that are multiplied by one and the same b, and lie one below the other, are one matrix. */
+function foldBatch(problem: Problem): Problem {
+  const { m, batchShape, a, b, out, input } = problem;
+  const size = batchShape.at(-1);
+  const tall = input ? [a, out, input] : [a, out];
+  const folds =
+    size !== undefined && b.batch.at(-1) === 0 && tall.every(({ row, batch }) => m === 1 || batch.at(-1) === row * m);
+  if (!folds) return problem;
+  const fold = (matrix: Matrix): Matrix => ({
+    ...matrix,
+    row: m === 1 ? matrix.batch.at(-1)! : matrix.row,
+    batch: matrix.batch.slice(0, -1),
+  });
+  return foldBatch({
+    ...problem,
+    m: m * size,
+    batchShape: batchShape.slice(0, -1),
+    a: fold(a),
+    b: { ...b, batch: b.batch.slice(0, -1) },
+    out: fold(out),
+    input: input && fold(input),
+  });
+}

@@ -1,0 +1,61 @@
+/** The primitives behind every matrix product, with their gradients. */
+import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
+import { execute } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { broadcastShapes, broadcastStrides, type Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { mul } from "../elementwise/binary.ts";
+import { sumTo } from "../reduction/sum_to.ts";
+import { productCpu } from "./matmul.cpu.ts";
+import { productMetal } from "./matmul.metal.ts";
+import { productReference } from "./matmul.reference.ts";
+import type { ProductScale } from "./problem.ts";
+import { transposed } from "./views.ts";
+
+const primitive = (name: string): Primitive<ProductScale> => ({
+  name,
+  implementations: { metal: productMetal, cpu: productCpu, reference: productReference },
+});
+
+const matmulPrimitive = primitive("matmul");
+const addmmPrimitive = primitive("addmm");
+
+/** a · b of matrices, or batches of them that broadcast. Checked by the caller. */
+export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+  const batch = broadcastShapes("matmul", a.shape.slice(0, -2), b.shape.slice(0, -2));
+  const shape = [...batch, a.shape.at(-2)!, b.shape.at(-1)!];
+  const output = execute(matmulPrimitive, [a, b], shape, a.dtype, { alpha: 1, beta: 0 });
+  const shapes = [a.shape, b.shape] as const;
+  record("matmul", [a, b], [output], [a, b], ([gradient], [left, right], needs) => [
+    needs[0] ? sumTo(product(gradient!, transposed(right!)), shapes[0]) : null,
+    needs[1] ? sumTo(product(transposed(left!), gradient!), shapes[1]) : null,
+  ]);
+  return output;
+}
+
+/** alpha · a · b + beta · input of matrices; the input broadcasts. Checked by the caller. */
+export function productWithInput<D extends DType>(
+  input: Tensor<D>,
+  a: Tensor<D>,
+  b: Tensor<D>,
+  { alpha, beta }: ProductScale,
+): Tensor<D> {
+  const shape = [a.shape[0]!, b.shape[1]!];
+  const seen = asMatrix(input, shape);
+  // What is multiplied by 0 takes no part: NaN stays out of the result.
+  const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, seen], shape, a.dtype, { alpha, beta });
+  const own = input.shape;
+  record("addmm", [input, a, b], [output], [a, b], ([gradient], [left, right], needs) => {
+    const scaled = alpha === 1 ? gradient! : mul(gradient!, alpha);
+    return [
+      needs[0] ? sumTo(beta === 1 ? gradient! : mul(gradient!, beta), own) : null,
+      needs[1] ? product(scaled, transposed(right!)) : null,
+      needs[2] ? product(transposed(left!), scaled) : null,
+    ];
+  });
+  return output;
+}
+
+const asMatrix = (input: Tensor, shape: Shape): Tensor =>
+  new Tensor(input.storage, input.dtype, shape, broadcastStrides(input.shape, input.strides, shape), input.offset);

@@ -1,0 +1,40 @@
+/** Views that products need of their operands; nothing is copied. */
+import { record } from "../../autograd/record.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { clone, copyInto } from "../copy/copy.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
+import { expand } from "../view/expand.ts";
+import { viewOf } from "../view/view.ts";
+
+/** The last two axes exchanged. */
+export function transposed<D extends DType>(x: Tensor<D>): Tensor<D> {
+  const { rank } = x;
+  return permuted(x, [...Array(rank - 2).keys(), rank - 1, rank - 2]);
+}
+
+/** Axis i of the result is axis `order[i]`. */
+export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]): Tensor<D> {
+  if (order.every((from, axis) => from === axis)) return x;
+  const inverse = order.map((_, axis) => order.indexOf(axis));
+  const pick = (values: readonly number[]) => order.map((axis) => values[axis]!);
+  return viewOf("permute", x, pick(x.shape), pick(x.strides), x.offset, ([gradient]) => [permuted(gradient!, inverse)]);
+}
+
+/** The diagonal of two axes of one size, in the place of the first. */
+export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second: number): Tensor<D> {
+  const strides = x.strides.with(first, x.strides[first]! + x.strides[second]!).toSpliced(second, 1);
+  const own = x.shape;
+  return viewOf("diagonal", x, own.toSpliced(second, 1), strides, x.offset, ([gradient]) => [
+    diagonalEmbedded(gradient!, own, first, second),
+  ]);
+}
+
+/** Zeros with `x` on the diagonal of two axes. */
+function diagonalEmbedded(x: Tensor, shape: Shape, first: number, second: number): Tensor {
+  const whole = clone(expand(scalarTensor(0, x.dtype), shape));
+  copyInto(diagonalOf(whole, first, second), x);
+  record("diagonalEmbed", [x], [whole], [], ([gradient]) => [diagonalOf(gradient!, first, second)]);
+  return whole;
+}
