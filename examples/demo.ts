@@ -1,144 +1,93 @@
-// A kernel of your own, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker explains.
-import { DeviceBuffer, metalContext, metalKernel } from "../src/index.ts";
+// Learns to read handwritten digits: a perceptron with one hidden layer, cross entropy and Adam, in tensors and their methods.
+import { SingleBar } from "cli-progress";
+import { codepaths, manualSeed, noGrad, randn, randperm, type Tensor, tidy, zeros } from "../src/index.ts";
+import { type Digits, pixels, readDigits } from "./digits.ts";
 
-const width = 96;
-const height = 40;
-const steps = 400;
+const hidden = 128;
+const classes = 10;
+const batchSize = 128;
+const epochs = 3;
+const wanted = 0.95;
 
-const heatSource = `
-#include <metal_stdlib>
-using namespace metal;
+/** What is learned: the weights and biases of two layers. */
+type Parameters = readonly Tensor[];
 
-// One explicit step of the heat equation u' = c (u_xx + u_yy); the plate's edge keeps its temperature.
-kernel void heat(device const float* before [[buffer(0)]],
-                 device float* after [[buffer(1)]],
-                 constant float& c [[buffer(2)]],
-                 uint2 at [[thread_position_in_grid]],
-                 uint2 size [[threads_per_grid]]) {
-  uint i = at.y * size.x + at.x;
-  float u = before[i];
-  if (at.x > 0 && at.y > 0 && at.x < size.x - 1 && at.y < size.y - 1) {
-    u += c * (before[i - 1] + before[i + 1] + before[i - size.x] + before[i + size.x] - 4.0f * u);
-  }
-  after[i] = u;
+/** Uniform variance through the layers: He and others, "Delving Deep into Rectifiers", 2015. */
+const layer = (inputs: number, outputs: number): Tensor[] => [
+  randn([inputs, outputs]).mul(Math.sqrt(2 / inputs)),
+  zeros([outputs]),
+];
+
+/** The score of each class: [batch, 784] → [batch, 10]. */
+function scores(images: Tensor, [w1, b1, w2, b2]: Parameters): Tensor {
+  const x = images.to("float32").div(255);
+  return x.matmul(w1!).add(b1!).relu().matmul(w2!).add(b2!);
 }
-`;
 
-// Each thread adds its neighbour's number to its own, in place: nobody knows whether the neighbour is still the old one.
-const racySource = `
-#include <metal_stdlib>
-using namespace metal;
+/** The mean of −log p(label). */
+const crossEntropy = (logits: Tensor, labels: Tensor<"int64">): Tensor =>
+  logits.logSoftmax({ dim: 1 }).gather(labels.unsqueeze(1), { dim: 1 }).mean().neg();
 
-kernel void pair_sums(device const float* x [[buffer(0)]],
-                      device float* sums [[buffer(1)]],
-                      uint t [[thread_index_in_threadgroup]]) {
-  threadgroup float tile[64];
-  tile[t] = x[t];
-  /* barrier */
-  sums[t] = tile[t] + tile[(t + 1) % 64];
+/** Adam's state: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015. */
+interface State {
+  readonly parameters: Parameters;
+  /** Running means of the gradients, and of their squares. */
+  readonly means: readonly Tensor[];
+  readonly squares: readonly Tensor[];
 }
-`;
-const mendedSource = racySource.replace("/* barrier */", "threadgroup_barrier(mem_flags::mem_threadgroup);");
 
-/** A plate that is cold, with two hot spots. */
-function plate(): Float32Array {
-  const spots = [
-    { x: 24, y: 12, radius: 6, heat: 1 },
-    { x: 70, y: 26, radius: 9, heat: 0.8 },
-  ];
-  return Float32Array.from({ length: width * height }, (_, i) => {
-    const [x, y] = [i % width, Math.floor(i / width)];
-    return spots.reduce(
-      (sum, spot) => sum + (Math.hypot(x - spot.x, 2 * (y - spot.y)) < spot.radius ? spot.heat : 0),
-      0,
-    );
+const learningRate = 2e-3;
+const [beta1, beta2, epsilon] = [0.9, 0.999, 1e-8];
+
+/** One step: the state after the step of number `step`, counted from 1. */
+function adam({ parameters, means, squares }: State, gradients: readonly Tensor[], step: number): State {
+  const m = means.map((mean, at) => mean.mul(beta1).add(gradients[at]!.mul(1 - beta1)));
+  const v = squares.map((square, at) => square.mul(beta2).add(gradients[at]!.square().mul(1 - beta2)));
+  const rate = (learningRate * Math.sqrt(1 - beta2 ** step)) / (1 - beta1 ** step);
+  const moved = parameters.map((parameter, at) => parameter.sub(m[at]!.mul(rate).div(v[at]!.sqrt().add(epsilon))));
+  return { parameters: moved, means: m, squares: v };
+}
+
+/** The loss of a batch, and the state after it. Everything in between is given back. */
+function learn(state: State, { images, labels }: Digits, step: number): { state: State; loss: number } {
+  return tidy(() => {
+    const parameters = state.parameters.map((parameter) => parameter.detach());
+    for (const parameter of parameters) parameter.requiresGrad = true;
+    const loss = crossEntropy(scores(images, parameters), labels);
+    loss.backward();
+    const gradients = parameters.map(({ grad }) => grad!);
+    return { state: noGrad(() => adam({ ...state, parameters }, gradients, step)), loss: Number(loss.item()) };
   });
 }
 
-/** The same in float64, in plain TypeScript: the oracle. */
-function heatInFloat64(start: Float32Array, c: number): Float64Array {
-  let before = Float64Array.from(start);
-  for (let step = 0; step < steps; step++) {
-    const after = before.slice();
-    for (let y = 1; y < height - 1; y++) {
-      for (let x = 1; x < width - 1; x++) {
-        const i = y * width + x;
-        const at = (j: number) => before[j] as number;
-        after[i] = at(i) + c * (at(i - 1) + at(i + 1) + at(i - width) + at(i + width) - 4 * at(i));
-      }
-    }
-    before = after;
-  }
-  return before;
-}
+/** The share of digits that are read right. */
+const accuracyOn = ({ images, labels }: Digits, parameters: Parameters): number =>
+  tidy(() => Number(scores(images, parameters).argmax({ dim: 1 }).eq(labels).to("float32").mean().item()));
 
-function draw(temperatures: Float32Array): string {
-  const shades = " ·:-=+*#%@";
-  const rows = Array.from({ length: height / 2 }, (_, row) =>
-    Array.from(
-      temperatures.subarray(2 * row * width, (2 * row + 1) * width),
-      (t) => shades[Math.min(9, Math.floor(t * 24))] ?? " ",
-    ).join(""),
-  );
-  return rows.map((row) => `  │${row}│`).join("\n");
-}
-
-function demonstrateHeat(): void {
-  const c = Math.fround(0.2);
-  using heat = metalKernel({ name: "heat", source: heatSource });
-  using a = new DeviceBuffer(plate(), { label: "plate a" });
-  using b = new DeviceBuffer(a.byteLength, { label: "plate b", zero: true });
-  const started = performance.now();
-  for (let step = 0; step < steps; step++) {
-    const [before, after] = step % 2 === 0 ? [a, b] : [b, a];
-    heat.encode({ before, after, c }, { grid: [width, height], threadgroup: [16, 16] });
-  }
-  const result = a.read(Float32Array);
-  const milliseconds = performance.now() - started;
-  const exact = heatInFloat64(plate(), c);
-  const error = Math.max(...result.map((value, i) => Math.abs(value - (exact[i] as number))));
-
-  console.log(
-    `\nHeat on a plate of ${width} × ${height} after ${steps} steps, ${milliseconds.toFixed(0)} ms:\n${draw(result)}`,
-  );
-  console.log(`  largest difference to the same in float64: ${error.toExponential(1)}`);
-  const { counters } = heat.run(
-    { before: a, after: b, c },
-    { grid: [width, height], threadgroup: [16, 16], counters: true },
-  );
-  if (counters) {
-    const cells = width * height;
-    console.log(`  one step: ${counters.threads} threads in ${counters.threadgroups} threadgroups, each cell`);
-    console.log(
-      `  ${(counters.device_bytes_read / cells).toFixed(1)} bytes read and ${(counters.device_bytes_written / cells).toFixed(1)} written; ${counters.cache_lines_read} cache lines of 128 bytes read`,
+function train(digits: Digits): Parameters {
+  const count = digits.labels.size;
+  const perEpoch = Math.floor(count / batchSize);
+  const bar = new SingleBar({
+    format: "  learning [{bar}] {value}/{total} batches, loss {loss}, {duration_formatted}",
+    noTTYOutput: true,
+    notTTYSchedule: 5000,
+  });
+  bar.start(epochs * perEpoch, 0, { loss: "…" });
+  const parameters = [...layer(pixels, hidden), ...layer(hidden, classes)];
+  const nothing = parameters.map(({ shape }) => zeros(shape));
+  let state: State = { parameters, means: nothing, squares: nothing };
+  for (let step = 0; step < epochs * perEpoch; step++) {
+    if (step % perEpoch === 0) shuffle(count);
+    const batch = order.slice({ start: (step % perEpoch) * batchSize, end: ((step % perEpoch) + 1) * batchSize });
+    const { images, labels } = digits;
+    const next = learn(
+      state,
+      { images: images.indexSelect(batch, { dim: 0 }), labels: labels.indexSelect(batch, { dim: 0 }) },
+      step + 1,
     );
+    state = next.state;
+    bar.update(step + 1, { loss: next.loss.toFixed(3) });
   }
-  if (!(error < 1e-5)) throw new Error(`the result is off by ${error}`);
+  bar.stop();
+  return state.parameters;
 }
-
-function demonstrateChecker(): void {
-  const context = metalContext();
-  if (!context.deviceInfo().isSoftware) {
-    console.log("\nThe checker belongs to the software device; on Linux this demo goes on with a data race.");
-    return;
-  }
-  context.configure("check", true);
-  const x = Float32Array.from({ length: 64 }, (_, i) => i);
-  for (const [what, source] of [
-    ["The same sums without a barrier", racySource],
-    ["With the barrier", mendedSource],
-  ] as const) {
-    using kernel = metalKernel({ name: "pair_sums", source });
-    context.report({ clear: true });
-    kernel.run({ x, sums: new Float32Array(64) }, { grid: 64, threadgroup: 64 });
-    const { findings } = context.report({ clear: true });
-    console.log(`\n${what}, under the checker: ${findings.length === 0 ? "no findings" : ""}`);
-    for (const { kind, message } of findings) console.log(`  ${kind}: ${message}`);
-  }
-  context.configure("check", false);
-}
-
-const { name, system } = metalContext().deviceInfo();
-console.log(`Orchard on ${name} (${system})`);
-demonstrateHeat();
-demonstrateChecker();

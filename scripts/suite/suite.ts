@@ -8,6 +8,7 @@ import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
+import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
 import { describe, leaveOut, type PartResult, runPart } from "./part.ts";
 import { bunTests, metalTests, swiftTests } from "./tests.ts";
 
@@ -32,11 +33,13 @@ const swiftWarnings: MetalPart = {
 /** Every part of the suite; words choose files and tests of `bun test`, and then nothing else runs. */
 export async function testEverything(words: readonly string[]): Promise<void> {
   await mkdir(join(packageRoot, "report"), { recursive: true });
+  await forgetGaps();
   const typescript = () => runPart("TypeScript tests", () => bunTests(words));
-  if (words.length > 0) return report([await typescript()]);
+  if (words.length > 0) return report([await typescript()], await readGaps());
   const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
   const before = [...(await sourceChecks()), ...(await metalParts(swift, [swiftSuite, kernels])), await cpuPart()];
-  report([...before, await typescript()]);
+  const results = [...before, await typescript()];
+  report(results, await readGaps());
 }
 
 /** What needs no test to run. */
@@ -72,9 +75,9 @@ async function metalParts(swift: SwiftToolchain | undefined, parts: readonly Met
   return results;
 }
 
-function report(results: readonly PartResult[]): void {
+function report(results: readonly PartResult[], gaps = ""): void {
   const { passed, failed } = sum(results.map(({ counts }) => counts));
-  console.log(describe(results));
+  console.log(describe(results) + describeGaps(gaps));
   console.log(`${passed} passed, ${failed} failed`);
   if (failed > 0 || passed === 0) process.exitCode = 1;
 }

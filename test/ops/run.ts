@@ -16,7 +16,7 @@ import type { Expected, OperationRow, Sample } from "./table.ts";
 import { compare } from "./tolerance.ts";
 
 /** The backends that are tested: all of them, without Metal where that is left out on purpose. */
-const tested = backendNames.filter((name) => name !== "metal" || !environmentFlag("ORCHARD_SKIP_METAL"));
+export const tested = backendNames.filter((name) => name !== "metal" || !environmentFlag("ORCHARD_SKIP_METAL"));
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of one table differ in their options
 export function testTable(family: string, rows: readonly OperationRow<any>[]): void {
@@ -30,10 +30,11 @@ export function testTable(family: string, rows: readonly OperationRow<any>[]): v
   afterAll(writeGaps);
 }
 
-const gaps: string[] = [];
+/** What a backend lacks, one line each, until {@link writeGaps} writes them. */
+export const gaps: string[] = [];
 
 /** What a backend lacks is shown at the end of the run: see `scripts/suite`. */
-function writeGaps(): void {
+export function writeGaps(): void {
   if (gaps.length === 0) return;
   const path = join(import.meta.dir, "..", "..", "report", "gaps.txt");
   mkdirSync(dirname(path), { recursive: true });
@@ -233,13 +234,13 @@ function testFiniteDifferences(row: OperationRow<unknown>, backend: "cpu" | "ref
 }
 
 /** The checker has watched every dispatch: it must have found nothing. */
-function checkFindings(row: OperationRow<unknown>): void {
+export function checkFindings({ name }: { readonly name: string }): void {
   const context = metalContext();
   context.wait();
   const { findings } = context.report({ clear: true });
   if (findings.length > 0)
     throw new Error(
-      `${row.name}: the checker found ${findings.length} mistakes; the first: ${JSON.stringify(findings[0])}`,
+      `${name}: the checker found ${findings.length} mistakes; the first: ${JSON.stringify(findings[0])}`,
     );
 }
 

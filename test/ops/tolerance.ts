@@ -6,11 +6,16 @@
  * `flash`: FlashAttention's rule. The largest error is at most `factor` times (2 forward, 3 backward) that of the plain computation in
  * the same dtype, which rounds after each step, plus one rounding of the largest value. For everything that sums, and for gradients: that of
  * an elementwise function which may be off by some `ulps` may be off by as many more.
+ *
+ * `scaleUlps`: each element within so many units in the last place of the largest value. Where the oracle rounds as we do, in another order.
  */
 import type { DType } from "../../src/tensor/dtype.ts";
 import { isFloat } from "../../src/tensor/dtype.ts";
 
-export type Accuracy = { readonly ulps: number } | { readonly flash: true; readonly ulps?: number };
+export type Accuracy =
+  | { readonly ulps: number }
+  | { readonly flash: true; readonly ulps?: number }
+  | { readonly scaleUlps: number };
 
 /** Distance from 1 to the next number. */
 export const epsilon: Readonly<Partial<Record<DType, number>>> = {
@@ -65,8 +70,8 @@ export function compare(
     const difference = differenceOf(got[index]!, expected[index]!, dtype);
     largestAbsolute = Math.max(largestAbsolute, difference);
     if (isFloat(dtype)) largestUlps = Math.max(largestUlps, difference / ulpOf(dtype, expected[index]!));
-    const fits = difference === 0 || (Number.isFinite(difference) && difference <= allowed(index));
-    if (!first && !fits) first = { index, allowed: allowed(index) };
+    const isClose = difference === 0 || (Number.isFinite(difference) && difference <= allowed(index));
+    if (!first && !isClose) first = { index, allowed: allowed(index) };
   }
   return first && { ...first, got: got[first.index]!, expected: expected[first.index]!, largestAbsolute, largestUlps };
 }
@@ -96,9 +101,11 @@ function allowance(
   factor: number,
 ): (index: number) => number {
   if (!isFloat(dtype)) return () => 0;
-  if (!("flash" in accuracy)) return (index) => (accuracy.ulps + 0.5) * ulpOf(dtype, expected[index]!);
+  if (!("flash" in accuracy || "scaleUlps" in accuracy))
+    return (index) => (accuracy.ulps + 0.5) * ulpOf(dtype, expected[index]!);
   const finite = expected.filter(Number.isFinite).map(Math.abs);
   const scale = finite.reduce((most, value) => Math.max(most, value), 0);
+  if ("scaleUlps" in accuracy) return () => accuracy.scaleUlps * ulpOf(dtype, scale);
   const plainError = (plain ?? []).reduce((most, value, index) => {
     const error = Math.abs(value - expected[index]!);
     return Number.isFinite(error) ? Math.max(most, error) : most;
