@@ -1,3 +1,18 @@
+/** The public surface of the package, and nothing else. */
+export {
+  type BackwardOptions,
+  backward,
+  detach,
+  type GradOptions,
+  grad,
+  valueAndGrad,
+} from "./autograd/backward.ts";
+export { Function, type FunctionClass, FunctionContext } from "./autograd/function.ts";
+export { GradcheckError, type GradcheckOptions, gradcheck } from "./autograd/gradcheck.ts";
+export { detectAnomaly, enableGrad, isGradEnabled, noGrad } from "./autograd/modes.ts";
+export { AutogradError } from "./autograd/node.ts";
+export { AnomalyError } from "./backend/anomaly.ts";
+export { type Codepath, codepaths, resetCodepaths } from "./backend/codepaths.ts";
 export { type BindingValue, type BufferSlice, type OutputRequest, output } from "./backend/metal/arguments.ts";
 export { DeviceBuffer, type DeviceBufferOptions, type NumericArray } from "./backend/metal/buffer.ts";
 export {
@@ -19,4 +34,16 @@ export type { MetalStatistics } from "./backend/metal/layouts.ts";
 export type { LibrarySource, PipelineBinding, PipelineInfo } from "./backend/metal/pipeline.ts";
 export type { Counters, DispatchCounters, Finding, MetalReport } from "./backend/metal/report.ts";
 export type { ScalarValue } from "./backend/metal/scalars.ts";
+export { type BackendName, backendNames } from "./backend/names.ts";
+export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * from "./errors.ts";
+export * from "./ops/index.ts";
+export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
+export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tensor/dtype.ts";
+export type { AllocationHint } from "./tensor/memory.ts";
+export type { Scalar } from "./tensor/promotion.ts";
+export type { Shape } from "./tensor/shape.ts";
+export { type GradientHook, type NestedArray, Tensor } from "./tensor/tensor.ts";
+export { keep, tidy } from "./tensor/tidy.ts";
+
+import "./ops/methods.ts";

@@ -1,37 +1,34 @@
-/** The operations, one line a file. */
+/** The public operations: one line a file, sorted. */
 export * from "./copy/cast.ts";
-export * from "./copy/copy.ts";
-export * from "./copy/inplace.ts";
-export * from "./elementwise/binary.ts";
-export * from "./elementwise/comparison.ts";
-export * from "./elementwise/ternary.ts";
-export * from "./elementwise/unary.ts";
-export * from "../random/generator.ts";
+export { clone, contiguous } from "./copy/copy.ts";
 export * from "./creation/arange.ts";
-export type { CreationOptions } from "./creation/create.ts";
 export * from "./creation/eye.ts";
 export * from "./creation/full.ts";
 export * from "./creation/linspace.ts";
 export * from "./creation/tensor.ts";
-export * from "./random/bernoulli.ts";
-export type { GeneratorOptions, RandomOptions } from "./random/distribution.ts";
-export * from "./random/multinomial.ts";
-export * from "./random/rand.ts";
-export * from "./random/randint.ts";
-export * from "./random/randn.ts";
-export * from "./random/randperm.ts";
-/** The public operations. */
-export * from "./reduction/extrema.ts";
-export * from "./reduction/logic.ts";
-export * from "./reduction/logsumexp.ts";
-export * from "./reduction/mean.ts";
-export * from "./reduction/norm.ts";
-export * from "./reduction/prod.ts";
-export * from "./reduction/sum.ts";
-export * from "./reduction/variance.ts";
-export * from "./scan/cumsum.ts";
-export * from "./softmax/softmax.ts";
-export * from "./indexing/gather.ts";
+export {
+  add,
+  atan2,
+  bitwiseAnd,
+  bitwiseOr,
+  bitwiseXor,
+  type DivOptions,
+  div,
+  floorDivide,
+  fmod,
+  maximum,
+  minimum,
+  mul,
+  type Operand,
+  pow,
+  type ResultOf,
+  remainder,
+  sub,
+} from "./elementwise/binary.ts";
+export * from "./elementwise/comparison.ts";
+export * from "./elementwise/ternary.ts";
+export * from "./elementwise/unary.ts";
+export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
 export * from "./indexing/one_hot.ts";
 export * from "./indexing/scatter_add.ts";
 export * from "./indexing/triangle.ts";
@@ -41,26 +38,42 @@ export * from "./join/flip.ts";
 export * from "./join/pad.ts";
 export * from "./join/repeat.ts";
 export * from "./join/roll.ts";
-export * from "./sorting/sort.ts";
-export * from "./view/diagonal.ts";
-export * from "./view/expand.ts";
-export * from "./view/flatten.ts";
-export * from "./view/permute.ts";
-export * from "./view/reshape.ts";
-export * from "./view/slice.ts";
-export * from "./view/split.ts";
-export * from "./view/squeeze.ts";
 export * from "./matmul/addmm.ts";
 export * from "./matmul/dot.ts";
 export * from "./matmul/einsum.ts";
 export * from "./matmul/matmul.ts";
 export * from "./matmul/outer.ts";
-export * from "./copy/cast.ts";
-export { clone, contiguous } from "./copy/copy.ts";
-export * from "./creation/tensor.ts";
-export * from "./elementwise/binary.ts";
-export * from "./elementwise/unary.ts";
-export * from "./reduction/sum.ts";
-export * from "./reduction/sum_to.ts";
+export * from "./random/bernoulli.ts";
+export * from "./random/multinomial.ts";
+export * from "./random/rand.ts";
+export * from "./random/randint.ts";
+export * from "./random/randn.ts";
+export { randperm } from "./random/randperm.ts";
+export {
+  amax,
+  amin,
+  argmax,
+  argmin,
+  type IndexedOptions,
+  max,
+  min,
+  type ValuesAndIndices,
+} from "./reduction/extrema.ts";
+export * from "./reduction/logic.ts";
+export * from "./reduction/logsumexp.ts";
+export * from "./reduction/mean.ts";
+export * from "./reduction/norm.ts";
+export * from "./reduction/prod.ts";
+export { type SumOf, type SumOptions, sum } from "./reduction/sum.ts";
+export * from "./reduction/variance.ts";
+export * from "./scan/cumsum.ts";
+export * from "./softmax/softmax.ts";
+export * from "./sorting/sort.ts";
+export { type DiagonalOptions, diagonal } from "./view/diagonal.ts";
 export * from "./view/expand.ts";
-export * from "./view/reshape.ts";
+export * from "./view/flatten.ts";
+export * from "./view/permute.ts";
+export { reshape } from "./view/reshape.ts";
+export { narrow, type SliceOptions, select, slice } from "./view/slice.ts";
+export * from "./view/split.ts";
+export * from "./view/squeeze.ts";

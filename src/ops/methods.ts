@@ -1,48 +1,173 @@
-/** Operations as methods: `a.add(b)` is `add(a, b)`. One table, from which the prototype is filled and the types are made. */
+/** Operations as methods: `a.add(b)` is `add(a, b)`. The table fills the prototype, and the types are made from it. */
+import { type BackwardOptions, backward, detach } from "../autograd/backward.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
-import type { Operand, ResultOf } from "./elementwise/binary.ts";
-import type { FloatOf } from "./elementwise/unary.ts";
 import * as operations from "./index.ts";
 
-type Operations = typeof operations;
-
-/** By what becomes of the tensor's dtype. */
+/** Functions whose first operand is the tensor, by what becomes of its dtype. */
 const table = {
-  same: ["neg", "clone", "contiguous", "expand", "reshape"],
-  float: ["exp"],
-  promoted: ["add", "sub", "mul", "div"],
+  /** It stays. */
+  same: [
+    ...["neg", "abs", "sign", "square", "relu", "floor", "ceil", "round", "bitwiseNot"],
+    ...[
+      "clone",
+      "contiguous",
+      "reshape",
+      "expand",
+      "permute",
+      "transpose",
+      "swapaxes",
+      "movedim",
+      "flatten",
+      "unflatten",
+    ],
+    ...[
+      "squeeze",
+      "unsqueeze",
+      "slice",
+      "narrow",
+      "select",
+      "diagonal",
+      "diag",
+      "flip",
+      "roll",
+      "repeat",
+      "tile",
+      "pad",
+    ],
+    ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd"],
+    ...["matmul", "mm", "bmm", "addmm", "dot"],
+    ...["amax", "amin", "norm", "var", "variance", "std"],
+  ],
+  /** It stays, in each of a list of tensors. */
+  parts: ["split", "chunk", "unbind"],
+  /** Floats stay, all else becomes float32. */
+  float: [
+    ...[
+      "exp",
+      "exp2",
+      "expm1",
+      "log",
+      "log2",
+      "log10",
+      "log1p",
+      "sqrt",
+      "rsqrt",
+      "reciprocal",
+      "tanh",
+      "sigmoid",
+      "erf",
+    ],
+    ...["sin", "cos", "tan", "softplus", "logsumexp"],
+  ],
+  bool: [
+    ...["isnan", "isinf", "isfinite", "logicalNot", "logicalAnd", "logicalOr", "logicalXor"],
+    ...["eq", "ne", "lt", "le", "gt", "ge"],
+  ],
+  /** bool, but uint8 of uint8. */
+  truth: ["all", "any"],
+  int64: ["argmax", "argmin", "argsort", "oneHot", "multinomial"],
+  /** What it and another operand have in common. */
+  promoted: [
+    ...["add", "sub", "mul", "div", "pow", "maximum", "minimum", "remainder", "fmod", "floorDivide", "atan2"],
+    ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "lerp", "outer"],
+  ],
+  /** Floats stay, all else becomes int64; or the option `dtype`. */
+  summed: ["sum", "prod", "cumsum", "cumprod"],
+  /** It stays; or the option `dtype`. */
+  averaged: ["mean", "softmax", "logSoftmax"],
+  /** As {@link OwnMethods} says. */
+  own: ["clamp", "max", "min", "sort", "topk", "varMean"],
 } as const satisfies Readonly<Record<string, readonly (keyof Operations)[]>>;
+
+/** Methods that are no operations, or have another name there. */
+const core = { backward, detach, to: operations.toDType } as const;
+
+type Operations = typeof operations;
 type NameOf<Kind extends keyof typeof table> = (typeof table)[Kind][number];
 
+/** The parameters after the tensor. */
 type Rest<F> = F extends (x: never, ...rest: infer R) => unknown ? R : never;
-type RestAfterTwo<F> = F extends (a: never, b: never, ...rest: infer R) => unknown ? R : never;
+type RestAfterOther<F> = F extends (x: never, other: never, ...rest: infer R) => unknown ? R : never;
+type OptionsOf<F> = F extends (x: never, options: infer O) => unknown ? NonNullable<O> : never;
 
+// A type mapped over the functions keeps their comments, which editors show.
 type Giving<Names extends keyof Operations, Result> = {
   [Name in Names]: (...rest: Rest<Operations[Name]>) => Result;
 };
 type Promoting<Names extends keyof Operations, D extends DType> = {
-  [Name in Names]: <B extends Operand>(
+  [Name in Names]: <B extends operations.Operand>(
     other: B,
-    ...rest: RestAfterTwo<Operations[Name]>
-  ) => Tensor<ResultOf<Tensor<D>, B>>;
+    ...rest: RestAfterOther<Operations[Name]>
+  ) => Tensor<operations.ResultOf<Tensor<D>, B>>;
 };
+type Converting<Names extends keyof Operations, Otherwise extends DType> = {
+  [Name in Names]: {
+    <E extends DType>(options: OptionsOf<Operations[Name]> & { readonly dtype: E }): Tensor<E>;
+    (...rest: Rest<Operations[Name]>): Tensor<Otherwise>;
+  };
+};
+
+interface OwnMethods<D extends DType> {
+  /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
+  clamp(options?: operations.ClampOptions): Tensor;
+  /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
+  max(options?: { dim?: undefined }): Tensor<D>;
+  max(options: operations.IndexedOptions & { dim: number }): operations.ValuesAndIndices<D>;
+  /** The smallest element; with `dim` along that axis, with its index. @see {@link operations.min} */
+  min(options?: { dim?: undefined }): Tensor<D>;
+  min(options: operations.IndexedOptions & { dim: number }): operations.ValuesAndIndices<D>;
+  /** The elements along an axis in order, and their indices. @see {@link operations.sort} */
+  sort(options?: operations.SortOptions): operations.Sorted<D>;
+  /** The k largest elements along an axis, and their indices. @see {@link operations.topk} */
+  topk(k: number, options?: operations.TopkOptions): operations.Sorted<D>;
+  /** The variance and the mean over the same axes. @see {@link operations.varMean} */
+  varMean(options?: operations.VarianceOptions): operations.VarianceAndMean<D>;
+}
+
+interface CoreMethods<D extends DType> {
+  /**
+   * Adds the gradient of this tensor to the `grad` of every leaf that requires one.
+   *
+   * @param gradient of this tensor's shape; may be left out where it has one element: then it is 1
+   * @throws {AutogradError} where nothing requires a gradient, or the graph was freed.
+   */
+  backward(gradient?: Tensor, options?: BackwardOptions): void;
+  /** The same elements without the history: a view that requires no gradient. */
+  detach(): Tensor<D>;
+  /** The elements in another dtype; the tensor itself where it has that dtype already. @see {@link operations.toDType} */
+  to<E extends DType>(dtype: E): Tensor<E>;
+}
 
 declare module "../tensor/tensor.ts" {
   interface Tensor<D extends DType>
-    extends Giving<NameOf<"same">, Tensor<D>>,
-      Giving<NameOf<"float">, Tensor<FloatOf<D>>>,
-      Promoting<NameOf<"promoted">, D> {}
+    extends CoreMethods<D>,
+      OwnMethods<D>,
+      Giving<NameOf<"same">, Tensor<D>>,
+      Giving<NameOf<"parts">, Tensor<D>[]>,
+      Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,
+      Giving<NameOf<"bool">, Tensor<"bool">>,
+      Giving<NameOf<"truth">, Tensor<operations.TruthOf<D>>>,
+      Giving<NameOf<"int64">, Tensor<"int64">>,
+      Promoting<NameOf<"promoted">, D>,
+      Converting<NameOf<"summed">, operations.SumOf<D>>,
+      Converting<NameOf<"averaged">, D> {}
 }
 
-const functions: Operations = operations;
-for (const name of Object.values(table).flat()) {
-  const operation = functions[name] as (...values: readonly unknown[]) => unknown;
-  Object.defineProperty(Tensor.prototype, name, {
-    value: function (this: Tensor, ...rest: readonly unknown[]): unknown {
-      return operation(this, ...rest);
-    },
-    writable: true,
-    configurable: true,
-  });
+/** The functions that are methods, by their names. */
+export const methods: Readonly<Record<string, unknown>> = {
+  ...core,
+  ...Object.fromEntries(
+    Object.values(table)
+      .flat()
+      .map((name) => [name, (operations as Operations)[name]]),
+  ),
+};
+
+for (const [name, operation] of Object.entries(methods)) {
+  const call = operation as (...values: readonly unknown[]) => unknown;
+  const value = function (this: Tensor, ...rest: readonly unknown[]): unknown {
+    return call(this, ...rest);
+  };
+  Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
 }

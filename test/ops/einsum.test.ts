@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ones } from "../../src/ops/creation/fill.ts";
+import { ones } from "../../src/ops/creation/full.ts";
 import { einsum } from "../../src/ops/matmul/einsum.ts";
 import { productDTypes, wrapped } from "./products.ts";
 import { testTable } from "./run.ts";
@@ -29,7 +29,9 @@ function oracle(inputs: readonly Block[], { equation, meaning = equation }: Equa
   const valueAt = (index: number): number => {
     const { shape, values } = inputs[index]!;
     const letters = [...terms[index]!];
-    return values[letters.reduce((place, letter, axis) => place * shape[axis]! + (shape[axis] === 1 ? 0 : at.get(letter)!), 0)]!;
+    return values[
+      letters.reduce((place, letter, axis) => place * shape[axis]! + (shape[axis] === 1 ? 0 : at.get(letter)!), 0)
+    ]!;
   };
   const over = (letters: readonly string[], body: () => void): void => {
     const [first, ...rest] = letters;
@@ -63,12 +65,46 @@ const sample = (
 });
 
 const samples: Sample<Equation>[] = [
-  sample("ij,jk->ik", [[5, 7], [7, 3]], { layouts: ["transposed", "strided"] }),
-  sample("ij,jk->ki", [[5, 7], [7, 3]]),
-  sample("ij,jk", [[5, 7], [7, 3]], { meaning: "ij,jk->ik" }),
-  sample("ba,cb", [[2, 3], [4, 2]], { meaning: "ba,cb->ac" }),
-  sample("bA,Bb", [[2, 3], [4, 2]], { meaning: "bA,Bb->AB" }),
-  sample(" i j , j k -> i k ", [[2, 3], [3, 2]]),
+  sample(
+    "ij,jk->ik",
+    [
+      [5, 7],
+      [7, 3],
+    ],
+    { layouts: ["transposed", "strided"] },
+  ),
+  sample("ij,jk->ki", [
+    [5, 7],
+    [7, 3],
+  ]),
+  sample(
+    "ij,jk",
+    [
+      [5, 7],
+      [7, 3],
+    ],
+    { meaning: "ij,jk->ik" },
+  ),
+  sample(
+    "ba,cb",
+    [
+      [2, 3],
+      [4, 2],
+    ],
+    { meaning: "ba,cb->ac" },
+  ),
+  sample(
+    "bA,Bb",
+    [
+      [2, 3],
+      [4, 2],
+    ],
+    { meaning: "bA,Bb->AB" },
+  ),
+  sample(" i j , j k -> i k ", [
+    [2, 3],
+    [3, 2],
+  ]),
   sample("i,i->", [[9], [9]]),
   sample("i,j->ij", [[4], [5]], { layouts: ["reversed", "offset"] }),
   sample("ii->i", [[4, 4]], { layouts: ["strided"] }),
@@ -81,26 +117,95 @@ const samples: Sample<Equation>[] = [
   sample("ij->j", [[3, 5]]),
   sample("->", [[]]),
   sample(",ij->ji", [[], [2, 3]]),
-  sample("ij,ij->ij", [[3, 5], [3, 5]], { layouts: ["expanded", "reversed"] }),
-  sample("ij,kl->", [[2, 3], [4, 2]]),
+  sample(
+    "ij,ij->ij",
+    [
+      [3, 5],
+      [3, 5],
+    ],
+    { layouts: ["expanded", "reversed"] },
+  ),
+  sample("ij,kl->", [
+    [2, 3],
+    [4, 2],
+  ]),
   sample("ijk,ilk,i->jl", [[2, 3, 4], [2, 5, 4], [2]]),
-  sample("bqhd,bkhd->bhqk", [[2, 3, 2, 5], [2, 4, 2, 5]]),
-  sample("bhqk,bkhd->bqhd", [[2, 2, 3, 4], [2, 4, 2, 5]]),
-  sample("ijkl,klmn->ijmn", [[2, 3, 2, 2], [2, 2, 3, 2]], { layouts: ["transposed", "reversed"] }),
-  sample("abcdefgx,abcdefgy->abcdefgxy".replaceAll("g", ""), [[1, 2, 1, 2, 1, 2, 3], [1, 2, 1, 2, 1, 2, 2]]),
-  sample("abcdefgk,abcdefgk->abcdefg", [[1, 2, 1, 2, 1, 2, 1, 3], [1, 2, 1, 2, 1, 2, 1, 3]]),
-  sample("ij,jk,kl->il", [[2, 3], [3, 4], [4, 2]]),
+  sample("bqhd,bkhd->bhqk", [
+    [2, 3, 2, 5],
+    [2, 4, 2, 5],
+  ]),
+  sample("bhqk,bkhd->bqhd", [
+    [2, 2, 3, 4],
+    [2, 4, 2, 5],
+  ]),
+  sample(
+    "ijkl,klmn->ijmn",
+    [
+      [2, 3, 2, 2],
+      [2, 2, 3, 2],
+    ],
+    { layouts: ["transposed", "reversed"] },
+  ),
+  sample("abcdefgx,abcdefgy->abcdefgxy".replaceAll("g", ""), [
+    [1, 2, 1, 2, 1, 2, 3],
+    [1, 2, 1, 2, 1, 2, 2],
+  ]),
+  sample("abcdefgk,abcdefgk->abcdefg", [
+    [1, 2, 1, 2, 1, 2, 1, 3],
+    [1, 2, 1, 2, 1, 2, 1, 3],
+  ]),
+  sample("ij,jk,kl->il", [
+    [2, 3],
+    [3, 4],
+    [4, 2],
+  ]),
   sample("i,ij,j->", [[3], [3, 4], [4]]),
-  sample("ab,bc,cd,de,ea->", [[2, 3], [3, 2], [2, 4], [4, 2], [2, 2]]),
-  sample("...ij,...jk->...ik", [[2, 1, 2, 3], [3, 3, 2]], { meaning: "xyij,yjk->xyik" }),
+  sample("ab,bc,cd,de,ea->", [
+    [2, 3],
+    [3, 2],
+    [2, 4],
+    [4, 2],
+    [2, 2],
+  ]),
+  sample(
+    "...ij,...jk->...ik",
+    [
+      [2, 1, 2, 3],
+      [3, 3, 2],
+    ],
+    { meaning: "xyij,yjk->xyik" },
+  ),
   sample("...i->...", [[2, 3, 4]], { meaning: "xyi->xy" }),
-  sample("i...,i...", [[3, 2], [3, 2]], { meaning: "ix,ix->x" }),
-  sample("...a,a...", [[2, 3], [3, 2]], { meaning: "xa,ax->x" }),
+  sample(
+    "i...,i...",
+    [
+      [3, 2],
+      [3, 2],
+    ],
+    { meaning: "ix,ix->x" },
+  ),
+  sample(
+    "...a,a...",
+    [
+      [2, 3],
+      [3, 2],
+    ],
+    { meaning: "xa,ax->x" },
+  ),
   sample("...i->i", [[2, 3, 4]], { meaning: "xyi->i" }),
   sample("i...j->j...i", [[2, 3, 4, 5]], { meaning: "ixyj->jxyi" }),
-  sample("ij,jk->ik", [[2, 1], [3, 2]]),
-  sample("bi,bi->b", [[1, 4], [3, 4]]),
-  sample("ij,jk->ik", [[2, 0], [0, 3]]),
+  sample("ij,jk->ik", [
+    [2, 1],
+    [3, 2],
+  ]),
+  sample("bi,bi->b", [
+    [1, 4],
+    [3, 4],
+  ]),
+  sample("ij,jk->ik", [
+    [2, 0],
+    [0, 3],
+  ]),
   sample("ij,j->i", [[0, 3], [3]]),
   sample("ij,j->i", [[20, 70], [70]], { layouts: ["transposed", "strided"] }),
 ];

@@ -53,6 +53,12 @@ interface Term<D extends DType> {
   readonly labels: readonly Label[];
 }
 
+/** All that is to be known of a {@link Term} to plan with it. */
+interface Labelled {
+  readonly tensor: { readonly shape: readonly number[] };
+  readonly labels: readonly Label[];
+}
+
 /** Takes diagonals until no label is there twice. */
 function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: Term<D>): Term<D> {
   const second = labels.findIndex((label, axis) => labels.indexOf(label) !== axis);
@@ -73,7 +79,7 @@ function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: T
 type Sizes = ReadonlyMap<Label, number>;
 
 /** The size of each label, 1 only where all have 1. */
-function sizesOf(equation: string, terms: readonly Term<DType>[]): Sizes {
+function sizesOf(equation: string, terms: readonly Labelled[]): Sizes {
   const sizes = new Map<Label, number>();
   for (const { tensor, labels } of terms) {
     for (const [axis, label] of labels.entries()) {
@@ -104,7 +110,7 @@ function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: 
 }
 
 /** The two terms whose product takes the fewest multiplications; the first ones of equal pairs. */
-function cheapestPair(terms: readonly Term<DType>[], sizes: Sizes): [number, number] {
+function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number] {
   const pairs = terms.flatMap((_, first) =>
     terms.slice(first + 1).map((_, rest) => [first, first + 1 + rest] as const),
   );
@@ -165,7 +171,7 @@ function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): T
 
 const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-const shapeOf = ({ tensor, labels }: Term<DType>, wanted: readonly Label[]): number[] =>
+const shapeOf = ({ tensor, labels }: Labelled, wanted: readonly Label[]): number[] =>
   wanted.map((label) => tensor.shape[labels.indexOf(label)]!);
 
 const inOrder = <D extends DType>({ tensor, labels }: Term<D>, wanted: readonly Label[]): Tensor<D> =>

@@ -1,0 +1,125 @@
+/** The public surface: every name of it has a comment that editors show, none is internal, and operations are methods. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { packageRoot } from "../src/debug/paths.ts";
+import * as library from "../src/index.ts";
+import * as operations from "../src/ops/index.ts";
+import { methods } from "../src/ops/methods.ts";
+
+interface Declaration {
+  readonly name: string;
+  /** What stands before it up to the end of its comment; undefined where it has none. */
+  readonly comment: string | undefined;
+}
+
+const read = (path: string) => readFileSync(path, "utf8");
+
+/** Every name that a file exports, with its declaration, through all files that it exports from. */
+function declarationsOf(path: string): Declaration[] {
+  const text = read(path);
+  const whole = [...text.matchAll(/^export \* from "(.*)";/gm)].flatMap(([, from]) =>
+    declarationsOf(join(dirname(path), from!)),
+  );
+  const named = [...text.matchAll(/^export (?:type )?\{([^}]*)\}(?: from "(.*)")?;/gm)].flatMap(([, names, from]) =>
+    names!
+      .split(",")
+      .map((name) => name.trim().replace(/^type /, ""))
+      .filter(Boolean)
+      .map((name) => renamedDeclaration(from ? join(dirname(path), from) : path, name)),
+  );
+  const own = [...text.matchAll(declaration())].map(([, name]) => declarationOf(path, name!));
+  return [...whole, ...named, ...own];
+}
+
+/** Of `name`, or of `name as other`. */
+function renamedDeclaration(path: string, names: string): Declaration {
+  const [name, other = name] = names.split(" as ");
+  return { ...declarationOf(path, name!), name: other! };
+}
+
+const declaration = (name = "\\w+") =>
+  new RegExp(`^export (?:abstract )?(?:const|function|class|interface|type) (${name})\\b`, "gm");
+
+/** The first declaration of a name: of overloads, the one that has the comment. */
+function declarationOf(path: string, name: string): Declaration {
+  const text = read(path);
+  const at = declaration(name).exec(text)?.index;
+  if (at === undefined) throw new Error(`${path} does not declare ${name}`);
+  const before = text.slice(0, at).replace(/(?:\/\/ biome-ignore .*\n)+$/, "");
+  return { name, comment: /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n$/.exec(before)?.[0] };
+}
+
+const declarations = declarationsOf(join(packageRoot, "src", "index.ts"));
+
+describe("src/index.ts", () => {
+  test("this test sees every name that a program sees", () => {
+    const names = new Set(declarations.map(({ name }) => name));
+    expect(Object.keys(library).filter((name) => !names.has(name))).toEqual([]);
+    expect(Object.keys(library).length).toBeGreaterThan(150);
+  });
+
+  test("every name has a comment", () => {
+    expect(declarations.filter(({ comment }) => comment === undefined).map(({ name }) => name)).toEqual([]);
+  });
+
+  test("no name is internal", () => {
+    expect(declarations.filter(({ comment }) => comment?.includes("@internal")).map(({ name }) => name)).toEqual([]);
+  });
+});
+
+/** Operations that are no methods, and why. */
+const exceptions: Readonly<Record<string, readonly string[]>> = {
+  "it makes a tensor from something else": [
+    ...["arange", "empty", "eye", "fromArray", "full", "linspace", "ones", "tensor", "zeros"],
+    ...["normal", "rand", "randint", "randn", "randperm", "uniform"],
+  ],
+  "it takes the shape of a tensor and none of its elements": [
+    ...["emptyLike", "fullLike", "onesLike", "zerosLike", "randLike", "randintLike", "randnLike"],
+  ],
+  "its first operand is the condition": ["where"],
+  "it takes a list of tensors": ["cat", "stack"],
+  "its first operand is the equation": ["einsum"],
+  "its first operand is the chance, a tensor or a number": ["bernoulli"],
+  "it is the method to": ["toDType"],
+};
+
+describe("methods", () => {
+  const functions = Object.entries(operations).filter(([, value]) => typeof value === "function");
+  const excepted = Object.values(exceptions).flat();
+
+  test("every operation is a method, or is excepted with a reason", () => {
+    const names = functions.map(([name]) => name);
+    expect(names.filter((name) => !(name in methods) && !excepted.includes(name))).toEqual([]);
+    expect(excepted.filter((name) => !names.includes(name) || name in methods)).toEqual([]);
+  });
+
+  test("a method is the function with the tensor as its first operand", () => {
+    const x = library.tensor([
+      [1, 7],
+      [3, 5],
+    ]);
+    expect(x.add(1).toArray()).toEqual([
+      [2, 8],
+      [4, 6],
+    ]);
+    expect(x.sum({ dim: 0 }).toArray()).toEqual([4, 12]);
+    expect(x.max({ dim: 1 }).indices.toArray()).toEqual([1n, 1n]);
+    expect(x.to("int32").dtype).toBe("int32");
+    expect(x.split(1).map(({ shape }) => shape)).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+  });
+
+  test("methods stay out of a tensor's own properties", () => {
+    expect(Object.keys(library.tensor([1])).filter((name) => name in methods)).toEqual([]);
+  });
+
+  test("backward, detach and clone", () => {
+    const w = library.tensor([1, 2], { requiresGrad: true });
+    w.mul(w).sum().backward();
+    expect(w.grad?.toArray()).toEqual([2, 4]);
+    expect([w.detach().requiresGrad, w.clone().requiresGrad]).toEqual([false, true]);
+  });
+});
