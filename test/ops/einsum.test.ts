@@ -35,7 +35,10 @@ function oracle(inputs: readonly Block[], { equation, meaning = equation }: Equa
   };
   const over = (letters: readonly string[], body: () => void): void => {
     const [first, ...rest] = letters;
-    if (first === undefined) return body();
+    if (first === undefined) {
+      body();
+      return;
+    }
     for (let value = 0; value < sizes.get(first)!; value++) {
       at.set(first, value);
       over(rest, body);

@@ -136,7 +136,8 @@ int32_t orchard_cpu_bernoulli(const double *block, const void *p, void *out) {
         tile = dense;
       }
       row(start, tile, begin, length, mask);
-      convert(mask, element(result, dtype, begin), length);
+      const void *from[] = {mask};
+      convert(from, element(result, dtype, begin), length);
     });
   });
 }
@@ -191,7 +192,8 @@ int32_t orchard_cpu_permutation(const double *block, void *out) {
     for_tiles(count, [&](int64_t begin, int64_t length) {
       int64_t places[tile_elements];
       randoms().permute(permutation, begin, length, places);
-      convert(places, element(result, dtype, begin), length);
+      const void *from[] = {places};
+      convert(from, element(result, dtype, begin), length);
     });
   });
 }
