@@ -2,6 +2,11 @@
  * Runs before every test file: the suite sees the defaults, whatever the shell has set. What a run may choose (another
  * dylib, the checker, a cache) passes through.
  */
+import { setDefaultTimeout } from "bun:test";
+
+// A test that hangs ends; no test is about time. A cold cache of kernels on a busy machine takes its minutes.
+setDefaultTimeout(300_000);
+
 const chosen = new Set([
   "ORCHARD_LIBRARY",
   "ORCHARD_CPU_LIBRARY",

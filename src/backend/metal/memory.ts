@@ -26,7 +26,8 @@ export class MetalMemory implements Memory {
     byteLength: number,
     { storage, label }: AllocationHint = {},
   ) {
-    this.byteLength = Math.max(byteLength, 1); // Metal has no empty buffers
+    // Metal has no empty buffers, and one that is bound holds at least an element of the kernel's widest parameter.
+    this.byteLength = Math.max(byteLength, 16);
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopt();
     if (this.anchorAddress === 0) driveCollection(context, this.byteLength);
