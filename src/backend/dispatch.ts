@@ -1,7 +1,7 @@
 /** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
 import { ambient } from "../ambient.ts";
 import { environmentFlag } from "../debug/environment.ts";
-import { BackendError, DisposedError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
+import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { AllocationHint, Memory } from "../tensor/memory.ts";
 import type { Shape } from "../tensor/shape.ts";
@@ -212,8 +212,7 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
 const isRecoverable = (error: unknown): error is OrchardError =>
   error instanceof KernelCompileError ||
   error instanceof OutOfMemoryError ||
-  (error instanceof BackendError && error.code !== "strict") ||
-  (error instanceof DisposedError && error.code === "closed");
+  (error instanceof BackendError && error.code !== "strict");
 
 // Kinds of calls that a backend could not compile: it is not asked again.
 const broken = new Map<string, string>();

@@ -34,6 +34,10 @@ export class MetalMemory implements Memory {
     usage.noteAllocation();
   }
 
+  get isClosed(): boolean {
+    return this.context.isClosed;
+  }
+
   /** Where the buffer lives. */
   get storage(): StorageMode {
     return this.info().storage === Storage.private ? "private" : "shared";

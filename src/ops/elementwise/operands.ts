@@ -83,7 +83,7 @@ export function scalarTensor(value: Scalar, dtype: DType, operation = "scalar"):
     byDType[dtype] = known;
   }
   let result = known.get(kind);
-  if (result === undefined) {
+  if (result === undefined || result.storage.isClosed) {
     result = keep(tensor(fitting(kind, dtype, operation), { dtype }));
     known.set(kind, result);
   }
