@@ -64,7 +64,11 @@ export function executeInto<Attributes>(
 export function allocate(byteLength: number, hint: AllocationHint = {}): Memory {
   let failure: unknown;
   for (const name of orderFrom[getBackend()]) {
-    if (whyUnavailable(name) !== undefined) continue;
+    const why = whyUnavailable(name);
+    if (why !== undefined) {
+      passOver("allocate", name, because(PREFERRED, name, why));
+      continue;
+    }
     try {
       return backends[name].allocate(byteLength, hint);
     } catch (error) {
@@ -96,7 +100,7 @@ function attempt<Attributes>(
     const why = whyNot(primitive, name, inputs, attributes);
     if (why !== undefined) {
       reason = because(reason, name, why);
-      refuseIfStrict(operation, reason);
+      passOver(operation, name, reason);
       continue;
     }
     try {
@@ -198,6 +202,13 @@ function whyNot<Attributes>(
 const because = (reason: string, name: BackendName, why: string): string =>
   reason === PREFERRED ? `${name}: ${why}` : `${reason}; ${name}: ${why}`;
 
+/** Goes on without a backend that can't run a call; one that can't run any is told of once. */
+function passOver(operation: string, name: BackendName, reason: string): void {
+  refuseIfStrict(operation, reason);
+  const why = whyUnavailable(name);
+  if (why !== undefined) tellOnce(`${name} is left out: ${why}`);
+}
+
 function refuseIfStrict(operation: string, reason: string, cause?: unknown): void {
   if (!isStrict()) return;
   throw new BackendError(
@@ -227,11 +238,14 @@ function noteFailure(operation: string, name: BackendName, inputs: readonly Tens
   const cause = error instanceof OutOfMemoryError ? "out of memory" : (error.message.split("\n", 1)[0] ?? error.code);
   if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
   const key = `${operation} ${name} ${cause}`;
-  if (!reported.has(key)) {
-    reported.add(key);
-    console.warn(`[orchard] ${operation} could not run on ${name} and falls back: ${error.message}`);
-  }
+  tellOnce(`${operation} could not run on ${name} and falls back: ${error.message}`, key);
   return cause;
+}
+
+function tellOnce(message: string, key = message): void {
+  if (reported.has(key)) return;
+  reported.add(key);
+  console.warn(`[orchard] ${message}`);
 }
 
 /** Forgets which failures were reported and which kernels did not compile: each is tried and told anew. */

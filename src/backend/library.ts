@@ -2,7 +2,7 @@
 import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { environment, type environmentVariables } from "../debug/environment.ts";
+import { environment, environmentVariables } from "../debug/environment.ts";
 import { buildFolder, platform } from "../debug/paths.ts";
 import { BackendError } from "../errors.ts";
 import { truncation } from "./elf.ts";
@@ -45,6 +45,15 @@ export function candidatesOf(
   const fromPackage = platformPackageLibrary(fileName);
   const bundled = { origin: "bundled", path: `${buildFolder}/${fileName}` };
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
+}
+
+/** Why no dylib can be loaded from any of the places, in one sentence; undefined where one of them has a file. */
+export function whyMissing(candidates: readonly Candidate[]): string | undefined {
+  if (candidates.some(({ path }) => existsSync(path))) return undefined;
+  const [{ origin, path }] = candidates as readonly [Candidate];
+  return environmentVariables[origin as keyof typeof environmentVariables]
+    ? `${origin} names ${path}, which is not there`
+    : "its dylib is not built (`bun run build` makes it)";
 }
 
 /** The dylib inside `orchard-metal-<platform>-<arch>`, where that package is installed. */

@@ -1,15 +1,15 @@
 /** Every way in which Metal can fail: the result is the same, the way is recorded, the cause is told once. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { backward } from "../../src/autograd/backward.ts";
-import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
-import { forgetFailures } from "../../src/backend/dispatch.ts";
-import { type FaultKind, MetalContext, metalContext } from "../../src/backend/metal/context.ts";
-import { setBackend, withBackend, withStrict } from "../../src/backend/policy.ts";
-import { BackendError, DisposedError } from "../../src/errors.ts";
-import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add, mul } from "../../src/ops/elementwise/binary.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
-import type { Tensor } from "../../src/tensor/tensor.ts";
+import { backward } from "../../../src/autograd/backward.ts";
+import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
+import { forgetFailures } from "../../../src/backend/dispatch.ts";
+import { type FaultKind, MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
+import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { BackendError, DisposedError } from "../../../src/errors.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { add, mul } from "../../../src/ops/elementwise/binary.ts";
+import { exp } from "../../../src/ops/elementwise/unary.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
 
 const values = Float32Array.from({ length: 1000 }, (_, index) => Math.sin(index));
 const expected = Float32Array.from(values, (value) => Math.fround(Math.fround(Math.exp(value)) * 3));
