@@ -23,13 +23,13 @@ export function rowMajorStrides(shape: Shape): number[] {
   return strides;
 }
 
-/** Whether elements lie row-major without gaps. Strides of axes with one element don't matter. */
+/** Whether elements lie row-major without gaps. Strides of axes with one element, and of shapes without any, don't matter. */
 export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
   let stride = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const size = shape[axis]!;
     if (size === 0) return true;
-    if (size !== 1 && strides[axis] !== stride) return false;
+    if (size !== 1 && strides[axis] !== stride) return shape.includes(0);
     stride *= size;
   }
   return true;
