@@ -14,6 +14,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
 import { AutogradError, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
 
+/** What becomes of the graph when {@link backward} has passed. */
 export interface BackwardOptions {
   /** Keep what the forward saved, for a further pass over the same graph. Default: `createGraph`. */
   retainGraph?: boolean;
@@ -48,6 +49,7 @@ export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptio
   });
 }
 
+/** Options of {@link grad}. */
 export interface GradOptions extends BackwardOptions {
   /** Gradients of the outputs; default 1 for each, which must then have one element. */
   gradOutputs?: readonly (Tensor | undefined)[];

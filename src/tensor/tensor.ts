@@ -205,6 +205,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 }
 
+/** An array of arrays …, as deep as a tensor has axes; an element itself where it has none. */
 export type NestedArray<T> = T | NestedArray<T>[];
 
 /** A copy of a tensor's elements as they are stored, row-major. */
