@@ -1,4 +1,5 @@
 // Learns to read handwritten digits: a perceptron with one hidden layer, cross entropy and Adam, in tensors and their methods.
+import { setImmediate } from "node:timers/promises";
 import { SingleBar } from "cli-progress";
 import {
   type Codepath,
@@ -82,7 +83,7 @@ function* shuffledBatches({ images, labels }: Digits, epochs: number): Generator
   }
 }
 
-function train(digits: Digits, epochs: number): Parameters {
+async function train(digits: Digits, epochs: number): Promise<Parameters> {
   const format = "learning [{bar}] {percentage} %, batch {value} of {total}, loss {loss}";
   const bar = new SingleBar({ format, noTTYOutput: true, notTTYSchedule: 5000 });
   bar.start(epochs * Math.floor(digits.labels.size / batchSize), 0, { loss: "…" });
@@ -95,6 +96,7 @@ function train(digits: Digits, epochs: number): Parameters {
       const next = tidy(() => learn(state, batch, ++step));
       state = next.state;
       bar.update(step, { loss: next.loss.toFixed(3) });
+      await setImmediate(); // the bar's timer has its turn
     }
   } finally {
     bar.stop(); // its timer would keep the process alive
@@ -118,7 +120,7 @@ function describe(paths: readonly Codepath[]): string {
 
 /** How many digits are learned from, and how often: less on the software device, which is there to check and not to be fast. */
 const isSoftware = getBackend() === "metal" && process.platform === "linux";
-const [learned = isSoftware ? 20_000 : 60_000, epochs = isSoftware ? 2 : 3] = process.argv.slice(2).map(Number);
+const [learned = isSoftware ? 20_000 : 60_000, epochs = isSoftware ? 2 : 5] = process.argv.slice(2).map(Number);
 if (!(learned >= batchSize && epochs >= 1)) throw new Error(`at least ${batchSize} digits are learned from, once`);
 
 manualSeed(1);
@@ -127,7 +129,7 @@ const digits = readDigits("train", learned);
 const test = readDigits("t10k");
 console.log(`${digits.labels.size} digits to learn from, ${epochs} times; ${test.labels.size} others to test with`);
 resetCodepaths();
-const parameters = train(digits, epochs);
+const parameters = await train(digits, epochs);
 const accuracy = accuracyOn(test, parameters);
 const seconds = (performance.now() - started) / 1000;
 console.log(`\noperation, backend, calls, reason\n${describe(codepaths())}`);
