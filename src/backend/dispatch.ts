@@ -64,7 +64,7 @@ export function executeInto<Attributes>(
 export function allocate(byteLength: number, hint: AllocationHint = {}): Memory {
   let failure: unknown;
   for (const name of orderFrom[getBackend()]) {
-    if (whyUnavailable(name) !== undefined) continue;
+    if (whyAbsent(name) !== undefined) continue;
     try {
       return backends[name].allocate(byteLength, hint);
     } catch (error) {
@@ -189,7 +189,7 @@ function whyNot<Attributes>(
   const implementation = primitive.implementations[name];
   if ("missing" in implementation) return implementation.missing;
   return (
-    whyUnavailable(name) ??
+    whyAbsent(name) ??
     implementation.unsupported?.({ operation: primitive.name, inputs, attributes }) ??
     (broken.size > 0 ? broken.get(callKind(primitive.name, name, inputs)) : undefined)
   );
@@ -233,6 +233,16 @@ function noteFailure(operation: string, name: BackendName, inputs: readonly Tens
     console.warn(`[orchard] ${operation} could not run on ${name} and falls back: ${error.message}`);
   }
   return cause;
+}
+
+/** Why a backend can't be used at all. Said once: every call falls through it. */
+function whyAbsent(name: BackendName): string | undefined {
+  const why = whyUnavailable(name);
+  if (why !== undefined && !reported.has(name)) {
+    reported.add(name);
+    console.warn(`[orchard] The ${name} backend can't be used, and calls fall back to the next: ${why}`);
+  }
+  return why;
 }
 
 /** Forgets which failures were reported and which kernels did not compile: each is tried and told anew. */
