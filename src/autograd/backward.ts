@@ -43,6 +43,7 @@ export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptio
   passBackward([{ root, seed }], options, { accumulate });
 }
 
+/** Options of {@link grad}. */
 export interface GradOptions extends BackwardOptions {
   /** Gradients of the outputs; default 1 for each, which must then have one element. */
   gradOutputs?: readonly (Tensor | undefined)[];

@@ -7,6 +7,7 @@ import { TidyScope } from "../tensor/tidy.ts";
 import { type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
 import { PassingGradients } from "./passing.ts";
 
+/** What becomes of the graph when a backward pass is over. */
 export interface BackwardOptions {
   /** Keep what the forward saved, for a further pass over the same graph. Default: `createGraph`. */
   retainGraph?: boolean;

@@ -2,8 +2,8 @@
 import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { environment, environmentVariables } from "../debug/environment.ts";
-import { buildFolder, platform } from "../debug/paths.ts";
+import { environment, type environmentVariables } from "../debug/environment.ts";
+import { buildFolder, packageRoot, platform } from "../debug/paths.ts";
 import { BackendError } from "../errors.ts";
 import { truncation } from "./elf.ts";
 
@@ -47,13 +47,13 @@ export function candidatesOf(
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
 }
 
-/** Why no dylib can be loaded from any of the places, in one sentence; undefined where one of them has a file. */
-export function whyMissing(candidates: readonly Candidate[]): string | undefined {
+/** Why a dylib is at none of its places, with what mends it: a checkout can build it, an installed package can't. */
+export function whyMissing(variable: LibraryDescription<Declarations>["variable"], candidates: readonly Candidate[]) {
   if (candidates.some(({ path }) => existsSync(path))) return undefined;
   const [{ origin, path }] = candidates as readonly [Candidate];
-  return environmentVariables[origin as keyof typeof environmentVariables]
-    ? `${origin} names ${path}, which is not there`
-    : "its dylib is not built (`bun run build` makes it)";
+  if (origin === variable) return `${variable} names ${path}, which is not there`;
+  if (existsSync(`${packageRoot}/scripts/build.ts`)) return "its dylib is not built (`bun run build` makes it)";
+  return `the package holds no dylib of it for ${platform} (${variable} can name one that a checkout built)`;
 }
 
 /** The dylib inside `orchard-metal-<platform>-<arch>`, where that package is installed. */

@@ -44,7 +44,7 @@ export * from "./matmul/einsum.ts";
 export * from "./matmul/matmul.ts";
 export * from "./matmul/outer.ts";
 export * from "./random/bernoulli.ts";
-export * from "./random/multinomial.ts";
+export { type MultinomialOptions, multinomial } from "./random/multinomial.ts";
 export * from "./random/rand.ts";
 export * from "./random/randint.ts";
 export * from "./random/randn.ts";

@@ -212,6 +212,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 }
 
+/** An array of arrays …, as deep as a tensor has axes; an element itself where it has none. */
 export type NestedArray<T> = T | NestedArray<T>[];
 
 const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));

@@ -13,7 +13,7 @@ export const cpuBackend: Backend = {
   name: "cpu",
 
   unavailable() {
-    const missing = whyMissing(cpuLibraryCandidates());
+    const missing = whyMissing("ORCHARD_CPU_LIBRARY", cpuLibraryCandidates());
     if (missing !== undefined) return missing;
     try {
       const { native } = cpuLibrary();

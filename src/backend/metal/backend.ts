@@ -14,7 +14,7 @@ export const metalBackend: Backend = {
   name: "metal",
 
   unavailable() {
-    const missing = whyMissing(libraryCandidates());
+    const missing = whyMissing("ORCHARD_LIBRARY", libraryCandidates());
     if (missing !== undefined) return missing;
     try {
       metalContext();

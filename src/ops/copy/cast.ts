@@ -5,6 +5,7 @@ import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { copyPrimitive } from "./copy.ts";
 
+/** Options of {@link toDType}. */
 export interface CastOptions {
   /**
    * What happens to values that an integer dtype can't hold. `"saturate"` (the default): floats become the nearest that there is, NaN 0;

@@ -201,6 +201,7 @@ const isWhole = (dtype: DType, exponent: unknown): boolean =>
   !floats.has(dtype) && (typeof exponent === "bigint" || Number.isInteger(exponent));
 const floats: ReadonlySet<DType> = new Set<FloatDType>(["float64", "float32", "float16", "bfloat16"]);
 
+/** Options of {@link div}. */
 export interface DivOptions {
   /** `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true division. */
   rounding?: "floor" | "trunc" | null;

@@ -82,6 +82,7 @@ export function where<A extends Operand, B extends Operand>(condition: Tensor, a
   return ternary("where", [condition, yes, no]) as Tensor<ResultOf<A, B>>;
 }
 
+/** The bounds of {@link clamp}. */
 export interface ClampOptions {
   /** The least value: a number, or a tensor that is broadcast. Default: no bound. */
   min?: Tensor | Scalar | null;
@@ -126,6 +127,7 @@ export function lerp<A extends Operand, B extends Operand>(a: A, b: B, weight: O
   return ternary("lerp", operands as unknown as [Tensor, Tensor, Tensor]) as Tensor<ResultOf<A, B>>;
 }
 
+/** Options of {@link softplus}: log(1 + e^(beta·x)) / beta. */
 export interface SoftplusOptions {
   /** How sharp the bend is. Default 1. */
   beta?: number;

@@ -8,6 +8,7 @@ import { fold, planReduction, type ReductionOptions, type ReductionPlan, spread 
 /** What sums and products make of a dtype: floats stay, integers and bools become int64. */
 export type SumOf<D extends DType> = D extends FloatDType ? D : "int64";
 
+/** Options of {@link sum} and `prod`: the axes, whether they stay as size 1, and the dtype. */
 export interface SumOptions<D extends DType = DType> extends ReductionOptions {
   /** Dtype of the result, to which elements are converted before they are added up. */
   dtype?: D | undefined;

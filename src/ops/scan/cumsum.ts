@@ -7,6 +7,7 @@ import type { SumOf } from "../reduction/sum.ts";
 import type { ScanAttributes } from "./names.ts";
 import { runningProduct, runningSum } from "./scan.ts";
 
+/** Options of {@link cumsum} and {@link cumprod}. */
 export interface CumulativeOptions<D extends DType = DType> {
   /** The axis, a negative one counted from the back. */
   dim: number;
