@@ -68,7 +68,11 @@ const floorRemainder = (a: number, b: number) => {
   return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest;
 };
 
-const floorQuotient = (a: number, b: number) => (b === 0 ? a / b : Math.floor((a - floorRemainder(a, b)) / b + 0.5)); // a whole number but for a rounding
+const floorQuotient = (a: number, b: number) => {
+  const rest = a % b;
+  const isBelow = rest !== 0 && rest < 0 !== b < 0;
+  return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // a whole number but for a rounding
+};
 
 const functionsOfTwo: readonly (readonly [string, typeof pow, (a: number, b: number) => number, number])[] = [
   ["pow", pow, power, 16],
