@@ -16,7 +16,7 @@ import { clone, copyInto } from "./copy.ts";
  * @returns x
  *
  * @example
- * copy_(slice(x, 0, { end: 2 }), 0);
+ * copy_(slice(x, { end: 2 }), 0);
  *
  * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports saved tensors that
  *   were changed.
