@@ -14,6 +14,7 @@ import { gatherPrimitive } from "./gather_primitive.ts";
 import { checkIndexDType, checkSomethingToName, type IndexDType } from "./indices.ts";
 import { indexAdd, scatterAdd } from "./scatter_add.ts";
 
+/** The axis of {@link gather} and of what else goes by indices. */
 export interface IndexOptions {
   /** The axis that is indexed; negative ones count from the end. */
   dim: number;
@@ -93,6 +94,7 @@ export function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): 
   return expand(reshape(vector, column), x.shape.with(axis, vector.size));
 }
 
+/** Options of {@link takeAlongDim}. */
 export interface TakeAlongDimOptions {
   /** The axis; where it is left out, both tensors are taken as one row. */
   dim?: number;

@@ -56,6 +56,7 @@ export function scatterAdd<D extends DType>(
 const spread = (gradient: Tensor, shape: Shape): Tensor =>
   sameShape(gradient.shape, shape) ? gradient : embed(gradient, shape, (whole) => leading(whole, gradient.shape));
 
+/** Options of {@link indexAdd}. */
 export interface IndexAddOptions extends IndexOptions {
   /** A factor of the source. Default 1. */
   alpha?: number;

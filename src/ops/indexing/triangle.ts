@@ -15,6 +15,7 @@ const trianglePrimitive: Primitive<TriangleAttributes> = {
   implementations: { metal: triangleMetal, cpu: triangleCpu, reference: triangleReference },
 };
 
+/** Options of {@link tril} and {@link triu}. */
 export interface TriangleOptions {
   /** The diagonal that is kept last: 0 the main one, above it positive, below it negative. Default 0. */
   diagonal?: number;

@@ -11,6 +11,7 @@ import { reshape } from "../view/reshape.ts";
 import { axisOf, narrow } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 
+/** Options of {@link cat} and {@link stack}. */
 export interface CatOptions {
   /** The axis along which they are joined. Default 0. */
   dim?: number;

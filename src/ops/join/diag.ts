@@ -4,6 +4,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { checkOffset, diagonal } from "../view/diagonal.ts";
 import { embed } from "../view/embed.ts";
 
+/** Options of {@link diag}. */
 export interface DiagOptions {
   /** Which diagonal: 0 the main one, above it positive, below it negative. Default 0. */
   diagonal?: number;

@@ -9,6 +9,7 @@ import { clone, copyInto } from "../copy/copy.ts";
 import { fill } from "../view/embed.ts";
 import { narrow } from "../view/slice.ts";
 
+/** Options of {@link pad}. */
 export interface PadOptions {
   /** What the new elements are. Default 0. */
   value?: Scalar;

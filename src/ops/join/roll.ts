@@ -10,6 +10,7 @@ import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
 
+/** Options of {@link roll}. */
 export interface RollOptions {
   /** The axes, one for each shift. Default: the elements are rolled as one row. */
   dims?: number | readonly number[];

@@ -10,6 +10,7 @@ import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
 import { sortPrimitive } from "./sort_primitive.ts";
 
+/** Options of {@link sort} and {@link argsort}. */
 export interface SortOptions {
   /** The axis along which elements are sorted. Default −1. */
   dim?: number;
@@ -53,6 +54,7 @@ export function argsort(x: Tensor, { dim = -1, descending = false }: SortOptions
   return firstInOrder("argsort", detached(x, "argsort"), axis, x.shape[axis] ?? 1, descending).indices;
 }
 
+/** Options of {@link topk}. */
 export interface TopkOptions {
   /** The axis. Default −1. */
   dim?: number;

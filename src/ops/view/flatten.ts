@@ -4,6 +4,7 @@ import { elementCount, normalizeAxis, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
 
+/** Options of {@link flatten}. */
 export interface FlattenOptions {
   /** The first axis of the run. Default 0. */
   startDim?: number;

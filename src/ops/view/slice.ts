@@ -5,6 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { embed } from "./embed.ts";
 import { viewOf } from "./view.ts";
 
+/** Options of {@link slice}. */
 export interface SliceOptions {
   /** The axis that is cut. Default 0. */
   dim?: number;
