@@ -23,9 +23,10 @@ export interface CastOptions {
  * @throws {DTypeError} `overflow` for a value that does not fit, with `{ overflow: "error" }`.
  */
 export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D> {
+  x.checkAlive("toDType");
   if (x.dtype === dtype) return x as Tensor<D>;
   if (options !== undefined) checkOverflow(x, dtype, options);
-  const output = execute(copyPrimitive, [x], x.shape, dtype, undefined);
+  const output = execute(copyPrimitive, [x], x.shape, dtype, undefined, "toDType");
   const from = x.dtype;
   if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient!, from)]);
   return output;

@@ -32,6 +32,7 @@ export interface IndexOptions {
  */
 export function gather<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>, { dim }: IndexOptions): Tensor<D> {
   checkIndexDType("gather", index);
+  x.checkAlive("gather");
   const axis = normalizeAxis("gather", dim, x.rank);
   checkIndexShape("gather", x, index, axis);
   return gathered("gather", x, index, axis);
@@ -64,6 +65,7 @@ export function indexSelect<D extends DType>(
   index: Tensor<IndexDType>,
   { dim }: IndexOptions,
 ): Tensor<D> {
+  x.checkAlive("indexSelect");
   const axis = normalizeAxis("indexSelect", dim, x.rank);
   const vector = checkVector("indexSelect", index);
   if (x.rank === 0) return reshape(indexSelect(reshape(x, [1]), vector, { dim: 0 }), []);
@@ -114,6 +116,7 @@ export function takeAlongDim<D extends DType>(
   index: Tensor<IndexDType>,
   { dim }: TakeAlongDimOptions = {},
 ): Tensor<D> {
+  x.checkAlive("takeAlongDim");
   checkIndexDType("takeAlongDim", index);
   if (dim === undefined) return gathered("takeAlongDim", flatten(x), flatten(index), 0);
   const axis = normalizeAxis("takeAlongDim", dim, x.rank);

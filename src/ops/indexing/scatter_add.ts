@@ -123,6 +123,7 @@ function scattered<D extends DType>(
 }
 
 function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
+  for (const tensor of [x, source]) tensor.checkAlive(operation);
   if (x.dtype !== source.dtype)
     throw new DTypeError(
       operation,

@@ -5,7 +5,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { checkShape, formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { clone, copyInto } from "../copy/copy.ts";
+import { copyInto, copyOf } from "../copy/copy.ts";
 import { fill } from "../view/embed.ts";
 import { narrow } from "../view/slice.ts";
 
@@ -38,6 +38,7 @@ export function pad<D extends DType>(
       "unsupportedMode",
       `mode "${String(mode)}" came; only "constant" is there. Put the other modes together from slice, flip and cat`,
     );
+  x.checkAlive("pad");
   const { before, behind } = sidesOf(x, padding);
   const cropped = crop(x, before, behind);
   const added = (sizes: readonly number[]) => sizes.map((size) => Math.max(size, 0));
@@ -81,12 +82,12 @@ function padded<D extends DType>(
   behind: readonly number[],
   value: Scalar,
 ): Tensor<D> {
-  if ([...before, ...behind].every((size) => size === 0)) return clone(x);
+  if ([...before, ...behind].every((size) => size === 0)) return copyOf("pad", x);
   const shape = checkShape(
     "pad",
     x.shape.map((size, axis) => before[axis]! + size + behind[axis]!),
   );
-  const output = empty(shape, x.dtype);
+  const output = empty(shape, x.dtype, {}, "pad");
   const own = x.shape;
   const inside = (whole: Tensor) => own.reduce((view, size, axis) => narrow(view, axis, before[axis]!, size), whole);
   writeBorder(output, own, before, value);

@@ -31,6 +31,7 @@ export function roll<D extends DType>(
   shifts: number | readonly number[],
   { dims }: RollOptions = {},
 ): Tensor<D> {
+  x.checkAlive("roll");
   const given = [shifts].flat();
   for (const shift of given)
     if (!Number.isSafeInteger(shift))
@@ -51,7 +52,7 @@ export function roll<D extends DType>(
 
 /** Rolls each axis by its own shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
-  const output = empty(x.shape, x.dtype);
+  const output = empty(x.shape, x.dtype, {}, "roll");
   copyRolled(output, detached(x, "roll"), shifts, 0);
   const back = shifts.map((shift) => -shift);
   record("roll", [x], [output], [], ([gradient]) => [rolled(gradient!, back)]);

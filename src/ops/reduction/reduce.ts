@@ -55,6 +55,7 @@ export interface ReductionPlan {
 
 /** @throws {ShapeError} for an axis out of range, or twice. */
 export function planReduction(operation: string, x: Tensor, { dim, keepdim = false }: ReductionOptions): ReductionPlan {
+  x.checkAlive(operation);
   const axes = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
   const kept = x.shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
   return {
@@ -95,6 +96,7 @@ export function refuseEmpty(operation: string, x: Tensor, { count, shape }: Redu
 
 /** The tensor as floats. @throws {DTypeError} where it has none and no float dtype was asked for. */
 export function floatOperand(operation: ReductionName | string, x: Tensor, dtype: DType | undefined): Tensor {
+  x.checkAlive(operation);
   const wanted = dtype ?? x.dtype;
   if (isFloat(wanted)) return toDType(x, wanted);
   throw new DTypeError(

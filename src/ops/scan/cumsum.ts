@@ -47,6 +47,7 @@ function cumulative<E extends DType>(
   options: CumulativeOptions<E>,
   scan: (x: Tensor, along: ScanAttributes) => Tensor,
 ): Tensor<E> {
+  x.checkAlive(operation);
   const { dim, dtype } = options ?? {};
   if (typeof dim !== "number")
     throw new ArgumentError(operation, "noAxis", `dim is wanted, the axis to run along, ${String(dim)} came`);

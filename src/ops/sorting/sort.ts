@@ -102,6 +102,7 @@ function firstInOrder<D extends DType>(
       { shape, dtype: "int64" },
     ],
     { dim: axis, descending },
+    operation,
   ) as [Tensor<D>, Tensor<"int64">];
   const own = x.shape;
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [

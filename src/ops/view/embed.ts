@@ -8,8 +8,8 @@ import { copyInto } from "../copy/copy.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 
 /** @internal A new tensor of one value. */
-export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar): Tensor<D> {
-  const result = empty(shape, dtype);
+export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar, operation?: string): Tensor<D> {
+  const result = empty(shape, dtype, {}, operation);
   fill(result, value);
   return result;
 }
@@ -23,9 +23,15 @@ export function fill(target: Tensor, value: Scalar): void {
  * @internal Zeros with `x` in the place of a view of them: what taking that view does to a gradient.
  *
  * @param view the function that took it, differentiable
+ * @param operation who asks, for errors
  */
-export function embed<D extends DType>(x: Tensor<D>, shape: Shape, view: (whole: Tensor) => Tensor): Tensor<D> {
-  const whole = filled(shape, x.dtype, 0);
+export function embed<D extends DType>(
+  x: Tensor<D>,
+  shape: Shape,
+  view: (whole: Tensor) => Tensor,
+  operation = "embed",
+): Tensor<D> {
+  const whole = filled(shape, x.dtype, 0, operation);
   copyInto(view(whole), x);
   record("embed", [x], [whole], [], ([gradient]) => [view(gradient!)]);
   return whole;

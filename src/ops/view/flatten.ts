@@ -21,6 +21,7 @@ export interface FlattenOptions {
  * @throws {ShapeError} for an axis out of range, or where the run ends before it starts.
  */
 export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = -1 }: FlattenOptions = {}): Tensor<D> {
+  x.checkAlive("flatten");
   const start = normalizeAxis("flatten", startDim, x.rank);
   const end = normalizeAxis("flatten", endDim, x.rank);
   if (start > end)
@@ -42,6 +43,7 @@ export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = 
  * @throws {ShapeError} where the sizes do not multiply to the axis' own.
  */
 export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Shape): Tensor<D> {
+  x.checkAlive("unflatten");
   const axis = normalizeAxis("unflatten", dim, x.rank);
   const size = x.shape[axis] ?? 1;
   const known = sizes.reduce((product, own) => (own === -1 ? product : product * own), 1);
