@@ -55,6 +55,7 @@ export function checkDType(operation: string, dtype: DType): void {
 
 /** @internal A generated dtype must be a float. @throws {DTypeError} */
 export function checkFloat(operation: string, dtype: DType): void {
+  checkDType(operation, dtype);
   if (isFloat(dtype)) return;
   throw new DTypeError(operation, "notAFloat", `a float dtype is wanted, ${dtype} came`);
 }

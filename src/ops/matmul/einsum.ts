@@ -1,5 +1,6 @@
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/binary.ts";
@@ -41,7 +42,7 @@ export function einsum<D extends DType>(equation: string, ...operands: readonly 
     const [first, second] = cheapestPair(terms, sizes);
     const others = terms.filter((_, index) => index !== first && index !== second);
     const needed = new Set([...output, ...others.flatMap((term) => term.labels)]);
-    terms = others.toSpliced(first, 0, contract(terms[first]!, terms[second]!, needed));
+    terms = others.toSpliced(first, 0, contract(terms[first]!, terms[second]!, needed, sizes));
   }
   const last = summedOut(terms[0]!, new Set(output));
   return inOrder(last, output);
@@ -124,7 +125,7 @@ function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number
 }
 
 /** The product of two terms, summed over the labels that nobody needs. */
-function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<Label>): Term<D> {
+function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<Label>, sizes: Sizes): Term<D> {
   const left = summedOut(x, new Set([...needed, ...y.labels]));
   const right = summedOut(y, new Set([...needed, ...x.labels]));
   const shared = left.labels.filter((label) => right.labels.includes(label));
@@ -134,9 +135,14 @@ function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<L
     rows: left.labels.filter((label) => !shared.includes(label)),
     columns: right.labels.filter((label) => !shared.includes(label)),
   };
+  const labels = [...roles.batch, ...roles.rows, ...roles.columns];
+  checkRank(
+    "einsum",
+    labels.map((label) => sizes.get(label)!),
+  );
   return {
     tensor: roles.inner.length === 0 ? elementProduct(left, right, roles) : matrixProduct(left, right, roles),
-    labels: [...roles.batch, ...roles.rows, ...roles.columns],
+    labels,
   };
 }
 

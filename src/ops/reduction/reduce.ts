@@ -6,6 +6,7 @@ import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { checkDType } from "../creation/create.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import {
@@ -98,6 +99,7 @@ export function refuseEmpty(operation: string, x: Tensor, { count, shape }: Redu
 export function floatOperand(operation: ReductionName | string, x: Tensor, dtype: DType | undefined): Tensor {
   x.checkAlive(operation);
   const wanted = dtype ?? x.dtype;
+  checkDType(operation, wanted);
   if (isFloat(wanted)) return toDType(x, wanted);
   throw new DTypeError(
     operation,

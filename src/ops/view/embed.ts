@@ -10,13 +10,8 @@ import { scalarTensor } from "../elementwise/operands.ts";
 /** @internal A new tensor of one value. */
 export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar, operation?: string): Tensor<D> {
   const result = empty(shape, dtype, {}, operation);
-  fill(result, value);
+  if (result.size > 0) copyInto(result, scalarTensor(value, dtype));
   return result;
-}
-
-/** @internal Writes one value to every element of a view. Not recorded. */
-export function fill(target: Tensor, value: Scalar): void {
-  if (target.size > 0) copyInto(target, scalarTensor(value, target.dtype));
 }
 
 /**
