@@ -90,8 +90,18 @@ export function empty<D extends DType>(shape: Shape, dtype: D, hint?: Allocation
 /** A failure under the name of what the caller called: memory does not know for whom it is. */
 function asOf(operation: string, failure: unknown): unknown {
   if (!(failure instanceof OutOfMemoryError) || failure.operation === operation) return failure;
-  const message = `there is no memory for the result: ${failure.message}`;
-  return new OutOfMemoryError(operation, failure.code, message, { cause: failure });
+  const cause = failure.cause instanceof OutOfMemoryError ? failure.cause : failure;
+  const message = `there is no memory for the result: ${cause.message}`;
+  return new OutOfMemoryError(operation, failure.code, message, { cause });
+}
+
+/** Runs the body of an operation that is made of others: where memory lacks, the error names this one. */
+export function named<Result>(operation: string, body: () => Result): Result {
+  try {
+    return body();
+  } catch (error) {
+    throw asOf(operation, error);
+  }
 }
 
 function attempt<Attributes>(

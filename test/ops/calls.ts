@@ -1,6 +1,7 @@
 /** A right call of every operation: what tests of all of them start from. */
 import type * as operations from "../../src/ops/index.ts";
 import { ones, tensor } from "../../src/ops/index.ts";
+import { Tensor } from "../../src/tensor/tensor.ts";
 
 type Functions = typeof operations;
 /** The operations by their names. */
@@ -8,25 +9,22 @@ export type OperationName = {
   [Name in keyof Functions]: Functions[Name] extends (...values: never) => unknown ? Name : never;
 }[keyof Functions];
 
-/** Operands of the calls: matrices of SIZE × SIZE, and what goes with them. */
-export const makeOperands = () => ({
-  x: ones([SIZE, SIZE]),
-  y: ones([SIZE, SIZE]),
-  vector: ones([SIZE]),
-  other: ones([SIZE]),
-  batch: ones([1, SIZE, SIZE]),
-  single: ones([1, SIZE]),
-  integers: ones([SIZE, SIZE], { dtype: "int32" }),
-  bytes: ones([SIZE, SIZE], { dtype: "uint8" }),
-  mask: ones([SIZE, SIZE], { dtype: "bool" }),
-  indices: ones([SIZE, SIZE], { dtype: "int64" }),
-  places: ones([SIZE], { dtype: "int64" }),
+/** Operands of the calls: matrices of size × size, and what goes with them. */
+export const makeOperands = (size: number) => ({
+  x: ones([size, size]),
+  y: ones([size, size]),
+  vector: ones([size]),
+  other: ones([size]),
+  batch: ones([1, size, size]),
+  single: ones([1, size]),
+  integers: ones([size, size], { dtype: "int32" }),
+  bytes: ones([size, size], { dtype: "uint8" }),
+  mask: ones([size, size], { dtype: "bool" }),
+  indices: ones([size, size], { dtype: "int64" }),
+  places: ones([size], { dtype: "int64" }),
   value: tensor(1),
 });
 export type Operands = ReturnType<typeof makeOperands>;
-
-/** Such that a matrix of float32 is a block that memory statistics count on every backend: at least 64 KB. */
-export const SIZE = 130;
 
 type Arguments = (operands: Operands) => readonly unknown[];
 
@@ -34,11 +32,27 @@ const unary: Arguments = ({ x }) => [x];
 const binary: Arguments = ({ x, y }) => [x, y];
 const bits: Arguments = ({ integers, bytes }) => [integers, bytes];
 const along: Arguments = ({ x }) => [x, { dim: 1 }];
-const nothing =
-  (...values: readonly unknown[]): Arguments =>
-  () =>
-    values;
-const shape = [SIZE, SIZE];
+const sized: Arguments = ({ x }) => [x.shape];
+const counted: Arguments = ({ vector }) => [vector.size];
+
+let made: Tensor[] = [];
+
+/** A view of a tensor, as a leaf that requires a gradient: `tidy` leaves it to {@link disposeLeaves}. */
+export function leafOf({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
+  const leaf = new Tensor(storage, dtype, shape, strides, offset);
+  leaf.requiresGrad = true;
+  made.push(leaf);
+  return leaf;
+}
+
+/** Disposes of all leaves, and of the gradients that they have. */
+export function disposeLeaves(): void {
+  for (const leaf of made) {
+    leaf.grad?.dispose();
+    leaf.dispose();
+  }
+  made = [];
+}
 
 /** The arguments of each. */
 export const calls: Readonly<Record<OperationName, Arguments>> = {
@@ -49,7 +63,7 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   amax: along,
   amin: along,
   any: along,
-  arange: nothing(SIZE),
+  arange: counted,
   argmax: along,
   argmin: along,
   argsort: along,
@@ -74,22 +88,22 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   div: binary,
   dot: ({ vector, other }) => [vector, other],
   einsum: ({ x, y }) => ["ij,jk->ik", x, y],
-  empty: nothing(shape),
+  empty: sized,
   emptyLike: unary,
   eq: binary,
   erf: unary,
   exp: unary,
   exp2: unary,
-  expand: ({ single }) => [single, shape],
+  expand: ({ single, x }) => [single, x.shape],
   expm1: unary,
-  eye: nothing(SIZE),
+  eye: counted,
   flatten: unary,
   flip: ({ x }) => [x, [0, 1]],
   floor: unary,
   floorDivide: binary,
   fmod: binary,
-  fromArray: () => [new Float32Array(SIZE * SIZE), shape],
-  full: nothing(shape, 1),
+  fromArray: ({ x }) => [new Float32Array(x.size), x.shape],
+  full: ({ x }) => [x.shape, 1],
   fullLike: ({ x }) => [x, 1],
   gather: ({ x, indices }) => [x, indices, { dim: 1 }],
   ge: binary,
@@ -101,7 +115,7 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   isnan: unary,
   le: binary,
   lerp: ({ x, y, value }) => [x, y, value],
-  linspace: nothing(0, 1, SIZE),
+  linspace: ({ vector }) => [0, 1, vector.size],
   log: unary,
   log10: unary,
   log1p: unary,
@@ -129,27 +143,27 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   ne: binary,
   neg: unary,
   norm: along,
-  normal: nothing(0, 1, shape),
-  oneHot: ({ places }) => [places, { numClasses: SIZE }],
-  ones: nothing(shape),
+  normal: ({ x }) => [0, 1, x.shape],
+  oneHot: ({ places }) => [places, { numClasses: 7 }],
+  ones: sized,
   onesLike: unary,
   outer: ({ vector, other }) => [vector, other],
   pad: ({ x }) => [x, [1, 1]],
   permute: ({ x }) => [x, [1, 0]],
   pow: binary,
   prod: along,
-  rand: nothing(shape),
+  rand: sized,
   randLike: unary,
-  randint: nothing(0, 9, shape),
+  randint: ({ x }) => [0, 9, x.shape],
   randintLike: ({ x }) => [x, 0, 9],
-  randn: nothing(shape),
+  randn: sized,
   randnLike: unary,
-  randperm: nothing(SIZE),
+  randperm: counted,
   reciprocal: unary,
   relu: unary,
   remainder: binary,
   repeat: ({ x }) => [x, [1, 2]],
-  reshape: ({ x }) => [x, [SIZE * SIZE]],
+  reshape: ({ x }) => [x, [x.size]],
   roll: ({ x }) => [x, 1],
   round: unary,
   rsqrt: unary,
@@ -162,7 +176,7 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   softmax: along,
   softplus: unary,
   sort: along,
-  split: ({ x }) => [x, 100, { dim: 1 }],
+  split: ({ x }) => [x, 4, { dim: 1 }],
   sqrt: unary,
   square: unary,
   squeeze: ({ single }) => [single],
@@ -174,21 +188,21 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   takeAlongDim: ({ x, indices }) => [x, indices, { dim: 1 }],
   tan: unary,
   tanh: unary,
-  tensor: nothing([[1, 2], [3, 4]]), // biome-ignore format: rows
+  tensor: ({ x }) => [new Float32Array(x.size), { shape: x.shape }],
   tile: ({ x }) => [x, [2]],
-  toDType: ({ x }) => [x, "float64"],
+  toDType: ({ x }) => [x, "float16"],
   topk: ({ x }) => [x, 3, { dim: 1 }],
   transpose: ({ x }) => [x, 0, 1],
   tril: unary,
   triu: unary,
   unbind: along,
-  unflatten: ({ x }) => [x, 1, [10, 13]],
-  uniform: nothing(0, 1, shape),
+  unflatten: ({ x }) => [x, 1, [-1, 2]],
+  uniform: ({ x }) => [0, 1, x.shape],
   unsqueeze: ({ x }) => [x, 1],
   var: along,
   varMean: along,
   variance: along,
   where: ({ mask, x, y }) => [mask, x, y],
-  zeros: nothing(shape),
+  zeros: sized,
   zerosLike: unary,
 };

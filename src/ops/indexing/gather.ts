@@ -70,14 +70,12 @@ export function indexSelect<D extends DType>(
   const vector = checkVector("indexSelect", index);
   if (x.rank === 0) return reshape(indexSelect(reshape(x, [1]), vector, { dim: 0 }), []);
   checkSomethingToName("indexSelect", vector, x.shape[axis]!);
-  const output = execute(gatherPrimitive, [x, alongAxis(vector, x, axis)], x.shape.with(axis, vector.size), x.dtype, {
-    operation: "indexSelect",
-    dim: axis,
-    vectorAxis: axis,
-  });
-  const { shape } = x;
+  const attributes = { operation: "indexSelect", dim: axis, vectorAxis: axis };
+  const shape = x.shape.with(axis, vector.size);
+  const output = execute(gatherPrimitive, [x, alongAxis(vector, x, axis)], shape, x.dtype, attributes, "indexSelect");
+  const own = x.shape;
   record("indexSelect", [x], [output], [vector], ([gradient], [saved]) => [
-    indexAdd(filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, { dim: axis }),
+    indexAdd(filled(own, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, { dim: axis }),
   ]);
   return output;
 }
@@ -147,7 +145,7 @@ function gathered<D extends DType>(
   if (x.rank === 0) return reshape(gathered(operation, reshape(x, [1]), reshape(index, [1]), 0), []);
   checkSomethingToName(operation, index, x.shape[axis]!);
   const reached = leading(detached(x, operation), index.shape.with(axis, x.shape[axis]!));
-  const output = execute(gatherPrimitive, [reached, index], index.shape, x.dtype, { operation, dim: axis });
+  const output = execute(gatherPrimitive, [reached, index], index.shape, x.dtype, { operation, dim: axis }, operation);
   const { shape } = x;
   record(operation, [x], [output], [index], ([gradient], [saved]) => [
     scatterAdd(filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, { dim: axis }),

@@ -1,5 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { named } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
@@ -58,7 +59,7 @@ export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value:
 
 /** The elements alone; nothing is recorded. */
 const filled = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>
-  noGrad(() => where(mask, filling, x)) as Tensor<D>;
+  named("maskedFill", () => noGrad(() => where(mask, filling, x))) as Tensor<D>;
 
 /** The value as a tensor of `x`'s dtype without axes, once everything is checked. */
 function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tensor, value: Tensor | Scalar): Tensor<D> {

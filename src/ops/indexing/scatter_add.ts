@@ -115,7 +115,7 @@ function scattered<D extends DType>(
   if (source.size === 0) return clone(detached(x, attributes.operation));
   const reached = source.shape.with(attributes.dim, x.shape[attributes.dim]!);
   if (sameShape(reached, x.shape))
-    return execute(scatterAddPrimitive, [x, index, source], x.shape, x.dtype, attributes);
+    return execute(scatterAddPrimitive, [x, index, source], x.shape, x.dtype, attributes, attributes.operation);
   const whole = detached(x, attributes.operation);
   const output = clone(whole);
   executeInto(scatterAddPrimitive, [leading(whole, reached), index, source], [leading(output, reached)], attributes);

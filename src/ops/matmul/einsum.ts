@@ -1,3 +1,4 @@
+import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { checkRank } from "../../tensor/shape.ts";
@@ -35,6 +36,15 @@ import { diagonalOf, permuted } from "./views.ts";
 export function einsum<D extends DType>(equation: string, ...operands: readonly Tensor<D>[]): Tensor<D> {
   const { operands: labels, output } = parseEquation(equation, operands);
   checkSameDType("einsum", operands);
+  return named("einsum", () => summed(equation, operands, labels, output));
+}
+
+function summed<D extends DType>(
+  equation: string,
+  operands: readonly Tensor<D>[],
+  labels: readonly (readonly Label[])[],
+  output: readonly Label[],
+): Tensor<D> {
   const diagonals = operands.map((tensor, index) => withoutRepeats(equation, { tensor, labels: labels[index]! }));
   const sizes = sizesOf(equation, diagonals);
   let terms = diagonals.map((term) => withoutBroadcasts(term, sizes));
