@@ -117,6 +117,21 @@ function refuse(list: readonly Mistake[], operands: Operands): void {
   expect(liveMemory()).toEqual(before);
 }
 
+/** Operations that go by indices, of a square of them or its first row. */
+const byIndices: Readonly<Record<string, (x: Tensor, index: Tensor<"int64">) => Tensor>> = {
+  gather: (x, index) => library.gather(x, index, { dim: 1 }),
+  takeAlongDim: (x, index) => library.takeAlongDim(x, index, { dim: 1 }),
+  indexSelect: (x, index) => byRow(index, (row) => library.indexSelect(x, row, { dim: 1 })),
+  scatterAdd: (x, index) => library.scatterAdd(x, index, x, { dim: 1 }),
+  indexAdd: (x, index) => byRow(index, (row) => library.indexAdd(x, row, x, { dim: 1 })),
+  oneHot: (x, index) => byRow(index, (row) => library.oneHot(row, { numClasses: x.shape[0]! })),
+};
+
+function byRow(index: Tensor<"int64">, call: (row: Tensor<"int64">) => Tensor): Tensor {
+  using row = library.select(index, 0, 0);
+  return call(row);
+}
+
 /** Statistics count every buffer of Metal, and on the cpu blocks of 64 KB and more. */
 const sizes: Readonly<Record<BackendName, number>> = { metal: 10, cpu: 130, reference: 10 };
 
@@ -147,6 +162,27 @@ describe.each(tested)("on %s", (backend: BackendName) => {
 
   test("more memory than there is", () => {
     on(() => refuse(limits, operands), false);
+  });
+
+  test("calls that go by indices give back at once what they took, where they succeed and where they fail", () => {
+    const size = sizes[backend];
+    const x = on(() => library.ones([size, size]));
+    const [right, wrong] = [1, size].map((value) => on(() => library.full([size, size], value, { dtype: "int64" })));
+    const read = (call: () => Tensor) =>
+      on(() => {
+        using result = call();
+        result.dataSync();
+      });
+    for (const call of Object.values(byIndices)) read(() => call(x, right!)); // what stays is made once
+    const before = liveMemory();
+    for (const [name, call] of Object.entries(byIndices)) {
+      read(() => call(x, right!));
+      expect(() => read(() => call(x, wrong!)), name).toThrow(`[${name}] index ${size} at [0`);
+      expect(liveMemory(), name).toEqual(before);
+    }
+    const held = [x, right!, wrong!];
+    for (const tensor of held) tensor.dispose();
+    expect(held.filter(({ storage }) => !storage.isReleased)).toEqual([]);
   });
 
   test("backward of what is no scalar, and of what has no graph", () => {

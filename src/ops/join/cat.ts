@@ -44,8 +44,10 @@ function joined<D extends DType>(
   const starts = sizes.map((_, index) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const output = empty(model.shape.with(axis, total), commonDType(tensors), {}, operation) as Tensor<D>;
-  for (const [index, x] of tensors.entries())
-    if (x.size > 0) copyInto(narrow(output, axis, starts[index]!, sizes[index]!), x);
+  for (const [index, x] of tensors.entries()) {
+    using part = narrow(output, axis, starts[index]!, sizes[index]!);
+    if (x.size > 0) copyInto(part, x);
+  }
   const own = tensors.map(({ shape, dtype }) => ({ shape, dtype }));
   record(operation, tensors, [output], [], ([gradient], _, needs) =>
     own.map(({ shape, dtype }, index) => {

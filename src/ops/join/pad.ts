@@ -5,6 +5,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { checkShape, formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { copyInto, copyOf } from "../copy/copy.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { narrow } from "../view/slice.ts";
@@ -92,8 +93,10 @@ function padded<D extends DType>(
   const output = empty(shape, x.dtype, {}, "pad");
   const own = x.shape;
   const inside = (whole: Tensor) => own.reduce((view, size, axis) => narrow(view, axis, before[axis]!, size), whole);
-  writeBorder(output, own, before, filling);
-  if (x.size > 0) copyInto(inside(output), x);
+  tidy(() => {
+    writeBorder(output, own, before, filling);
+    if (x.size > 0) copyInto(inside(output), x);
+  });
   record("pad", [x], [output], [], ([gradient]) => [inside(gradient!)]);
   return output;
 }

@@ -82,16 +82,15 @@ function copyRepeated(output: Tensor, x: Tensor, repeats: readonly number[]): vo
   const shape = axes.map(({ size }) => size);
   const viewed = (tensor: Tensor, strides: readonly number[]) =>
     new Tensor(tensor.storage, tensor.dtype, shape, strides, tensor.offset);
-  copyInto(
-    viewed(
-      output,
-      axes.map(({ stride }) => stride),
-    ),
-    viewed(
-      x,
-      axes.map(({ from }) => from),
-    ),
+  using to = viewed(
+    output,
+    axes.map(({ stride }) => stride),
   );
+  using from = viewed(
+    x,
+    axes.map((axis) => axis.from),
+  );
+  copyInto(to, from);
 }
 
 /** The sum of a gradient over the copies along each axis. */

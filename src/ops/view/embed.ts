@@ -27,7 +27,9 @@ export function embed<D extends DType>(
   operation = "embed",
 ): Tensor<D> {
   const whole = filled(shape, x.dtype, 0, operation);
-  copyInto(view(whole), x);
+  const part = view(whole);
+  copyInto(part, x);
+  if (part !== whole) part.dispose();
   record("embed", [x], [whole], [], ([gradient]) => [view(gradient!)]);
   return whole;
 }
