@@ -29,6 +29,7 @@ export * from "./elementwise/comparison.ts";
 export * from "./elementwise/ternary.ts";
 export * from "./elementwise/unary.ts";
 export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
+export * from "./indexing/masked_fill.ts";
 export * from "./indexing/one_hot.ts";
 export * from "./indexing/scatter_add.ts";
 export * from "./indexing/triangle.ts";

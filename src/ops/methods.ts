@@ -36,7 +36,7 @@ const table = {
       "tile",
       "pad",
     ],
-    ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd"],
+    ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd", "maskedFill", "maskedFill_"],
     ...["matmul", "mm", "bmm", "addmm", "dot"],
     ...["amax", "amin", "norm", "var", "variance", "std"],
   ],

@@ -47,6 +47,8 @@ export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
 /** Checks a shape that a caller gave. @throws {ShapeError} for a size that is no whole number ≥ 0, or a rank over 8. */
 export function checkShape(operation: string, shape: Shape): Shape {
+  if (!Array.isArray(shape))
+    throw new ShapeError(operation, "invalidShape", `a list of sizes is wanted as shape, ${String(shape)} came`);
   checkRank(operation, shape);
   for (const size of shape) {
     if (!Number.isSafeInteger(size) || size < 0)

@@ -187,6 +187,7 @@ export function softplus<D extends DType>(
   x: Tensor<D>,
   { beta = 1, threshold = 20 }: SoftplusOptions = {},
 ): Tensor<FloatOf<D>> {
+  x.checkAlive("softplus");
   const dtype = operandDType("softplus", x.dtype, "floats");
   // Beta keeps the precision of float32 where x has less.
   const wide = dtype === "float64" ? dtype : "float32";

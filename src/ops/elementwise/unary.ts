@@ -71,6 +71,7 @@ const primitives = byName(
 );
 
 function unary(name: UnaryName, x: Tensor): Tensor {
+  x.checkAlive(name);
   const { takes, saves, gradient } = rows[name];
   const input = toDType(x, operandDType(name, x.dtype, takes));
   const output = execute(primitives[name], [input], input.shape, saves === "bool" ? "bool" : input.dtype, undefined);

@@ -47,7 +47,7 @@ function triangle<D extends DType>(operation: string, x: Tensor<D>, attributes: 
   checkOffset(operation, attributes.diagonal);
   if (x.rank < 2)
     throw new ShapeError(operation, "wrongRank", `a matrix or a batch of them is wanted, ${x.describe()} came`);
-  const output = execute(trianglePrimitive, [x], x.shape, x.dtype, attributes);
+  const output = execute(trianglePrimitive, [x], x.shape, x.dtype, attributes, operation);
   record(operation, [x], [output], [], ([gradient]) => [triangle(operation, gradient!, attributes)]);
   return output;
 }

@@ -20,9 +20,10 @@ export interface DiagOptions {
  * @throws {ShapeError} for a tensor that is neither vector nor matrix.
  */
 export function diag<D extends DType>(x: Tensor<D>, { diagonal: offset = 0 }: DiagOptions = {}): Tensor<D> {
+  x.checkAlive("diag");
   checkOffset("diag", offset);
   if (x.rank === 2) return diagonal(x, { offset });
   if (x.rank !== 1) throw new ShapeError("diag", "wrongRank", `a vector or a matrix is wanted, ${x.describe()} came`);
   const size = x.shape[0]! + Math.abs(offset);
-  return embed(x, [size, size], (whole) => diagonal(whole, { offset }));
+  return embed(x, [size, size], (whole) => diagonal(whole, { offset }), "diag");
 }

@@ -16,6 +16,7 @@ export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
 
 /** @throws {DTypeError} where dtypes differ, or are bool. */
 export function checkSameDType(operation: string, operands: readonly Tensor[]): void {
+  for (const operand of operands) operand.checkAlive(operation);
   const all = operands.map((operand) => operand.describe()).join(" and ");
   if (operands.some(({ dtype }) => dtype !== operands[0]!.dtype))
     throw new DTypeError(operation, "dtypesDiffer", `${all} came; one dtype is wanted: cast with toDType(x, dtype)`);
@@ -29,6 +30,7 @@ export function checkSameDType(operation: string, operands: readonly Tensor[]): 
 
 /** @throws {ShapeError} where an operand has another rank. */
 export function checkRanks(operation: string, rank: number, wanted: string, operands: readonly Tensor[]): void {
+  for (const operand of operands) operand.checkAlive(operation);
   if (operands.every((operand) => operand.rank === rank)) return;
   const came = operands.map((operand) => operand.describe()).join(" and ");
   throw new ShapeError(operation, "wrongRank", `${wanted} are wanted, ${came} came`);

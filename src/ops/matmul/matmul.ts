@@ -1,3 +1,4 @@
+import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes, checkRank, collapse, elementCount } from "../../tensor/shape.ts";
@@ -69,7 +70,7 @@ function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
 export function mm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   checkRanks("mm", 2, "matrices", [a, b]);
   checkFactors("mm", a, b);
-  return product(a, b);
+  return named("mm", () => product(a, b));
 }
 
 /**
@@ -92,5 +93,5 @@ export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
       "shapesDiffer",
       `${a.describe()} times ${b.describe()}: the batches have ${a.shape[0]} and ${b.shape[0]} matrices; matmul broadcasts, bmm does not`,
     );
-  return product(a, b);
+  return named("bmm", () => product(a, b));
 }

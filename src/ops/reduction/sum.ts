@@ -2,6 +2,7 @@ import { record } from "../../autograd/record.ts";
 import { type DType, type FloatDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { checkDType } from "../creation/create.ts";
 import type { FoldName } from "./names.ts";
 import { fold, planReduction, type ReductionOptions, type ReductionPlan, spread } from "./reduce.ts";
 
@@ -33,6 +34,7 @@ export function sum<D extends DType, E extends DType = SumOf<D>>(x: Tensor<D>, o
 
 /** @internal A sum or product: floats in the dtype that is wanted, all else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
+  checkDType(name, dtype);
   const input = isFloat(dtype) || isFloat(x.dtype) ? toDType(x, dtype) : x;
   const output = fold(name, input, plan, isFloat(dtype) ? dtype : "int64");
   return { input, output };

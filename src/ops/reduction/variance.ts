@@ -61,10 +61,11 @@ export interface VarianceAndMean<D extends DType> {
 }
 
 /** The {@link variance} and the mean over the same axes. */
-export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): VarianceAndMean<D> => ({
-  variance: variance(x, options),
-  mean: mean(x, { dim: options.dim, keepdim: options.keepdim }) as Tensor<D>,
-});
+export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): VarianceAndMean<D> => {
+  planReduction("varMean", floatOperand("varMean", x, undefined), options); // its errors name this operation
+  const { dim, keepdim } = options;
+  return { variance: variance(x, options), mean: mean(x, { dim, keepdim }) as Tensor<D> };
+};
 
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 
