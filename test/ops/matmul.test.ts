@@ -162,6 +162,7 @@ const outerRow: OperationRow = {
     values: a!.values.flatMap((x) => b!.values.map((y) => wrapped(a!.dtype, round(x * y)))),
   }),
   accuracy: { flash: true },
+  sumLength: longestSum,
   gradient: true,
 };
 

@@ -2,10 +2,20 @@
  * Runs before every test file: the suite sees the defaults, whatever the shell has set. What a run may choose (another
  * dylib, the checker, a cache) passes through.
  */
-import { setDefaultTimeout } from "bun:test";
+import { plugin } from "bun";
 
 // A test that hangs ends; no test is about time. A cold cache of kernels on a busy machine takes its minutes.
-setDefaultTimeout(300_000);
+// The default is a file's own: set here it would be the first one's alone, and bunfig.toml has no name for it.
+const timeout = `import { setDefaultTimeout as setTimeoutOfFile } from "bun:test"; setTimeoutOfFile(300_000);`;
+plugin({
+  name: "timeouts",
+  setup(build) {
+    build.onLoad({ filter: /\.test\.ts$/ }, async ({ path }) => ({
+      contents: `${timeout} ${await Bun.file(path).text()}`, // one line, so that lines keep their numbers
+      loader: "ts",
+    }));
+  },
+});
 
 const chosen = new Set([
   "ORCHARD_LIBRARY",
