@@ -57,19 +57,24 @@ kernel void vector_along(
         float sums[VECTOR_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};
         for (long k = block + lane * 4; k < end; k += step) {
             const float4 right = four_elements(column, product.b.row, k, end, false);
-            for (int i = 0; i < rows; i += 1) {
-                const float4 products = four_elements(matrix + i * product.a.row, product.a.column, k, end, quads) * right;
-                sums[i] += (products.x + products.y) + (products.z + products.w);
+            for (int i = 0; i < VECTOR_ROWS; i += 1) {
+                // A constant number of turns: sums stay in registers.
+                if (i < rows) {
+                    const float4 products = four_elements(matrix + i * product.a.row, product.a.column, k, end, quads) * right;
+                    sums[i] += (products.x + products.y) + (products.z + products.w);
+                }
             }
         }
         for (int i = 0; i < VECTOR_ROWS; i += 1) {
             totals[i] += sums[i];
         }
     }
-    for (int i = 0; i < rows; i += 1) {
+    device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
+    device Out *out_matrix = out + out_place(product, part.batch, part.split);
+    for (int i = 0; i < VECTOR_ROWS; i += 1) {
         const float sum = simd_sum(totals[i]);
-        if (lane == 0) {
-            write_element(product, input, out, part, row + i, 0, sum);
+        if (lane == 0 && i < rows) {
+            write_element(product, input_matrix, out_matrix, row + i, 0, sum);
         }
     }
 }
@@ -106,7 +111,8 @@ kernel void vector_across(
         for (int i = 0; i < ACROSS_SIMDGROUPS; i += 1) {
             sum += totals[i][lane];
         }
-        write_element(product, input, out, part, row, 0, sum);
+        device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
+        write_element(product, input_matrix, out + out_place(product, part.batch, part.split), row, 0, sum);
     }
 }
 
