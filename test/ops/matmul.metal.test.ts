@@ -21,12 +21,35 @@ import type { DType } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { matmulOracle } from "./products.ts";
 import { checkFindings } from "./run.ts";
-import { expandedBlock, layouts, makeBlock, place, Random, rounder } from "./samples.ts";
+import { type Block, expandedBlock, type Layout, layouts, makeBlock, place, Random, rounder } from "./samples.ts";
 import { compare } from "./tolerance.ts";
 
 const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
 const metalTypes = { float32: "float", float16: "half", bfloat16: "bfloat" } as const;
 const nameOf = ({ rows, columns, depth }: Tile) => `${rows}x${columns}x${depth}`;
+
+/** A matrix, and what an oracle sees of it. */
+interface PlacedBlock {
+  readonly tensor: Tensor;
+  readonly block: Block;
+}
+
+function operandOf(shape: readonly number[], dtype: DType, layout: Layout, random: Random): PlacedBlock {
+  const made = makeBlock({ shape }, dtype, random);
+  const block = layout === "expanded" ? expandedBlock(made) : made;
+  return { tensor: place(block, layout, "metal", random), block };
+}
+
+function turned({ tensor, block: { shape, values, dtype } }: PlacedBlock): PlacedBlock {
+  const [rows, columns] = shape as [number, number];
+  const exchanged = values.map((_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!);
+  return { tensor: transpose(tensor, 0, 1), block: { shape: [columns, rows], dtype, values: exchanged } };
+}
+
+const zerosOf = (shape: readonly [number, number]) => ({
+  shape,
+  values: new Array<number>(shape[0] * shape[1]).fill(0),
+});
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal", () => {
   let context: MetalContext;
@@ -51,38 +74,54 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   const kernelsOf = (body: () => Tensor | readonly Tensor[]): string[] =>
     dispatchesOf(body).flatMap(({ kernel, count }) => new Array<string>(count).fill(kernel));
 
+  /** A tile's kernel, into a result with gaps, against the formula. */
+  function expectProduct(tile: Tile, a: PlacedBlock, b: PlacedBlock, random: Random): void {
+    const { dtype } = a.block;
+    const out = place({ ...a.block, ...zerosOf([a.block.shape[0]!, b.block.shape[1]!]) }, "strided", "metal", random);
+    const inputs = [a.tensor, b.tensor];
+    const problem = problemOf({ operation: "matmul", inputs, outputs: [out], attributes: { alpha: 1, beta: 0 } });
+    onMetal(() => launchProduct({ problem, kernel: "tiled", tile, splits: 1 }));
+    const exact = matmulOracle(a.block, b.block, (value) => value);
+    const plain = matmulOracle(a.block, b.block, rounder(dtype));
+    const got = Array.from(out.dataSync() as ArrayLike<number>);
+    expect(compare(dtype, got, exact.values, plain.values, { flash: true })).toBeUndefined();
+    checkFindings({ name: nameOf(tile) });
+  }
+
   describe("tiles", () => {
     for (const tile of tiles)
-      for (const dtype of ["float32", "float16", "bfloat16"] as const)
+      for (const dtype of ["float32", "float16", "bfloat16"] as const) {
+        const { rows, columns, depth } = tile;
+
         test(`${nameOf(tile)} ${dtype}, in every layout, at its edges`, () => {
-          const random = new Random(tile.rows);
-          for (const [at, aLayout] of layouts.entries())
-            for (const [m, n, k] of [
-              [tile.rows, tile.columns, tile.depth],
-              [tile.rows + 1, tile.columns - 1, tile.depth + 1],
-              [tile.rows - 1, tile.columns + 1, 1],
-            ] as const) {
-              const bLayout = layouts[(at * 5 + m) % layouts.length]!;
-              const block = (shape: readonly number[], layout: string) => {
-                const made = makeBlock({ shape }, dtype, random);
-                return layout === "expanded" ? expandedBlock(made) : made;
-              };
-              const blocks = [block([m, k], aLayout), block([k, n], bLayout)] as const;
-              const out = place(makeBlock({ shape: [m, n] }, dtype, random), "strided", "metal", random);
-              const inputs = [
-                place(blocks[0], aLayout, "metal", random),
-                place(blocks[1], bLayout, "metal", random),
-              ] as const;
-              const attributes = { alpha: 1, beta: 0 };
-              const problem = problemOf({ operation: "matmul", inputs, outputs: [out], attributes });
-              onMetal(() => launchProduct({ problem, kernel: "tiled", tile, splits: 1 }));
-              const exact = matmulOracle(...blocks, (value) => value);
-              const plain = matmulOracle(...blocks, rounder(dtype));
-              const got = Array.from(out.dataSync() as ArrayLike<number>);
-              expect(compare(dtype, got, exact.values, plain.values, { flash: true })).toBeUndefined();
+          const random = new Random(rows);
+          for (const [m, n, k] of [
+            [rows, columns, depth],
+            [rows + 1, columns - 1, depth + 1],
+            [rows - 1, columns + 1, 1],
+          ] as const)
+            for (const [at, layout] of layouts.entries()) {
+              const a = operandOf([m, k], dtype, layout, random);
+              const b = operandOf([k, n], dtype, layouts[(at * 5 + m) % layouts.length]!, random);
+              expectProduct(tile, a, b, random);
             }
-          checkFindings({ name: nameOf(tile) });
         });
+
+        test(`${nameOf(tile)} ${dtype}, read by fours`, () => {
+          const random = new Random(columns);
+          const [m, n, k] = [rows + 4, columns - 4, depth + 4];
+          const stored = (shape: readonly [number, number], byRows: boolean) =>
+            byRows
+              ? operandOf(shape, dtype, "offset", random)
+              : turned(operandOf(shape.toReversed(), dtype, "offset", random));
+          for (const aByRows of [true, false])
+            for (const bByRows of [true, false]) {
+              const [a, b] = [stored([m, k], aByRows), stored([k, n], bByRows)];
+              expect([a, b].map(({ tensor }) => tensor.offset % 4)).toEqual([0, 0]);
+              expectProduct(tile, a, b, random);
+            }
+        });
+      }
 
     test("fit into the threadgroup memory and the threads of an M1", () => {
       for (const tile of tiles)
