@@ -115,6 +115,9 @@ kernel void tiled(
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
 
+    device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
+    device Out *out_matrix = out + out_place(product, part.batch, part.split);
+
     // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
     threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup) * 8 * strip_columns;
     for (int i = 0; i < own_rows; i += 1) {
@@ -126,7 +129,7 @@ kernel void tiled(
             const long at_row = row + own_row + i * 8 + element / strip_columns;
             const long at_column = column + own_column + element % strip_columns;
             if (at_row < product.m && at_column < product.n) {
-                write_element(product, input, out, part, at_row, at_column, strip[element]);
+                write_element(product, input_matrix, out_matrix, at_row, at_column, strip[element]);
             }
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);

@@ -1,7 +1,7 @@
 import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { broadcastShapes, checkRank, collapse, elementCount } from "../../tensor/shape.ts";
+import { collapse, elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkFactors, checkRanks } from "./checks.ts";
@@ -32,15 +32,10 @@ export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   const column = b.rank === 1;
   const left = row ? reshape(a, [1, a.shape[0]!]) : a;
   const right = column ? reshape(b, [b.shape[0]!, 1]) : b;
-  const result = folded(left, right) ?? batched(left, right);
+  const result = folded(left, right) ?? product(left, right);
   if (!row && !column) return result;
   const { shape } = result;
   return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
-}
-
-function batched<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
-  checkRank("matmul", [...broadcastShapes("matmul", a.shape.slice(0, -2), b.shape.slice(0, -2)), 1, 1]);
-  return product(a, b);
 }
 
 /**
