@@ -14,7 +14,7 @@ import { broadcastShapes } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { repeated, sumMagnitudes } from "./broadcast.ts";
 import { type Block, expandedBlock, makeBlock, type OperandSpec, place, Random, rounder } from "./samples.ts";
-import type { Expected, OperationRow, Sample } from "./table.ts";
+import { type Expected, exactly, type OperationRow, type Sample } from "./table.ts";
 import { compare } from "./tolerance.ts";
 
 /** The backends that are tested: all of them, without Metal where that is left out on purpose. */
@@ -70,19 +70,7 @@ function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backen
   const oracle = (round: (value: number) => number) => asList(row.oracle(blocks, sample.options, round));
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const outputs = on(() => asList(row.compute(inputs(), sample.options)));
-  checkOutputs(
-    label,
-    outputs,
-    withRoundings(
-      row,
-      sample,
-      blocks,
-      oracle((value) => value),
-    ),
-    oracle(rounder(dtype)),
-    row,
-    dtype,
-  );
+  checkOutputs(label, outputs, withRoundings(row, sample, blocks, oracle(exactly)), oracle(rounder(dtype)), row, dtype);
   if (row.gradient && isFloat(dtype) && sample.gradient !== false)
     checkGradients(row, sample, blocks, inputs, on, label, dtype, random);
 }
@@ -96,7 +84,7 @@ function withRoundings(
 ): readonly Expected[] {
   if (!row.sumLength) return expected;
   const roundings = roundingsOf(row.sumLength(blocks, options), blocks[0]!.dtype);
-  const magnitudes = asList(row.oracle(blocks.map(absolute), options, (value) => value));
+  const magnitudes = asList(row.oracle(blocks.map(absolute), options, exactly));
   return expected.map((want, at) => ({ ...want, roundings: magnitudes[at]!.values.map((sum) => roundings * sum) }));
 }
 

@@ -8,6 +8,9 @@ import type { Accuracy } from "./tolerance.ts";
 /** Rounds each step of a plain low-precision computation; the identity for the oracle itself. */
 export type Round = (value: number) => number;
 
+/** What the oracle itself is given. A formula may know it by this, and add up without loss: in float64 the plain computation rounds too. */
+export const exactly: Round = (value) => value;
+
 /** One call: operands, and whatever else the operation takes. */
 export interface Sample<Options = undefined> {
   /** Default: shapes and layouts. */
