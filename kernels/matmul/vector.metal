@@ -51,11 +51,11 @@ kernel void vector_along(
     device Out *out [[buffer(3)]],
     constant Product &product [[buffer(4)]],
     uint3 group [[threadgroup_position_in_grid]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr long step = 32 * 4;
     const ProductPart part = product_part(product, group.z);
-    const long row = (long(group.x) * VECTOR_SIMDGROUPS + simdgroup) * VECTOR_ROWS;
+    const long row = (long(group.x) * VECTOR_SIMDGROUPS + simdgroup_index) * VECTOR_ROWS;
     if (row >= product.m) {
         return;
     }
@@ -99,7 +99,7 @@ kernel void vector_across(
     device Out *out [[buffer(3)]],
     constant Product &product [[buffer(4)]],
     uint3 group [[threadgroup_position_in_grid]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float totals[ACROSS_SIMDGROUPS][32];
     const ProductPart part = product_part(product, group.z);
@@ -111,14 +111,14 @@ kernel void vector_across(
     for (long block = part.first; block < part.last; block += ACROSS_SIMDGROUPS * VECTOR_STEPS) {
         const long end = min(part.last, block + ACROSS_SIMDGROUPS * VECTOR_STEPS);
         float sum = 0.0f;
-        for (long k = block + simdgroup; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
+        for (long k = block + simdgroup_index; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
             sum += float(matrix[k * product.a.column]) * float(column[k * product.b.row]);
         }
         total += sum;
     }
-    totals[simdgroup][lane] = total;
+    totals[simdgroup_index][lane] = total;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (simdgroup == 0 && row < product.m) {
+    if (simdgroup_index == 0 && row < product.m) {
         float sum = 0.0f;
         for (int i = 0; i < ACROSS_SIMDGROUPS; i += 1) {
             sum += totals[i][lane];
