@@ -153,9 +153,9 @@ function runOn<Attributes>(
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
-  for (const input of inputs) backend.reach(input);
-  const outputs = outputsOn(backend);
+  const outputs = outputsOn(backend); // first: where memory is short, an allocation may move what is there
   try {
+    for (const input of inputs) backend.reach(input);
     for (const output of outputs) backend.reach(output);
     const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
     if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute

@@ -31,7 +31,7 @@ const journals = new WeakMap<MetalContext, Journal>();
 const journalOf = (context: MetalContext): Journal =>
   getOrMake(journals, context, () => ({ entries: [], knownFailures: 0, recovering: false }));
 
-/** Operations that may be under way before the next one waits for the oldest half: a device that is behind bounds its memory. */
+/** Operations that may be under way before the next one waits for the older half of them. */
 const LONGEST = 1024;
 /** Operations between two looks at what is done. */
 const INTERVAL = 64;
@@ -43,7 +43,7 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
   journal.entries.push(entry);
   if (journal.recovering || journal.entries.length % INTERVAL !== 0) return;
   if (failures(context) !== journal.knownFailures) recover(context, journal, undefined);
-  else if (journal.entries.length >= LONGEST) settleTicket(context, journal.entries[LONGEST / 2]!.tickets.last);
+  else if (journal.entries.length >= LONGEST) settleOlderHalf(context);
   forgetDone(context, journal);
 }
 
@@ -51,6 +51,13 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
 export function forgetFinished(context: MetalContext, { wait = false } = {}): void {
   if (wait && !journalOf(context).recovering) settleTicket(context, context.commit());
   forgetDone(context, journalOf(context));
+}
+
+/** Blocks until the older half of what is under way is done, and lets go of its storages; the device has the rest to go on with. */
+export function settleOlderHalf(context: MetalContext): void {
+  const { entries, recovering } = journalOf(context);
+  const middle = entries[entries.length >> 1];
+  if (middle && !recovering) settleTicket(context, middle.tickets.last);
 }
 
 /** Blocks until a ticket is complete, and mends what failed. */
