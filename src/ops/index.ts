@@ -1,6 +1,7 @@
 /** The public operations: one line a file, sorted. */
 export * from "./copy/cast.ts";
 export { clone, contiguous } from "./copy/copy.ts";
+export { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "./copy/inplace.ts";
 export * from "./creation/arange.ts";
 export * from "./creation/eye.ts";
 export * from "./creation/full.ts";

@@ -124,13 +124,23 @@ export type ResultOf<A extends Operand, B extends Operand> =
       ? PromoteScalar<E>
       : DType;
 
-/** @internal One of the operations of the table. */
-export function binary(name: BinaryName, a: Operand, b: Operand): Tensor {
+/**
+ * @internal One of the operations of the table.
+ * @param operation what the caller called, for errors
+ */
+export function binary(name: BinaryName, a: Operand, b: Operand, operation: string = name): Tensor {
   const { takes, saves, gradient } = rows[name];
-  const operands = promoteOperands(name, [a, b], takes);
+  const operands = promoteOperands(operation, [a, b], takes);
   const [left, right] = operands as [Tensor, Tensor];
-  const shape = broadcastShapes(name, left.shape, right.shape);
-  const output = execute(primitives[name], operands, shape, saves === "bool" ? "bool" : left.dtype, undefined);
+  const shape = broadcastShapes(operation, left.shape, right.shape);
+  const output = execute(
+    primitives[name],
+    operands,
+    shape,
+    saves === "bool" ? "bool" : left.dtype,
+    undefined,
+    operation,
+  );
   if (saves === "bool" || !(left.requiresGrad || right.requiresGrad)) return output;
   const shapes = [left.shape, right.shape] as const;
   record(name, operands, [output], saves === "operands" ? operands : [], ([incoming], [x, y], needs) =>
