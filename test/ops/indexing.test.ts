@@ -3,6 +3,7 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import { backendNames } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add } from "../../src/ops/elementwise/binary.ts";
 import { gather, indexSelect, takeAlongDim } from "../../src/ops/indexing/gather.ts";
 import type { IndexDType } from "../../src/ops/indexing/indices.ts";
 import { maskedFill, maskedFill_ } from "../../src/ops/indexing/masked_fill.ts";
@@ -13,7 +14,7 @@ import { slice } from "../../src/ops/view/slice.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { numberOf, placesOf, resultOf, valueAt } from "./coordinates.ts";
-import { testTable } from "./run.ts";
+import { tested, testTable } from "./run.ts";
 import type { Block, Layout, OperandSpec, Values } from "./samples.ts";
 import type { Expected, OperationRow, Sample } from "./table.ts";
 
@@ -350,5 +351,49 @@ describe.each([...backendNames])("on %s", (backend) => {
     expect(first[0]).toBe(Math.fround(exact));
     expect(first[1]).toBe(1);
     for (let run = 0; run < 3; run++) expect(sum()).toEqual(first);
+  });
+});
+
+describe.if(tested.includes("metal"))("an index out of range on metal is told when the host next reads", () => {
+  const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
+  const x = on(() => tensor([1, 2, 3]));
+  const indicesOf = (...values: bigint[]) => on(() => tensor(values));
+  const selected = (index: Index) => on(() => indexSelect(x, index, { dim: 0 }));
+
+  test("once; the element is 0, and afterwards all is well", async () => {
+    const result = selected(indicesOf(1n, 3n));
+    metalContext().wait();
+    expect(indicesOf(1n).shape).toEqual([1]); // a new tensor is none that the device worked on
+    await expect(result.data()).rejects.toThrow("[indexSelect] index 3 at [1] came, 0 to 2 are there");
+    expect(await result.data()).toEqual(new Float32Array([2, 0]));
+    expect(on(() => add(selected(indicesOf(2n)), x).toArray())).toEqual([4, 5, 6]);
+  });
+
+  test("for each wrong call, in their order, one a read", () => {
+    const indices = [indicesOf(4n), indicesOf(0n), indicesOf(-5n), indicesOf(6n)];
+    const last = indices.map(selected).at(-1)!;
+    for (const wrong of [4, -5, 6]) expect(() => last.dataSync()).toThrow(`index ${wrong} at [0]`);
+    expect(last.toArray()).toEqual([0]);
+  });
+
+  test("with its value, though the indices were disposed of", () => {
+    const index = indicesOf(7n);
+    const result = selected(index);
+    index.dispose();
+    expect(() => result.dataSync()).toThrow("index 7 at [0]");
+    expect(index.storage.isReleased).toBe(true);
+  });
+
+  test("before they are changed in place", () => {
+    const index = indicesOf(8n);
+    const result = selected(index);
+    expect(() => on(() => maskedFill_(index, tensor(true), 1))).toThrow("index 8 at [0]");
+    expect([index.toArray(), result.toArray()]).toEqual([[8n], [0]]);
+  });
+
+  test("sums leave the element out", () => {
+    const sums = on(() => scatterAdd(x, tensor([0n, 3n, -1n]), tensor([10, 20, 30]), { dim: 0 }));
+    expect(() => sums.dataSync()).toThrow("[scatterAdd] index 3 at [1]");
+    expect(sums.toArray()).toEqual([11, 2, 3]);
   });
 });
