@@ -51,6 +51,9 @@ const samples = (
     options,
   }));
 
+/** A shape of the highest rank. */
+const highest = [2, 1, 2, 1, 2, 1, 2, 3];
+
 const axisOf = (dim: number, rank: number) => (dim < 0 ? dim + rank : dim);
 
 const gatherOracle = ([x, index]: readonly Block[], { dim }: Options): Expected =>
@@ -69,6 +72,7 @@ const triangle = (
       [-2, 0, 3].map((diagonal) => ({ inputs: [{ shape: [2, 3, 5], layout }], options: { diagonal } })),
     ),
     { name: "empty", inputs: [{ shape: [3, 0] }], options: { diagonal: 0 } },
+    ...layouts.map((layout) => ({ inputs: [{ shape: highest, layout }], options: { diagonal: 1 } })),
     { name: "large", inputs: [{ shape: [129, 65] }], options: { diagonal: 1 } },
     {
       ...{ name: "not finite", dtypes: floats, gradient: false, options: { diagonal: 0 } },
@@ -133,6 +137,9 @@ testTable("indexing", [
       ...samples([3, 4, 5], [3, 2, 5], { dim: 1 }),
       ...samples([3, 4, 5], [2, 6, 3], { dim: -2 }),
       ...samples([7], [5], { dim: 0 }),
+      ...samples(highest, highest.with(-1, 4), { dim: -1 }),
+      ...samples(highest, highest.with(2, 3).with(0, 1), { dim: 2 }),
+      ...samples([3, 0], [2, 0], { dim: 0 }),
       { name: "none", inputs: [{ shape: [3, 2] }, indices([3, 0], 2, "contiguous", "int64")], options: { dim: 1 } },
       { name: "large", inputs: [{ shape: [1031] }, indices([4099], 1031, "contiguous", "int32")], options: { dim: 0 } },
     ],
@@ -148,6 +155,8 @@ testTable("indexing", [
       ...samples([3, 4, 5], [6], { dim: 1 }),
       ...samples([17, 33], [9], { dim: 0 }),
       ...samples([17, 3], [9], { dim: -1 }),
+      ...samples(highest, [5], { dim: 4 }),
+      ...samples([4, 0, 3], [5], { dim: 0 }),
       { name: "none", inputs: [{ shape: [3, 2] }, indices([0], 3, "contiguous", "int64")], options: { dim: 0 } },
     ],
     oracle: ([x, index], { dim }) => {
@@ -162,9 +171,22 @@ testTable("indexing", [
   {
     name: "takeAlongDim",
     compute: ([x, index], options) => takeAlongDim(x!, index as Index, options),
-    dtypes: floats,
-    samples: [...samples([3, 4], [3, 6], { dim: 1 })],
-    oracle: gatherOracle,
+    dtypes: all,
+    samples: [
+      ...samples([3, 4], [3, 6], { dim: 1 }),
+      ...samples([3, 4], [1, 6], { dim: 1 }),
+      ...samples([1, 4, 5], [3, 2, 1], { dim: 1 }),
+      ...samples(highest, highest.with(-1, 4), { dim: 7 }),
+      ...samples([3, 0], [2, 0], { dim: 0 }),
+    ],
+    oracle: ([x, index], { dim }) => {
+      const axis = axisOf(dim, x!.shape.length);
+      const shape = broadcast(x!.shape.with(axis, 1), index!.shape.with(axis, 1)).with(axis, index!.shape[axis]!);
+      return resultOf(shape, (place) => {
+        const at = broadcastAt(index!, place.with(axis, index!.shape[axis] === 1 ? 0 : place[axis]!));
+        return broadcastAt(x!, place.with(axis, at));
+      });
+    },
     accuracy: { ulps: 0 },
     gradient: true,
   },
@@ -176,6 +198,8 @@ testTable("indexing", [
       ...samples([3, 4, 5], [3, 6, 5], { dim: 1 }, [3, 6, 5]),
       ...samples([3, 4, 5], [2, 6, 3], { dim: 1 }, [3, 7, 4]),
       ...samples([5], [40], { dim: 0 }, [40]),
+      ...samples(highest, highest.with(-1, 4), { dim: 7 }, highest.with(-1, 5)),
+      ...samples([3, 0], [2, 0], { dim: 0 }, [2, 0]),
       ...samples([3, 2], [3, 1100], { dim: -1 }, [3, 1100]),
       {
         name: "none",
@@ -201,6 +225,8 @@ testTable("indexing", [
     samples: [
       ...samples([3, 4, 5], [6], { dim: 1 }, [3, 6, 5]),
       ...samples([7, 33], [50], { dim: 0 }, [50, 33]),
+      ...samples(highest, [5], { dim: 4 }, highest.with(4, 5)),
+      ...samples([4, 0], [3], { dim: 0 }, [3, 0]),
       ...samples([3, 4], [6], { dim: -1, alpha: 2 }, [3, 6]).map((sample) => ({ ...sample, dtypes: floats })),
     ],
     oracle: ([x, index, source], { dim, alpha = 1 }, round) => {
@@ -254,10 +280,12 @@ testTable("indexing", [
     name: "oneHot",
     compute: ([index]) => oneHot(index as Index, { numClasses: 7 }),
     dtypes: ["int64", "int32"],
-    samples: layouts.map((layout) => ({
-      inputs: [{ shape: [3, 5], layout, values: { integers: [0, 6] } satisfies Values }],
-      options: undefined,
-    })),
+    samples: layouts.flatMap((layout) =>
+      [[3, 5], [], [0], [2, 1, 2, 1, 2, 1, 3]].map((shape) => ({
+        inputs: [{ shape, layout, values: { integers: [0, 6] } satisfies Values }],
+        options: undefined,
+      })),
+    ),
     oracle: ([index]) => ({
       ...resultOf([...index!.shape, 7], (place) => (valueAt(index!, place.slice(0, -1)) === place.at(-1) ? 1 : 0)),
       dtype: "int64",
