@@ -73,7 +73,7 @@ export function settleTicket(context: MetalContext, ticket: number): void {
   if (journal.recovering) return;
   if (failures(context) !== journal.knownFailures) recover(context, journal, failure);
   forgetDone(context, journal);
-  runChecks(context);
+  if (ticket > 0) runChecks(context); // 0 is that of memory which the device never had: writing a new tensor is no time for it
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */

@@ -50,7 +50,8 @@ export class MetalMemory implements Memory {
 
   hostBuffer(): ArrayBuffer {
     this.moveToHost();
-    settleTicket(this.context, this.info().lastTicket);
+    const { lastTicket } = this.info();
+    settleTicket(this.context, lastTicket === this.firstTicket ? 0 : lastTicket);
     // Where the device failed, the storage has other memory by now, and asks that one.
     if (this.released) return this.anchor;
     this.checkMove();
@@ -108,11 +109,14 @@ export class MetalMemory implements Memory {
   }
 
   private anchorAddress = 0;
+  /** Of whatever had the buffer before: the device has done nothing with it since. */
+  private firstTicket = 0;
 
   /** Ties the buffer to an array buffer, whose collection releases it. A private one has no contents to show, only an anchor. */
   private adopt(): ArrayBuffer {
-    const { contents } = this.info();
+    const { contents, lastTicket } = this.info();
     this.anchorAddress = contents;
+    this.firstTicket = lastTicket;
     const collected = (this.context.native.orchard_collected as unknown as { ptr: Pointer }).ptr;
     const [address, length] =
       contents === 0 ? [this.context.counterAddress, 8] : [contents as Pointer, this.byteLength];
