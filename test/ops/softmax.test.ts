@@ -83,7 +83,8 @@ const softmaxRoundings = (line: readonly number[]): number[] => {
 const logSoftmaxRoundings = (line: readonly number[]): number[] => {
   const own = parts(line, exactly);
   const logarithm = Math.log(own.sum);
-  return own.shifted.map((value) => Math.abs(value) + sumRoundings(own) + 2 * logarithm + Math.abs(value - logarithm));
+  const ofSum = sumRoundings(own) + 2 * logarithm;
+  return own.shifted.map((value) => Math.abs(value) + ofSum + Math.abs(value - logarithm));
 };
 
 function row(
