@@ -144,6 +144,7 @@ describe.each(tested)("nothing to reduce on %s", (backend) => {
     ["argmin", argmin],
     ["norm", (x) => norm(x, { p: Number.POSITIVE_INFINITY })],
     ["norm", (x) => norm(x, { p: Number.NEGATIVE_INFINITY, dim: 1 })],
+    ["norm", (x) => norm(x, { p: -1 })],
   ];
   test.each(withoutValue)("%s has no value", (name, call) => {
     expect(message(() => on(() => call(empty)))).toMatch(
