@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { backendNames } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { toDType } from "../../src/ops/copy/cast.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { add } from "../../src/ops/elementwise/binary.ts";
 import { gather, indexSelect, takeAlongDim } from "../../src/ops/indexing/gather.ts";
@@ -10,6 +12,8 @@ import { maskedFill, maskedFill_ } from "../../src/ops/indexing/masked_fill.ts";
 import { oneHot } from "../../src/ops/indexing/one_hot.ts";
 import { indexAdd, scatterAdd } from "../../src/ops/indexing/scatter_add.ts";
 import { tril, triu } from "../../src/ops/indexing/triangle.ts";
+import "../../src/ops/methods.ts";
+import { transpose } from "../../src/ops/view/permute.ts";
 import { slice } from "../../src/ops/view/slice.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
@@ -379,6 +383,52 @@ describe.each([...backendNames])("on %s", (backend) => {
     expect(first[0]).toBe(Math.fround(exact));
     expect(first[1]).toBe(1);
     for (let run = 0; run < 3; run++) expect(sum()).toEqual(first);
+  });
+});
+
+describe("sums have the same bits whatever threads do, and in whatever order", () => {
+  const SUMS = 3000;
+  const scattered = (dtype: DType) => {
+    const values = tensor(Float32Array.from({ length: SUMS * 3 }, (_, i) => Math.sin(i * 7.1) * 10 ** (i % 5)));
+    const index = tensor(BigInt64Array.from({ length: SUMS }, (_, i) => BigInt((i * i + 3 * i) % 11)));
+    const source = toDType(values.reshape([3, SUMS]), dtype);
+    const x = toDType(slice(values, { end: 33 }).reshape([3, 11]), dtype);
+    return [
+      scatterAdd(x, index.expand([3, SUMS]), source, { dim: 1 }),
+      indexAdd(x, index, source, { dim: 1 }),
+      indexAdd(transpose(x, 0, 1), index, transpose(source, 0, 1), { dim: 0 }),
+    ].map((result) => result.toArray());
+  };
+  const everyDType = () => floats.filter((dtype) => dtype !== "float64").map(scattered);
+
+  test("on cpu, by any number of threads", () => {
+    const { native } = cpuLibrary();
+    const first = withBackend("cpu", everyDType);
+    for (const threads of [1, 2, 3, 7]) {
+      configure(native, "threads", String(threads));
+      expect(withBackend("cpu", everyDType)).toEqual(first);
+    }
+    configure(native, "threads", "auto");
+    expect(first[0]).toEqual(withBackend("reference", () => scattered("float32"))); // both sum in float64
+  });
+
+  test.if(tested.includes("metal") && metalContext().isSoftware)("on metal, by any workers in any order", () => {
+    const context = metalContext();
+    const on = () => withStrict(true, () => withBackend("metal", everyDType));
+    const { workers: usual, seed: usualSeed } = context.report().settings!;
+    const first = on();
+    for (const [workers, seed] of [
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [2, 4],
+    ] as const) {
+      context.configure("workers", workers);
+      context.configure("seed", seed);
+      expect(on()).toEqual(first);
+    }
+    context.configure("workers", usual!);
+    context.configure("seed", usualSeed!);
   });
 });
 
