@@ -72,7 +72,7 @@ export function allocate(byteLength: number, hint: AllocationHint = {}, operatio
   for (const name of orderFrom[getBackend()]) {
     const why = whyUnavailable(name);
     if (why !== undefined) {
-      passOver("allocate", name, because(PREFERRED, name, why));
+      passOver(operation, name, because(PREFERRED, name, why));
       continue;
     }
     try {
