@@ -7,6 +7,7 @@ import { read } from "bun:ffi";
 import { getOrMake } from "../../collections.ts";
 import { BackendError } from "../../errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
+import { tellOnce } from "../tell.ts";
 import { runChecks } from "./checks.ts";
 import type { MetalContext } from "./context.ts";
 import type { TicketRange } from "./launch.ts";
@@ -128,13 +129,10 @@ function anyFailed(context: MetalContext, { first, last }: TicketRange): boolean
   return false;
 }
 
-const reported = new Set<string>();
-
 function report(operations: number, failure: unknown): void {
   const reason = failure instanceof Error ? failure.message : "a command buffer failed";
-  if (reported.has(reason)) return;
-  reported.add(reason);
-  console.warn(`[orchard] ${reason}\n[orchard] ${operations} operations are computed again on another backend.`);
+  const cause = reason.replace(/\d+/, ""); // the number of the command buffer makes no other cause
+  tellOnce(`${reason}\n[orchard] ${operations} operations are computed again on another backend.`, cause);
 }
 
 function forgetDone(context: MetalContext, journal: Journal): void {
