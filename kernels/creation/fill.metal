@@ -3,7 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "elementwise/loop.h"
+#include "common/loop.h"
 
 struct Fill {
     LoopNest loop;  // operands: output

@@ -6,7 +6,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "elementwise/loop.h"
+#include "common/loop.h"
 
 // input   [[buffer(0)]]  the elements that its strides reach
 // output  [[buffer(1)]]  the elements that its strides reach

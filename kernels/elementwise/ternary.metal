@@ -8,7 +8,7 @@ using namespace metal;
 
 #include "common/math.h"
 #include "elementwise/codes.h"
-#include "elementwise/loop.h"
+#include "common/loop.h"
 
 constant uint operation [[function_constant(0)]];
 

@@ -5,10 +5,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "indexing/nest.h"
+#include "common/loop.h"
 
 struct Gather {
-    Nest nest;    // operands: x (stride 0 along the axis that is indexed), index, output
+    LoopNest nest;    // operands: x (stride 0 along the axis that is indexed), index, output
     long size;    // of x along that axis
     long stride;  // of x along it
 };
@@ -25,12 +25,12 @@ kernel void gather(
     constant Gather &gather [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = nest_element(position, grid);
+    ulong element = loop_element(position, grid);
     if (element >= ulong(gather.nest.count)) {
         return;
     }
     long places[3];
-    nest_places(gather.nest, element, places);
+    loop_places(gather.nest, element, places);
     long at = long(index[places[1]]);
     bool inside = at >= 0 && at < gather.size;
     output[places[2]] = inside ? x[places[0] + at * gather.stride] : Bits(0);

@@ -3,10 +3,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "indexing/nest.h"
+#include "common/loop.h"
 
 struct OneHot {
-    Nest nest;  // operands: index (stride 0 along the last axis, the classes), output
+    LoopNest nest;  // operands: index (stride 0 along the last axis, the classes), output
     long classes;
 };
 
@@ -20,12 +20,12 @@ kernel void one_hot(
     constant OneHot &one_hot [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = nest_element(position, grid);
+    ulong element = loop_element(position, grid);
     if (element >= ulong(one_hot.nest.count)) {
         return;
     }
     long places[2];
-    nest_places(one_hot.nest, element, places);
+    loop_places(one_hot.nest, element, places);
     long own = long(element % ulong(one_hot.classes));
     output[places[1]] = long(index[places[0]]) == own ? 1 : 0;
 }

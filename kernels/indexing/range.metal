@@ -6,10 +6,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "indexing/nest.h"
+#include "common/loop.h"
 
 struct Range {
-    Nest nest;  // operand: index
+    LoopNest nest;  // operand: index
     long size;
 };
 
@@ -23,12 +23,12 @@ kernel void find_outside(
     constant Range &range [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = nest_element(position, grid);
+    ulong element = loop_element(position, grid);
     if (element >= ulong(range.nest.count)) {
         return;
     }
     long places[1];
-    nest_places(range.nest, element, places);
+    loop_places(range.nest, element, places);
     long value = long(index[places[0]]);
     if (value < 0 || value >= range.size) {
         atomic_fetch_min_explicit(first, uint(min(element, ulong(0xfffffffe))), memory_order_relaxed);

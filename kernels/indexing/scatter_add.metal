@@ -10,10 +10,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "indexing/nest.h"
+#include "common/loop.h"
 
 struct ScatterAdd {
-    Nest nest;      // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
+    LoopNest nest;      // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
     long axis;      // elements of the nest from one index of that axis to the next
     long size;      // of x along it
     long length;    // of source, keys and order along it
@@ -85,12 +85,12 @@ kernel void scatter_add(
     constant ScatterAdd &scatter [[buffer(5)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = nest_element(position, grid);
+    ulong element = loop_element(position, grid);
     if (element >= ulong(scatter.nest.count)) {
         return;
     }
     long places[4];
-    nest_places(scatter.nest, element, places);
+    loop_places(scatter.nest, element, places);
     long destination = long(element / ulong(scatter.axis) % ulong(scatter.size));
     typename SumOf<T>::type sum;
     sum.add(x[places[0]]);

@@ -3,10 +3,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "indexing/nest.h"
+#include "common/loop.h"
 
 struct Triangle {
-    Nest nest;  // operands: x, output; the last two axes are rows and columns
+    LoopNest nest;  // operands: x, output; the last two axes are rows and columns
     long diagonal;
     long lower;  // 1 or 0
 };
@@ -21,12 +21,12 @@ kernel void triangle(
     constant Triangle &triangle [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = nest_element(position, grid);
+    ulong element = loop_element(position, grid);
     if (element >= ulong(triangle.nest.count)) {
         return;
     }
     long places[2];
-    nest_places(triangle.nest, element, places);
+    loop_places(triangle.nest, element, places);
     ulong rows = ulong(triangle.nest.shape[triangle.nest.rank - 2]);
     ulong columns = ulong(triangle.nest.shape[triangle.nest.rank - 1]);
     long edge = long(element / columns % rows) + triangle.diagonal;

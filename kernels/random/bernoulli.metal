@@ -6,7 +6,7 @@
 using namespace metal;
 
 #include "common/philox.h"
-#include "elementwise/loop.h"
+#include "common/loop.h"
 
 struct Bernoulli {
     LoopNest loop;    // operands: p, output

@@ -4,7 +4,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "elementwise/loop.h"
+#include "common/loop.h"
 
 enum SlopeCode {
     SLOPE_TIE = 0,

@@ -32,6 +32,11 @@ export function metalTypeOf(dtype: DType): string {
   return metalType[dtype];
 }
 
+const unsignedOf: Readonly<Record<number, string>> = { 1: "uchar", 2: "ushort", 4: "uint", 8: "ulong" };
+
+/** The unsigned type of a dtype's size, in the host names of kernels that only move elements. */
+export const metalBitsOf = (dtype: DType): string => unsignedOf[bytesOf(dtype)]!;
+
 /** `unsupported` of implementations that run any dtype but float64. */
 export function noFloat64({ inputs }: { readonly inputs: readonly Tensor[] }): string | undefined {
   return inputs.some(({ dtype }) => dtype === "float64") ? "Metal has no float64" : undefined;

@@ -1,11 +1,11 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest } from "../elementwise/loop.metal.ts";
+import { broadcastLoop } from "../../backend/metal/loop.ts";
 
 export const copyMetal: Implementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output] }) {
-    const { grid, threadgroup, parameters } = loopNest(output!, [input!]);
+    const { grid, threadgroup, parameters } = broadcastLoop(output!, [input!]);
     launch({
       file: "elementwise/copy.metal",
       name: `copy_${metalTypeOf(input!.dtype)}_${metalTypeOf(output!.dtype)}`,

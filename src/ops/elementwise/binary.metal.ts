@@ -1,7 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { broadcastLoop } from "../../backend/metal/loop.ts";
 import { type BinaryName, binaryNames } from "./codes.ts";
-import { loopNest } from "./loop.metal.ts";
 
 export const binaryMetal = (name: BinaryName): Implementation<undefined> => {
   const code = binaryNames.indexOf(name);
@@ -9,7 +9,7 @@ export const binaryMetal = (name: BinaryName): Implementation<undefined> => {
   return {
     unsupported: noFloat64,
     run({ inputs: [a, b], outputs: [output] }) {
-      const { grid, threadgroup, parameters } = loopNest(output!, [a!, b!]);
+      const { grid, threadgroup, parameters } = broadcastLoop(output!, [a!, b!]);
       launch({
         file: "elementwise/binary.metal",
         name: `${kernel}_${metalTypeOf(a!.dtype)}`,

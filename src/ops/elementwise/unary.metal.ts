@@ -1,7 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { broadcastLoop } from "../../backend/metal/loop.ts";
 import { type UnaryName, unaryNames } from "./codes.ts";
-import { loopNest } from "./loop.metal.ts";
 
 export const unaryMetal = (name: UnaryName): Implementation<undefined> => {
   const code = unaryNames.indexOf(name);
@@ -9,7 +9,7 @@ export const unaryMetal = (name: UnaryName): Implementation<undefined> => {
   return {
     unsupported: noFloat64,
     run({ inputs: [input], outputs: [output] }) {
-      const { grid, threadgroup, parameters } = loopNest(output!, [input!]);
+      const { grid, threadgroup, parameters } = broadcastLoop(output!, [input!]);
       launch({
         file: "elementwise/unary.metal",
         name: `${kernel}_${metalTypeOf(input!.dtype)}`,

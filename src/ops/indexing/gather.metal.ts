@@ -1,8 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { bytesOf } from "../../tensor/dtype.ts";
+import { launch, metalBitsOf, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { mergedLoop } from "../../backend/metal/loop.ts";
 import type { GatherAttributes } from "./gather_primitive.ts";
-import { bitsType, mergedNest } from "./nest.metal.ts";
 import { checkRangeLater } from "./range.metal.ts";
 
 export const gatherMetal: Implementation<GatherAttributes> = {
@@ -10,7 +9,7 @@ export const gatherMetal: Implementation<GatherAttributes> = {
   run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
     const size = x!.shape[dim]!;
     checkRangeLater({ operation, index: index!, size, vectorAxis });
-    const { grid, threadgroup, parameters } = mergedNest(
+    const { grid, threadgroup, parameters } = mergedLoop(
       output!.shape,
       [
         { tensor: x!, strides: x!.strides.with(dim, 0) },
@@ -21,7 +20,7 @@ export const gatherMetal: Implementation<GatherAttributes> = {
     );
     launch({
       file: "indexing/gather.metal",
-      name: `gather_${bitsType[bytesOf(x!.dtype)]}_${metalTypeOf(index!.dtype)}`,
+      name: `gather_${metalBitsOf(x!.dtype)}_${metalTypeOf(index!.dtype)}`,
       operands: [reads(x!), reads(index!), writes(output!)],
       parameters,
       grid,

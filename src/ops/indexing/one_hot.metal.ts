@@ -1,13 +1,13 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
-import { mergedNest } from "./nest.metal.ts";
+import { mergedLoop } from "../../backend/metal/loop.ts";
 import { checkRangeLater } from "./range.metal.ts";
 
 export const oneHotMetal: Implementation<undefined> = {
   run({ operation, inputs: [index], outputs: [output] }) {
     const classes = output!.shape.at(-1)!;
     checkRangeLater({ operation, index: index!, size: classes });
-    const { grid, threadgroup, parameters } = mergedNest(
+    const { grid, threadgroup, parameters } = mergedLoop(
       output!.shape,
       [
         { tensor: index!, strides: [...index!.strides, 0] },

@@ -1,11 +1,11 @@
 import { checkLater } from "../../backend/metal/checks.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads } from "../../backend/metal/launch.ts";
+import { mergedLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { distinct, type IndexRange, indexAt, indexError } from "./indices.ts";
-import { mergedNest } from "./nest.metal.ts";
 
 /** What the kernel leaves where no index is out of range. */
 const NONE = 0xffffffff;
@@ -17,7 +17,7 @@ const NONE = 0xffffffff;
 export function checkRangeLater(range: IndexRange): void {
   const index = distinct(range.index);
   const { first, memory } = firstOutside();
-  const { grid, threadgroup, parameters } = mergedNest(
+  const { grid, threadgroup, parameters } = mergedLoop(
     index.shape,
     [{ tensor: index, strides: index.strides }],
     [range.size],

@@ -1,6 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { mergedLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementCount, type Shape } from "../../tensor/shape.ts";
@@ -8,7 +9,6 @@ import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { launchSort, tooLongToSort } from "../sorting/sort.metal.ts";
 import { distinct } from "./indices.ts";
-import { mergedNest } from "./nest.metal.ts";
 import { checkRangeLater } from "./range.metal.ts";
 import type { ScatterAttributes } from "./scatter_add_primitive.ts";
 
@@ -32,7 +32,7 @@ const scratch = <D extends DType>(shape: Shape, dtype: D): Tensor<D> =>
 
 function launchSums(x: Tensor, source: Tensor, keys: Tensor, order: Tensor, output: Tensor, dim: number): void {
   const repeated = keys.strides.map((stride, axis) => (axis === dim || keys.shape[axis] === 1 ? 0 : stride));
-  const nest = mergedNest(
+  const nest = mergedLoop(
     output.shape,
     [
       { tensor: x, strides: x.strides },

@@ -1,13 +1,12 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { bytesOf } from "../../tensor/dtype.ts";
-import { bitsType, plainNest } from "./nest.metal.ts";
+import { launch, metalBitsOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { plainLoop } from "../../backend/metal/loop.ts";
 import type { TriangleAttributes } from "./triangle_attributes.ts";
 
 export const triangleMetal: Implementation<TriangleAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x], outputs: [output], attributes: { lower, diagonal } }) {
-    const { grid, threadgroup, parameters } = plainNest(
+    const { grid, threadgroup, parameters } = plainLoop(
       output!.shape,
       [
         { tensor: x!, strides: x!.strides },
@@ -17,7 +16,7 @@ export const triangleMetal: Implementation<TriangleAttributes> = {
     );
     launch({
       file: "indexing/triangle.metal",
-      name: `triangle_${bitsType[bytesOf(x!.dtype)]}`,
+      name: `triangle_${metalBitsOf(x!.dtype)}`,
       operands: [reads(x!), writes(output!)],
       parameters,
       grid,

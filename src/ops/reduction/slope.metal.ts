@@ -1,13 +1,13 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { broadcastLoop } from "../../backend/metal/loop.ts";
 import { elementCount } from "../../tensor/shape.ts";
-import { loopNest } from "../elementwise/loop.metal.ts";
 import { type SelectAttributes, type SlopeAttributes, slopeNames } from "./names.ts";
 
 export const slopeMetal: Implementation<SlopeAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x, y], outputs: [output], attributes: { name, parameter } }) {
-    const { grid, threadgroup, parameters } = loopNest(output!, [x!, y!]);
+    const { grid, threadgroup, parameters } = broadcastLoop(output!, [x!, y!]);
     launch({
       file: "reduction/slope.metal",
       name: `slope_${metalTypeOf(x!.dtype)}`,
@@ -24,7 +24,7 @@ export const selectMetal: Implementation<SelectAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x, indices], outputs: [output], attributes: { axis } }) {
     const { shape } = output!;
-    const { grid, threadgroup, parameters } = loopNest(output!, [x!, indices!]);
+    const { grid, threadgroup, parameters } = broadcastLoop(output!, [x!, indices!]);
     const sizes = [shape[axis] ?? 1, elementCount(shape.slice(axis + 1))].map(BigInt);
     launch({
       file: "reduction/slope.metal",

@@ -1,7 +1,7 @@
-/** The parameters of the kernels in `kernels/indexing`: a loop nest (`Nest` in nest.h), then whole numbers. */
-import { startOf } from "../../backend/metal/launch.ts";
-import { collapse, elementCount, type LoopNest, type Shape } from "../../tensor/shape.ts";
+/** The parameters of kernels with one thread an element: a loop nest (`LoopNest` in `kernels/common/loop.h`), then whole numbers. */
+import { broadcastStrides, collapse, elementCount, type LoopNest, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { startOf } from "./launch.ts";
 
 const MAX_OPERANDS = 4;
 const MAX_RANK = 8;
@@ -10,13 +10,23 @@ const THREADS = 256;
 const ROW = 2 ** 30;
 
 /** An operand, and the strides with which the loop goes through it. */
-export interface NestOperand {
+export interface LoopOperand {
   readonly tensor: Tensor;
   readonly strides: readonly number[];
 }
 
-/** Parameters and grid of a kernel with one thread an element of a shape. Axes are merged where all operands allow it. */
-export const mergedNest = (shape: Shape, operands: readonly NestOperand[], numbers: readonly number[]) =>
+/** Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them allow it. */
+export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
+  mergedLoop(
+    output.shape,
+    [...inputs, output].map((tensor) => ({
+      tensor,
+      strides: broadcastStrides(tensor.shape, tensor.strides, output.shape),
+    })),
+  );
+
+/** Of a loop over a shape. Axes are merged where all operands allow it. */
+export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[], numbers: readonly number[] = []) =>
   parametersOf(
     collapse(
       shape,
@@ -26,11 +36,11 @@ export const mergedNest = (shape: Shape, operands: readonly NestOperand[], numbe
     numbers,
   );
 
-/** As {@link mergedNest}, the axes as they are, for kernels that look at them. */
-export const plainNest = (shape: Shape, operands: readonly NestOperand[], numbers: readonly number[]) =>
+/** As {@link mergedLoop}, the axes as they are, for kernels that look at them. */
+export const plainLoop = (shape: Shape, operands: readonly LoopOperand[], numbers: readonly number[]) =>
   parametersOf({ shape: [...shape], strides: operands.map(({ strides }) => [...strides]) }, operands, numbers);
 
-function parametersOf({ shape, strides }: LoopNest, operands: readonly NestOperand[], numbers: readonly number[]) {
+function parametersOf({ shape, strides }: LoopNest, operands: readonly LoopOperand[], numbers: readonly number[]) {
   const count = elementCount(shape);
   const tail = MAX_RANK * (1 + MAX_OPERANDS);
   const words = new BigInt64Array(tail + MAX_OPERANDS + 2 + numbers.length);
@@ -50,6 +60,3 @@ function parametersOf({ shape, strides }: LoopNest, operands: readonly NestOpera
     threadgroup: [Math.min(count, THREADS)] as const,
   };
 }
-
-/** The unsigned type of a dtype's size: kernels that only move elements know no other. */
-export const bitsType: Readonly<Record<number, string>> = { 1: "uchar", 2: "ushort", 4: "uint", 8: "ulong" };
