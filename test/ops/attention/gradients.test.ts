@@ -11,7 +11,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { Random } from "../samples.ts";
 import { caseOf, goTogether, type OptionName, optionNames } from "./cases.ts";
 import { type Call, drawCall } from "./draw.ts";
-import { type Way, ways } from "./run.ts";
+import { on, type Way, ways } from "./run.ts";
 
 const sizes = [2, 4, 5, 3, 2] as const;
 
@@ -80,6 +80,47 @@ describe.each(inFloat64)("on $name", (way) => {
         return enableGrad(() => grad(compute(...inputs), inputs, { gradOutputs, createGraph: true }));
       };
       expect(gradcheck(first, [...leaves, ...cotangents])).toBe(true);
+    });
+  });
+});
+
+/** Along a random direction of length 1, by Richardson's extrapolation of central differences, which leaves an error of ε⁴. */
+function slopeAlong(weighted: (step: number) => number): number {
+  const central = (epsilon: number) => (weighted(epsilon) - weighted(-epsilon)) / (2 * epsilon);
+  return (4 * central(1 / 32) - central(1 / 16)) / 3;
+}
+
+const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
+
+const dot = (a: readonly number[], b: readonly number[]): number =>
+  a.reduce((total, value, at) => total + value * b[at]!, 0);
+
+describe.each(ways)("in float32 on $name", (way) => {
+  test.each(rows)("with %s, along random directions", (_, names) => {
+    on(way, () => {
+      const of = caseOf(names, [2, 20, 37, 16, 8], 6);
+      const call = drawCall(of, "float32", way.backend, new Random(names.length + 8));
+      const compute = functionOf(call, way, of.logSumExp === true);
+      const leaves = [...call.leaves.values()];
+      const gradOutputs = [call.gradOut, ...(call.gradLogSumExp ? [call.gradLogSumExp] : [])];
+      const gradients = grad(compute(...leaves), leaves, { gradOutputs }).map(numbersOf);
+      const cotangents = gradOutputs.map(numbersOf);
+      for (const [at, leaf] of leaves.entries()) {
+        const values = numbersOf(leaf);
+        const random = new Random(at);
+        const drawn = Array.from(values, () => random.next() - 0.5);
+        const direction = drawn.map((value) => value / Math.sqrt(dot(drawn, drawn)));
+        const numerical = slopeAlong((step) => {
+          const moved = Float32Array.from(values, (value, index) => value + step * direction[index]!);
+          const inputs = leaves.with(at, tensor(moved, { shape: leaf.shape }));
+          return compute(...inputs).reduce(
+            (total, result, index) => total + dot(numbersOf(result), cotangents[index]!),
+            0,
+          );
+        });
+        const own = gradients[at]!;
+        expect(Math.abs(dot(own, direction) - numerical)).toBeLessThan(2e-3 * Math.sqrt(dot(own, own)));
+      }
     });
   });
 });
