@@ -90,7 +90,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   const right = calls[operation](operands);
   const call = (list: readonly unknown[]) => tensorsIn(functions[operation]!(...list));
   for (const root of library.noGrad(() => call(right))) refusal(root, "noGraph");
-  if (operation === "maskedFill_") return { codes, problems }; // it takes no leaf
+  if (operation.endsWith("_")) return { codes, problems }; // it takes no leaf
   const leaves = tensorsIn(right).reduce<unknown>(
     (list, tensor) => (isFloat(tensor.dtype) ? replaced(list, tensor, leafOf(tensor)) : list),
     right,
