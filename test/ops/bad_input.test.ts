@@ -12,6 +12,7 @@ import { isFloat } from "../../src/tensor/dtype.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 import { tidy } from "../../src/tensor/tidy.ts";
 import { memory } from "../../src/tensor/usage.ts";
+import { whyMissing } from "./attention/run.ts";
 import { calls, disposeLeaves, leafOf, makeOperands, type Operands, type OperationName } from "./calls.ts";
 import { limits, type Mistake, mistakes } from "./mistakes.ts";
 import { tested } from "./run.ts";
@@ -187,7 +188,8 @@ describe.each(tested)("on %s", (backend: BackendName) => {
 
   test("backward of what is no scalar, and of what has no graph", () => {
     const own = on(() => makeOperands(sizes[backend])); // graphs that nobody passes hold them until they are collected
-    const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own))));
+    const isLeft = (name: string) => name.endsWith("Attention") && whyMissing(backend) !== undefined;
+    const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own)), !isLeft(name)));
     expect(found.flatMap(({ problems }) => problems)).toEqual([]);
     expect(found.filter(({ codes }) => codes.includes("notAScalar")).length).toBeGreaterThan(70);
     expect(found.filter(({ codes }) => codes.includes("noGraph")).length).toBe(names.length);
