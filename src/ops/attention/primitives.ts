@@ -2,6 +2,7 @@
 import type { Primitive } from "../../backend/backend.ts";
 import { backwardReference } from "./backward.reference.ts";
 import { dropoutMaskReference } from "./dropout_mask.reference.ts";
+import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 
@@ -9,7 +10,7 @@ import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 export const attentionForward: Primitive<AttentionAttributes> = {
   name: "attentionForward",
   implementations: {
-    metal: { missing: "Metal has no kernel for attention yet" },
+    metal: forwardMetal,
     cpu: { missing: "the cpu backend has no kernel for attention yet" },
     reference: forwardReference,
   },

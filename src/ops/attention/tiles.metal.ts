@@ -1,0 +1,51 @@
+/** How Metal's kernels cut attention: the sizes of tiles, what they hold in registers and memory, and how many fit on a GPU at a time. */
+import type { DType } from "../../tensor/dtype.ts";
+
+/** The kernels that go through tiles. `gradient_keys` owns keys and goes through queries, the others the other way round. */
+export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gradient_bias";
+
+/** A generation of GPUs: `apple7` is M1 and everything that no other row is for, `apple9` is M3 and later. */
+export type Family = "apple7" | "apple9";
+
+/**
+ * A threadgroup's share: `8 · down` rows, which it owns, and `columns` lines of the others at a time. `across` SIMD-groups stand side by side
+ * and divide the elements of a row (its blocks of 8) among them.
+ */
+export interface Tile {
+  readonly kernel: TiledKernel;
+  readonly family: Family;
+  /** Of an element of q. */
+  readonly bytes: 2 | 4;
+  /** The largest D and E that it is for; the first row that fits is taken. */
+  readonly width: number;
+  readonly down: number;
+  readonly across: number;
+  readonly columns: number;
+}
+
+const row = (
+  kernel: TiledKernel,
+  family: Family,
+  bytes: 2 | 4,
+  width: number,
+  down: number,
+  across: number,
+  columns: number,
+): Tile => ({ kernel, family, bytes, width, down, across, columns });
+
+export const tiles: readonly Tile[] = [
+  row("forward", "apple7", 4, 32, 4, 1, 32),
+  row("forward", "apple7", 4, 64, 4, 1, 32),
+  row("forward", "apple7", 4, 128, 4, 2, 16),
+  row("forward", "apple7", 4, 256, 2, 4, 16),
+];
+
+/** The largest head dimension that kernels are made for. */
+export const LARGEST_WIDTH = 256;
+
+/** The tile of a kernel. A GPU of a family that has no row of its own takes those of `apple7`. */
+export function tileFor(kernel: TiledKernel, family: Family, dtype: DType, dim: number, valueDim: number): Tile {
+  const bytes = dtype === "float32" ? 4 : 2;
+  const fits = (tile: Tile) => tile.kernel === kernel && tile.bytes === bytes && Math.max(dim, valueDim) <= tile.width;
+  return (tiles.find((tile) => tile.family === family && fits(tile)) ?? tiles.find(fits))!;
+}
