@@ -97,10 +97,7 @@ kernel void forward(
         multiply_rows<T, own_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, own_dim);
         threadgroup_barrier(mem_flags::mem_threadgroup);  // k's tile was read, and the parts of the scores are there
         const bool odd = load_lines<T, KEYS, pitch, threads>(tile, values + key * a.v.row, a.v, s.keys - key, VALUE_DIM, thread_index);
-        const bool any_odd = simd_any(odd);
-        if (lane == 0) {
-            odd_values[simdgroup] = any_odd;
-        }
+        tell_odd(odd_values, odd, simdgroup, lane);
 
         const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
         float2 scores[turns];
@@ -142,8 +139,7 @@ kernel void forward(
         if (simd_any(factors[down * 8 + lane % 8] != 1.0f)) {
             sums.scale(factors + down * 8, own_value_dim, scratch, lane);
         }
-        const bool exact = simd_any(odd_values[lane % simdgroups] != 0);
-        sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim, exact, scratch, lane);
+        sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim, exactly<simdgroups>(odd_values, lane), scratch, lane);
     }
 
     for (ushort step = 1; step < LanePlace<ACROSS>::lanes; step *= 2) {
@@ -175,7 +171,18 @@ kernel void forward(
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
         device const float *, device const int *, device T *, device float *, constant Attention &, uint3, uint, uint, uint);
 
+#define FORWARD_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
+    FORWARD(half, WIDTH, DOWN, ACROSS, KEYS)      \
+    FORWARD(bfloat, WIDTH, DOWN, ACROSS, KEYS)
+
 FORWARD(float, 32, 4, 1, 32)
 FORWARD(float, 64, 4, 1, 32)
 FORWARD(float, 128, 4, 2, 16)
 FORWARD(float, 256, 2, 4, 16)
+FORWARD(float, 64, 2, 1, 64)
+FORWARD(float, 128, 2, 2, 32)
+FORWARD_HALVES(64, 4, 1, 32)
+FORWARD_HALVES(128, 4, 1, 32)
+FORWARD_HALVES(256, 2, 2, 32)
+FORWARD_HALVES(64, 2, 1, 128)
+FORWARD_HALVES(128, 2, 1, 64)

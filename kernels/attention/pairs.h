@@ -40,7 +40,7 @@ struct Score {
 template <typename T>
 inline bool attends(constant Attention &a, thread const Pairs<T> &pairs, int i, int j) {
     const Sequence s = pairs.sequence;
-    if (i >= s.queries || j >= s.keys) {
+    if (uint(i) >= uint(s.queries) || uint(j) >= uint(s.keys)) {
         return false;
     }
     const int distance = j - i - s.shift;
@@ -71,10 +71,16 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
     return score;
 }
 
-// What dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) with: i and j are even.
+// What dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) with:
+// i and j are even, or one less.
 inline float4 kept_block(constant Attention &a, Sequence s, uint head, int i, int j) {
     const uint4 words = philox(uint4(uint(j) / 2, uint(i) / 2, head, uint(s.index)), uint2(a.key[0], a.key[1]));
     return select(float4(0.0f), float4(a.keep_scale), words >= uint4(a.threshold));
+}
+
+// Of (i, j) alone.
+inline float kept(constant Attention &a, Sequence s, uint head, int i, int j) {
+    return has(OPTION_DROPOUT) ? kept_block(a, s, head, i, j)[(i & 1) * 2 + (j & 1)] : 1.0f;
 }
 
 // Of (i, j) and (i, j + 1): j is even.
@@ -95,6 +101,24 @@ inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, i
     return j % 2 == 0 ? block.xz : block.yw;
 }
 
+// What gradients need of a query's row: L in base 2, −∞ where it attends to nothing, and Δ.
+struct RowSums {
+    float log_sum_exp;
+    float delta;
+};
+
+inline RowSums row_sums(
+    constant Attention &a, Sequence s, uint head, int query, device const float *log_sum_exp, device const float *delta) {
+    if (query >= s.queries) {
+        return {-INFINITY, 0.0f};
+    }
+    const long row = s.query_start + query;
+    return {
+        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, row)] * LOG2_E,
+        delta[(s.batch * a.heads + head) * a.queries + row],
+    };
+}
+
 // What one pair gives to gradients.
 struct PairGradient {
     float dropped;  // Z
@@ -102,13 +126,13 @@ struct PairGradient {
     float product;  // du, of q[i] · k[j] times scale
 };
 
-// `grad`: gradOut[i] · v[j]; `log_sum_exp` in base 2; `delta`: Δ[i]. All 0 where the query does not attend to the key, or to any.
-inline PairGradient gradient_of(constant Attention &a, Score score, float grad, float kept, float log_sum_exp, float delta) {
-    if (score.value == -INFINITY || log_sum_exp == -INFINITY) {
+// `grad`: gradOut[i] · v[j]. All 0 where the query does not attend to the key, or to any.
+inline PairGradient gradient_of(constant Attention &a, Score score, float grad, float kept, RowSums row) {
+    if (score.value == -INFINITY || row.log_sum_exp == -INFINITY) {
         return {0.0f, 0.0f, 0.0f};
     }
-    const float probability = exp2(score.value - log_sum_exp);
-    const float gradient = probability * ((kept == 0.0f ? 0.0f : kept * grad) - delta);
+    const float probability = exp2(score.value - row.log_sum_exp);
+    const float gradient = probability * ((kept == 0.0f ? 0.0f : kept * grad) - row.delta);
     return {probability * kept, gradient, a.scale * gradient * score.cap_slope};
 }
 

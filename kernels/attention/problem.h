@@ -14,10 +14,10 @@
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
 
-// Pipelines differ by these: D, E, and which options a call has. Lengths are none of them.
-constant uint DIM [[function_constant(0)]];
+// Pipelines differ by these: which options a call has, E and D. Lengths are none of them.
+constant uint OPTIONS [[function_constant(0)]];
 constant uint VALUE_DIM [[function_constant(1)]];
-constant uint OPTIONS [[function_constant(2)]];
+constant uint DIM [[function_constant(2)]];
 
 // Bits of OPTIONS, in the order of src/ops/attention/options.metal.ts.
 enum Option {
@@ -69,6 +69,7 @@ struct Attention {
     long left;          // of the band: −left ≤ j − i − shift ≤ right
     long right;
     long bottom_right;  // the last query stands opposite the last key, else the first opposite the first
+    long sequences;     // how many are packed
     long parts;         // into which the keys of the vector path are cut
     long part_keys;
     long bias_sizes[4]; // of the bias's own axes

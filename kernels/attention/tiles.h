@@ -227,6 +227,19 @@ inline LanePlace<ACROSS> lane_place(int across, uint lane) {
     return {across * (8 / ACROSS) + int(lane) / lanes, int(lane) % lanes * 2};
 }
 
+// Tells the threadgroup whether a thread of this SIMD-group read NaN or infinity; `exactly` says after a barrier whether any did.
+inline void tell_odd(threadgroup uint *odd_values, bool odd, uint simdgroup, uint lane) {
+    const bool any = simd_any(odd);
+    if (lane == 0) {
+        odd_values[simdgroup] = any;
+    }
+}
+
+template <int SIMDGROUPS>
+inline bool exactly(threadgroup const uint *odd_values, uint lane) {
+    return simd_any(odd_values[lane % SIMDGROUPS] != 0);
+}
+
 // The products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their strips.
 template <int ACROSS, int STRIP>
 inline float2 summed(threadgroup const float *strips, int place) {

@@ -22,7 +22,7 @@ const operandNames = [
   "gradBias",
   "gradSinks",
 ] as const;
-type OperandName = (typeof operandNames)[number];
+export type OperandName = (typeof operandNames)[number];
 
 /** A call with its operands by name, whether they come in or go out. */
 export interface Call extends AttentionProblem {
@@ -43,7 +43,7 @@ export interface Parts {
 }
 
 const OPERAND_WORDS = 5;
-const SIZE_WORDS = 14;
+const SIZE_WORDS = 15;
 const NUMBER_WORDS = 3; // of 64 bits: 3 floats and 3 words of 32 bits
 const LARGEST_DISTANCE = 2 ** 31 - 1;
 
@@ -66,7 +66,7 @@ export function parametersOf(call: Call, { parts, partKeys }: Parts = { parts: 1
     reach(band?.right),
     +(alignment === "bottom-right"),
   ];
-  words.set([...sizes, parts, partKeys, ...biasSizes(call)].map(BigInt), operandWords);
+  words.set([...sizes, call.packed?.length ?? 0, parts, partKeys, ...biasSizes(call)].map(BigInt), operandWords);
   writeNumbers(words.buffer, (operandWords + SIZE_WORDS) * 8, call);
   return new Uint8Array(words.buffer);
 }
@@ -98,10 +98,10 @@ const options: readonly ((call: Call) => boolean)[] = [
   ({ operands }) => operands.gradLogSumExp !== undefined,
 ];
 
-/** The function constants DIM, VALUE_DIM and OPTIONS. `streamed`: the operands whose tiles a kernel goes through. */
+/** The function constants OPTIONS, VALUE_DIM and DIM. `streamed`: the operands whose tiles a kernel goes through. */
 export function constantsOf(call: Call, streamed: readonly OperandName[] = []): number[] {
   const bits = [...options.map((has) => has(call)), streamed.every((name) => canReadByFours(call.operands[name]!))];
-  return [call.dim, call.valueDim, bits.reduce((sum, bit, index) => sum + (bit ? 1 << index : 0), 0)];
+  return [bits.reduce((sum, bit, index) => sum + (bit ? 1 << index : 0), 0), call.valueDim, call.dim];
 }
 
 /** Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment. */

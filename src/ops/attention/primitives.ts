@@ -1,5 +1,6 @@
 /** Attention as backends run it. `problem.ts` says what each computes. */
 import type { Primitive } from "../../backend/backend.ts";
+import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
 import { dropoutMaskReference } from "./dropout_mask.reference.ts";
 import { forwardMetal } from "./forward.metal.ts";
@@ -20,7 +21,7 @@ export const attentionForward: Primitive<AttentionAttributes> = {
 export const attentionBackward: Primitive<AttentionAttributes> = {
   name: "attentionBackward",
   implementations: {
-    metal: { missing: "Metal has no kernel for the gradient of attention yet" },
+    metal: backwardMetal,
     cpu: { missing: "the cpu backend has no kernel for the gradient of attention yet" },
     reference: backwardReference,
   },

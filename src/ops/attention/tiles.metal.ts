@@ -33,11 +33,34 @@ const row = (
   columns: number,
 ): Tile => ({ kernel, family, bytes, width, down, across, columns });
 
+/**
+ * Queries that a threadgroup owns, keys that it goes through, and what is kept in registers follow metal-flash-attention's published rows
+ * (`AttentionDescriptor+Parameters.swift`, 2024): 32 × 32 to 128 up to M2, 16 × 64 to 128 from M3 on, operands and sums in registers. MLX's forward
+ * (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four SIMD-groups of 8 rows. Where a SIMD-group's
+ * registers would not do, it is `across` that grows. The figures are untried on a GPU.
+ */
 export const tiles: readonly Tile[] = [
   row("forward", "apple7", 4, 32, 4, 1, 32),
   row("forward", "apple7", 4, 64, 4, 1, 32),
   row("forward", "apple7", 4, 128, 4, 2, 16),
   row("forward", "apple7", 4, 256, 2, 4, 16),
+  row("forward", "apple7", 2, 64, 4, 1, 32),
+  row("forward", "apple7", 2, 128, 4, 1, 32),
+  row("forward", "apple7", 2, 256, 2, 2, 32),
+  row("forward", "apple9", 4, 64, 2, 1, 64),
+  row("forward", "apple9", 4, 128, 2, 2, 32),
+  row("forward", "apple9", 2, 64, 2, 1, 128),
+  row("forward", "apple9", 2, 128, 2, 1, 64),
+
+  ...(["gradient_queries", "gradient_keys", "gradient_bias"] as const).flatMap((kernel) => [
+    row(kernel, "apple7", 4, 32, 4, 1, 16),
+    row(kernel, "apple7", 4, 64, 4, 2, 16),
+    row(kernel, "apple7", 4, 128, 2, 4, 16),
+    row(kernel, "apple7", 4, 256, 2, 4, 8),
+    row(kernel, "apple7", 2, 64, 4, 1, 16),
+    row(kernel, "apple7", 2, 128, 4, 2, 16),
+    row(kernel, "apple7", 2, 256, 2, 4, 16),
+  ]),
 ];
 
 /** The largest head dimension that kernels are made for. */
@@ -49,3 +72,15 @@ export function tileFor(kernel: TiledKernel, family: Family, dtype: DType, dim: 
   const fits = (tile: Tile) => tile.kernel === kernel && tile.bytes === bytes && Math.max(dim, valueDim) <= tile.width;
   return (tiles.find((tile) => tile.family === family && fits(tile)) ?? tiles.find(fits))!;
 }
+
+/** Of one SIMD-group. */
+const SIMD_WIDTH = 32;
+
+/** Rows that a threadgroup owns. */
+export const rowsOf = ({ down }: Tile): number => 8 * down;
+
+export const threadsOf = ({ down, across }: Tile): number => SIMD_WIDTH * down * across;
+
+/** Its kernel's host name. */
+export const kernelName = ({ kernel, width, down, across, columns }: Tile, type: string): string =>
+  `${kernel}_${type}_${width}_${down}x${across}x${columns}`;
