@@ -199,7 +199,7 @@ export function problemOf(
   const pairs = [batch, heads, queries, keys];
   return {
     ...attributes,
-    ...{ batch, heads, kvHeads, group: heads / kvHeads, queries, keys, dim, valueDim: v.shape[3]! },
+    ...{ batch, heads, kvHeads, group: kvHeads === 0 ? 1 : heads / kvHeads, queries, keys, dim, valueDim: v.shape[3]! },
     inputs: operandsOf(attributes.inputs, call.inputs, pairs) as AttentionProblem["inputs"],
     outputs: operandsOf(attributes.outputs, call.outputs ?? [], pairs),
   };
