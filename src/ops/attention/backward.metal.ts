@@ -1,10 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
-import { MetalMemory } from "../../backend/metal/memory.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
-import { launchTiled, sequenceCount, type TiledLaunch, tensorOf, tilesOf, whyNot } from "./launch.metal.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { launchTiled, scratch, sequenceCount, type TiledLaunch, tensorOf, tilesOf, whyNot } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 
@@ -29,12 +26,7 @@ const SINK_THREADS = 256;
 /** Δ [B, H, M]: the one thing that the backward allocates. */
 function launchRows(call: Call): Tensor {
   const { batch, heads, queries, operands } = call;
-  const shape = [batch, heads, queries];
-  const delta = new Tensor(
-    new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, "float32"))),
-    "float32",
-    shape,
-  );
+  const delta = scratch([batch, heads, queries]);
   if (delta.size === 0) return delta;
   launch({
     file: "attention/gradient_rows.metal",

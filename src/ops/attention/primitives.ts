@@ -2,6 +2,7 @@
 import type { Primitive } from "../../backend/backend.ts";
 import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
+import { dropoutMaskMetal } from "./dropout_mask.metal.ts";
 import { dropoutMaskReference } from "./dropout_mask.reference.ts";
 import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
@@ -34,7 +35,7 @@ export const attentionBackward: Primitive<AttentionAttributes> = {
 export const attentionDropoutMask: Primitive<DropoutMaskAttributes> = {
   name: "attentionDropoutMask",
   implementations: {
-    metal: { missing: "Metal has no kernel for the mask of attention's dropout yet" },
+    metal: dropoutMaskMetal,
     cpu: { missing: "the cpu backend has no kernel for the mask of attention's dropout yet" },
     reference: dropoutMaskReference,
   },

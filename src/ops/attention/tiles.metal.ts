@@ -84,3 +84,14 @@ export const threadsOf = ({ down, across }: Tile): number => SIMD_WIDTH * down *
 /** Its kernel's host name. */
 export const kernelName = ({ kernel, width, down, across, columns }: Tile, type: string): string =>
   `${kernel}_${type}_${width}_${down}x${across}x${columns}`;
+
+/** When the vector path is taken: kernels/attention/vector.metal. MLX (`scaled_dot_product_attention.cpp`, 2025) takes its own up to 8 queries too. */
+export const VECTOR_QUERIES = 8;
+
+/** The vector path cuts keys into parts of at least so many, and no more than fill so many threadgroups. Both figures are untried on a GPU. */
+const PART_KEYS = 512;
+const PART_THREADGROUPS = 512;
+
+/** Into how many parts a query's keys are cut. `rows`: queries of all heads and sequences. */
+export const vectorParts = (keys: number, rows: number): number =>
+  Math.max(1, Math.min(Math.floor(keys / PART_KEYS), Math.ceil(PART_THREADGROUPS / Math.max(rows, 1))));
