@@ -5,10 +5,10 @@
 //     sums = 0, largest = -inf, total = 0                         of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T                                          in products of 8 x 8
-//         where a score exceeds `largest` by more than 8:         a power of 2^8 is no danger to float32, so that this is rare
-//             sums and total *= 2^(largest - score), largest = score
-//         p = 2^(scores - largest), total += Σ p, sums += dropout(p) v
-//     out = sums / total, L = ln 2 (largest + log2 total)
+//         where a score exceeds `largest` by more than ln 2^8:    a factor of 2^8 is no danger to float32, so that this is rare
+//             sums and total *= exp(largest - score), largest = score
+//         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
+//     out = sums / total, L = largest + ln total
 //
 // Tiling (tiles.h): a threadgroup owns DOWN · 8 queries of one head, in registers with their sums, and goes through KEYS keys at a time; k's tile
 // and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of the elements. Grid: threadgroups (queries / rows, heads,
@@ -20,7 +20,7 @@ using namespace metal;
 #include "attention/pairs.h"
 #include "attention/tiles.h"
 
-#define LAZY_STEP 8.0f
+#define LAZY_STEP (8.0f * LN_2)
 
 // q, k, v        [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
 // mask, bias     [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
@@ -29,7 +29,7 @@ using namespace metal;
 // out            [[buffer(8)]]        [B, H, M, E]
 // log_sum_exp    [[buffer(9)]]        [B, H, M]
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
-kernel void forward(
+[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void forward(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
     device const T *v [[buffer(2)]],
@@ -50,7 +50,7 @@ kernel void forward(
     constexpr int pitch = tile_pitch<T>(WIDTH);
     constexpr int strip = 8 * strip_pitch(KEYS);
     constexpr int own_blocks = WIDTH / ACROSS / 8;
-    constexpr int turns = LanePlace<ACROSS>::turns(KEYS);
+    constexpr int turns = lane_turns(ACROSS, KEYS);
 
     threadgroup float4 memory[KEYS * pitch * int(sizeof(T)) / 16];
     threadgroup float strips[simdgroups * strip];
@@ -83,7 +83,7 @@ kernel void forward(
     sums.clear();
 
     // One row of the 8, which several lanes share: each adds up its own columns' part of `total`.
-    const LanePlace<ACROSS> place = lane_place<ACROSS>(across, lane);
+    const LanePlace place = lane_place(ACROSS, across, lane);
     const int query = own_query + place.row;
     threadgroup float *row_strips = strips + down * ACROSS * strip;
     float largest = -INFINITY;
@@ -102,8 +102,9 @@ kernel void forward(
         const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
         float2 scores[turns];
         float most = -INFINITY;
+        UNROLLED
         for (int turn = 0; turn < turns; turn += 1) {
-            const int column = place.column + turn * LanePlace<ACROSS>::step;
+            const int column = place.column + turn * lane_step(ACROSS);
             scores[turn] = -INFINITY;
             if (column < KEYS) {
                 const float2 products = summed<ACROSS, strip>(row_strips, place.row * strip_pitch(KEYS) + column);
@@ -112,19 +113,20 @@ kernel void forward(
                 most = max(most, max(scores[turn].x, scores[turn].y));
             }
         }
-        for (ushort step = 1; step < LanePlace<ACROSS>::lanes; step *= 2) {
+        for (ushort step = 1; step < lanes_of_row(ACROSS); step *= 2) {
             most = max(most, simd_shuffle_xor(most, step));
         }
         float factor = 1.0f;
         if (most > largest + LAZY_STEP) {
-            factor = largest == -INFINITY ? 1.0f : exp2(largest - most);  // nothing has to shrink where nothing is yet
+            factor = largest == -INFINITY ? 1.0f : exponential(largest - most);  // nothing has to shrink where nothing is yet
             largest = most;
         }
         total *= factor;
+        UNROLLED
         for (int turn = 0; turn < turns; turn += 1) {
-            const int column = place.column + turn * LanePlace<ACROSS>::step;
+            const int column = place.column + turn * lane_step(ACROSS);
             if (column < KEYS) {
-                const float2 p = select(exp2(scores[turn] - largest), float2(0.0f), scores[turn] == -INFINITY);
+                const float2 p = select(exponential(scores[turn] - largest), float2(0.0f), scores[turn] == -INFINITY);
                 const float2 dropped = p * kept_along_keys(a, s, head, query, key + column);
                 total += p.x + p.y;
                 row_strips[place.row * strip_pitch(KEYS) + column] = dropped.x;
@@ -142,22 +144,22 @@ kernel void forward(
         sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim, exactly<simdgroups>(odd_values, lane), scratch, lane);
     }
 
-    for (ushort step = 1; step < LanePlace<ACROSS>::lanes; step *= 2) {
+    for (ushort step = 1; step < lanes_of_row(ACROSS); step *= 2) {
         total += simd_shuffle_xor(total, step);
     }
     float factor = 1.0f;
     if (has(OPTION_SINKS)) {
-        const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]) * LOG2_E;
+        const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]);
         const float most = max(largest, sink);
-        factor = total == 0.0f ? 0.0f : exp2(largest - most);
-        total = total * factor + (sink == -INFINITY ? 0.0f : exp2(sink - most));
+        factor = total == 0.0f ? 0.0f : exponential(largest - most);
+        total = total * factor + (sink == -INFINITY ? 0.0f : exponential(sink - most));
         largest = most;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // factors were read
     if (place.column == 0) {
         factors[down * 8 + place.row] = total == 0.0f ? 0.0f : factor / total;
         if (query < s.queries) {
-            const float sum = total == 0.0f ? -INFINITY : (largest + log2(total)) * LN_2;
+            const float sum = total == 0.0f ? -INFINITY : largest + log2(total) * LN_2;
             log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = sum;
         }
     }

@@ -3,7 +3,7 @@
 //     sums = 0                                                    of each pair of the threadgroup's tile
 //     for each batch, head, tile of queries and tile of keys that share the elements:
 //         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
-//         sums += 2^(score - L) (dropout(grad) - Δ)               of the pairs that count
+//         sums += exp(score - L) (dropout(grad) - Δ)               of the pairs that count
 //     gradBias = sums, added up along the axes of a tile that have size 1
 //
 // Every element has one threadgroup, so that no sum has two, in an order that is the same on every run. Tiling: as gradient_queries.metal, but rows
@@ -45,7 +45,7 @@ inline bool any_attends(constant Attention &a, device const int *sequences, Inte
 // log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
 // grad_bias           [[buffer(10)]]       as the bias itself
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
-kernel void gradient_bias(
+[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_bias(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
     device const T *v [[buffer(2)]],
@@ -68,7 +68,7 @@ kernel void gradient_bias(
     constexpr int pitch = tile_pitch<T>(WIDTH);
     constexpr int strip = 8 * strip_pitch(KEYS);
     constexpr int own_blocks = WIDTH / ACROSS / 8;
-    constexpr int turns = LanePlace<ACROSS>::turns(KEYS);
+    constexpr int turns = lane_turns(ACROSS, KEYS);
 
     threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
     threadgroup float score_strips[simdgroups * strip];
@@ -82,10 +82,11 @@ kernel void gradient_bias(
     const int across = int(simdgroup) % ACROSS;
     const Blocks own_dim = blocks_of(DIM, ACROSS, across);
     const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const LanePlace<ACROSS> place = lane_place<ACROSS>(across, lane);
+    const LanePlace place = lane_place(ACROSS, across, lane);
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
     float2 sums[turns];
+    UNROLLED
     for (int turn = 0; turn < turns; turn += 1) {
         sums[turn] = 0.0f;
     }
@@ -126,8 +127,9 @@ kernel void gradient_bias(
                         }
                         const Pairs<T> pairs = pairs_of(a, s, uint(head), mask, bias, slopes);
                         const RowSums row = row_sums(a, s, uint(head), i, log_sum_exp, delta);
+                        UNROLLED
                         for (int turn = 0; turn < turns; turn += 1) {
-                            const int column = place.column + turn * LanePlace<ACROSS>::step;
+                            const int column = place.column + turn * lane_step(ACROSS);
                             if (column >= KEYS) {
                                 break;
                             }
@@ -147,8 +149,9 @@ kernel void gradient_bias(
     }
 
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLLED
     for (int turn = 0; turn < turns; turn += 1) {
-        const int column = place.column + turn * LanePlace<ACROSS>::step;
+        const int column = place.column + turn * lane_step(ACROSS);
         if (column < KEYS) {
             row_scores[place.row * strip_pitch(KEYS) + column] = sums[turn].x;
             row_scores[place.row * strip_pitch(KEYS) + column + 1] = sums[turn].y;

@@ -3,7 +3,7 @@
 //     key_sums = 0, value_sums = 0                                of each key, in registers
 //     for each query head that shares the keys, for each tile of queries that attend to any key of the threadgroup:
 //         scores = k q^T, grads = v gradOut^T                     in products of 8 x 8
-//         p = 2^(score - L), z = dropout(p)                       of the pairs that count, else 0
+//         p = exp(score - L), z = dropout(p)                       of the pairs that count, else 0
 //         du = scale · p (dropout(grad) - Δ)
 //         value_sums += z gradOut, key_sums += du q
 //     gradK = key_sums, gradV = value_sums
@@ -25,7 +25,7 @@ using namespace metal;
 // log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
 // grad_k, grad_v      [[buffer(10, 11)]]   as k and v
 template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
-kernel void gradient_keys(
+[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_keys(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
     device const T *v [[buffer(2)]],
@@ -82,7 +82,7 @@ kernel void gradient_keys(
     key_sums.clear();
     value_sums.clear();
 
-    const LanePlace<ACROSS> place = lane_place<ACROSS>(across, lane);
+    const LanePlace place = lane_place(ACROSS, across, lane);
     const int key = own_key + place.row;
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
@@ -109,7 +109,7 @@ kernel void gradient_keys(
             threadgroup_barrier(mem_flags::mem_threadgroup);
 
             const bool all_count = all_attend(a, s, {query, query + QUERIES}, {own_key, own_key + 8});
-            for (int column = place.column; column < QUERIES; column += LanePlace<ACROSS>::step) {
+            for (int column = place.column; column < QUERIES; column += lane_step(ACROSS)) {
                 const int at = place.row * strip_pitch(QUERIES) + column;
                 const float2 products = summed<ACROSS, strip>(row_scores, at);
                 const float2 grad = summed<ACROSS, strip>(row_grads, at);

@@ -3,7 +3,7 @@
 //     sums = 0                                                    of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
-//         p = 2^(score - L), du = scale · p (dropout(grad) - Δ)   of the pairs that count, else 0
+//         p = exp(score - L), du = scale · p (dropout(grad) - Δ)   of the pairs that count, else 0
 //         sums += du k
 //     gradQ = sums
 //
@@ -23,7 +23,7 @@ using namespace metal;
 // log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
 // grad_q              [[buffer(10)]]       [B, H, M, D]
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
-kernel void gradient_queries(
+[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_queries(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
     device const T *v [[buffer(2)]],
@@ -80,7 +80,7 @@ kernel void gradient_queries(
     OwnSums<own_blocks> sums;
     sums.clear();
 
-    const LanePlace<ACROSS> place = lane_place<ACROSS>(across, lane);
+    const LanePlace place = lane_place(ACROSS, across, lane);
     const int query = own_query + place.row;
     const RowSums row = row_sums(a, s, head, query, log_sum_exp, delta);
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
@@ -98,7 +98,7 @@ kernel void gradient_queries(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
-        for (int column = place.column; column < KEYS; column += LanePlace<ACROSS>::step) {
+        for (int column = place.column; column < KEYS; column += lane_step(ACROSS)) {
             const int at = place.row * strip_pitch(KEYS) + column;
             const float2 products = summed<ACROSS, strip>(row_scores, at);
             const float2 grad = summed<ACROSS, strip>(row_grads, at);

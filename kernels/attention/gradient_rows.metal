@@ -67,7 +67,7 @@ kernel void gradient_sinks(
         for (long row = thread_index; row < a.queries; row += SINK_THREADS) {
             const float whole = log_sum_exp[row_place(a.log_sum_exp, int(batch), head, row)];
             if (whole != -INFINITY) {
-                sum -= exp2((sink - whole) * LOG2_E) * delta[(batch * a.heads + head) * a.queries + row];
+                sum -= exponential(sink - whole) * delta[(batch * a.heads + head) * a.queries + row];
             }
         }
     }

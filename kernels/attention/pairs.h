@@ -31,7 +31,7 @@ inline Pairs<T> pairs_of(
     return pairs;
 }
 
-// A pair's score in base 2, −∞ where the query does not attend to the key; and what the softcap does to its gradient.
+// A pair's score, −∞ where the query does not attend to the key; and what the softcap does to its gradient.
 struct Score {
     float value;
     float cap_slope;  // 1 − (s₂ / softcap)²
@@ -67,7 +67,6 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
     if (has(OPTION_SLOPES)) {
         score.value -= pairs.slope * float(abs(j - i - pairs.sequence.shift));
     }
-    score.value *= LOG2_E;
     return score;
 }
 
@@ -101,7 +100,7 @@ inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, i
     return j % 2 == 0 ? block.xz : block.yw;
 }
 
-// What gradients need of a query's row: L in base 2, −∞ where it attends to nothing, and Δ.
+// What gradients need of a query's row: L, −∞ where it attends to nothing, and Δ.
 struct RowSums {
     float log_sum_exp;
     float delta;
@@ -114,7 +113,7 @@ inline RowSums row_sums(
     }
     const long row = s.query_start + query;
     return {
-        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, row)] * LOG2_E,
+        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, row)],
         delta[(s.batch * a.heads + head) * a.queries + row],
     };
 }
@@ -131,7 +130,7 @@ inline PairGradient gradient_of(constant Attention &a, Score score, float grad, 
     if (score.value == -INFINITY || row.log_sum_exp == -INFINITY) {
         return {0.0f, 0.0f, 0.0f};
     }
-    const float probability = exp2(score.value - row.log_sum_exp);
+    const float probability = exponential(score.value - row.log_sum_exp);
     const float gradient = probability * ((kept == 0.0f ? 0.0f : kept * grad) - row.delta);
     return {probability * kept, gradient, a.scale * gradient * score.cap_slope};
 }

@@ -4,7 +4,7 @@
 //     s = scale · q[i] · k[j];  s = softcap · tanh(s / softcap);  s = s + bias[i, j];  s = s − slope · |j − i − shift|
 //     L[i] = ln(Σ_j exp(s[i, j]) + exp(sink)),  P = exp(s − L),  out[i] = Σ_j Z[i, j] · v[j],  Z = P after dropout
 //
-// Scores are kept in base 2, multiplied by log₂ e, so that an exponential is one exp2. Sums are in float32.
+// Sums are in float32.
 
 #ifndef ORCHARD_ATTENTION_PROBLEM_H
 #define ORCHARD_ATTENTION_PROBLEM_H
@@ -13,6 +13,10 @@
 
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
+
+// e^x, where x is a difference of scores: taken before they are scaled to base 2, it has no rounding of theirs.
+template <typename Number>
+inline Number exponential(Number x) { return exp2(x * LOG2_E); }
 
 // Pipelines differ by these: which options a call has, E and D. Lengths are none of them.
 constant uint OPTIONS [[function_constant(0)]];

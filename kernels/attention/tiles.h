@@ -17,6 +17,9 @@
 
 typedef simdgroup_matrix<float, 8, 8> Sums;
 
+// Arrays of matrices lie in registers only where every index is known.
+#define UNROLLED _Pragma("clang loop unroll(full)")
+
 // The blocks of 8 elements of a row that one of the SIMD-groups side by side owns.
 struct Blocks {
     int first;
@@ -41,6 +44,7 @@ struct OwnRows {
     // `rows`: the first row; `scratch`: 64 elements of the SIMD-group.
     inline void load(
         device const T *rows, constant AttentionOperand &operand, int rows_left, uint dim, Blocks blocks, threadgroup T *scratch, uint lane) thread {
+        UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
                 break;
@@ -93,19 +97,23 @@ inline bool load_lines(
 template <typename T, int COUNT, int COLUMNS, int PITCH>
 inline void multiply_rows(threadgroup float *strip, thread const OwnRows<T, COUNT> &own, threadgroup const T *tile, Blocks blocks) {
     Sums sums[COLUMNS / 8];
+    UNROLLED
     for (int column = 0; column < COLUMNS / 8; column += 1) {
         sums[column] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     }
+    UNROLLED
     for (int block = 0; block < COUNT; block += 1) {
         if (block >= blocks.count) {
             break;
         }
+        UNROLLED
         for (int column = 0; column < COLUMNS / 8; column += 1) {
             simdgroup_matrix<T, 8, 8> right;
             simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH, ulong2(0), true);
             simdgroup_multiply_accumulate(sums[column], own.at[block], right, sums[column]);
         }
     }
+    UNROLLED
     for (int column = 0; column < COLUMNS / 8; column += 1) {
         simdgroup_store(sums[column], strip + column * 8, strip_pitch(COLUMNS));
     }
@@ -117,6 +125,7 @@ struct OwnSums {
     Sums at[COUNT];
 
     inline void clear() thread {
+        UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             at[block] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         }
@@ -131,13 +140,16 @@ struct OwnSums {
             return;
         }
         Sums left[COLUMNS / 8];
+        UNROLLED
         for (int column = 0; column < COLUMNS / 8; column += 1) {
             simdgroup_load(left[column], weights + column * 8, strip_pitch(COLUMNS));
         }
+        UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
                 break;
             }
+            UNROLLED
             for (int column = 0; column < COLUMNS / 8; column += 1) {
                 simdgroup_matrix<T, 8, 8> right;
                 simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH);
@@ -148,6 +160,7 @@ struct OwnSums {
 
     // sums[row] *= factors[row]
     inline void scale(threadgroup const float *factors, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
                 break;
@@ -167,6 +180,7 @@ struct OwnSums {
     template <typename T>
     inline void store(
         device T *rows, constant AttentionOperand &operand, int rows_left, uint dim, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
                 break;
@@ -188,6 +202,7 @@ private:
     template <typename T, int COLUMNS, int PITCH>
     inline void add_exactly(
         threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
                 break;
@@ -211,20 +226,18 @@ private:
 };
 
 // Which row of the 8, and which columns by twos, a lane treats one by one: SIMD-groups side by side share the rows.
-template <int ACROSS>
 struct LanePlace {
     int row;
-    int column;  // the first one; every `step` columns there are two more
-
-    static constexpr int lanes = 4 * ACROSS;  // of a row
-    static constexpr int step = 2 * lanes;
-    static constexpr int turns(int columns) { return (columns + step - 1) / step; }
+    int column;  // the first one; every lane_step columns there are two more
 };
 
-template <int ACROSS>
-inline LanePlace<ACROSS> lane_place(int across, uint lane) {
-    constexpr int lanes = 4 * ACROSS;
-    return {across * (8 / ACROSS) + int(lane) / lanes, int(lane) % lanes * 2};
+constexpr int lanes_of_row(int across) { return 4 * across; }
+constexpr int lane_step(int across) { return 2 * lanes_of_row(across); }
+constexpr int lane_turns(int across, int columns) { return (columns + lane_step(across) - 1) / lane_step(across); }
+
+inline LanePlace lane_place(int all_across, int across, uint lane) {
+    const int lanes = lanes_of_row(all_across);
+    return {across * (8 / all_across) + int(lane) / lanes, int(lane) % lanes * 2};
 }
 
 // Tells the threadgroup whether a thread of this SIMD-group read NaN or infinity; `exactly` says after a barrier whether any did.

@@ -3,7 +3,7 @@
 // vector: a threadgroup has one query and a part of its keys, which its SIMD-groups take in turn; a SIMD-group's lanes lie side by side along D and
 // E. Each SIMD-group has its own online softmax (forward.metal says which), and they are merged in the threadgroup:
 //
-//     top = max tops,  total = Σ totals 2^(tops - top),  row = Σ rows 2^(tops - top)
+//     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
 // Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order, so that the result is
 // the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries, heads, sequences) for vector_combine.
@@ -25,10 +25,10 @@ inline void finish_row(
     float total, uint e) {
     float factor = 1.0f;
     if (has(OPTION_SINKS)) {
-        const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]) * LOG2_E;
+        const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]);
         const float most = max(top, sink);
-        factor = top == -INFINITY ? 0.0f : exp2(top - most);
-        total = (total == 0.0f ? 0.0f : total * factor) + (sink == -INFINITY ? 0.0f : exp2(sink - most));
+        factor = top == -INFINITY ? 0.0f : exponential(top - most);
+        total = (total == 0.0f ? 0.0f : total * factor) + (sink == -INFINITY ? 0.0f : exponential(sink - most));
         top = most;
     }
     if (e < VALUE_DIM) {
@@ -36,11 +36,11 @@ inline void finish_row(
         out[place] = T(total == 0.0f ? 0.0f : sum * factor / total);
     }
     if (e == 0) {
-        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = total == 0.0f ? -INFINITY : (top + log2(total)) * LN_2;
+        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = total == 0.0f ? -INFINITY : top + log2(total) * LN_2;
     }
 }
 
-inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : exp2(top - to); }
+inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : exponential(top - to); }
 
 // q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
 // mask, bias      [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
@@ -119,7 +119,7 @@ kernel void vector(
             }
             top = score;
         }
-        const float p = exp2(score - top);
+        const float p = exponential(score - top);
         const float dropped = p * kept(a, s, head, query, j);
         total += p;
         for (int i = 0; i < LANE_ELEMENTS; i += 1) {

@@ -47,11 +47,14 @@ export function launchTiled(call: Call, what: TiledLaunch): void {
   });
 }
 
-/** What is bound for an operand. q takes the place of what a call lacks, and what its kernel then does not read. */
+/**
+ * What is bound for an operand. The log-sum-exp takes the place of what a call lacks and its kernel does not read: a buffer begins at a multiple
+ * of its elements' size, and no element is larger.
+ */
 export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor): Tensor {
   if (typeof operand !== "string") return operand;
   const own = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
-  return own ?? call.operands.q!.tensor;
+  return own ?? call.operands.logSumExp!.tensor;
 }
 
 /** Memory of float32 for what one kernel leaves to another. */
