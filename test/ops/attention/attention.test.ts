@@ -6,7 +6,8 @@ import { testCases } from "./run.ts";
 
 describe("attention", () => {
   testCases("options alone", alone);
-  for (const name of optionNames.slice(0, -1)) testCases(`pairs with ${name}`, pairsWith(name), ["float32"]);
+  for (const name of optionNames)
+    if (pairsWith(name).length > 0) testCases(`pairs with ${name}`, pairsWith(name), ["float32"]);
   testCases("pairs with dropout in half precision", pairsWith("dropout"), ["float16", "bfloat16"]);
   testCases("triples", triples(60, 11));
   testCases("sizes", sampledSizes(23), ["float32"]);
