@@ -1,7 +1,8 @@
 /** What the launches of attention's kernels have in common. */
-import { metalContext } from "../../backend/metal/context.ts";
+import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
+import { getOrMake } from "../../collections.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type Call, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
@@ -30,7 +31,7 @@ export interface TiledLaunch {
 
 export function launchTiled(call: Call, what: TiledLaunch): void {
   const { dtype } = call.operands.q!.tensor;
-  const tile = tileFor(what.kernel, family(), dtype, call.dim, call.valueDim);
+  const tile = tileFor(what.kernel, forced ?? familyOf(metalContext()), dtype, call.dim, call.valueDim);
   const threadgroups = what.threadgroups(rowsOf(tile), tile.columns);
   if (threadgroups.includes(0)) return; // no rows to compute
   launch({
@@ -67,4 +68,18 @@ export const tilesOf = (call: Call, rows: "queries" | "keys", size: number): num
 
 export const sequenceCount = (call: Call): number => call.packed?.length ?? call.batch;
 
-const family = (): Family => (metalContext().deviceInfo().families.includes("apple9") ? "apple9" : "apple7");
+let forced: Family | undefined;
+const families = new WeakMap<MetalContext, Family>();
+
+/** @internal Runs `body` with the tiles of another family of GPUs, for tests. */
+export function withFamily<Result>(family: Family, body: () => Result): Result {
+  forced = family;
+  try {
+    return body();
+  } finally {
+    forced = undefined;
+  }
+}
+
+const familyOf = (context: MetalContext): Family =>
+  getOrMake(families, context, () => (context.deviceInfo().families.includes("apple9") ? "apple9" : "apple7"));
