@@ -1,24 +1,16 @@
-// Matrix products of the cpu backend beside the BLAS called directly, and the backend's own product on each instruction set.
+// `matmul` of tensors on the cpu backend beside the BLAS called directly, and beside the backend's own product on each instruction set.
 import { dlopen } from "bun:ffi";
-import type { DTypeName } from "../src/backend/cpu/abi.ts";
 import { configure, cpuLibrary, defaultBlas } from "../src/backend/cpu/loader.ts";
-import { cpuMatmul, type MatmulOperand } from "../src/backend/cpu/matmul.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
+import { withBackend, withStrict } from "../src/backend/policy.ts";
+import { matmul } from "../src/ops/matmul/matmul.ts";
+import { randint } from "../src/ops/random/randint.ts";
+import type { DType } from "../src/tensor/dtype.ts";
+import type { Tensor } from "../src/tensor/tensor.ts";
 import { interleaved, type Measured, table } from "./measure.ts";
 
 const { native } = cpuLibrary();
 const { isa, isas, blas, threads } = cpuInfo(native);
-
-const arrays = { float32: Float32Array, float64: Float64Array, float16: Uint16Array, int32: Int32Array } as const;
-type Benched = keyof typeof arrays & DTypeName;
-
-/** A batch of row-major matrices, of small numbers. */
-function operand(dtype: Benched, rows: number, columns: number, batch: readonly number[]): MatmulOperand {
-  const count = batch.reduce((product, size) => product * size, rows * columns);
-  const storage = new arrays[dtype](count);
-  for (let index = 0; index < count; index++) storage[index] = (index * 7919) % 13;
-  return { storage, offset: 0, rowStride: columns, columnStride: 1, batchStrides: batch.map(() => rows * columns) };
-}
 
 interface Size {
   readonly m: number;
@@ -27,32 +19,20 @@ interface Size {
   readonly batch: readonly number[];
 }
 
-const square = (size: number): Size => ({ m: size, n: size, k: size, batch: [] });
+const square = (size: number, batch: readonly number[] = []): Size => ({ m: size, n: size, k: size, batch });
 const sizeName = ({ m, n, k, batch }: Size) => [...batch, `${m}·${k}·${n}`].join(" × ");
+const operationsOf = ({ m, n, k, batch }: Size) => batch.reduce((product, size) => product * size, 2 * m * n * k);
 
-function prepare(dtype: Benched, { m, n, k, batch }: Size) {
-  const a = operand(dtype, m, k, batch);
-  const b = operand(dtype, k, n, batch);
-  const out = operand(dtype, m, n, batch);
-  return () => cpuMatmul(native, { dtype, m, n, k, batchShape: batch, a, b, out }, "bench");
+/** Small numbers, so that whole ones do not overflow. */
+const operand = (dtype: DType, shape: readonly number[]): Tensor => randint(-8, 8, shape, { dtype });
+
+/** The public function, as a user calls it: the result is new, and disposed of. */
+function through(dtype: DType, { m, n, k, batch }: Size): () => void {
+  const [a, b] = [operand(dtype, [...batch, m, k]), operand(dtype, [...batch, k, n])];
+  return () => matmul(a, b).dispose();
 }
 
-/** Calls that together take about ten milliseconds, so that a clock's step and the change of settings do not count. */
-function repeated({ m, n, k, batch }: Size, call: () => void): { calls: number; run: () => void } {
-  const operations = batch.reduce((product, size) => product * size, 2 * m * n * k);
-  const calls = Math.max(1, Math.round(3e9 / operations));
-  return {
-    calls,
-    run: () => {
-      for (let index = 0; index < calls; index++) call();
-    },
-  };
-}
-
-const gigaflops = ({ m, n, k, batch }: Size, calls: number, { median }: Measured) =>
-  (batch.reduce((product, size) => product * size, 2 * m * n * k) * calls) / median / 1e6;
-
-/** cblas_sgemm itself, from the same library. */
+/** cblas_sgemm itself, from the same library, into memory that is there. */
 function direct({ m, n, k, batch }: Size): (() => void) | undefined {
   if (!blas || batch.length > 0) return undefined;
   const path = process.platform === "darwin" ? "/System/Library/Frameworks/Accelerate.framework/Accelerate" : blas.path;
@@ -62,8 +42,18 @@ function direct({ m, n, k, batch }: Size): (() => void) | undefined {
       returns: "void",
     },
   }).symbols;
-  const [a, b, c] = [operand("float32", m, k, []), operand("float32", k, n, []), operand("float32", m, n, [])];
-  return () => cblas_sgemm(101, 111, 111, m, n, k, 1, a.storage, k, b.storage, n, 0, c.storage, n);
+  const arrayOf = (rows: number, columns: number) => operand("float32", [rows, columns]).dataSync() as Float32Array;
+  const [a, b, c] = [arrayOf(m, k), arrayOf(k, n), arrayOf(m, n)];
+  return () => cblas_sgemm(101, 111, 111, m, n, k, 1, a, k, b, n, 0, c, n);
+}
+
+/** Calls that together take about ten milliseconds, so that a clock's step and the change of settings do not count. */
+const callsOf = (size: Size): number => Math.min(4000, Math.max(1, Math.round(3e9 / operationsOf(size))));
+
+function repeated(calls: number, call: () => void): () => void {
+  return () => {
+    for (let index = 0; index < calls; index++) call();
+  };
 }
 
 function useOwn(chosen: string): void {
@@ -75,50 +65,80 @@ function useBlas(): void {
   configure(native, "isa", isa);
 }
 
-/** One row: the rate of each way to compute the same product, measured in turn. */
-function compare(dtype: Benched, size: Size, ownSets: readonly string[]): (string | number)[] {
-  const own = prepare(dtype, size);
-  const through = blas && (dtype === "float32" || dtype === "float64") ? own : undefined;
+const prepared = (prepare: () => void, run: () => void) => () => {
+  prepare();
+  run();
+};
+
+/** The ways to compute one product, measured in turn: `direct`, `blas`, and instruction sets by their names. */
+function measure(dtype: DType, size: Size, ownSets: readonly string[]): Map<string, Measured> {
+  const calls = callsOf(size);
+  const own = repeated(calls, through(dtype, size));
   const straight = dtype === "float32" ? direct(size) : undefined;
-  const { calls } = repeated(size, own);
-  const many = (call: () => void) => repeated(size, call).run;
-  const set = (prepareWay: () => void, call: () => void) => () => {
-    prepareWay();
-    call();
-  };
+  const hasBlas = blas && (dtype === "float32" || dtype === "float64");
   const candidates = {
-    ...(straight ? { direct: set(useBlas, many(straight)) } : {}),
-    ...(through ? { blas: set(useBlas, many(through)) } : {}),
-    ...Object.fromEntries(ownSets.map((name) => [name, set(() => useOwn(name), many(own))])),
+    ...(straight ? { direct: prepared(useBlas, repeated(calls, straight)) } : {}),
+    ...(hasBlas ? { blas: prepared(useBlas, own) } : {}),
+    ...Object.fromEntries(ownSets.map((name) => [name, prepared(() => useOwn(name), own)])),
   };
-  const rates = new Map(interleaved(candidates).map((m) => [m.name, gigaflops(size, calls, m)]));
+  const measured = new Map(interleaved(candidates).map((m) => [m.name, m]));
   useBlas();
-  const shown = (name: string) => rates.get(name)?.toFixed(1) ?? "";
-  const [straightRate, throughRate, best] = [rates.get("direct"), rates.get("blas"), rates.get(isa)];
-  const share = (rate?: number) => (rate && straightRate ? (rate / straightRate).toFixed(2) : "");
+  return measured;
+}
+
+const shown = (value: number | undefined, digits: number) => (value === undefined ? "" : value.toFixed(digits));
+
+/** The rate of each way, in GFLOP/s. */
+function rates(dtype: DType, size: Size, ownSets: readonly string[]): string[] {
+  const measured = measure(dtype, size, ownSets);
+  const rate = (name: string) => {
+    const taken = measured.get(name)?.median;
+    return taken && (operationsOf(size) * callsOf(size)) / taken / 1e6;
+  };
+  const share = (name: string) => {
+    const [own, straight] = [rate(name), rate("direct")];
+    return shown(own && straight && own / straight, 2);
+  };
+  const ways = ["direct", "blas"].map((name) => shown(rate(name), 1));
   return [
     `${dtype} ${sizeName(size)}`,
-    shown("direct"),
-    shown("blas"),
-    share(throughRate),
-    ...isas.map(shown),
-    share(best),
+    ...ways,
+    share("blas"),
+    ...isas.map((name) => shown(rate(name), 1)),
+    share(isa),
   ];
 }
 
+/** What one call takes, in microseconds. */
+function costs(size: Size): string[] {
+  const measured = measure("float32", size, [isa]);
+  const cost = (name: string) => {
+    const taken = measured.get(name)?.median;
+    return shown(taken && (taken / callsOf(size)) * 1e3, 2);
+  };
+  return [`float32 ${sizeName(size)}`, ...["direct", "blas", isa].map(cost)];
+}
+
+const onCpu = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("cpu", body));
+
 console.log(
-  `Matrix products on the cpu backend (GFLOP/s, medians of 9 in turn, ${threads} threads, BLAS: ${blas?.path ?? "none"})`,
+  `matmul on the cpu backend (GFLOP/s, medians of 9 in turn, ${threads} threads, BLAS: ${blas?.path ?? "none"})`,
 );
-const rows = [
-  compare("float32", square(1024), isas),
-  ...[64, 128, 256, 512, 1000].map((size) => compare("float32", square(size), [isa])),
-  compare("float32", { m: 1, n: 4096, k: 4096, batch: [] }, [isa]),
-  compare("float32", { m: 4096, n: 1, k: 4096, batch: [] }, [isa]),
-  compare("float32", { m: 32, n: 1024, k: 1024, batch: [] }, [isa]),
-  compare("float32", { m: 64, n: 64, k: 64, batch: [64] }, [isa]),
-  compare("float64", square(512), [isa]),
-  compare("float16", square(1024), [isa]),
-  compare("int32", square(512), [isa]),
-];
-console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "own/BLAS"], rows));
-console.log("ratio and own/BLAS: to the BLAS itself; the aims are 0.95 and 0.6 at 1024·1024·1024");
+const rateRows = onCpu(() => [
+  rates("float32", square(1024), isas),
+  ...[64, 128, 256, 512, 1000].map((size) => rates("float32", square(size), [isa])),
+  rates("float32", { m: 1, n: 4096, k: 4096, batch: [] }, [isa]),
+  rates("float32", { m: 4096, n: 1, k: 4096, batch: [] }, [isa]),
+  rates("float32", { m: 32, n: 1024, k: 1024, batch: [] }, [isa]),
+  rates("float32", square(64, [64]), [isa]),
+  rates("float64", square(512), [isa]),
+  rates("float16", square(1024), [isa]),
+  rates("bfloat16", square(1024), [isa]),
+  rates("float16", square(64, [64]), [isa]),
+  rates("int32", square(512), [isa]),
+]);
+console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "own/BLAS"], rateRows));
+console.log("ratio and own/BLAS: to the BLAS itself; the aims are 0.95 and 0.6 at 1024·1024·1024\n");
+console.log("The cost of a small call (µs)");
+const costRows = onCpu(() => [2, 8, 32].map((size) => costs(square(size))));
+console.log(table(["", "BLAS itself", "with BLAS", "own"], costRows));

@@ -1,8 +1,9 @@
-// Reductions of 16 million float32 numbers on the cpu backend beside a plain memory copy of as many, in one run. The aim: bytes read per
-// second are at least 0.7 of the bytes that the copy reads and writes.
+// Reductions, scans and softmax of 16 million float32 numbers on the cpu backend beside a plain memory copy of as many, in one run.
+// Bandwidth is bytes that have to move per second: of the copy what it reads and what it writes; of a reduction its elements once, since
+// its results are few; of a scan and of a softmax elements and results once each. The aim: at least 0.7 of the copy's.
 import { withBackend } from "../src/backend/policy.ts";
 import { tensor } from "../src/ops/creation/tensor.ts";
-import { amax, argmax, logsumexp, mean, norm, sum, variance } from "../src/ops/index.ts";
+import { amax, argmax, cumsum, logsumexp, max, mean, norm, softmax, sum, variance } from "../src/ops/index.ts";
 import { reshape } from "../src/ops/view/reshape.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
 import { interleaved, table } from "./measure.ts";
@@ -10,36 +11,77 @@ import { interleaved, table } from "./measure.ts";
 const elements = 1 << 24;
 const side = 1 << 12;
 const aim = 0.7;
+const bytes = elements * Float32Array.BYTES_PER_ELEMENT;
+
+type Compute = (x: Tensor, options: { dim?: number }) => Tensor;
+interface Case {
+  readonly compute: Compute;
+  /** Bytes that it has to move. */
+  readonly moved: number;
+}
+
+const reductions: Readonly<Record<string, Compute>> = {
+  sum: (x, options) => sum(x, options),
+  mean,
+  amax,
+  max: (x, { dim }) => valuesOf(max(x, { dim })),
+  argmax,
+  variance,
+  norm,
+  logsumexp,
+};
+const wholes: Readonly<Record<string, Compute>> = {
+  softmax,
+  cumsum: (x, { dim = 0 }) => cumsum(x, { dim }),
+};
+const cases: Readonly<Record<string, Case>> = {
+  ...Object.fromEntries(Object.entries(reductions).map(([name, compute]) => [name, { compute, moved: bytes }])),
+  ...Object.fromEntries(Object.entries(wholes).map(([name, compute]) => [name, { compute, moved: 2 * bytes }])),
+};
+
+function valuesOf(result: ReturnType<typeof max>): Tensor {
+  if (!("values" in result)) return result;
+  result.indices.dispose();
+  return result.values;
+}
 
 const source = Float32Array.from({ length: elements }, (_, index) => Math.sin(index));
-const x = withBackend("cpu", () => tensor(source));
-const square = reshape(x, [side, side]);
+const line = withBackend("cpu", () => tensor(source));
+const square = reshape(line, [side, side]);
 const copied = new Float32Array(elements);
 
-const on = (compute: () => Tensor) => () => withBackend("cpu", () => compute().dispose());
+const axes: readonly (readonly [string, Tensor, { dim?: number }])[] = [
+  ["all", line, {}],
+  ["last", square, { dim: 1 }],
+  ["first", square, { dim: 0 }],
+];
+const calls = Object.entries(cases).flatMap(([name, { compute, moved }]) =>
+  axes.map(([axis, x, options]) => ({
+    name: `${name}, ${axis}`,
+    moved,
+    call: () =>
+      withBackend("cpu", () => compute(x, name === "softmax" && axis === "all" ? { dim: 0 } : options).dispose()),
+  })),
+);
 const measured = interleaved({
   copy: () => copied.set(source),
-  "sum of all": on(() => sum(x)),
-  "sum of rows": on(() => sum(square, { dim: 1 })),
-  "sum of columns": on(() => sum(square, { dim: 0 })),
-  "amax of all": on(() => amax(x)),
-  "amax of rows": on(() => amax(square, { dim: 1 })),
-  "amax of columns": on(() => amax(square, { dim: 0 })),
-  "mean of rows": on(() => mean(square, { dim: 1 })),
-  "norm of all": on(() => norm(x)),
-  "argmax of rows": on(() => argmax(square, { dim: 1 })),
-  "argmax of columns": on(() => argmax(square, { dim: 0 })),
-  "variance of rows": on(() => variance(square, { dim: 1 })),
-  "variance of columns": on(() => variance(square, { dim: 0 })),
-  "logsumexp of rows": on(() => logsumexp(square, { dim: 1 })),
+  ...Object.fromEntries(calls.map(({ name, call }) => [name, call])),
 });
 
-const bytes = elements * Float32Array.BYTES_PER_ELEMENT;
-const [copy] = measured;
-const copyRate = (2 * bytes) / (copy?.median ?? Number.NaN);
-const rows = measured.map(({ name, median }) => {
-  const rate = (name === "copy" ? 2 * bytes : bytes) / median;
-  return [name, median.toFixed(2), (rate / 1e6).toFixed(1), (rate / copyRate).toFixed(2)];
+const movedBy = new Map([["copy", 2 * bytes], ...calls.map(({ name, moved }): [string, number] => [name, moved])]);
+const rateOf = ({ name, median }: (typeof measured)[number]): number => movedBy.get(name)! / median;
+const copyRate = rateOf(measured[0]!);
+const rows = measured.map((own) => {
+  const share = rateOf(own) / copyRate;
+  return [
+    own.name,
+    own.median.toFixed(2),
+    (rateOf(own) / 1e6).toFixed(1),
+    share.toFixed(2),
+    share < aim ? "short" : "",
+  ];
 });
-console.log(`Reductions of ${elements} float32 numbers (medians of 9, in turn); aim ${aim} of the copy's bandwidth`);
-console.log(table(["", "ms", "GB/s", "of copy"], rows));
+console.log(
+  `${elements} float32 numbers (medians of 9, in turn), over all, the last or the first axis; aim ${aim} of the copy's bandwidth`,
+);
+console.log(table(["", "ms", "GB/s", "of copy", ""], rows));

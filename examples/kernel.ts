@@ -119,7 +119,7 @@ function demonstrateHeat(): void {
 function demonstrateChecker(): void {
   const context = metalContext();
   if (!context.deviceInfo().isSoftware) {
-    console.log("\nThe checker belongs to the software device; on Linux this demo goes on with a data race.");
+    console.log("\nThe checker belongs to the software device; on Linux this example goes on with a data race.");
     return;
   }
   context.configure("check", true);

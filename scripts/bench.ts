@@ -4,6 +4,4 @@ import { installDependencies } from "./dependencies.ts";
 await installDependencies();
 const { main } = await import("./failure.ts");
 const { chooseBenchmarks, runBuilt } = await import("./built.ts");
-await main(async () => {
-  for (const file of chooseBenchmarks(process.argv.slice(2))) await runBuilt(file, []);
-});
+await main(() => runBuilt(chooseBenchmarks(process.argv.slice(2))));

@@ -1,39 +1,58 @@
+/** Programs of this repository, run once what they need is built. */
+import { getBackend } from "../src/backend/policy.ts";
 import { environmentFlag } from "../src/debug/environment.ts";
 import { packageRoot } from "../src/debug/paths.ts";
 import { buildCpu } from "./cpu/build.ts";
 import { Failure } from "./failure.ts";
 import { build } from "./swift/command.ts";
-import { setUp } from "./toolchain/setup.ts";
+import { setUp, setUpCpu } from "./toolchain/setup.ts";
 
-/** Programs that run Metal kernels. */
-const metalPrograms = ["bench/checker.ts", "bench/dispatch.ts", "examples/demo.ts"];
+/** Those that are about Metal. All others compute on the backend that operations try first. */
+const metalPrograms = ["bench/checker.ts", "bench/dispatch.ts"];
 
-/** Sets up and builds, then runs a program of this repository with the Bun that runs. */
-export async function runBuilt(file: string, words: readonly string[]): Promise<void> {
-  if (environmentFlag("ORCHARD_SKIP_METAL") && metalPrograms.includes(file))
-    throw new Failure(`${file} runs Metal kernels, and ORCHARD_SKIP_METAL=1 leaves Metal out. Unset it.`);
+/** Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it. */
+export async function runBuilt(files: readonly string[], words: readonly string[] = []): Promise<void> {
+  await prepare(files);
+  for (const file of files) {
+    const child = Bun.spawn([process.execPath, file, ...words], {
+      cwd: packageRoot,
+      stdio: ["inherit", "inherit", "inherit"],
+    });
+    process.exitCode = await child.exited;
+    if (process.exitCode !== 0) return;
+  }
+}
+
+async function prepare(files: readonly string[]): Promise<void> {
+  const usesMetal = getBackend() === "metal" || files.some((file) => metalPrograms.includes(file));
+  if (!usesMetal) {
+    await setUpCpu();
+    return buildCpu();
+  }
   const swift = await setUp();
   await buildCpu();
   if (swift) await build(swift);
-  const child = Bun.spawn([process.execPath, file, ...words], {
-    cwd: packageRoot,
-    stdio: ["inherit", "inherit", "inherit"],
-  });
-  process.exitCode = await child.exited;
 }
 
 /** What benchmarks share; every other file of `bench/` is a program. */
 const benchmarkLibrary = "bench/measure.ts";
 
-/** The benchmarks' files: all, or the named ones. */
+/** The benchmarks' files: all, or the named ones. `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so. */
 export function chooseBenchmarks(names: readonly string[], root: string = packageRoot): string[] {
   const found = new Bun.Glob("bench/*.ts").scanSync({ cwd: root });
   const files = [...found].filter((file) => file !== benchmarkLibrary).sort();
-  if (names.length === 0) return files;
-  return names.map((name) => {
-    const file = `bench/${name}.ts`;
-    if (files.includes(file)) return file;
-    const known = files.map((path) => path.slice("bench/".length, -".ts".length)).join(", ");
-    throw new Failure(`There is no benchmark "${name}"; there are: ${known}.`);
-  });
+  return withoutMetal(names.length === 0 ? files : names.map((name) => fileOf(name, files)));
+}
+
+function fileOf(name: string, files: readonly string[]): string {
+  const file = `bench/${name}.ts`;
+  if (files.includes(file)) return file;
+  const known = files.map((path) => path.slice("bench/".length, -".ts".length)).join(", ");
+  throw new Failure(`There is no benchmark "${name}"; there are: ${known}.`);
+}
+
+function withoutMetal(files: readonly string[]): string[] {
+  if (!environmentFlag("ORCHARD_SKIP_METAL")) return [...files];
+  for (const file of files) if (metalPrograms.includes(file)) console.log(`${file} is left out: ORCHARD_SKIP_METAL=1`);
+  return files.filter((file) => !metalPrograms.includes(file));
 }

@@ -1,7 +1,7 @@
-/** Sets up, builds, and runs the example that shows a kernel end to end. */
+/** Sets up, builds, and runs the example that learns to read handwritten digits. */
 import { installDependencies } from "./dependencies.ts";
 
 await installDependencies();
 const { main } = await import("./failure.ts");
 const { runBuilt } = await import("./built.ts");
-await main(() => runBuilt("examples/demo.ts", process.argv.slice(2)));
+await main(() => runBuilt(["examples/demo.ts"], process.argv.slice(2)));

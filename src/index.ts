@@ -1,16 +1,10 @@
 /** The public surface of the package, and nothing else. */
-export {
-  type BackwardOptions,
-  backward,
-  detach,
-  type GradOptions,
-  grad,
-  valueAndGrad,
-} from "./autograd/backward.ts";
+export { backward, detach, type GradOptions, grad, valueAndGrad } from "./autograd/backward.ts";
 export { Function, type FunctionClass, FunctionContext } from "./autograd/function.ts";
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./autograd/gradcheck.ts";
 export { detectAnomaly, enableGrad, isGradEnabled, noGrad } from "./autograd/modes.ts";
 export { AutogradError } from "./autograd/node.ts";
+export type { BackwardOptions } from "./autograd/pass.ts";
 export { AnomalyError } from "./backend/anomaly.ts";
 export { type Codepath, codepaths, resetCodepaths } from "./backend/codepaths.ts";
 export { type BindingValue, type BufferSlice, type OutputRequest, output } from "./backend/metal/arguments.ts";
@@ -45,5 +39,6 @@ export type { Scalar } from "./tensor/promotion.ts";
 export type { Shape } from "./tensor/shape.ts";
 export { type GradientHook, type NestedArray, Tensor } from "./tensor/tensor.ts";
 export { keep, tidy } from "./tensor/tidy.ts";
+export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";
 
 import "./ops/methods.ts";

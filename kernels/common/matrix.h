@@ -36,10 +36,16 @@ inline void load_tile(
     bool quads,
     uint thread_index) {
     constexpr int pitch = tile_pitch<T>(INNER);
-    for (int four = int(thread_index); four < OUTER * INNER / 4; four += THREADS) {
+    constexpr int fours = OUTER * INNER / 4;
+    // A constant number of turns: unrolled, what a thread's places have in common is computed once for all of k.
+    for (int turn = 0; turn < (fours + THREADS - 1) / THREADS; turn += 1) {
+        const int four = turn * THREADS + int(thread_index);
+        if (four >= fours) {
+            break;
+        }
         // Quads are consecutive in a thread; single elements are dealt out one by one, so that threads side by side read side by side.
         const int first = quads ? four * 4 : four;
-        const int step = quads ? 1 : OUTER * INNER / 4;
+        const int step = quads ? 1 : fours;
         const int row = first / INNER;
         const int column = first % INNER;
         if (quads && row < outer_left && column + 4 <= inner_left) {

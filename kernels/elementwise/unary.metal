@@ -15,7 +15,7 @@ inline float apply(float x) {
     switch (operation) {
     case UNARY_NEG: return -x;
     case UNARY_ABS: return fabs(x);
-    case UNARY_SIGN: return orchard::is_nan(x) ? x : float(x > 0.0f) - float(x < 0.0f);
+    case UNARY_SIGN: return float(x > 0.0f) - float(x < 0.0f);
     case UNARY_SQUARE: return x * x;
     case UNARY_RELU: return x < 0.0f ? 0.0f : x;
     case UNARY_FLOOR: return floor(x);

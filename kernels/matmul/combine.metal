@@ -29,8 +29,8 @@ kernel void combine(
         }
         total += sum;
     }
-    const ProductPart whole = {position.z, 0, 0, product.k};
-    write_element(product, input, out, whole, position.y, position.x, total);
+    device const T *input_matrix = input + matrix_place(product, product.input, position.z);
+    write_element(product, input_matrix, out + out_place(product, position.z, 0), position.y, position.x, total);
 }
 
 #define COMBINE(T)                                                             \

@@ -48,6 +48,11 @@ inline long matrix_place(constant Product &product, constant ProductOperand &ope
     return place;
 }
 
+// Where the results of one index of the batch, and of one part of the sums, begin.
+inline long out_place(constant Product &product, uint batch, uint split) {
+    return matrix_place(product, product.out, batch) + long(split) * product.split_stride;
+}
+
 // The part of the sums that one index of the grid's z axis computes: k from `first` up to `last`.
 struct ProductPart {
     uint batch;
@@ -63,23 +68,20 @@ inline ProductPart product_part(constant Product &product, uint z) {
     return {z / splits, split, first, min(product.k, first + product.split_length)};
 }
 
-// Writes one element. The sum is in float32; what is written is rounded once.
+// Writes one element of a matrix. The sum is in float32; what is written is rounded once.
 template <typename Out>
 inline void write_element(
     constant Product &product,
-    device const Out *input,
-    device Out *out,
-    ProductPart part,
+    device const Out *input_matrix,
+    device Out *out_matrix,
     long row,
     long column,
     float sum) {
     float value = product.alpha * sum;
     if (product.has_input) {
-        const long from = matrix_place(product, product.input, part.batch) + row * product.input.row + column * product.input.column;
-        value += product.beta * float(input[from]);
+        value += product.beta * float(input_matrix[row * product.input.row + column * product.input.column]);
     }
-    const long to = matrix_place(product, product.out, part.batch) + row * product.out.row + column * product.out.column;
-    out[to + long(part.split) * product.split_stride] = Out(value);
+    out_matrix[row * product.out.row + column * product.out.column] = Out(value);
 }
 
 #endif

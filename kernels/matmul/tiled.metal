@@ -36,7 +36,7 @@ kernel void tiled(
     constant Product &product [[buffer(4)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int threads = 32 * DOWN * ACROSS;
     constexpr int own_rows = ROWS / DOWN / 8;           // of a SIMD-group, in matrices of 8 x 8
@@ -55,8 +55,8 @@ kernel void tiled(
     const ProductPart part = product_part(product, group.z);
     const long row = long(group.y) * ROWS;
     const long column = long(group.x) * COLUMNS;
-    const int own_row = int(simdgroup) / ACROSS * own_rows * 8;
-    const int own_column = int(simdgroup) % ACROSS * strip_columns;
+    const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
+    const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
     device const T *a_matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
     device const T *b_matrix = b + matrix_place(product, product.b, part.batch) + column * product.b.column;
 
@@ -115,8 +115,11 @@ kernel void tiled(
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
 
+    device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
+    device Out *out_matrix = out + out_place(product, part.batch, part.split);
+
     // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
-    threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup) * 8 * strip_columns;
+    threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup_index) * 8 * strip_columns;
     for (int i = 0; i < own_rows; i += 1) {
         for (int j = 0; j < own_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
@@ -126,7 +129,7 @@ kernel void tiled(
             const long at_row = row + own_row + i * 8 + element / strip_columns;
             const long at_column = column + own_column + element % strip_columns;
             if (at_row < product.m && at_column < product.n) {
-                write_element(product, input, out, part, at_row, at_column, strip[element]);
+                write_element(product, input_matrix, out_matrix, at_row, at_column, strip[element]);
             }
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);

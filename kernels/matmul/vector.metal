@@ -4,8 +4,9 @@
 // vector_along: rows of a lie along k. A SIMD-group sums 4 rows, its lanes side by side along k.
 // vector_across: columns of a lie along m, or neither. A lane sums one row, the SIMD-groups of a threadgroup take turns along k.
 //
-// Sums are in float32, and in blocks: a lane's sums of a block are added to its total, so that an error grows with the number of
-// blocks and not with k. Grid: threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
+// Sums are in float32, in an order that sizes alone decide (simd_sum's is not specified), and in blocks: a lane's sums of a block are
+// added to its total, so that an error grows with the number of blocks and not with k. Grid: threadgroups (m / rows of a threadgroup,
+// 1, batch * splits), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -34,6 +35,14 @@ inline float4 four_elements(device const T *source, long stride, long at, long l
     return elements;
 }
 
+// The sum of a SIMD-group's numbers, as a tree: the same in every lane.
+inline float sum_of_lanes(float x) {
+    for (ushort distance = 16; distance > 0; distance /= 2) {
+        x += simd_shuffle_xor(x, distance);
+    }
+    return x;
+}
+
 template <typename T, typename Out>
 kernel void vector_along(
     device const T *a [[buffer(0)]],
@@ -42,11 +51,14 @@ kernel void vector_along(
     device Out *out [[buffer(3)]],
     constant Product &product [[buffer(4)]],
     uint3 group [[threadgroup_position_in_grid]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr long step = 32 * 4;
     const ProductPart part = product_part(product, group.z);
-    const long row = (long(group.x) * VECTOR_SIMDGROUPS + simdgroup) * VECTOR_ROWS;
+    const long row = (long(group.x) * VECTOR_SIMDGROUPS + simdgroup_index) * VECTOR_ROWS;
+    if (row >= product.m) {
+        return;
+    }
     const int rows = int(min(long(VECTOR_ROWS), product.m - row));
     device const T *matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
     device const T *column = b + matrix_place(product, product.b, part.batch);
@@ -57,19 +69,24 @@ kernel void vector_along(
         float sums[VECTOR_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};
         for (long k = block + lane * 4; k < end; k += step) {
             const float4 right = four_elements(column, product.b.row, k, end, false);
-            for (int i = 0; i < rows; i += 1) {
-                const float4 products = four_elements(matrix + i * product.a.row, product.a.column, k, end, quads) * right;
-                sums[i] += (products.x + products.y) + (products.z + products.w);
+            for (int i = 0; i < VECTOR_ROWS; i += 1) {
+                // A constant number of turns: sums stay in registers.
+                if (i < rows) {
+                    const float4 products = four_elements(matrix + i * product.a.row, product.a.column, k, end, quads) * right;
+                    sums[i] += (products.x + products.y) + (products.z + products.w);
+                }
             }
         }
         for (int i = 0; i < VECTOR_ROWS; i += 1) {
             totals[i] += sums[i];
         }
     }
-    for (int i = 0; i < rows; i += 1) {
-        const float sum = simd_sum(totals[i]);
-        if (lane == 0) {
-            write_element(product, input, out, part, row + i, 0, sum);
+    device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
+    device Out *out_matrix = out + out_place(product, part.batch, part.split);
+    for (int i = 0; i < VECTOR_ROWS; i += 1) {
+        const float sum = sum_of_lanes(totals[i]);
+        if (lane == 0 && i < rows) {
+            write_element(product, input_matrix, out_matrix, row + i, 0, sum);
         }
     }
 }
@@ -82,7 +99,7 @@ kernel void vector_across(
     device Out *out [[buffer(3)]],
     constant Product &product [[buffer(4)]],
     uint3 group [[threadgroup_position_in_grid]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float totals[ACROSS_SIMDGROUPS][32];
     const ProductPart part = product_part(product, group.z);
@@ -94,19 +111,20 @@ kernel void vector_across(
     for (long block = part.first; block < part.last; block += ACROSS_SIMDGROUPS * VECTOR_STEPS) {
         const long end = min(part.last, block + ACROSS_SIMDGROUPS * VECTOR_STEPS);
         float sum = 0.0f;
-        for (long k = block + simdgroup; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
+        for (long k = block + simdgroup_index; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
             sum += float(matrix[k * product.a.column]) * float(column[k * product.b.row]);
         }
         total += sum;
     }
-    totals[simdgroup][lane] = total;
+    totals[simdgroup_index][lane] = total;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (simdgroup == 0 && row < product.m) {
+    if (simdgroup_index == 0 && row < product.m) {
         float sum = 0.0f;
         for (int i = 0; i < ACROSS_SIMDGROUPS; i += 1) {
             sum += totals[i][lane];
         }
-        write_element(product, input, out, part, row, 0, sum);
+        device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
+        write_element(product, input_matrix, out + out_place(product, part.batch, part.split), row, 0, sum);
     }
 }
 

@@ -50,7 +50,7 @@ kernel void whole(
             const long from = matrix_place(product, product.input, group.z) + row * product.input.row + column * product.input.column;
             value += Number(product.whole_beta) * Number(input[from]);
         }
-        out[matrix_place(product, product.out, group.z) + row * product.out.row + column * product.out.column] = T(value);
+        out[out_place(product, group.z, 0) + row * product.out.row + column * product.out.column] = T(value);
     }
 }
 

@@ -35,7 +35,10 @@ inline FoldState<Number> fold_states(
         FoldState<Number> other = Merge::identity();
         other.first = at[0];
         if (Merge::fields() > 1) other.second = float(at[plane]);
-        if (Merge::fields() > 2) other.third = float(at[2 * plane]);
+        if (Merge::fields() > 2) {
+            other.third = float(at[2 * plane]);
+            other.fourth = float(at[3 * plane]);
+        }
         state = Merge::merge(state, other);
     }
     return combined<Merge>(state, scratch, thread_index);
@@ -48,7 +51,10 @@ inline void store_state(FoldState<Number> state, device Number *states, constant
     device Number *at = states + share.result * p.chunks + chunk;
     at[0] = state.first;
     if (Fold<Number>::fields() > 1) at[plane] = Number(state.second);
-    if (Fold<Number>::fields() > 2) at[2 * plane] = Number(state.third);
+    if (Fold<Number>::fields() > 2) {
+        at[2 * plane] = Number(state.third);
+        at[3 * plane] = Number(state.fourth);
+    }
 }
 
 template <typename Number, typename Out>

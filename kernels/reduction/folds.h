@@ -15,12 +15,13 @@ template <> struct NumberOf<half> { using type = float; };
 template <> struct NumberOf<bfloat> { using type = float; };
 
 // first: the sum, product, largest, …, or the mean of var and the largest of logsumexp. second: Σ (x - mean)², or Σ exp(x - largest).
-// third: the number of elements, for var.
+// third: the number of elements, for var. fourth: what rounding took from the mean.
 template <typename Number>
 struct FoldState {
     Number first;
     float second;
     float third;
+    float fourth;
 };
 
 template <typename Number> struct Fold;
@@ -32,12 +33,12 @@ struct Fold<float> {
     static State identity() {
         switch (operation) {
         case REDUCTION_PROD:
-        case REDUCTION_ALL: return {1.0f, 0.0f, 0.0f};
+        case REDUCTION_ALL: return {1.0f, 0.0f, 0.0f, 0.0f};
         case REDUCTION_AMAX:
-        case REDUCTION_LOGSUMEXP: return {-INFINITY, 0.0f, 0.0f};
+        case REDUCTION_LOGSUMEXP: return {-INFINITY, 0.0f, 0.0f, 0.0f};
         case REDUCTION_AMIN:
-        case REDUCTION_NORM_NEG_INF: return {INFINITY, 0.0f, 0.0f};
-        default: return {0.0f, 0.0f, 0.0f};
+        case REDUCTION_NORM_NEG_INF: return {INFINITY, 0.0f, 0.0f, 0.0f};
+        default: return {0.0f, 0.0f, 0.0f, 0.0f};
         }
     }
 
@@ -46,58 +47,65 @@ struct Fold<float> {
         switch (operation) {
         case REDUCTION_ALL:
         case REDUCTION_ANY:
-        case REDUCTION_NORM_0: return {x != 0.0f ? 1.0f : 0.0f, 0.0f, 0.0f};
+        case REDUCTION_NORM_0: return {x != 0.0f ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
         case REDUCTION_NORM_1:
         case REDUCTION_NORM_INF:
-        case REDUCTION_NORM_NEG_INF: return {abs(x), 0.0f, 0.0f};
-        case REDUCTION_NORM_2: return {x * x, 0.0f, 0.0f};
-        case REDUCTION_NORM_P: return {precise::pow(abs(x), p), 0.0f, 0.0f};
+        case REDUCTION_NORM_NEG_INF: return {abs(x), 0.0f, 0.0f, 0.0f};
+        case REDUCTION_NORM_2: return {x * x, 0.0f, 0.0f, 0.0f};
+        case REDUCTION_NORM_P: return {precise::pow(abs(x), p), 0.0f, 0.0f, 0.0f};
         case REDUCTION_VAR:
-        case REDUCTION_STD: return {x, 0.0f, 1.0f};
-        case REDUCTION_LOGSUMEXP: return {x, precise::exp(x - shift_of(x)), 0.0f};
-        default: return {x, 0.0f, 0.0f};
+        case REDUCTION_STD: return {x, 0.0f, 1.0f, 0.0f};
+        case REDUCTION_LOGSUMEXP: return {x, precise::exp(x - shift_of(x)), 0.0f, 0.0f};
+        default: return {x, 0.0f, 0.0f, 0.0f};
         }
     }
 
     static State merge(State a, State b) {
         switch (operation) {
-        case REDUCTION_PROD: return {a.first * b.first, 0.0f, 0.0f};
+        case REDUCTION_PROD: return {a.first * b.first, 0.0f, 0.0f, 0.0f};
         case REDUCTION_AMAX:
         case REDUCTION_ANY:
-        case REDUCTION_NORM_INF: return {larger(a.first, b.first), 0.0f, 0.0f};
+        case REDUCTION_NORM_INF: return {larger(a.first, b.first), 0.0f, 0.0f, 0.0f};
         case REDUCTION_AMIN:
         case REDUCTION_ALL:
-        case REDUCTION_NORM_NEG_INF: return {smaller(a.first, b.first), 0.0f, 0.0f};
+        case REDUCTION_NORM_NEG_INF: return {smaller(a.first, b.first), 0.0f, 0.0f, 0.0f};
         case REDUCTION_VAR:
         case REDUCTION_STD: return merged_moments(a, b);
         case REDUCTION_LOGSUMEXP: {
             float largest = larger(a.first, b.first);
-            return {largest, rescaled(a.second, a.first, largest) + rescaled(b.second, b.first, largest), 0.0f};
+            return {largest, rescaled(a.second, a.first, largest) + rescaled(b.second, b.first, largest), 0.0f, 0.0f};
         }
-        default: return {a.first + b.first, 0.0f, 0.0f};
+        default: return {a.first + b.first, 0.0f, 0.0f, 0.0f};
         }
     }
 
-    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means are carried with what
+    // their rounding lost (TwoSum): far from zero that is all of a small deviation.
     static State merged_moments(State a, State b) {
         if (b.third == 0.0f) return a;
         if (a.third == 0.0f) return b;
         float count = a.third + b.third;
-        float difference = b.first - a.first;
+        float difference = (b.first - a.first) + (b.fourth - a.fourth);
         float share = b.third / count;
-        return {a.first + difference * share, a.second + b.second + difference * difference * (a.third * share), count};
+        float step = a.fourth + difference * share;
+        float mean = a.first + step;
+        float lost = two_sum_error(a.first, step, mean);
+        return {mean, a.second + b.second + difference * difference * (a.third * share), count, isfinite(mean) ? lost : 0.0f};
     }
 
     static State shuffled(State state, ushort mask) {
         state.first = shuffled_xor(state.first, mask);
         if (fields() > 1) state.second = shuffled_xor(state.second, mask);
-        if (fields() > 2) state.third = shuffled_xor(state.third, mask);
+        if (fields() > 2) {
+            state.third = shuffled_xor(state.third, mask);
+            state.fourth = shuffled_xor(state.fourth, mask);
+        }
         return state;
     }
 
     static int fields() {
         bool is_moments = operation == REDUCTION_VAR || operation == REDUCTION_STD;
-        return is_moments ? 3 : operation == REDUCTION_LOGSUMEXP ? 2 : 1;
+        return is_moments ? 4 : operation == REDUCTION_LOGSUMEXP ? 2 : 1;
     }
 
     static float result(State state, constant ReductionParameters &p) {
@@ -126,27 +134,27 @@ struct Fold<long> {
     static State identity() {
         switch (operation) {
         case REDUCTION_PROD:
-        case REDUCTION_ALL: return {1, 0.0f, 0.0f};
-        case REDUCTION_AMAX: return {-0x7fffffffffffffff - 1, 0.0f, 0.0f};
-        case REDUCTION_AMIN: return {0x7fffffffffffffff, 0.0f, 0.0f};
-        default: return {0, 0.0f, 0.0f};
+        case REDUCTION_ALL: return {1, 0.0f, 0.0f, 0.0f};
+        case REDUCTION_AMAX: return {-0x7fffffffffffffff - 1, 0.0f, 0.0f, 0.0f};
+        case REDUCTION_AMIN: return {0x7fffffffffffffff, 0.0f, 0.0f, 0.0f};
+        default: return {0, 0.0f, 0.0f, 0.0f};
         }
     }
 
     static State lifted(long x, float) {
         bool is_truth = operation == REDUCTION_ALL || operation == REDUCTION_ANY;
-        return {is_truth ? long(x != 0) : x, 0.0f, 0.0f};
+        return {is_truth ? long(x != 0) : x, 0.0f, 0.0f, 0.0f};
     }
 
     // Sums and products wrap around.
     static State merge(State a, State b) {
         switch (operation) {
-        case REDUCTION_PROD: return {long(ulong(a.first) * ulong(b.first)), 0.0f, 0.0f};
+        case REDUCTION_PROD: return {long(ulong(a.first) * ulong(b.first)), 0.0f, 0.0f, 0.0f};
         case REDUCTION_AMAX:
-        case REDUCTION_ANY: return {larger(a.first, b.first), 0.0f, 0.0f};
+        case REDUCTION_ANY: return {larger(a.first, b.first), 0.0f, 0.0f, 0.0f};
         case REDUCTION_AMIN:
-        case REDUCTION_ALL: return {smaller(a.first, b.first), 0.0f, 0.0f};
-        default: return {long(ulong(a.first) + ulong(b.first)), 0.0f, 0.0f};
+        case REDUCTION_ALL: return {smaller(a.first, b.first), 0.0f, 0.0f, 0.0f};
+        default: return {long(ulong(a.first) + ulong(b.first)), 0.0f, 0.0f, 0.0f};
         }
     }
 

@@ -15,4 +15,10 @@ inline float rescaled(float sum, float from, float to) {
     return sum == 0.0f ? 0.0f : sum * precise::exp(shift_of(from) - shift_of(to));
 }
 
+// What a + b lost when it was rounded to `sum`: Knuth's TwoSum, exact for any two finite numbers.
+inline float two_sum_error(float a, float b, float sum) {
+    float part = sum - a;
+    return (a - (sum - part)) + (b - part);
+}
+
 #endif

@@ -16,6 +16,9 @@ export interface CppCompiler {
 
 const names = ["c++", "clang++", "g++"];
 
+/** Whether there is one without bringing anything. */
+export const hasCompiler = (): boolean => (own() ?? brought()) !== undefined;
+
 /** @throws {Failure} where there is none, with what brings one. */
 export async function findCompiler(): Promise<CppCompiler> {
   const found = own() ?? brought();

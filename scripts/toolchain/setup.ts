@@ -12,15 +12,21 @@ import {
   swiftOnPath,
   toolchainsFolder,
 } from "../../src/debug/toolchain.ts";
+import { hasCompiler } from "../cpu/compiler.ts";
 import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
 import { run, tail } from "../run.ts";
 import { bringBlas } from "./blas.ts";
 import { describeMachine, installedToolchain, installToolchain } from "./install.ts";
 
-/** Brings OpenBLAS where it is missing, and finds or brings Swift; undefined where Metal is left out by `ORCHARD_SKIP_METAL=1`. */
+/** Finds or brings Swift, and OpenBLAS where it is missing. Undefined where Metal is left out by `ORCHARD_SKIP_METAL=1`. */
 export async function setUp(): Promise<SwiftToolchain | undefined> {
+  const swift = await setUpSwift(); // first: a machine that can have none is told so before anything is downloaded
   await bringBlas();
+  return swift;
+}
+
+async function setUpSwift(): Promise<SwiftToolchain | undefined> {
   if (environmentFlag("ORCHARD_SKIP_METAL")) {
     console.log("ORCHARD_SKIP_METAL=1: Swift, and with it the metal backend, is left out.");
     return undefined;
@@ -28,6 +34,12 @@ export async function setUp(): Promise<SwiftToolchain | undefined> {
   const swift = (await usableSwiftOnPath()) ?? (await broughtSwift());
   console.log(`Swift ${swift.version}: ${swift.swift}`);
   return swift;
+}
+
+/** What the cpu backend needs, and no more: OpenBLAS, and a C++ compiler, which Swift brings to a machine that has none. */
+export async function setUpCpu(): Promise<void> {
+  if (!hasCompiler()) await setUpSwift();
+  await bringBlas();
 }
 
 /** PATH's Swift, where it is new enough and builds a package; else says why it is passed over. */

@@ -4,6 +4,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import { grad } from "./backward.ts";
 import { noGrad } from "./modes.ts";
 
+/** The step, the tolerances and the seed of {@link gradcheck}. */
 export interface GradcheckOptions {
   /** Step of the central difference. Default 1e-6. */
   epsilon?: number;

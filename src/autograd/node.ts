@@ -59,6 +59,10 @@ export class GraphNode {
     return this.hooks[output];
   }
 
+  hasHooks(output: number): boolean {
+    return (this.hooks?.[output]?.length ?? 0) > 0;
+  }
+
   /** Has `backward()` leave the gradient of one of the outputs in its tensor's `grad`. */
   retainGradOf(output: number, tensor: Tensor): void {
     this.retaining ??= [];

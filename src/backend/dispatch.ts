@@ -1,7 +1,7 @@
 /** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
 import { ambient } from "../ambient.ts";
 import { environmentFlag } from "../debug/environment.ts";
-import { BackendError, DisposedError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
+import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { AllocationHint, Memory } from "../tensor/memory.ts";
 import type { Shape } from "../tensor/shape.ts";
@@ -23,25 +23,31 @@ export interface OutputSpec<D extends DType = DType> {
 const debug = environmentFlag("ORCHARD_DEBUG");
 const PREFERRED = "preferred";
 
-/** Runs an operation with one result that is allocated here. */
+/**
+ * Runs an operation with one result that is allocated here.
+ *
+ * @param operation what the caller called, for errors; default the primitive's name
+ */
 export function execute<Attributes, D extends DType>(
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
   shape: Shape,
   dtype: D,
   attributes: Attributes,
+  operation?: string,
 ): Tensor<D> {
-  return executeMany(primitive, inputs, [{ shape, dtype }], attributes)[0] as Tensor<D>;
+  return executeMany(primitive, inputs, [{ shape, dtype }], attributes, operation)[0] as Tensor<D>;
 }
 
-/** Runs an operation with several results that are allocated here. */
+/** Runs an operation with several results that are allocated here. @see {@link execute} */
 export function executeMany<Attributes>(
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
   specs: readonly OutputSpec[],
   attributes: Attributes,
+  operation: string = primitive.name,
 ): Tensor[] {
-  return attempt(primitive, inputs, attributes, (backend) => allocateAll(backend, specs), disposeAll);
+  return attempt(operation, primitive, inputs, attributes, (backend) => allocateAll(backend, specs), disposeAll);
 }
 
 /** Runs an operation into tensors that are there, views too. They must not overlap the inputs. */
@@ -56,32 +62,54 @@ export function executeInto<Attributes>(
     for (const { storage } of outputs) backend.beforeChange?.(storage);
     return outputs;
   };
-  attempt(primitive, inputs, attributes, outputsOn, () => undefined);
+  attempt(primitive.name, primitive, inputs, attributes, outputsOn, () => undefined);
   for (const { storage } of outputs) storage.version++;
 }
 
-/** Memory for a new tensor where calls now run first. */
-export function allocate(byteLength: number, hint: AllocationHint = {}): Memory {
+/** Memory for a new tensor where calls now run first. @throws {OutOfMemoryError} naming the operation. */
+export function allocate(byteLength: number, hint: AllocationHint = {}, operation = "allocate"): Memory {
   let failure: unknown;
   for (const name of orderFrom[getBackend()]) {
-    if (whyUnavailable(name) !== undefined) continue;
+    const why = whyUnavailable(name);
+    if (why !== undefined) {
+      passOver("allocate", name, because(PREFERRED, name, why));
+      continue;
+    }
     try {
       return backends[name].allocate(byteLength, hint);
     } catch (error) {
       if (!isRecoverable(error)) throw error;
-      refuseIfStrict("allocate", because(PREFERRED, name, noteFailure("allocate", name, [], error)), error);
-      failure = error;
+      refuseIfStrict(operation, because(PREFERRED, name, noteFailure(operation, name, [], error)), error);
+      failure ??= error;
     }
   }
-  throw failure;
+  throw asOf(operation, failure);
 }
 
-/** A tensor with undefined contents. */
-export function empty<D extends DType>(shape: Shape, dtype: D, hint?: AllocationHint): Tensor<D> {
-  return new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint)), dtype, shape);
+/** A tensor with undefined contents, for an operation that writes them. */
+export function empty<D extends DType>(shape: Shape, dtype: D, hint?: AllocationHint, operation?: string): Tensor<D> {
+  return new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, operation)), dtype, shape);
+}
+
+/** A failure under the name of what the caller called: memory does not know for whom it is. */
+function asOf(operation: string, failure: unknown): unknown {
+  if (!(failure instanceof OutOfMemoryError) || failure.operation === operation) return failure;
+  const cause = failure.cause instanceof OutOfMemoryError ? failure.cause : failure;
+  const message = `there is no memory for the result: ${cause.message}`;
+  return new OutOfMemoryError(operation, failure.code, message, { cause });
+}
+
+/** Runs the body of an operation that is made of others: where memory lacks, the error names this one. */
+export function named<Result>(operation: string, body: () => Result): Result {
+  try {
+    return body();
+  } catch (error) {
+    throw asOf(operation, error);
+  }
 }
 
 function attempt<Attributes>(
+  called: string,
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
   attributes: Attributes,
@@ -89,14 +117,14 @@ function attempt<Attributes>(
   discard: (outputs: readonly Tensor[]) => void,
 ): Tensor[] {
   const operation = primitive.name;
-  for (const input of inputs) input.checkAlive(operation);
+  for (const input of inputs) input.checkAlive(called);
   let reason = PREFERRED;
   let failure: unknown;
   for (const name of orderFrom[getBackend()]) {
     const why = whyNot(primitive, name, inputs, attributes);
     if (why !== undefined) {
       reason = because(reason, name, why);
-      refuseIfStrict(operation, reason);
+      passOver(called, name, reason);
       continue;
     }
     try {
@@ -106,13 +134,13 @@ function attempt<Attributes>(
       return outputs as Tensor[];
     } catch (error) {
       if (!isRecoverable(error)) throw error;
-      failure = error;
+      failure ??= error;
       reason = because(reason, name, noteFailure(operation, name, inputs, error));
-      refuseIfStrict(operation, reason, error);
+      refuseIfStrict(called, reason, error);
     }
   }
-  if (failure !== undefined) throw failure;
-  throw new BackendError(operation, "noBackend", `no backend can run it: ${reason}`);
+  if (failure !== undefined) throw asOf(called, failure);
+  throw new BackendError(called, "noBackend", `no backend can run it: ${reason}`);
 }
 
 function runOn<Attributes>(
@@ -198,6 +226,13 @@ function whyNot<Attributes>(
 const because = (reason: string, name: BackendName, why: string): string =>
   reason === PREFERRED ? `${name}: ${why}` : `${reason}; ${name}: ${why}`;
 
+/** Goes on without a backend that can't run a call; one that can't run any is told of once. */
+function passOver(operation: string, name: BackendName, reason: string): void {
+  refuseIfStrict(operation, reason);
+  const why = whyUnavailable(name);
+  if (why !== undefined) tellOnce(`${name} is left out: ${why}`);
+}
+
 function refuseIfStrict(operation: string, reason: string, cause?: unknown): void {
   if (!isStrict()) return;
   throw new BackendError(
@@ -212,8 +247,7 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
 const isRecoverable = (error: unknown): error is OrchardError =>
   error instanceof KernelCompileError ||
   error instanceof OutOfMemoryError ||
-  (error instanceof BackendError && error.code !== "strict") ||
-  (error instanceof DisposedError && error.code === "closed");
+  (error instanceof BackendError && error.code !== "strict");
 
 // Kinds of calls that a backend could not compile: it is not asked again.
 const broken = new Map<string, string>();
@@ -228,11 +262,14 @@ function noteFailure(operation: string, name: BackendName, inputs: readonly Tens
   const cause = error instanceof OutOfMemoryError ? "out of memory" : (error.message.split("\n", 1)[0] ?? error.code);
   if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
   const key = `${operation} ${name} ${cause}`;
-  if (!reported.has(key)) {
-    reported.add(key);
-    console.warn(`[orchard] ${operation} could not run on ${name} and falls back: ${error.message}`);
-  }
+  tellOnce(`${operation} could not run on ${name} and falls back: ${error.message}`, key);
   return cause;
+}
+
+function tellOnce(message: string, key = message): void {
+  if (reported.has(key)) return;
+  reported.add(key);
+  console.warn(`[orchard] ${message}`);
 }
 
 /** Forgets which failures were reported and which kernels did not compile: each is tried and told anew. */

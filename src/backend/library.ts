@@ -3,7 +3,7 @@ import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { environment, type environmentVariables } from "../debug/environment.ts";
-import { buildFolder, platform } from "../debug/paths.ts";
+import { buildFolder, packageRoot, platform } from "../debug/paths.ts";
 import { BackendError } from "../errors.ts";
 import { truncation } from "./elf.ts";
 
@@ -45,6 +45,15 @@ export function candidatesOf(
   const fromPackage = platformPackageLibrary(fileName);
   const bundled = { origin: "bundled", path: `${buildFolder}/${fileName}` };
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
+}
+
+/** Why a dylib is at none of its places, with what mends it: a checkout can build it, an installed package can't. */
+export function whyMissing(variable: LibraryDescription<Declarations>["variable"], candidates: readonly Candidate[]) {
+  if (candidates.some(({ path }) => existsSync(path))) return undefined;
+  const [{ origin, path }] = candidates as readonly [Candidate];
+  if (origin === variable) return `${variable} names ${path}, which is not there`;
+  if (existsSync(`${packageRoot}/scripts/build.ts`)) return "its dylib is not built (`bun run build` makes it)";
+  return `the package holds no dylib of it for ${platform} (${variable} can name one that a checkout built)`;
 }
 
 /** The dylib inside `orchard-metal-<platform>-<arch>`, where that package is installed. */

@@ -45,6 +45,7 @@ export function setStrict(value: boolean): void {
   strict = value;
 }
 
+/** Whether strict mode is on now: by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
 export const isStrict = (): boolean => ambient().strict ?? strict;
 
 /** Runs `body` in strict mode, or out of it. */

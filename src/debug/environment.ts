@@ -1,3 +1,5 @@
+import { ArgumentError } from "../errors.ts";
+
 /** What an environment variable does. This table is the one declaration of all of them; docs/environment.md follows it. */
 export interface EnvironmentVariable {
   /** What holds where the variable is unset or empty. */
@@ -98,12 +100,13 @@ export function environment(
   return values[name] || undefined;
 }
 
-/** True for `1`; false for unset, empty and `0`. Anything else is a mistake worth stopping for. */
+/** True for `1`; false for unset, empty and `0`. Anything else is a mistake worth stopping for. @throws {ArgumentError} */
 export function environmentFlag(
   name: keyof typeof environmentVariables,
   values: Record<string, string | undefined> = process.env,
 ): boolean {
   const value = environment(name, values) ?? "0";
-  if (value !== "0" && value !== "1") throw new Error(`${name} is "${value}"; it takes 0 or 1.`);
+  if (value !== "0" && value !== "1")
+    throw new ArgumentError("environment", "invalidSetting", `${name} is "${value}"; it takes 0 or 1.`);
   return value === "1";
 }

@@ -1,5 +1,6 @@
 /** Operations as methods: `a.add(b)` is `add(a, b)`. The table fills the prototype, and the types are made from it. */
-import { type BackwardOptions, backward, detach } from "../autograd/backward.ts";
+import { backward, detach } from "../autograd/backward.ts";
+import type { BackwardOptions } from "../autograd/pass.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import * as operations from "./index.ts";
@@ -35,7 +36,7 @@ const table = {
       "tile",
       "pad",
     ],
-    ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd"],
+    ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd", "maskedFill", "maskedFill_"],
     ...["matmul", "mm", "bmm", "addmm", "dot"],
     ...["amax", "amin", "norm", "var", "variance", "std"],
   ],

@@ -16,7 +16,9 @@ export const dtypes = [
 
 /** A tensor's element type. */
 export type DType = (typeof dtypes)[number];
+/** The dtypes of real numbers, which alone have gradients. */
 export type FloatDType = "float64" | "float32" | "float16" | "bfloat16";
+/** The dtypes of whole numbers; bool is none of them. */
 export type IntegerDType = "int64" | "int32" | "uint32" | "int8" | "uint8";
 
 interface DTypeFacts {
@@ -69,6 +71,7 @@ export interface DataByDType {
   uint8: Uint8Array;
   bool: Uint8Array;
 }
+/** The typed array that `data()` gives for a dtype: `DataOf<"float32">` is a `Float32Array`. */
 export type DataOf<D extends DType> = DataByDType[D];
 
 /** What `item()` and `toArray()` give for one element. */

@@ -1,36 +1,57 @@
 /** How tensors print: shape, dtype, and a table that shows the edges of what is long. */
-import { isFloat } from "./dtype.ts";
+import { type DType, isFloat } from "./dtype.ts";
+import { elementAt } from "./elements.ts";
 import type { Tensor } from "./tensor.ts";
 
 const EDGE = 3;
 const CUT_ABOVE = 1000;
+const LINE = 80;
 
-/** `Tensor float32[2, 2]` and its elements; axes of tensors with over 1,000 elements are cut to their first and last three. */
+/**
+ * `Tensor float32[2, 2]` and its elements; axes of tensors with over 1,000 elements are cut to their first and last three, and only what is
+ * shown is read. Rows are wrapped at 80 columns.
+ */
 export function formatTensor(tensor: Tensor): string {
   const grad = tensor.requiresGrad ? ", requires grad" : "";
   const head = `Tensor ${tensor.describe()}${grad}`;
+  if (tensor.storage.isClosed) return `${head} (its Metal context was closed)`;
   if (tensor.size === 0) return head;
-  const cut = tensor.size > CUT_ABOVE;
-  const data = tensor.dataSync();
+  const kept = tensor.shape.map((size) => keptIndices(size, tensor.size > CUT_ABOVE));
   const texts: string[] = [];
-  const kept = tensor.shape.map((size) => keptIndices(size, cut));
-  visit(tensor.shape, kept, (at) => texts.push(formatElement(data[at]!, tensor)));
-  const width = Math.max(...texts.map((text) => text.length));
-  let next = 0;
-  const level = (axis: number): string => {
-    const size = tensor.shape[axis];
-    if (size === undefined) return texts[next++]!.padStart(width);
-    const items = kept[axis]!.map((index) => (index === -1 ? "…" : level(axis + 1)));
-    const isRow = axis === tensor.rank - 1;
-    return `[${items.join(isRow ? ", " : `,\n${" ".repeat(axis + 1)}`)}]`;
-  };
-  return `${head}\n${level(0)}`;
+  visit(tensor.shape, kept, (at) => texts.push(formatElement(elementAt(tensor, at), tensor.dtype)));
+  return `${head}\n${table(kept, texts)}`;
 }
 
-/** The indices of an axis that are shown; -1 stands for the cut. */
+/** Nested brackets around elements of one width. */
+function table(kept: readonly (readonly number[])[], texts: readonly string[]): string {
+  const width = Math.max(...texts.map((text) => text.length));
+  const rank = kept.length;
+  let next = 0;
+  const level = (axis: number): string => {
+    if (axis === rank) return texts[next++]!.padStart(width);
+    const items = kept[axis]!.map((index) => (index === CUT ? "…" : level(axis + 1)));
+    const indent = `\n${" ".repeat(axis + 1)}`;
+    const lines = axis === rank - 1 ? wrapped(items, LINE - rank, width) : items;
+    return `[${lines.join(`,${indent}`)}]`;
+  };
+  return level(0);
+}
+
+/** Items of one row in lines of so many columns. */
+function wrapped(items: readonly string[], columns: number, width: number): string[] {
+  const each = Math.max(1, Math.floor(columns / (width + 2)));
+  const lines = Math.ceil(items.length / each);
+  return Array.from({ length: lines }, (_, line) => items.slice(line * each, (line + 1) * each).join(", "));
+}
+
+/** Stands for the indices that are left out. */
+const CUT = -1;
+
+/** The indices of an axis that are shown. */
 function keptIndices(size: number, cut: boolean): number[] {
-  const all = Array.from({ length: size }, (_, index) => index);
-  return cut && size > 2 * EDGE ? [...all.slice(0, EDGE), -1, ...all.slice(-EDGE)] : all;
+  if (!cut || size <= 2 * EDGE) return Array.from({ length: size }, (_, index) => index);
+  const edge = [...new Array(EDGE).keys()];
+  return [...edge, CUT, ...edge.map((index) => size - EDGE + index)];
 }
 
 /** Calls `body` with the row-major place of each element that is shown, in order. */
@@ -46,12 +67,14 @@ function visit(
     body(at);
     return;
   }
-  for (const index of kept[axis]!) if (index >= 0) visit(shape, kept, body, axis + 1, at * size + index);
+  for (const index of kept[axis]!) if (index !== CUT) visit(shape, kept, body, axis + 1, at * size + index);
 }
 
-function formatElement(value: number | bigint, { dtype }: Tensor): string {
+function formatElement(value: number | bigint, dtype: DType): string {
   if (dtype === "bool") return value ? "true" : "false";
   if (typeof value === "bigint" || !isFloat(dtype)) return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e6) return Object.is(value, -0) ? "-0" : String(value);
-  return String(Number(value.toPrecision(dtype === "float64" ? 8 : 5)));
+  const magnitude = Math.abs(value);
+  if (Number.isInteger(value) && magnitude < 1e6) return Object.is(value, -0) ? "-0" : String(value);
+  const rounded = Number(value.toPrecision(dtype === "float64" ? 8 : 5));
+  return Number.isFinite(value) && (magnitude >= 1e6 || magnitude < 1e-4) ? rounded.toExponential() : String(rounded);
 }

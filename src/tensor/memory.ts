@@ -9,6 +9,8 @@ export type Place = "host" | "metal";
 export interface Memory {
   readonly place: Place;
   readonly byteLength: number;
+  /** Whether the bytes are gone with the device context that they were in; memory of the host is in none. */
+  readonly isClosed?: boolean;
   /** The bytes as the CPU sees them. Waits for the device where it still works on them. */
   hostBuffer(): ArrayBuffer;
   /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */

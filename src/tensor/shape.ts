@@ -1,6 +1,7 @@
 /** Shapes, strides and axes. Strides and offsets are in elements; strides may be zero or negative. */
 import { ShapeError } from "../errors.ts";
 
+/** The size of each axis, the outermost first; `[]` is a scalar. At most 8 axes. */
 export type Shape = readonly number[];
 
 export const MAX_RANK = 8;
@@ -23,13 +24,13 @@ export function rowMajorStrides(shape: Shape): number[] {
   return strides;
 }
 
-/** Whether elements lie row-major without gaps. Strides of axes with one element don't matter. */
+/** Whether elements lie row-major without gaps. Strides of axes with one element, and of shapes without any, don't matter. */
 export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
   let stride = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const size = shape[axis]!;
     if (size === 0) return true;
-    if (size !== 1 && strides[axis] !== stride) return false;
+    if (size !== 1 && strides[axis] !== stride) return shape.includes(0);
     stride *= size;
   }
   return true;
@@ -46,6 +47,8 @@ export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
 /** Checks a shape that a caller gave. @throws {ShapeError} for a size that is no whole number ≥ 0, or a rank over 8. */
 export function checkShape(operation: string, shape: Shape): Shape {
+  if (!Array.isArray(shape))
+    throw new ShapeError(operation, "invalidShape", `a list of sizes is wanted as shape, ${String(shape)} came`);
   checkRank(operation, shape);
   for (const size of shape) {
     if (!Number.isSafeInteger(size) || size < 0)

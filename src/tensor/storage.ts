@@ -34,6 +34,11 @@ export class Storage {
     return this.current === null;
   }
 
+  /** Whether the contents went with the device context that they were in. */
+  get isClosed(): boolean {
+    return this.current?.isClosed === true;
+  }
+
   /** The contents were never computed and can't be: whoever asks for them gets the cause. */
   lose(cause: unknown): void {
     this.lostBy = cause;

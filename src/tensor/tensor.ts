@@ -1,8 +1,8 @@
 import { ambient } from "../ambient.ts";
 import type { GraphEdge } from "../autograd/node.ts";
 import { ArgumentError, DisposedError } from "../errors.ts";
-import { bfloat16ToNumber } from "./bfloat16.ts";
-import { bytesOf, type DataOf, type DType, type ElementOf, isFloat, type StorageArray } from "./dtype.ts";
+import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
+import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";
 import { elementCount, isRowMajor, rowMajorStrides, type Shape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
@@ -95,6 +95,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
   checkAlive(operation: string): void {
     if (this.disposed)
       throw new DisposedError(operation, "disposed", `a tensor ${this.describe()} was used after dispose()`);
+    if (this.storage.isClosed)
+      throw new DisposedError(
+        operation,
+        "closed",
+        `a tensor ${this.describe()} lay in a Metal context that was closed; read its data before close()`,
+      );
   }
 
   /** `float32[2, 3]`, for messages. */
@@ -102,18 +108,25 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return `${this.dtype}[${this.shape.join(", ")}]`;
   }
 
-  /** A copy of the elements, row-major. Never blocks the event loop: it waits for the device without holding it. */
+  /**
+   * A copy of the elements, row-major. It never blocks the event loop: it waits for the device without holding it, and copies what is
+   * large a millisecond's worth at a time. (Operations themselves compute within their call on the backends `cpu` and `reference`, and are
+   * only encoded there on `metal`.) Changing the tensor in place before the promise settles gives a mixture of both.
+   */
   async data(): Promise<DataOf<D>> {
     this.checkAlive("data");
-    this.storage.retain(); // the tensor may be disposed of meanwhile
+    const { storage } = this;
+    storage.retain(); // the tensor may be disposed of meanwhile
     try {
+      const copy = new ElementCopy(this);
       for (;;) {
-        const settled = this.storage.memory.settled();
-        if (settled === null) return this.copyOut();
-        await settled;
+        const settled = storage.memory.settled();
+        if (settled !== null) await settled;
+        else if (copy.copyNext(copy.part)) return copy.result;
+        else await turnOfEventLoop();
       }
     } finally {
-      this.storage.release();
+      storage.release();
     }
   }
 
@@ -124,13 +137,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   private read(operation: string): DataOf<D> {
     this.checkAlive(operation);
-    return this.copyOut();
-  }
-
-  private copyOut(): DataOf<D> {
-    const stored = rowMajorElements(this);
-    if (this.dtype !== "bfloat16") return stored as unknown as DataOf<D>;
-    return Float32Array.from(stored as unknown as Uint16Array, bfloat16ToNumber) as DataOf<D>;
+    return readElements(this);
   }
 
   /** The value of a tensor of one element. @throws {ArgumentError} where it has more or none. */
@@ -138,7 +145,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.checkAlive("item");
     if (this.size !== 1)
       throw new ArgumentError("item", "notOneElement", `one element is wanted, ${this.describe()} came`);
-    return this.element(this.read("item")[0]!);
+    return this.element(elementAt(this, 0));
   }
 
   private element(value: number | bigint): ElementOf<D> {
@@ -205,36 +212,10 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 }
 
+/** An array of arrays …, as deep as a tensor has axes; an element itself where it has none. */
 export type NestedArray<T> = T | NestedArray<T>[];
 
-/** A copy of a tensor's elements as they are stored, row-major. */
-export function rowMajorElements<D extends DType>(tensor: Tensor<D>): StorageArray<D> {
-  const array = tensor.storage.array(tensor.dtype);
-  const { offset, size } = tensor;
-  if (tensor.isContiguous) return array.slice(offset, offset + size) as StorageArray<D>;
-  const result = new (array.constructor as new (length: number) => StorageArray<D>)(size);
-  gather(array, result, tensor.shape, tensor.strides, offset);
-  return result;
-}
-
-function gather(
-  source: ArrayLike<number | bigint>,
-  target: { [index: number]: number | bigint },
-  shape: Shape,
-  strides: readonly number[],
-  start: number,
-): void {
-  let next = 0;
-  const level = (axis: number, at: number): void => {
-    const size = shape[axis];
-    if (size === undefined) {
-      target[next++] = source[at]!;
-      return;
-    }
-    for (let index = 0; index < size; index++) level(axis + 1, at + index * strides[axis]!);
-  };
-  level(0, start);
-}
+const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 /** The bytes that a tensor's own elements take, without gaps. */
 export const byteLengthOf = (shape: Shape, dtype: DType): number => elementCount(shape) * bytesOf(dtype);

@@ -9,13 +9,13 @@ export class TidyScope {
     this.made.push(tensor);
   }
 
-  /** Disposes of what was made but for what is kept, which the scope around takes over. */
-  close(kept: ReadonlySet<Tensor>, around: TidyScope | null): void {
-    for (const tensor of this.made) {
-      if (kept.has(tensor)) around?.add(tensor);
-      else if (!tensor.isKept && !isParameter(tensor)) tensor.dispose();
-    }
+  /** Disposes of what was made but for what is kept, which the scope around takes over. Returns what was made and is kept. */
+  close(kept: ReadonlySet<Tensor>, around: TidyScope | null): Tensor[] {
+    const staying = this.made.filter((tensor) => kept.has(tensor));
+    for (const tensor of this.made) if (!kept.has(tensor) && !tensor.isKept && !isParameter(tensor)) tensor.dispose();
+    for (const tensor of staying) around?.add(tensor);
     this.made = [];
+    return staying;
   }
 }
 
@@ -31,7 +31,7 @@ export class TidyScope {
 export function tidy<Result>(body: () => Result): Result {
   const scope = new TidyScope();
   const around = ambient().tidyScope;
-  const close = (result: unknown) => scope.close(tensorsIn(result), around);
+  const close = (result: unknown) => void scope.close(tensorsIn(result), around);
   let result: Result;
   try {
     result = withAmbient({ tidyScope: scope }, body);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
+import { withBackend } from "../../src/backend/policy.ts";
 import { ones } from "../../src/ops/creation/full.ts";
 import { einsum } from "../../src/ops/matmul/einsum.ts";
 import { productDTypes, wrapped } from "./products.ts";
-import { testTable } from "./run.ts";
+import { tested, testTable } from "./run.ts";
 import type { Block, Layout } from "./samples.ts";
 import type { Expected, OperationRow, Round, Sample } from "./table.ts";
 
@@ -238,6 +240,16 @@ describe("einsum", () => {
       [2 ** 11, 2 ** 11],
       [2 ** 11, 2 ** 11],
     ]);
+  });
+
+  test.each(tested)("what attention needs is one product each on %s, and no copy", (backend) => {
+    withBackend(backend, () => {
+      const [q, k, v] = [ones([2, 3, 4, 5]), ones([2, 6, 4, 5]), ones([2, 6, 4, 5])];
+      resetCodepaths();
+      const scores = einsum("bqhd,bkhd->bhqk", q!, k!);
+      expect(einsum("bhqk,bkhd->bqhd", scores, v!).shape).toEqual([2, 3, 4, 5]);
+      expect(codepaths().map(({ operation, calls }) => [operation, calls])).toEqual([["matmul", 2]]);
+    });
   });
 
   test("a permutation is a view", () => {

@@ -8,7 +8,7 @@ import { cpuInfo } from "../../src/backend/cpu/report.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { atan2, fmod, pow, remainder } from "../../src/ops/elementwise/binary.ts";
+import { atan2, floorDivide, fmod, pow, remainder } from "../../src/ops/elementwise/binary.ts";
 import { softplus } from "../../src/ops/elementwise/ternary.ts";
 import * as unary from "../../src/ops/elementwise/unary.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
@@ -68,11 +68,18 @@ const floorRemainder = (a: number, b: number) => {
   return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest;
 };
 
+const floorQuotient = (a: number, b: number) => {
+  const rest = a % b;
+  const isBelow = rest !== 0 && rest < 0 !== b < 0;
+  return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // a whole number but for a rounding
+};
+
 const functionsOfTwo: readonly (readonly [string, typeof pow, (a: number, b: number) => number, number])[] = [
   ["pow", pow, power, 16],
   ["atan2", atan2, Math.atan2, 6],
   ["fmod", fmod, (a, b) => a % b, 0],
   ["remainder", remainder, floorRemainder, 0.5],
+  ["floorDivide", floorDivide, floorQuotient, 1],
 ];
 
 function checkOne(backend: BackendName, size: number, [, compute, formula, ulps]: (typeof functions)[number]): void {

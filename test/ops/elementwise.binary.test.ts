@@ -76,6 +76,7 @@ testTable(
       samples: [...samples, special],
       oracle: (blocks) => wrapped(mapped(blocks, formula as (...values: number[]) => number), blocks[0]!.dtype),
       accuracy: { ulps },
+      elementwise: true,
       gradient: true,
     }),
   ),

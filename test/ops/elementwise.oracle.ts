@@ -1,5 +1,6 @@
 /** What the tests of elementwise operations share: samples, and oracles over operands that are broadcast. */
 import type { DType } from "../../src/tensor/dtype.ts";
+import { placeIn } from "./broadcast.ts";
 import type { Block, Layout, OperandSpec, Values } from "./samples.ts";
 import { commonShapes, type Expected, type Sample, withLayouts } from "./table.ts";
 
@@ -86,22 +87,10 @@ export function mapped(blocks: readonly Block[], f: (...values: number[]) => num
   const values: number[] = [];
   const count = shape.reduce((product, size) => product * size, 1);
   for (let index = 0; index < count; index++) {
-    const operands = blocks.map((block, at) => block.values[placeIn(aligned[at]!, shape, index)]!);
+    const operands = blocks.map((block) => block.values[placeIn(block.shape, shape, index)]!);
     values.push(f(...operands));
   }
   return { shape, values, ...(dtype && { dtype }) };
-}
-
-function placeIn(own: readonly number[], shape: readonly number[], index: number): number {
-  let rest = index;
-  let place = 0;
-  let stride = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    if (own[axis] !== 1) place += (rest % shape[axis]!) * stride;
-    stride *= own[axis]!;
-    rest = Math.floor(rest / shape[axis]!);
-  }
-  return place;
 }
 
 // Points and weights of Gauss and Legendre's rule of five points on (-1, 1).

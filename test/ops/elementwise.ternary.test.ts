@@ -65,6 +65,7 @@ testTable("ternary", [
       dtype: blocks[1]!.dtype,
     }),
     accuracy: { ulps: 0 },
+    elementwise: true,
     gradient: true,
   },
   {
@@ -74,6 +75,7 @@ testTable("ternary", [
     samples: triples({}),
     oracle: (blocks) => mapped(blocks, (x, least, most) => bounds(x!, least!, most!)),
     accuracy: { ulps: 0 },
+    elementwise: true,
     gradient: true,
   },
   clampRow({ min: -1 }),
@@ -88,6 +90,7 @@ testTable("ternary", [
     samples: triples({ values: { low: 1, high: 2 } }, { low: 1, high: 4 }, { low: 0, high: 1 }),
     oracle: (blocks) => mapped(blocks, blend as (...values: number[]) => number),
     accuracy: { ulps: 4 },
+    elementwise: true,
     gradient: true,
   },
   softplusRow(1, 20),

@@ -35,7 +35,7 @@ const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
 const rows: readonly Row[] = [
   { name: "neg", compute: unary.neg, formula: (x) => -x, alsoOf: signed },
   { name: "abs", compute: unary.abs, formula: Math.abs, alsoOf: integers },
-  { name: "sign", compute: unary.sign, formula: Math.sign, alsoOf: integers },
+  { name: "sign", compute: unary.sign, formula: (x) => Math.sign(x) || 0, alsoOf: [...integers, "bool"] },
   { name: "square", compute: unary.square, formula: (x) => x * x, ulps: 0.1, alsoOf: integers },
   { name: "relu", compute: unary.relu, formula: (x) => Math.max(x, 0), alsoOf: integers },
   { name: "floor", compute: unary.floor, formula: Math.floor, alsoOf: integers },

@@ -1,5 +1,6 @@
 /** Lists of elements that a reduction, or a line along an axis, is made of, for oracles. */
 import type { Block } from "./samples.ts";
+import { exactly, type Round } from "./table.ts";
 
 export interface Reduced {
   readonly dim?: number | readonly number[] | undefined;
@@ -28,6 +29,19 @@ export function groupsOf({ shape, values }: Block, options: Reduced): number[][]
     groups[result]!.push(value);
   }
   return groups;
+}
+
+/** A sum: that of an oracle compensated (Neumaier, 1974), a plain one element after element. */
+export function total(values: readonly number[], round: Round): number {
+  if (round !== exactly) return values.reduce((sum, value) => round(sum + value), 0);
+  let sum = 0;
+  let lost = 0;
+  for (const value of values) {
+    const next = sum + value;
+    lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
+    sum = next;
+  }
+  return Number.isFinite(sum) ? sum + lost : sum;
 }
 
 /** Replaces each line along an axis by another one of the same length. */

@@ -5,9 +5,11 @@ import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { gather, indexSelect, takeAlongDim } from "../../src/ops/indexing/gather.ts";
 import type { IndexDType } from "../../src/ops/indexing/indices.ts";
+import { maskedFill, maskedFill_ } from "../../src/ops/indexing/masked_fill.ts";
 import { oneHot } from "../../src/ops/indexing/one_hot.ts";
 import { indexAdd, scatterAdd } from "../../src/ops/indexing/scatter_add.ts";
 import { tril, triu } from "../../src/ops/indexing/triangle.ts";
+import { slice } from "../../src/ops/view/slice.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { numberOf, placesOf, resultOf, valueAt } from "./coordinates.ts";
@@ -77,6 +79,49 @@ const triangle = (
   accuracy: { ulps: 0 },
   gradient: true,
 });
+
+interface FillOptions {
+  /** A number instead of a tensor. */
+  readonly plain?: number;
+}
+
+/** The common shape, sizes aligned at the last axis. */
+const broadcast = (a: readonly number[], b: readonly number[]): number[] =>
+  Array.from({ length: Math.max(a.length, b.length) }, (_, fromEnd) => {
+    const [one, other] = [a.at(-1 - fromEnd) ?? 1, b.at(-1 - fromEnd) ?? 1];
+    return one === 1 ? other : one;
+  }).reverse();
+
+const maskedFills = (
+  name: string,
+  dtypes: readonly DType[],
+  options: FillOptions,
+  shapes: readonly (readonly [x: readonly number[], mask: readonly number[]])[],
+): OperationRow<FillOptions> => ({
+  ...{ name, dtypes, gradient: true, accuracy: { ulps: 0 } },
+  compute: ([x, mask, value], { plain }) => maskedFill(x!, mask as Tensor<"bool">, plain ?? value!),
+  samples: shapes.flatMap(([shape, mask]) =>
+    layouts.map((layout, at) => ({
+      name: `[${shape}] by [${mask}] ${layout}`,
+      inputs: [
+        { shape, layout },
+        { shape: mask, layout: layouts[(at + 1) % 6]!, dtype: "bool" },
+        ...("plain" in options ? [] : [{ shape: [] }]),
+      ],
+      options,
+    })),
+  ),
+  oracle: ([x, mask, value], { plain }) =>
+    resultOf(broadcast(x!.shape, mask!.shape), (place) =>
+      broadcastAt(mask!, place) === 1 ? (plain ?? value!.values[0]!) : broadcastAt(x!, place),
+    ),
+});
+
+const broadcastAt = (block: Block, place: readonly number[]): number =>
+  valueAt(
+    block,
+    place.slice(place.length - block.shape.length).map((at, axis) => (block.shape[axis] === 1 ? 0 : at)),
+  );
 
 testTable("indexing", [
   {
@@ -171,6 +216,37 @@ testTable("indexing", [
     accuracy: { flash: true },
     gradient: true,
   },
+  maskedFills("maskedFill", all, { plain: 1 }, [
+    [
+      [2, 3, 5],
+      [2, 3, 5],
+    ],
+    [
+      [2, 3, 5],
+      [3, 1],
+    ],
+    [[0, 3], [3]],
+    [
+      [2, 1, 2, 1, 2, 1, 2, 3],
+      [2, 1, 1, 2, 1, 3],
+    ],
+    [[257, 33], [33]],
+  ]),
+  {
+    ...maskedFills("maskedFill with a tensor", floats, {}, [
+      [
+        [2, 3, 5],
+        [2, 3, 5],
+      ],
+      [
+        [3, 1],
+        [2, 1, 5],
+      ],
+      [[], [4]],
+      [[0, 3], [3]],
+    ]),
+    sumLength: ([x, mask]) => broadcast(x!.shape, mask!.shape).reduce((a, b) => a * b, 1), // of the value's gradient
+  },
   triangle("tril", tril, (row, column, diagonal) => column <= row + diagonal),
   triangle("triu", triu, (row, column, diagonal) => column >= row + diagonal),
   {
@@ -245,6 +321,23 @@ describe.each([...backendNames])("on %s", (backend) => {
       metalContext().wait();
       expect(metalContext().report({ clear: true }).findings).toEqual([]);
     }
+  });
+
+  test("maskedFill_ changes what a view shares, and no more", () => {
+    on(() => {
+      const x = tensor([
+        [1, 2, 3],
+        [4, 5, 6],
+      ]);
+      const right = slice(x, { dim: 1, start: 1 });
+      expect(maskedFill_(right, tensor([true, false]), -7)).toBe(right);
+      expect(x.toArray()).toEqual([
+        [1, -7, 3],
+        [4, -7, 6],
+      ]);
+      expect(maskedFill_(tensor([1, 2], { dtype: "uint8" }), tensor([true, false]), 3.9).toArray()).toEqual([3, 2]);
+      expect(maskedFill_(tensor([1, 2]), tensor(true), tensor(8n)).toArray()).toEqual([8, 8]);
+    });
   });
 
   test("the sum of many contributions is accurate and has the same bits each time", () => {

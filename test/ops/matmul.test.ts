@@ -1,11 +1,17 @@
 import { describe, expect, test } from "bun:test";
+import { detach, grad } from "../../src/autograd/backward.ts";
+import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
+import { withBackend } from "../../src/backend/policy.ts";
+import { ones } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { addmm } from "../../src/ops/matmul/addmm.ts";
 import { dot } from "../../src/ops/matmul/dot.ts";
 import { bmm, matmul, mm } from "../../src/ops/matmul/matmul.ts";
 import { outer } from "../../src/ops/matmul/outer.ts";
+import { transpose } from "../../src/ops/view/permute.ts";
+import { slice } from "../../src/ops/view/slice.ts";
 import { matmulOracle, matrices, productDTypes, sampledMatrices, wrapped } from "./products.ts";
-import { testTable } from "./run.ts";
+import { tested, testTable } from "./run.ts";
 import { type Block, layouts } from "./samples.ts";
 import type { OperationRow, Sample } from "./table.ts";
 
@@ -162,6 +168,7 @@ const outerRow: OperationRow = {
     values: a!.values.flatMap((x) => b!.values.map((y) => wrapped(a!.dtype, round(x * y)))),
   }),
   accuracy: { flash: true },
+  sumLength: longestSum,
   gradient: true,
 };
 
@@ -183,4 +190,53 @@ describe("outer", () => {
       [1, -2],
     ]);
   });
+});
+
+test.each(tested)("views are multiplied on %s without another operation, in the backward too", (backend) => {
+  withBackend(backend, () => {
+    const a = transpose(ones([3, 5, 4]), 1, 2);
+    const b = slice(ones([3, 6, 10]), { dim: 2, step: 2 });
+    const leaves = [detach(a), detach(transpose(b, 1, 2))];
+    for (const leaf of leaves) leaf.requiresGrad = true;
+    const cotangent = transpose(ones([3, 6, 4]), 1, 2);
+    resetCodepaths();
+    grad([matmul(leaves[0]!, leaves[1]!)], leaves, { gradOutputs: [cotangent] });
+    expect(codepaths().map(({ operation, calls }) => [operation, calls])).toEqual([["matmul", 3]]);
+  });
+});
+
+test("gradients have gradients: of ⟨c bᵀ, v⟩ they are vᵀ c and v b", () => {
+  const a = ones([2, 3], { requiresGrad: true });
+  const b = tensor(
+    [
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ],
+    { requiresGrad: true },
+  );
+  const c = tensor(
+    [
+      [1, -1],
+      [2, 0.5],
+    ],
+    { requiresGrad: true },
+  );
+  const v = tensor([
+    [1, 0, 2],
+    [0, -1, 1],
+  ]);
+  for (const product of [matmul(a, b), addmm(ones([2]), a, b)]) {
+    const [first] = grad([product], [a], { gradOutputs: [c], createGraph: true });
+    const [ofB, ofC] = grad([first!], [b, c], { gradOutputs: [v] });
+    expect(ofB!.toArray()).toEqual([
+      [1, -1],
+      [-2, -0.5],
+      [4, -1.5],
+    ]);
+    expect(ofC!.toArray()).toEqual([
+      [11, 14],
+      [2, 2],
+    ]);
+  }
 });

@@ -138,7 +138,10 @@ describe("every backend draws the same bytes", () => {
         { ORCHARD_METAL_CONTRACT: "1" },
         { ORCHARD_METAL_CONTRACT: "1", ORCHARD_METAL_DENORMALS: "flush" },
       ]) {
-        const child = Bun.spawn(["bun", "-e", program], { env: { ...process.env, ...changes }, stderr: "inherit" });
+        const child = Bun.spawn([process.execPath, "-e", program], {
+          env: { ...process.env, ...changes },
+          stderr: "inherit",
+        });
         outputs.push(await new Response(child.stdout).text());
       }
       expect(outputs[0]!.trim().split("\n")).toHaveLength(4);

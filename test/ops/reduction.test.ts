@@ -17,10 +17,10 @@ import {
 } from "../../src/ops/index.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { axesOf, groupsOf, type Reduced, reducedShape } from "./groups.ts";
+import { axesOf, groupsOf, type Reduced, reducedShape, total } from "./groups.ts";
 import { testTable } from "./run.ts";
 import type { OperandSpec, Values } from "./samples.ts";
-import type { OperationRow, Round, Sample } from "./table.ts";
+import { exactly, type OperationRow, type Round, type Sample } from "./table.ts";
 import type { Accuracy } from "./tolerance.ts";
 
 const floats: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
@@ -92,6 +92,8 @@ interface Row {
   readonly allowsEmpty?: boolean;
   /** What the error of pairwise summation is relative to; default the result. */
   readonly magnitude?: (values: readonly number[]) => number;
+  /** Rounding errors of a result by analysis; default those of pairwise summation, (log₂ n + 3) of the magnitude. */
+  readonly roundings?: (values: readonly number[], result: number) => number;
   /** Options beside axes. */
   readonly more?: Options;
   readonly values?: Values;
@@ -108,7 +110,8 @@ function row(
     gradient = true,
     allowsEmpty = true,
     more = {},
-    magnitude,
+    magnitude = (group) => Math.abs(formula(group, more, exactly)),
+    roundings = (group) => (Math.log2(group.length + 1) + 3) * magnitude(group),
     gradientOf = () => true,
     gradientRoundings = (count) => 8 + 2 * Math.log2(count + 1),
     values,
@@ -137,10 +140,7 @@ function row(
       dtype: out(x!.dtype),
       values: groupsOf(x!, options).map((group) => formula(group, options, round)),
       roundings: groupsOf(x!, options).map((group) =>
-        "flash" in accuracy
-          ? (Math.log2(group.length + 1) + 3) *
-            Math.abs(magnitude?.(group) ?? formula(group, options, (value) => value))
-          : 0,
+        "flash" in accuracy ? roundings(group, formula(group, options, exactly)) * sidesThatRound(x!.dtype) : 0,
       ),
     }),
     accuracy,
@@ -149,12 +149,14 @@ function row(
   };
 }
 
+/** The oracle is float64: to results of float64 it adds as many rounding errors of its own. */
+const sidesThatRound = (dtype: DType): number => (dtype === "float64" ? 2 : 1);
+
 const flash: Accuracy = { flash: true };
 const exact: Accuracy = { ulps: 0 };
 const int64 = (dtype: DType): DType => (isFloat(dtype) ? dtype : "int64");
 const truth = (dtype: DType): DType => (dtype === "uint8" ? "uint8" : "bool");
 
-const total = (values: readonly number[], round: Round): number => values.reduce((sum, value) => round(sum + value), 0);
 const larger = (a: number, b: number): number => (Number.isNaN(a) || a >= b ? a : b);
 const largest = (values: readonly number[]): number => values.reduce(larger);
 const smallest = (values: readonly number[]): number => -largest(values.map((value) => -value));
@@ -183,6 +185,16 @@ function logSumExpOf(values: readonly number[], _: Options, round: Round): numbe
   );
 }
 
+/**
+ * With y = m + log S and S = Σ exp(x − m): exp has the error of its argument, which is up to m − min x, and two of its own, S log₂ n more,
+ * all of them relative and so errors of the logarithm itself, which has two of its size; the last sum has one of its.
+ */
+function logSumExpRoundings(values: readonly number[], result: number): number {
+  if (!Number.isFinite(result)) return 0;
+  const depth = largest(values) - smallest(values);
+  return depth + 2 + Math.log2(values.length) + 2 * Math.abs(result - largest(values)) + Math.abs(result);
+}
+
 /** Away from 0, where norms have kinks and small powers grow without bound. */
 const awayFromZero: Values = { low: 0.5, high: 2 };
 
@@ -208,13 +220,14 @@ function normRow(p: number, values?: Values, accuracy: Accuracy = flash, dtypes 
     more: { p },
     dtypes,
     accuracy,
+    // Those of the sum of powers, which the root divides by p, and two of the root's own.
+    roundings: (group, result) => ((Math.log2(group.length + 1) + 3) / Math.abs(p) + 2) * result,
     allowsEmpty: Number.isFinite(p) && p >= 0,
     ...(values ? { values } : {}),
   });
 }
 
-const twiceTheVariance = (values: readonly number[]): number =>
-  2 * varianceOf(values, { correction: 0 }, (value) => value);
+const twiceTheVariance = (values: readonly number[]): number => 2 * varianceOf(values, { correction: 0 }, exactly);
 
 /** Whether a variance has a gradient that is more than the noise of its rounding: of two elements or more that are not copies of one. */
 const hasFreedom = ({ shape, layout }: OperandSpec, options: Options): boolean =>
@@ -223,7 +236,7 @@ const hasFreedom = ({ shape, layout }: OperandSpec, options: Options): boolean =
 testTable("reductions", [
   row("sum", {
     compute: sum,
-    magnitude: (values) => total(values.map(Math.abs), (value) => value),
+    magnitude: (values) => total(values.map(Math.abs), exactly),
     formula: (values, _, round) => total(values, round),
     dtypes: everything,
     out: int64,
@@ -231,7 +244,7 @@ testTable("reductions", [
   }),
   row("mean", {
     compute: mean,
-    magnitude: (values) => total(values.map(Math.abs), (value) => value) / values.length,
+    magnitude: (values) => total(values.map(Math.abs), exactly) / values.length,
     formula: (values, _, round) => round(total(values, round) / values.length),
     accuracy: flash,
   }),
@@ -240,7 +253,7 @@ testTable("reductions", [
     gradientRoundings: (count) => 2 * count + 8,
     formula: (values, _, round) => values.reduce((product, value) => round(product * value), 1),
     accuracy: flash,
-    magnitude: (values) => values.length * values.reduce((product, value) => product * value, 1),
+    roundings: (values, result) => values.length * Math.abs(result),
     // Ones that cancel, in a period that the strides of the samples have no factor of.
     values: { list: [1, -1, 2, 0.5, -1.25, 0.8, 1, 1, -1, -1.6, 0.625] },
   }),
@@ -297,7 +310,7 @@ testTable("reductions", [
   }),
   row("std", {
     compute: std,
-    magnitude: (values) => 2 * Math.sqrt(varianceOf(values, { correction: 0 }, (value) => value)),
+    magnitude: (values) => 2 * Math.sqrt(varianceOf(values, { correction: 0 }, exactly)),
     gradientOf: hasFreedom,
     formula: (values, options, round) => round(Math.sqrt(varianceOf(values, options, round))),
     accuracy: flash,
@@ -305,7 +318,7 @@ testTable("reductions", [
   row("logsumexp", {
     compute: logsumexp,
     formula: logSumExpOf,
-    magnitude: (values) => Math.max(1, Math.abs(values.length === 0 ? 0 : largest(values))),
+    roundings: logSumExpRoundings,
     accuracy: flash,
   }),
   normRow(2),

@@ -10,9 +10,11 @@ import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
 import { environmentFlag } from "../../src/debug/environment.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
+import { broadcastShapes } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
+import { repeated, sumMagnitudes } from "./broadcast.ts";
 import { type Block, expandedBlock, hash, makeBlock, type OperandSpec, place, Random, rounder } from "./samples.ts";
-import type { Expected, OperationRow, Sample } from "./table.ts";
+import { type Expected, exactly, type OperationRow, type Sample } from "./table.ts";
 import { compare } from "./tolerance.ts";
 
 /** The backends that are tested: all of them, without Metal where that is left out on purpose. */
@@ -68,19 +70,7 @@ function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backen
   const oracle = (round: (value: number) => number) => asList(row.oracle(blocks, sample.options, round));
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const outputs = on(() => asList(row.compute(inputs(), sample.options)));
-  checkOutputs(
-    label,
-    outputs,
-    withRoundings(
-      row,
-      sample,
-      blocks,
-      oracle((value) => value),
-    ),
-    oracle(rounder(dtype)),
-    row,
-    dtype,
-  );
+  checkOutputs(label, outputs, withRoundings(row, sample, blocks, oracle(exactly)), oracle(rounder(dtype)), row, dtype);
   if (row.gradient && isFloat(dtype) && sample.gradient !== false)
     checkGradients(row, sample, blocks, inputs, on, label, dtype, random);
 }
@@ -94,7 +84,7 @@ function withRoundings(
 ): readonly Expected[] {
   if (!row.sumLength) return expected;
   const roundings = roundingsOf(row.sumLength(blocks, options), blocks[0]!.dtype);
-  const magnitudes = asList(row.oracle(blocks.map(absolute), options, (value) => value));
+  const magnitudes = asList(row.oracle(blocks.map(absolute), options, exactly));
   return expected.map((want, at) => ({ ...want, roundings: magnitudes[at]!.values.map((sum) => roundings * sum) }));
 }
 
@@ -163,6 +153,11 @@ function checkGradients(
     ),
     roundings: roundingsOf(row.sumLength(blocks, sample.options), dtype),
   };
+  const repetitions = row.elementwise
+    ? broadcastRoundings(blocks, broadcastShapes(row.name, ...blocks.map(({ shape }) => shape)), dtype, (from) =>
+        withBackend("reference", () => gradientsOf(row, sample, exactly(from), seed, dtype)),
+      )
+    : undefined;
   const plainly = () => blocks.map((block) => place(block, "contiguous", "reference", random));
   const plain = withBackend("reference", () => gradientsOf(row, sample, plainly(), seed, dtype));
   for (const [at, gradient] of own.entries()) {
@@ -170,10 +165,28 @@ function checkGradients(
     const want = Array.from(exact[at]!.dataSync() as ArrayLike<number>);
     const low = Array.from(plain[at]!.dataSync() as ArrayLike<number>);
     const magnitudes = sums && Array.from(sums.magnitudes[at]!.dataSync() as ArrayLike<number>);
-    const roundings = magnitudes?.map((sum) => sums!.roundings * sum) ?? roundingsByRow(row, sample, blocks, want);
+    const roundings =
+      magnitudes?.map((sum) => sums!.roundings * sum) ?? repetitions?.[at] ?? roundingsByRow(row, sample, blocks, want);
     const accuracy = { ...row.accuracy, flash: true } as const;
     fail(label, `gradient of input ${at}`, compare(gradient.dtype, got, want, low, accuracy, 3, roundings));
   }
+}
+
+/** What gradients of broadcast operands may be off by: they are sums of the gradients of the operands written out. */
+function broadcastRoundings(
+  blocks: readonly Block[],
+  shape: readonly number[],
+  dtype: DType,
+  gradientsFrom: (from: readonly Block[]) => readonly Tensor[],
+): readonly (readonly number[])[] {
+  const terms = gradientsFrom(blocks.map((block) => repeated(block, shape)));
+  const leaves = blocks.filter((block) => isFloat(block.dtype));
+  return leaves.map((leaf, at) => {
+    const magnitudes = sumMagnitudes(terms[at]!.dataSync() as ArrayLike<number>, leaf.shape, shape);
+    const count = terms[at]!.size / Math.max(magnitudes.length, 1);
+    const roundings = count > 1 ? roundingsOf(count, dtype) : 0;
+    return magnitudes.map((sum) => roundings * sum);
+  });
 }
 
 function roundingsByRow(

@@ -8,6 +8,9 @@ import type { Accuracy } from "./tolerance.ts";
 /** Rounds each step of a plain low-precision computation; the identity for the oracle itself. */
 export type Round = (value: number) => number;
 
+/** What the oracle itself is given. A formula may know it by this, and add up without loss: in float64 the plain computation rounds too. */
+export const exactly: Round = (value) => value;
+
 /** One call: operands, and whatever else the operation takes. */
 export interface Sample<Options = undefined> {
   /** Default: shapes and layouts. */
@@ -52,6 +55,11 @@ export interface OperationRow<Options = undefined> {
    * computation happens to be better.
    */
   readonly sumLength?: (inputs: readonly Block[], options: Options) => number;
+  /**
+   * Whether it computes each element by itself, from operands that are broadcast. The gradient of one is then the sum of those of its
+   * repetitions, and may be off by as much as any sum: see `sumLength`.
+   */
+  readonly elementwise?: boolean;
   /** Whether it has a gradient, checked in float64 by finite differences and on each backend against that. */
   readonly gradient: boolean;
   /** The error that gradients may have by analysis, in rounding errors of the largest one: as `roundings` of a result. */

@@ -2,7 +2,7 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/debug/environment.ts";
-import { rowMajorElements, type Tensor } from "../../src/tensor/tensor.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
 
 /** The backends that are tested, the one that defines the numbers first. */
 export const tested: readonly BackendName[] = environmentFlag("ORCHARD_SKIP_METAL")
@@ -27,6 +27,6 @@ export function on<Result>(backend: BackendName, body: () => Result): Result {
 
 /** A tensor's bytes, as text that tests compare. */
 export function bytesOf(tensor: Tensor): string {
-  const elements = rowMajorElements(tensor);
+  const elements = tensor.dataSync();
   return `${tensor.describe()} ${Buffer.from(elements.buffer, elements.byteOffset, elements.byteLength).toString("hex")}`;
 }

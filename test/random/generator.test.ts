@@ -34,6 +34,19 @@ test("a state goes on where it was taken", () => {
   expect(bytesOf(rand([4], { generator: new Generator().setState(state) }))).toBe(first);
 });
 
+test("a checkpoint goes on in a new generator on every backend", () => {
+  const generator = new Generator(8);
+  randn([7], { generator });
+  const checkpoint = structuredClone(generator.getState());
+  const ahead = () => [rand([9], { generator }), randn([5], { generator })].map(bytesOf);
+  const wanted = on(tested[0]!, ahead);
+  for (const backend of tested) {
+    generator.manualSeed(0).setState(checkpoint);
+    expect(on(backend, ahead)).toEqual(wanted);
+    expect(generator.getState()).toEqual({ seed: 8n, offset: 3n });
+  }
+});
+
 test("generators are independent of each other, and of the default one", () => {
   manualSeed(3);
   const before = defaultGenerator.getState();

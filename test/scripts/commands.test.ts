@@ -1,17 +1,18 @@
 /** The package's scripts on a machine where Metal is left out on purpose, and on one where Swift can't be had. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installDependencies } from "../../scripts/dependencies.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/debug/paths.ts";
 
 const empty = mkdtempSync(join(tmpdir(), "orchard-commands-"));
 
+/** Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. */
 function script(name: string, environment: Record<string, string>, ...words: string[]) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `scripts/${name}.ts`, ...words], {
     cwd: packageRoot,
-    env: { PATH: process.env["PATH"] ?? "", HOME: empty, ...environment },
+    env: { PATH: process.env["PATH"] ?? "", HOME: empty, ORCHARD_BLAS: "none", ...environment },
   });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
@@ -21,17 +22,27 @@ await installDependencies();
 describe("ORCHARD_SKIP_METAL=1", () => {
   const skip = { ORCHARD_SKIP_METAL: "1" };
 
-  test.each(["setup", "build"])("%s does nothing, and says what it left out", (name) => {
-    const { out, exitCode } = script(name, skip);
-    expect([out, exitCode]).toEqual(["ORCHARD_SKIP_METAL=1: Swift, and with it the metal backend, is left out.\n", 0]);
+  const leftOut = "ORCHARD_SKIP_METAL=1: Swift, and with it the metal backend, is left out.\n";
+
+  test("setup has nothing to do, and says what it left out", () => {
+    const { out, exitCode } = script("setup", skip);
+    expect([out, exitCode]).toEqual([leftOut, 0]);
+  });
+
+  test("build makes the cpu backend, and says what it left out", () => {
+    const { out, exitCode } = script("build", skip);
+    const made = `build/${platform}/${cpuLibraryName}: ${(Bun.file(join(buildFolder, cpuLibraryName)).size / 1e6).toFixed(1)} MB\n`;
+    expect([out, exitCode]).toEqual([leftOut + made, 0]);
   });
 
   test("check does the rest, and names each part that it left out", () => {
     const { out, exitCode } = script("check", skip);
-    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["2 passed, 0 failed", 0]);
+    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["3 passed, 0 failed", 0]);
+    for (const part of ["Types", "Format and lint", "The cpu backend, built"])
+      expect(out).toMatch(new RegExp(`^ +${part} +1 passed, 0 failed`, "m"));
     for (const part of ["Swift without warnings", "Kernels, strictly typed", "Tests of test/backend/metal/"])
       expect(out).toMatch(new RegExp(`^ +${part}.* left out: ORCHARD_SKIP_METAL=1$`, "m"));
-  }, 300_000);
+  });
 
   test("test runs no test that loads the dylib", () => {
     const files = ["test/scripts/counts.test.ts", "test/backend/metal/readme.test.ts"];
@@ -41,14 +52,16 @@ describe("ORCHARD_SKIP_METAL=1", () => {
       expect.stringMatching(/^[1-9]\d* passed, 0 failed$/),
       0,
     ]);
-  }, 60_000);
+  });
 
-  test("demo can't do without, and says so in one line", () => {
-    const { err, exitCode } = script("demo", skip);
-    expect([err, exitCode]).toEqual([
-      "examples/demo.ts runs Metal kernels, and ORCHARD_SKIP_METAL=1 leaves Metal out. Unset it.\n",
-      1,
+  test("bench leaves out what is about Metal, and says so", () => {
+    const { out, exitCode } = script("bench", skip, "checker", "dispatch");
+    const names = out.split("\n").filter((line) => line.startsWith("bench/"));
+    expect(names).toEqual([
+      "bench/checker.ts is left out: ORCHARD_SKIP_METAL=1",
+      "bench/dispatch.ts is left out: ORCHARD_SKIP_METAL=1",
     ]);
+    expect(exitCode).toBe(0);
   });
 
   test("anything but 0 and 1 is a mistake", () => {
@@ -60,13 +73,16 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 
 describe("where Swift can't be had", () => {
   test.each(["setup", "build", "check", "test", "demo", "bench"])("%s fails with one clear line", (name) => {
-    const { err, exitCode } = script(name, { PATH: empty, XDG_CACHE_HOME: empty });
+    const { err, exitCode } = script(name, { PATH: empty, XDG_CACHE_HOME: empty, ORCHARD_BLAS: "" });
     expect(err).toMatch(process.platform === "darwin" ? /xcode-select --install.*\n$/ : /ORCHARD_SKIP_METAL=1.*\n$/);
     expect([err.trimEnd().split("\n").length, exitCode]).toEqual([1, 1]);
   });
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {
+  const programs = readdirSync(join(packageRoot, "bench")).filter((name) => name !== "measure.ts");
+  const known = programs.map((name) => name.replace(/\.ts$/, "")).sort();
+  expect(known).toContain("checker");
   const { err, exitCode } = script("bench", {}, "nothing");
-  expect([err, exitCode]).toEqual(['There is no benchmark "nothing"; there are: checker, dispatch.\n', 1]);
+  expect([err, exitCode]).toEqual([`There is no benchmark "nothing"; there are: ${known.join(", ")}.\n`, 1]);
 });

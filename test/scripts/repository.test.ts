@@ -59,9 +59,18 @@ describe("the package", () => {
   });
 
   test("every version is exact, in the lock file too, and the lock file names no host", () => {
-    const versions = Object.values({ ...packageFile.dependencies, ...packageFile.devDependencies });
+    const versions = Object.values(packageFile.devDependencies);
     expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
     expect(read("bun.lock")).not.toMatch(/https?:\/\//);
+  });
+
+  test("a program that uses it downloads nothing else", () => {
+    expect(Object.keys(packageFile)).not.toContain("dependencies");
+    const imported = files("src/**/*.ts").flatMap((path) =>
+      [...read(path).matchAll(/(?:from|import\() ?"([^."][^"]*)"/g)].map(([, name]) => name!),
+    );
+    expect(imported.length).toBeGreaterThan(10);
+    expect(imported.filter((name) => !/^(?:node|bun):/.test(name))).toEqual([]);
   });
 
   test("the README, continuous integration and package.json name one version of Bun", () => {

@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
 import { OrchardError, OutOfMemoryError } from "../../errors.ts";
 import { allocateHost, installHostAllocator, type Memory } from "../../tensor/memory.ts";
 import { type LiveMemory, meter } from "../../tensor/usage.ts";
 import type { Backend } from "../backend.ts";
+import { whyMissing } from "../library.ts";
 import { statisticsFields } from "./abi.ts";
 import { cpuLibrary, cpuLibraryCandidates, type Native } from "./loader.ts";
 import { allocateBlock, type NativeBlock } from "./memory.ts";
@@ -13,8 +13,8 @@ export const cpuBackend: Backend = {
   name: "cpu",
 
   unavailable() {
-    if (!cpuLibraryCandidates().some(({ path }) => existsSync(path)))
-      return "its dylib is not built (`bun run build` makes it)";
+    const missing = whyMissing("ORCHARD_CPU_LIBRARY", cpuLibraryCandidates());
+    if (missing !== undefined) return missing;
     try {
       const { native } = cpuLibrary();
       const { noteAllocation } = meter("host", () => liveMemory(native));

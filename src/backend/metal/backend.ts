@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
 import { OrchardError } from "../../errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";
+import { whyMissing } from "../library.ts";
 import { metalContext } from "./context.ts";
 import { noteEncoded, settleReaders } from "./journal.ts";
 import { takeTickets } from "./launch.ts";
@@ -14,8 +14,8 @@ export const metalBackend: Backend = {
   name: "metal",
 
   unavailable() {
-    if (!libraryCandidates().some(({ path }) => existsSync(path)))
-      return "its dylib is not built (`bun run build` makes it)";
+    const missing = whyMissing("ORCHARD_LIBRARY", libraryCandidates());
+    if (missing !== undefined) return missing;
     try {
       metalContext();
       return undefined;

@@ -24,6 +24,7 @@ export type NumericArrayConstructor<T extends NumericArray> = {
   readonly name: string;
 };
 
+/** Options of a {@link DeviceBuffer}. */
 export interface DeviceBufferOptions {
   /** `"shared"` (the CPU can reach it) or `"private"` (the GPU alone). Default: the context's. */
   storage?: StorageMode;

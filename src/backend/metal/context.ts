@@ -10,6 +10,7 @@ import { library, type Native } from "./loader.ts";
 import { type DispatchCounters, type Finding, type MetalReport, parseReport } from "./report.ts";
 import { check, errorOf, readText } from "./status.ts";
 
+/** Options of a {@link MetalContext}: where its buffers live, how it batches, and its limits. */
 export interface MetalContextOptions {
   /** Where buffers live that name no storage of their own. Default `"shared"`. */
   storage?: StorageMode;
@@ -53,6 +54,7 @@ export interface DeviceInfo {
   > | null;
 }
 
+/** What can be made to fail, for tests of what happens then: an allocation, a library, a pipeline, a command buffer. */
 export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
 
 const materializeSourcePath = join(import.meta.dir, "..", "..", "..", "kernels", "runtime", "materialize.metal");

@@ -8,6 +8,7 @@ import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } 
 import type { Counters, Finding } from "./report.ts";
 import type { ScalarValue } from "./scalars.ts";
 
+/** What {@link metalKernel} compiles: a source, the kernel's name in it, and its function constants. */
 export interface MetalKernelOptions extends LibrarySource {
   /** The kernel's name in the source (its host name). */
   name: string;
@@ -20,6 +21,7 @@ export interface MetalKernelOptions extends LibrarySource {
 /** Width, height and depth; what is left out is 1. */
 export type Size = number | readonly [number, number?, number?];
 
+/** The grid of a run of a {@link MetalKernel}, and what is to be observed. */
 export interface RunOptions {
   /** Threads of the grid, exact: the last threadgroups may be smaller. Give this or `threadgroups`. */
   grid?: Size;
@@ -35,6 +37,7 @@ export interface RunOptions {
   label?: string;
 }
 
+/** What a run of a {@link MetalKernel} gives. */
 export interface KernelResult<Bindings> {
   /** What the kernel wrote, by argument name: a new array for each typed array that the kernel may write. */
   outputs: Outputs<Bindings>;

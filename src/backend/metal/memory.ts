@@ -1,5 +1,5 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
-import { BackendError, DisposedError, OutOfMemoryError } from "../../errors.ts";
+import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../errors.ts";
 import { type AllocationHint, allocateHost, type Memory } from "../../tensor/memory.ts";
 import { type LiveMemory, meter } from "../../tensor/usage.ts";
 import { Storage, type StorageMode } from "./abi.ts";
@@ -32,6 +32,10 @@ export class MetalMemory implements Memory {
     this.anchor = this.adopt();
     if (this.anchorAddress === 0) driveCollection(context, this.byteLength);
     usage.noteAllocation();
+  }
+
+  get isClosed(): boolean {
+    return this.context.isClosed;
   }
 
   /** Where the buffer lives. */
@@ -150,6 +154,8 @@ function createBuffer(context: MetalContext, length: number, storage: StorageMod
   try {
     create();
   } catch (error) {
+    if (error instanceof ArgumentError && error.code === "limitExceeded")
+      throw new OutOfMemoryError("allocate", error.code, error.message.slice("[allocate] ".length), { cause: error });
     if (!(error instanceof OutOfMemoryError)) throw error;
     forgetFinished(context, { wait: true }); // what is under way holds memory, and garbage does
     Bun.gc(true);

@@ -39,11 +39,17 @@ export interface PipelineBinding {
   used: boolean;
 }
 
+/** What the device says of a compiled kernel. */
 export interface PipelineInfo {
+  /** The kernel's name. */
   function: string;
+  /** Most threads that a threadgroup of it may have. */
   maxTotalThreads: number;
+  /** Threads of a SIMD-group. */
   threadExecutionWidth: number;
+  /** Bytes of the threadgroup memory that the kernel declares itself. */
   staticThreadgroupBytes: number;
+  /** Its arguments, in the order of their indices. */
   bindings: PipelineBinding[];
 }
 

@@ -70,7 +70,7 @@ type Encoder = (value: number | bigint | boolean) => number | bigint;
 export function encoderOf(dtype: DType): Encoder {
   if (dtype === "bfloat16") return (value) => numberToBfloat16(Number(value));
   if (isFloat(dtype)) return Number;
-  if (dtype === "bool") return (value) => (value && !(typeof value === "number" && value === 0) ? 1 : 0);
+  if (dtype === "bool") return (value) => (value || Number.isNaN(value) ? 1 : 0);
   const wrap = wrapTo(dtype);
   const finish = dtype === "int64" ? (value: bigint) => value : Number;
   return (value) => finish(typeof value === "number" ? saturate(value, dtype) : wrap(BigInt(value)));

@@ -69,20 +69,22 @@ export function pairOperand(
 ): Tensor | undefined {
   if (operand === undefined) return undefined;
   operand.checkAlive(operation);
+  const meaning = { mask: "true = attends", bias: "the dtype of q" }[name];
   if (operand.dtype !== wanted)
     throw new DTypeError(
       operation,
       "wrongDType",
-      `${name} is ${operand.describe()}, ${wanted} is wanted${name === "bias" ? ", the dtype of q" : " (true = attends)"}: cast with toDType(x, "${wanted}")`,
+      `${name} is ${operand.describe()}, ${wanted} is wanted (${meaning}): cast with toDType(x, "${wanted}")`,
     );
   const target = hasHeads ? pairs : pairs.toSpliced(1, 1);
   const lead = target.length - operand.rank;
+  const axes = `[batch, ${hasHeads ? "heads, " : ""}queries, keys]`;
   const fits = lead >= 0 && operand.shape.every((size, axis) => size === 1 || size === target[axis + lead]);
   if (!fits)
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `${name} is ${operand.describe()}; it must broadcast to [${hasHeads ? "batch, heads, " : "batch, "}queries, keys], which is ${formatShape(target)}`,
+      `${name} is ${operand.describe()}; it must broadcast to ${axes}, which is ${formatShape(target)}`,
     );
   const padded: Shape = [...new Array<number>(lead).fill(1), ...operand.shape];
   return reshape(operand, hasHeads ? padded : padded.toSpliced(1, 0, 1));

@@ -14,10 +14,10 @@
  *     out[b, h, i, e] = Σ_j Z[i, j] · v[b, h / G, j, e]         (9)
  *
  * **Who attends.** i attends to j where both are in the same sequence (see {@link Sequence}), −left ≤ j − i − shift ≤ right (see
- * {@link Band}), mask[b, h, i, j] is true, and the score after (4) is not −∞. What i does not attend to has no influence on row i of any
- * result, whatever its q, k, v, bias or gradient holds, NaN and ∞ included; and none on its own gradients through i. A score of NaN or
- * +∞ that is attended to makes its row NaN. (What a probability of 0 that is attended to, dropped or underflowed, does with a value
- * that is not finite is left open.)
+ * {@link Band}), mask[b, h, i, j] is true, bias[b, h, i, j] is not −∞, and the score after (4) is not −∞. What i does not attend to has no
+ * influence on row i of any result, whatever its q, k, v, bias or gradient holds, NaN and ∞ included; and none on its own gradients
+ * through i. A score of NaN or +∞ that is attended to makes its row NaN. (What a probability of 0 that is attended to, dropped or
+ * underflowed, does with a value that is not finite is left open.)
  *
  * **Empty rows.** A row that attends to nothing has out 0, and gradients 0 to and from it. Its L is −∞; with a sink, L = sink.
  *

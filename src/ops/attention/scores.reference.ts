@@ -89,9 +89,11 @@ export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => P
     const pairs: Pair[] = [];
     for (let j = first; j < end; j++) {
       if (isAllowed?.(batch, head, queryStart + i, keyStart + j) === 0) continue;
+      const offset = offsetOf(sequence, head, i, j);
+      if (offset === -Infinity) continue; // whatever the product is
       const product = scale * dot(q[i]!, k[j]!);
       const bounded = softcap === undefined ? product : Math.tanh(product / softcap);
-      const score = (softcap ?? 1) * bounded + offsetOf(sequence, head, i, j);
+      const score = (softcap ?? 1) * bounded + offset;
       const capSlope = softcap === undefined ? 1 : 1 - bounded ** 2;
       const keep = kept ? kept[j]! * dropout!.keepScale : 1;
       if (score !== -Infinity) pairs.push({ j, score, capSlope, keep });

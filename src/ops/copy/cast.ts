@@ -3,8 +3,10 @@ import { execute } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError } from "../../errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { checkDType } from "../creation/create.ts";
 import { copyPrimitive } from "./copy.ts";
 
+/** Options of {@link toDType}. */
 export interface CastOptions {
   /**
    * What happens to values that an integer dtype can't hold. `"saturate"` (the default): floats become the nearest that there is, NaN 0;
@@ -20,12 +22,14 @@ export interface CastOptions {
  * @example
  * toDType(tensor([1.9, -300]), "int8"); // int8 [1, -128]
  *
- * @throws {DTypeError} `overflow` for a value that does not fit, with `{ overflow: "error" }`.
+ * @throws {DTypeError} for a dtype that there is not, and `overflow` for a value that does not fit, with `{ overflow: "error" }`.
  */
 export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D> {
+  x.checkAlive("toDType");
+  checkDType("toDType", dtype);
   if (x.dtype === dtype) return x as Tensor<D>;
   if (options !== undefined) checkOverflow(x, dtype, options);
-  const output = execute(copyPrimitive, [x], x.shape, dtype, undefined);
+  const output = execute(copyPrimitive, [x], x.shape, dtype, undefined, "toDType");
   const from = x.dtype;
   if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient!, from)]);
   return output;

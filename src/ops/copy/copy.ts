@@ -14,15 +14,19 @@ export const copyPrimitive: Primitive = {
 };
 
 /** A copy with memory of its own, row-major. */
-export function clone<D extends DType>(x: Tensor<D>): Tensor<D> {
-  const output = execute(copyPrimitive, [x], x.shape, x.dtype, undefined);
-  record("clone", [x], [output], [], (gradients) => gradients);
+export const clone = <D extends DType>(x: Tensor<D>): Tensor<D> => copyOf("clone", x);
+
+/** @internal A copy under the name of another operation, for errors. */
+export function copyOf<D extends DType>(operation: string, x: Tensor<D>): Tensor<D> {
+  const output = execute(copyPrimitive, [x], x.shape, x.dtype, undefined, operation);
+  record(operation, [x], [output], [], (gradients) => gradients);
   return output;
 }
 
 /** The tensor itself where its elements lie row-major without gaps, else a copy that does. */
 export function contiguous<D extends DType>(x: Tensor<D>): Tensor<D> {
-  return x.isContiguous ? x : clone(x);
+  x.checkAlive("contiguous");
+  return x.isContiguous ? x : copyOf("contiguous", x);
 }
 
 /** @internal Copies into a view that is there, converting the dtype. Not recorded. */

@@ -16,7 +16,7 @@ import { clone, copyInto } from "./copy.ts";
  * @returns x
  *
  * @example
- * copy_(slice(x, 0, { end: 2 }), 0);
+ * copy_(slice(x, { end: 2 }), 0);
  *
  * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports saved tensors that
  *   were changed.
@@ -81,7 +81,7 @@ function assign<T extends Tensor>(operation: string, x: T, source: Tensor): T {
 
 const kindOf = (dtype: DType): number => (isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1);
 
-function checkTarget(operation: string, x: Tensor, sources: readonly Tensor[]): void {
+export function checkTarget(operation: string, x: Tensor, sources: readonly Tensor[]): void {
   x.checkAlive(operation);
   if (needsGradient(x, ...sources))
     throw new AutogradError(
@@ -98,7 +98,7 @@ function checkTarget(operation: string, x: Tensor, sources: readonly Tensor[]): 
     );
 }
 
-function checkBroadcast(operation: string, x: Tensor, source: Tensor): void {
+export function checkBroadcast(operation: string, x: Tensor, source: Tensor): void {
   if (sameShape(broadcastShapes(operation, x.shape, source.shape), x.shape)) return;
   throw new ShapeError(
     operation,

@@ -53,7 +53,7 @@ export function arange(...values: (Bound | CreationOptions | undefined)[]): Tens
 function floatRange(start: number, end: number, step: number, dtype: DType, options: CreationOptions): Tensor {
   checkDirection(step, end - start);
   const count = checkCount(Math.ceil((end - start) / step));
-  return create(rangePrimitive, [count], dtype, { dtype, start, step, end, turn: count }, options);
+  return create("arange", rangePrimitive, [count], dtype, { dtype, start, step, end, turn: count }, options);
 }
 
 function wholeRange(from: Bound, to: Bound, by: Bound, dtype: DType, options: CreationOptions): Tensor {
@@ -63,7 +63,7 @@ function wholeRange(from: Bound, to: Bound, by: Bound, dtype: DType, options: Cr
   const towards = step > 0n ? 1n : -1n;
   const count = checkCount(Number((span + step - towards) / step));
   if (count > 0) for (const value of [start, start + BigInt(count - 1) * step]) checkHeld(value, dtype);
-  return create(wholeRangePrimitive, [count], dtype, { start, step, rest: 0n, divisor: 1n }, options);
+  return create("arange", wholeRangePrimitive, [count], dtype, { start, step, rest: 0n, divisor: 1n }, options);
 }
 
 function checkFinite(name: string, value: Bound): void {

@@ -15,6 +15,7 @@ export interface CreationOptions<D extends DType = DType> extends AllocationHint
 
 /** @internal Runs an operation without operands into a new, dense tensor. */
 export function create<Attributes, D extends DType>(
+  operation: string,
   primitive: Primitive<Attributes>,
   shape: Shape,
   dtype: D,
@@ -25,9 +26,9 @@ export function create<Attributes, D extends DType>(
   const { storage, label } = options;
   let result: Tensor<D>;
   if (storage === undefined && label === undefined) {
-    result = execute(primitive, [], size, dtype, attributes);
+    result = execute(primitive, [], size, dtype, attributes, operation);
   } else {
-    result = empty(size, dtype, { storage, label });
+    result = empty(size, dtype, { storage, label }, operation);
     executeInto(primitive, [], [result], attributes);
   }
   if (options.requiresGrad) result.requiresGrad = true;
@@ -54,6 +55,7 @@ export function checkDType(operation: string, dtype: DType): void {
 
 /** @internal A generated dtype must be a float. @throws {DTypeError} */
 export function checkFloat(operation: string, dtype: DType): void {
+  checkDType(operation, dtype);
   if (isFloat(dtype)) return;
   throw new DTypeError(operation, "notAFloat", `a float dtype is wanted, ${dtype} came`);
 }

@@ -1,8 +1,7 @@
 import type { DType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation } from "./create.ts";
-import { fillInto } from "./fill.ts";
-import { zeros } from "./full.ts";
+import { type CreationOptions, checkCreation, create } from "./create.ts";
+import { fillInto, fillPrimitive } from "./fill.ts";
 
 /**
  * Ones on the diagonal, zeros elsewhere: the identity matrix.
@@ -28,7 +27,7 @@ export function eye<D extends DType = "float32">(
   const dtype = options.dtype ?? ("float32" as D);
   checkCreation("eye", [n, m], dtype, options);
   const { requiresGrad, ...rest } = options;
-  const result = zeros([n, m], { ...rest, dtype });
+  const result = create("eye", fillPrimitive, [n, m], dtype, { value: 0 }, rest);
   using diagonal = new Tensor(result.storage, dtype, [Math.min(n, m)], [m + 1]);
   fillInto(diagonal, 1);
   if (requiresGrad) result.requiresGrad = true;

@@ -61,8 +61,17 @@ export const ones = <D extends DType = "float32">(shape: Shape, options: Creatio
 /** A tensor with undefined contents, to be written before it is read. @see {@link zeros} */
 export function empty<D extends DType = "float32">(shape: Shape, options: CreationOptions<D> = {}): Tensor<D> {
   const dtype = options.dtype ?? ("float32" as D);
-  checkCreation("empty", shape, dtype, options);
-  const result = allocate([...shape], dtype, options);
+  return uninitialized("empty", shape, dtype, options);
+}
+
+function uninitialized<D extends DType>(
+  operation: string,
+  shape: Shape,
+  dtype: D,
+  options: CreationOptions,
+): Tensor<D> {
+  checkCreation(operation, shape, dtype, options);
+  const result = allocate([...shape], dtype, options, operation);
   if (options.requiresGrad) result.requiresGrad = true;
   return result;
 }
@@ -81,12 +90,12 @@ export const fullLike = <D extends DType>(x: Tensor<D>, value: Scalar, options: 
 
 /** Undefined contents in the shape and, where none is given, the dtype of `x`. */
 export const emptyLike = <D extends DType>(x: Tensor<D>, options: CreationOptions<D> = {}): Tensor<D> =>
-  empty(x.shape, { ...options, dtype: options.dtype ?? x.dtype });
+  uninitialized("emptyLike", x.shape, options.dtype ?? x.dtype, options) as Tensor<D>;
 
 function filled(operation: string, shape: Shape, value: Scalar, dtype: DType, options: CreationOptions): Tensor {
   checkCreation(operation, shape, dtype, options);
   checkFit(operation, checkValue(operation, value), dtype);
-  return create(fillPrimitive, shape, dtype, { value }, options);
+  return create(operation, fillPrimitive, shape, dtype, { value }, options);
 }
 
 function checkValue(operation: string, value: unknown): Scalar {

@@ -32,7 +32,7 @@ export function linspace<D extends DType = "float32">(
   if (!isFloat(dtype)) return wholeLine(start, end, steps, dtype, options);
   const step = steps > 1 ? (end - start) / (steps - 1) : 0;
   const turn = steps > 1 ? Math.floor(steps / 2) : 1;
-  return create(rangePrimitive, [steps], dtype, { dtype, start, step, end, turn }, options);
+  return create("linspace", rangePrimitive, [steps], dtype, { dtype, start, step, end, turn }, options);
 }
 
 function wholeLine<D extends DType>(
@@ -46,7 +46,7 @@ function wholeLine<D extends DType>(
   const [first, last] = [checkHeld(start, dtype), checkHeld(end, dtype)];
   const span = last - first;
   const attributes = { start: first, step: span / divisor, rest: span % divisor, divisor };
-  return create(wholeRangePrimitive, [steps], dtype, attributes, options);
+  return create("linspace", wholeRangePrimitive, [steps], dtype, attributes, options);
 }
 
 function checkHeld(value: number, dtype: DType): bigint {

@@ -35,6 +35,7 @@ export type DTypeOfArray<A extends TensorArray> = DTypeByArrayTag[A[typeof Symbo
 /** The dtype that plain values have: booleans bool, bigints int64, numbers float32. */
 export type DTypeOfValue<V> = V extends boolean ? "bool" : V extends bigint ? "int64" : "float32";
 
+/** Options of {@link tensor} and {@link fromArray}: dtype, shape, where the memory is to be, and whether it is a parameter. */
 export interface TensorOptions<D extends DType = DType> extends AllocationHint {
   /** Default: the typed array's own, bool for booleans, int64 for bigints, float32 for numbers. */
   dtype?: D;

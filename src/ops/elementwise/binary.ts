@@ -6,6 +6,7 @@ import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Promote, PromoteScalar, Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
 import { sumTo } from "../reduction/sum_to.ts";
 import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
@@ -65,10 +66,7 @@ const rows: Readonly<Record<BinaryName, BinaryRow>> = {
   atan2: {
     takes: "floats",
     saves: "operands",
-    gradient(g, a, b, needs) {
-      const scaled = div(g, add(square(a), square(b)));
-      return [needs[0] ? mul(scaled, b) : null, needs[1] ? mul(scaled, neg(a)) : null];
-    },
+    gradient: (g, a, b, needs) => gradientOfAngle(g, a, b, needs),
   },
   bitwiseAnd: bits,
   bitwiseOr: bits,
@@ -91,6 +89,15 @@ const powerOfBase = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
 /** aᵇ·ln a; 0 where 0 is raised to something that is not negative. */
 const powerOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
   where(logicalAnd(eq(a, 0), ge(b, 0)), 0, mul(g, mul(pow(a, b), log(a)))) as Tensor;
+
+/** b/(a² + b²) and −a/(a² + b²), 0 at the origin; in float32 for halves, in which squares of 256 are infinite. */
+function gradientOfAngle(g: Tensor, a: Tensor, b: Tensor, needs: readonly boolean[]): readonly (Tensor | null)[] {
+  const wide = g.dtype === "float64" ? g.dtype : "float32";
+  const squares = add(square(toDType(a, wide)), square(toDType(b, wide)));
+  const scaled = div(g, where(eq(squares, 0), 1, squares));
+  const part = (side: Tensor) => toDType(mul(scaled, side), g.dtype);
+  return [needs[0] ? part(b) : null, needs[1] ? part(neg(a)) : null];
+}
 
 /** The share of the operand that is chosen where `smaller` < `larger`: all, half of it where both are equal. */
 const chosen = (g: Tensor, smaller: Tensor, larger: Tensor): Tensor =>
@@ -201,6 +208,7 @@ const isWhole = (dtype: DType, exponent: unknown): boolean =>
   !floats.has(dtype) && (typeof exponent === "bigint" || Number.isInteger(exponent));
 const floats: ReadonlySet<DType> = new Set<FloatDType>(["float64", "float32", "float16", "bfloat16"]);
 
+/** Options of {@link div}. */
 export interface DivOptions {
   /** `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true division. */
   rounding?: "floor" | "trunc" | null;

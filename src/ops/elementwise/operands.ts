@@ -25,6 +25,7 @@ export function promoteOperands(
   const result = new Array<Tensor>(operands.length);
   for (let at = 0; at < operands.length; at++) {
     const operand = operands[at]!;
+    if (operand instanceof Tensor) operand.checkAlive(operation);
     result[at] = operand instanceof Tensor ? toDType(operand, dtype) : scalarTensor(operand, dtype, operation);
   }
   return result;
@@ -83,7 +84,7 @@ export function scalarTensor(value: Scalar, dtype: DType, operation = "scalar"):
     byDType[dtype] = known;
   }
   let result = known.get(kind);
-  if (result === undefined) {
+  if (result === undefined || result.storage.isClosed) {
     result = keep(tensor(fitting(kind, dtype, operation), { dtype }));
     known.set(kind, result);
   }

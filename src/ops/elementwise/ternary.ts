@@ -1,16 +1,16 @@
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { DTypeError } from "../../errors.ts";
+import { ArgumentError, DTypeError } from "../../errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { sumTo } from "../reduction/sum_to.ts";
-import { mul, type Operand, type ResultOf, sub } from "./binary.ts";
+import { add, mul, type Operand, type ResultOf, sub } from "./binary.ts";
 import { byName, type TernaryName, ternaryNames } from "./codes.ts";
-import { ge, gt, le, logicalAnd, logicalOr, lt } from "./comparison.ts";
+import { eq, ge, gt, le, logicalAnd, logicalOr, lt } from "./comparison.ts";
 import { operandDType, promoteOperands, scalarTensor } from "./operands.ts";
 import { ternaryCpu } from "./ternary.cpu.ts";
 import { ternaryMetal } from "./ternary.metal.ts";
@@ -26,11 +26,7 @@ const rules: Readonly<Record<TernaryName, Rule>> = {
     needs[1] ? where(condition, g, 0) : null,
     needs[2] ? where(condition, 0, g) : null,
   ],
-  clamp: (g, [x, least, most], needs) => [
-    needs[0] ? where(logicalAnd(ge(x, least), le(x, most)), g, 0) : null,
-    needs[1] ? where(logicalAnd(lt(x, least), lt(least, most)), g, 0) : null,
-    needs[2] ? where(logicalOr(gt(x, most), gt(least, most)), g, 0) : null,
-  ],
+  clamp: clampRule([0.5, 0.5]), // of tensors; clamp() has others
   lerp: (g, [a, b, weight], needs) => [
     needs[0] ? mul(g, sub(1, weight)) : null,
     needs[1] ? mul(g, weight) : null,
@@ -42,6 +38,42 @@ const rules: Readonly<Record<TernaryName, Rule>> = {
   },
 };
 
+/**
+ * Inside its bounds x takes the gradient, outside the bound that is met. What x takes where it equals a bound: half where that is a
+ * tensor, as in `maximum`, nothing where it is a number, as in `relu`, all where there is none.
+ */
+function clampRule([ofLeast, ofMost]: readonly [number, number]): Rule {
+  return (g, [x, least, most], needs) => [
+    needs[0]
+      ? taken(g, [
+          [1, () => logicalAnd(gt(x, least), lt(x, most))],
+          [ofLeast, () => logicalAnd(eq(x, least), le(x, most))],
+          [ofMost, () => logicalAnd(eq(x, most), ge(x, least))],
+        ])
+      : null,
+    needs[1]
+      ? taken(g, [
+          [1, () => logicalAnd(lt(x, least), lt(least, most))],
+          [1 - ofLeast, () => logicalAnd(eq(x, least), lt(least, most))],
+        ])
+      : null,
+    needs[2]
+      ? taken(g, [
+          [1, () => logicalOr(gt(x, most), gt(least, most))],
+          [1 - ofMost, () => logicalAnd(eq(x, most), lt(least, most))],
+        ])
+      : null,
+  ];
+}
+
+/** The sum of the shares of a gradient, each where its condition holds. */
+function taken(g: Tensor, parts: readonly (readonly [share: number, condition: () => Tensor<"bool">])[]): Tensor {
+  return parts
+    .filter(([share]) => share > 0)
+    .map(([share, condition]) => where(condition(), share === 1 ? g : mul(g, share), 0) as Tensor)
+    .reduce((sum, part) => add(sum, part));
+}
+
 const primitives = byName(
   ternaryNames,
   (name): Primitive => ({
@@ -50,11 +82,11 @@ const primitives = byName(
   }),
 );
 
-function ternary(name: TernaryName, operands: readonly [Tensor, Tensor, Tensor]): Tensor {
+function ternary(name: TernaryName, operands: readonly [Tensor, Tensor, Tensor], rule = rules[name]): Tensor {
   const shapes = operands.map(({ shape }) => shape);
   const output = execute(primitives[name], operands, broadcastShapes(name, ...shapes), operands[1].dtype, undefined);
   record(name, operands, [output], operands, ([incoming], saved, needs) =>
-    rules[name](incoming!, saved as unknown as readonly [Tensor, Tensor, Tensor], needs).map((result, operand) =>
+    rule(incoming!, saved as unknown as readonly [Tensor, Tensor, Tensor], needs).map((result, operand) =>
       result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
     ),
   );
@@ -82,6 +114,7 @@ export function where<A extends Operand, B extends Operand>(condition: Tensor, a
   return ternary("where", [condition, yes, no]) as Tensor<ResultOf<A, B>>;
 }
 
+/** The bounds of {@link clamp}. */
 export interface ClampOptions {
   /** The least value: a number, or a tensor that is broadcast. Default: no bound. */
   min?: Tensor | Scalar | null;
@@ -91,19 +124,29 @@ export interface ClampOptions {
 
 /**
  * min(max(x, least), most) for each element, promoted to a common dtype with the bounds. NaN stays, and a bound that is NaN gives NaN.
+ * Where x equals a bound, a tensor takes half of the gradient, and a number lets nothing pass.
  *
  * @example
  * clamp(tensor([-2, 0.5, 2]), { min: -1, max: 1 }); // float32 [-1, 0.5, 1]
  *
- * @throws {DTypeError} for bools. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ArgumentError} `noBound` where neither bound is given. @throws {DTypeError} for bools.
+ * @throws {ShapeError} where the shapes can't be broadcast together.
  */
 export function clamp<D extends DType>(x: Tensor<D>, { min, max }: ClampOptions = {}): Tensor {
-  const bounds = [min, max].filter((bound) => bound !== undefined && bound !== null);
-  const [input, ...given] = promoteOperands("clamp", [x, ...bounds], "numbers") as [Tensor, ...Tensor[]];
-  const [least, most] = rangeOf(input.dtype);
-  const lower = min === undefined || min === null ? scalarTensor(least, input.dtype) : given.shift()!;
-  return ternary("clamp", [input, lower, given.shift() ?? scalarTensor(most, input.dtype)]);
+  const bounds = [min ?? null, max ?? null] as const;
+  const given = bounds.filter((bound) => bound !== null);
+  if (given.length === 0)
+    throw new ArgumentError("clamp", "noBound", "neither min nor max came; at least one of them is wanted");
+  const [input, ...others] = promoteOperands("clamp", [x, ...given], "numbers") as [Tensor, ...Tensor[]];
+  const [least, most] = rangeOf(input.dtype).map((bound, at) =>
+    bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift()!,
+  ) as [Tensor, Tensor];
+  const rule = clampRule([shareOf(bounds[0]), shareOf(bounds[1])]);
+  return ternary("clamp", [input, least, most], rule);
 }
+
+/** What x takes of the gradient where it equals a bound. */
+const shareOf = (bound: Tensor | Scalar | null): number => (bound === null ? 1 : bound instanceof Tensor ? 0.5 : 0);
 
 const rangeOf = (dtype: DType): readonly [Scalar, Scalar] =>
   isFloat(dtype) ? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] : integerRange(dtype);
@@ -126,6 +169,7 @@ export function lerp<A extends Operand, B extends Operand>(a: A, b: B, weight: O
   return ternary("lerp", operands as unknown as [Tensor, Tensor, Tensor]) as Tensor<ResultOf<A, B>>;
 }
 
+/** Options of {@link softplus}: log(1 + e^(beta·x)) / beta. */
 export interface SoftplusOptions {
   /** How sharp the bend is. Default 1. */
   beta?: number;
@@ -143,6 +187,7 @@ export function softplus<D extends DType>(
   x: Tensor<D>,
   { beta = 1, threshold = 20 }: SoftplusOptions = {},
 ): Tensor<FloatOf<D>> {
+  x.checkAlive("softplus");
   const dtype = operandDType("softplus", x.dtype, "floats");
   // Beta keeps the precision of float32 where x has less.
   const wide = dtype === "float64" ? dtype : "float32";

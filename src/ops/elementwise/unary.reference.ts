@@ -15,7 +15,7 @@ const itself = (x: bigint) => x;
 const formulas: Readonly<Record<UnaryName, Formula>> = {
   neg: { float: (x) => -x, integer: (x) => -x },
   abs: { float: Math.abs, integer: (x) => (x < 0n ? -x : x) },
-  sign: { float: Math.sign, integer: (x) => (x > 0n ? 1n : x < 0n ? -1n : 0n) },
+  sign: { float: (x) => Number(x > 0) - Number(x < 0), integer: (x) => (x > 0n ? 1n : x < 0n ? -1n : 0n) },
   square: { float: (x) => x * x, integer: (x) => x * x },
   relu: { float: (x) => (x < 0 ? 0 : x), integer: (x) => (x < 0n ? 0n : x) },
   floor: { float: Math.floor, integer: itself },

@@ -29,7 +29,7 @@ const steps = { takes: "numbers", saves: "nothing", gradient: (g: Tensor) => zer
 const rows: Readonly<Record<UnaryName, UnaryRow>> = {
   neg: { takes: "numbers", saves: "nothing", gradient: (g) => neg(g) },
   abs: { takes: "numbers", saves: "input", gradient: (g, x) => mul(g, sign(x)) },
-  sign: steps,
+  sign: { ...steps, takes: "everything" },
   square: { takes: "numbers", saves: "input", gradient: (g, x) => mul(g, mul(x, 2)) },
   relu: { takes: "numbers", saves: "output", gradient: (g, y) => where(gt(y, 0), g, 0) },
   floor: steps,
@@ -71,6 +71,7 @@ const primitives = byName(
 );
 
 function unary(name: UnaryName, x: Tensor): Tensor {
+  x.checkAlive(name);
   const { takes, saves, gradient } = rows[name];
   const input = toDType(x, operandDType(name, x.dtype, takes));
   const output = execute(primitives[name], [input], input.shape, saves === "bool" ? "bool" : input.dtype, undefined);
@@ -102,7 +103,7 @@ const ask = (name: UnaryName): Question => ((x) => unary(name, x)) as Question;
 export const neg = same("neg");
 /** |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg} */
 export const abs = same("abs");
-/** −1, 0 or 1 for each element; NaN stays. The gradient is 0. @see {@link neg} */
+/** −1, 0 or 1 for each element; 0 for NaN, and a bool itself. The gradient is 0. */
 export const sign = same("sign");
 /** x² for each element; integers wrap around. @see {@link neg} */
 export const square = same("square");

@@ -3,17 +3,17 @@ import { execute } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import { detached } from "../view/detached.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
 import { flatten } from "../view/flatten.ts";
-import { leading } from "../view/leading.ts";
+import { leadingPart } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
 import { gatherPrimitive } from "./gather_primitive.ts";
 import { checkIndexDType, checkSomethingToName, type IndexDType } from "./indices.ts";
 import { indexAdd, scatterAdd } from "./scatter_add.ts";
 
+/** The axis of {@link gather}, {@link indexSelect}, `scatterAdd` and `indexAdd`. */
 export interface IndexOptions {
   /** The axis that is indexed; negative ones count from the end. */
   dim: number;
@@ -31,6 +31,7 @@ export interface IndexOptions {
  */
 export function gather<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>, { dim }: IndexOptions): Tensor<D> {
   checkIndexDType("gather", index);
+  x.checkAlive("gather");
   const axis = normalizeAxis("gather", dim, x.rank);
   checkIndexShape("gather", x, index, axis);
   return gathered("gather", x, index, axis);
@@ -63,18 +64,18 @@ export function indexSelect<D extends DType>(
   index: Tensor<IndexDType>,
   { dim }: IndexOptions,
 ): Tensor<D> {
+  x.checkAlive("indexSelect");
   const axis = normalizeAxis("indexSelect", dim, x.rank);
   const vector = checkVector("indexSelect", index);
   if (x.rank === 0) return reshape(indexSelect(reshape(x, [1]), vector, { dim: 0 }), []);
   checkSomethingToName("indexSelect", vector, x.shape[axis]!);
-  const output = execute(gatherPrimitive, [x, alongAxis(vector, x, axis)], x.shape.with(axis, vector.size), x.dtype, {
-    operation: "indexSelect",
-    dim: axis,
-    vectorAxis: axis,
-  });
-  const { shape } = x;
+  const attributes = { operation: "indexSelect", dim: axis, vectorAxis: axis };
+  const shape = x.shape.with(axis, vector.size);
+  using along = alongAxis(vector, x, axis);
+  const output = execute(gatherPrimitive, [x, along], shape, x.dtype, attributes, "indexSelect");
+  const own = x.shape;
   record("indexSelect", [x], [output], [vector], ([gradient], [saved]) => [
-    indexAdd(filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, { dim: axis }),
+    indexAdd(filled(own, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, { dim: axis }),
   ]);
   return output;
 }
@@ -87,12 +88,13 @@ export function checkVector(operation: string, index: Tensor<IndexDType>): Tenso
   return reshape(index, [index.size]);
 }
 
-/** A vector of indices as one for each element along an axis, repeated along the others. */
+/** A vector of indices as one for each element along an axis, repeated along the others: a view that the caller disposes of. */
 export function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<IndexDType> {
-  const column = x.shape.map((_, own) => (own === axis ? vector.size : 1));
-  return expand(reshape(vector, column), x.shape.with(axis, vector.size));
+  const strides = x.shape.map((_, own) => (own === axis ? vector.strides[0]! : 0));
+  return new Tensor(vector.storage, vector.dtype, x.shape.with(axis, vector.size), strides, vector.offset);
 }
 
+/** Options of {@link takeAlongDim}. */
 export interface TakeAlongDimOptions {
   /** The axis; where it is left out, both tensors are taken as one row. */
   dim?: number;
@@ -112,6 +114,7 @@ export function takeAlongDim<D extends DType>(
   index: Tensor<IndexDType>,
   { dim }: TakeAlongDimOptions = {},
 ): Tensor<D> {
+  x.checkAlive("takeAlongDim");
   checkIndexDType("takeAlongDim", index);
   if (dim === undefined) return gathered("takeAlongDim", flatten(x), flatten(index), 0);
   const axis = normalizeAxis("takeAlongDim", dim, x.rank);
@@ -141,8 +144,8 @@ function gathered<D extends DType>(
 ): Tensor<D> {
   if (x.rank === 0) return reshape(gathered(operation, reshape(x, [1]), reshape(index, [1]), 0), []);
   checkSomethingToName(operation, index, x.shape[axis]!);
-  const reached = leading(detached(x, operation), index.shape.with(axis, x.shape[axis]!));
-  const output = execute(gatherPrimitive, [reached, index], index.shape, x.dtype, { operation, dim: axis });
+  using reached = leadingPart(x, index.shape.with(axis, x.shape[axis]!));
+  const output = execute(gatherPrimitive, [reached, index], index.shape, x.dtype, { operation, dim: axis }, operation);
   const { shape } = x;
   record(operation, [x], [output], [index], ([gradient], [saved]) => [
     scatterAdd(filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, { dim: axis }),

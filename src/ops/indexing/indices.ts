@@ -1,13 +1,13 @@
 /** Tensors of indices: their dtype, and the errors of an index that is out of range. */
 import { DTypeError, ShapeError } from "../../errors.ts";
-import type { DType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
 /** Dtypes that index. */
 export type IndexDType = "int64" | "int32";
 
-/** @throws {DTypeError} for a dtype that does not index. */
-export function checkIndexDType(operation: string, index: { readonly dtype: DType }): void {
+/** @throws {DTypeError} for a dtype that does not index. @throws {DisposedError} */
+export function checkIndexDType(operation: string, index: Tensor): void {
+  index.checkAlive(operation);
   if (index.dtype !== "int64" && index.dtype !== "int32")
     throw new DTypeError(
       operation,

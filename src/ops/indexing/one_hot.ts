@@ -13,6 +13,7 @@ const oneHotPrimitive: Primitive = {
   implementations: { metal: oneHotMetal, cpu: oneHotCpu, reference: oneHotReference },
 };
 
+/** Options of {@link oneHot}. */
 export interface OneHotOptions {
   /** Size of the new axis. Default: one more than the largest index, for which the indices are read, blocking. */
   numClasses?: number;

@@ -36,6 +36,7 @@ export function checkRangeLater(range: IndexRange): void {
     isDone: () => memory.settled() === null,
     run() {
       const position = new Uint32Array(memory.contents(), 0, 1)[0]!;
+      first.dispose();
       first.storage.release();
       try {
         if (position === NONE) return;

@@ -1,15 +1,16 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute, executeInto } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { normalizeAxis, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { clone } from "../copy/copy.ts";
 import { mul } from "../elementwise/binary.ts";
-import { detached } from "../view/detached.ts";
 import { embed } from "../view/embed.ts";
-import { leading } from "../view/leading.ts";
+import { leading, leadingPart } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
 import { alongAxis, checkIndexShape, checkVector, gather, type IndexOptions, indexSelect } from "./gather.ts";
 import { checkIndexDType, checkSomethingToName, type IndexDType } from "./indices.ts";
@@ -42,7 +43,7 @@ export function scatterAdd<D extends DType>(
   checkSourceShape(index, source);
   if (x.rank === 0)
     return reshape(scatterAdd(reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), { dim: 0 }), []);
-  const used = leading(detached(source, "scatterAdd"), index.shape);
+  using used = leadingPart(source, index.shape);
   const output = scattered(x, index, used, { operation: "scatterAdd", dim: axis });
   const { shape } = source;
   record("scatterAdd", [x, source], [output], [index], ([gradient], [saved], needs) => [
@@ -56,6 +57,7 @@ export function scatterAdd<D extends DType>(
 const spread = (gradient: Tensor, shape: Shape): Tensor =>
   sameShape(gradient.shape, shape) ? gradient : embed(gradient, shape, (whole) => leading(whole, gradient.shape));
 
+/** Options of {@link indexAdd}. */
 export interface IndexAddOptions extends IndexOptions {
   /** A factor of the source. Default 1. */
   alpha?: number;
@@ -88,13 +90,9 @@ export function indexAdd<D extends DType>(
   if (!isFloat(x.dtype) && !Number.isInteger(alpha))
     throw new ArgumentError("indexAdd", "invalidAlpha", `alpha ${alpha} came for ${x.dtype}, which has no fractions`);
   if (x.rank === 0) return reshape(indexAdd(reshape(x, [1]), vector, reshape(source, [1]), { dim: 0, alpha }), []);
-  const scaled =
-    alpha === 1 ? detached(source, "indexAdd") : toDType(mul(detached(source, "indexAdd"), alpha), x.dtype);
-  const output = scattered(x, alongAxis(vector, source, axis), scaled, {
-    operation: "indexAdd",
-    dim: axis,
-    vectorAxis: axis,
-  });
+  const attributes = { operation: "indexAdd", dim: axis, vectorAxis: axis };
+  using along = alongAxis(vector, source, axis);
+  const output = tidy(() => scattered(x, along, times(source, alpha), attributes));
   record("indexAdd", [x, source], [output], [vector], ([gradient], [saved], needs) => {
     if (!needs[1]) return [gradient!, null];
     const slices = indexSelect(gradient!, saved as Tensor<IndexDType>, { dim: axis });
@@ -102,6 +100,10 @@ export function indexAdd<D extends DType>(
   });
   return output;
 }
+
+/** The source with its factor, not recorded. */
+const times = (source: Tensor, alpha: number): Tensor =>
+  alpha === 1 ? source : noGrad(() => toDType(mul(source, alpha), source.dtype));
 
 /** The sum itself. What of `x` lies beyond the source beside the axis stays as it is. */
 function scattered<D extends DType>(
@@ -111,17 +113,19 @@ function scattered<D extends DType>(
   attributes: ScatterAttributes,
 ): Tensor<D> {
   checkSomethingToName(attributes.operation, index, x.shape[attributes.dim]!);
-  if (source.size === 0) return clone(detached(x, attributes.operation));
+  if (source.size === 0) return noGrad(() => clone(x));
   const reached = source.shape.with(attributes.dim, x.shape[attributes.dim]!);
   if (sameShape(reached, x.shape))
-    return execute(scatterAddPrimitive, [x, index, source], x.shape, x.dtype, attributes);
-  const whole = detached(x, attributes.operation);
-  const output = clone(whole);
-  executeInto(scatterAddPrimitive, [leading(whole, reached), index, source], [leading(output, reached)], attributes);
+    return execute(scatterAddPrimitive, [x, index, source], x.shape, x.dtype, attributes, attributes.operation);
+  const output = noGrad(() => clone(x));
+  using from = leadingPart(x, reached);
+  using to = leadingPart(output, reached);
+  executeInto(scatterAddPrimitive, [from, index, source], [to], attributes);
   return output;
 }
 
 function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
+  for (const tensor of [x, source]) tensor.checkAlive(operation);
   if (x.dtype !== source.dtype)
     throw new DTypeError(
       operation,

@@ -15,6 +15,7 @@ const trianglePrimitive: Primitive<TriangleAttributes> = {
   implementations: { metal: triangleMetal, cpu: triangleCpu, reference: triangleReference },
 };
 
+/** Options of {@link tril} and {@link triu}. */
 export interface TriangleOptions {
   /** The diagonal that is kept last: 0 the main one, above it positive, below it negative. Default 0. */
   diagonal?: number;
@@ -46,7 +47,7 @@ function triangle<D extends DType>(operation: string, x: Tensor<D>, attributes: 
   checkOffset(operation, attributes.diagonal);
   if (x.rank < 2)
     throw new ShapeError(operation, "wrongRank", `a matrix or a batch of them is wanted, ${x.describe()} came`);
-  const output = execute(trianglePrimitive, [x], x.shape, x.dtype, attributes);
+  const output = execute(trianglePrimitive, [x], x.shape, x.dtype, attributes, operation);
   record(operation, [x], [output], [], ([gradient]) => [triangle(operation, gradient!, attributes)]);
   return output;
 }

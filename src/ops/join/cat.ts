@@ -11,6 +11,7 @@ import { reshape } from "../view/reshape.ts";
 import { axisOf, narrow } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 
+/** Options of {@link cat} and {@link stack}. */
 export interface CatOptions {
   /** The axis along which they are joined. Default 0. */
   dim?: number;
@@ -29,14 +30,26 @@ export function cat<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }:
   const model = tensors.find((x) => !isNothing(x)) ?? firstOf("cat", tensors);
   const axis = axisOf("cat", model, dim);
   for (const [index, x] of tensors.entries()) checkFits(x, index, model, axis);
+  return joined("cat", tensors, model, axis);
+}
+
+/** The operation itself, of tensors that fit the model. */
+function joined<D extends DType>(
+  operation: string,
+  tensors: readonly Tensor<D>[],
+  model: Tensor,
+  axis: number,
+): Tensor<D> {
   const sizes = tensors.map((x) => (isNothing(x) ? 0 : x.shape[axis]!));
   const starts = sizes.map((_, index) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0));
   const total = sizes.reduce((sum, size) => sum + size, 0);
-  const output = empty(model.shape.with(axis, total), commonDType(tensors)) as Tensor<D>;
-  for (const [index, x] of tensors.entries())
-    if (x.size > 0) copyInto(narrow(output, axis, starts[index]!, sizes[index]!), x);
+  const output = empty(model.shape.with(axis, total), commonDType(tensors), {}, operation) as Tensor<D>;
+  for (const [index, x] of tensors.entries()) {
+    using part = narrow(output, axis, starts[index]!, sizes[index]!);
+    if (x.size > 0) copyInto(part, x);
+  }
   const own = tensors.map(({ shape, dtype }) => ({ shape, dtype }));
-  record("cat", tensors, [output], [], ([gradient], _, needs) =>
+  record(operation, tensors, [output], [], ([gradient], _, needs) =>
     own.map(({ shape, dtype }, index) => {
       if (!needs[index]) return null;
       return reshape(toDType(narrow(gradient!, axis, starts[index]!, sizes[index]!), dtype), shape);
@@ -57,6 +70,7 @@ export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 
   const first = firstOf("stack", tensors);
   const axis = normalizeAxis("stack", dim, first.rank + 1);
   checkRank("stack", first.shape.toSpliced(axis, 0, tensors.length));
+  for (const x of tensors) x.checkAlive("stack");
   for (const [index, x] of tensors.entries())
     if (!sameShape(x.shape, first.shape))
       throw new ShapeError(
@@ -64,10 +78,8 @@ export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 
         "shapesDiffer",
         `tensor ${index} is ${x.describe()}, the first one ${first.describe()}; all must have one shape`,
       );
-  return cat(
-    tensors.map((x) => unsqueeze(x, axis)),
-    { dim: axis },
-  );
+  const slices = tensors.map((x) => unsqueeze(x, axis));
+  return joined("stack", slices, slices[0]!, axis);
 }
 
 /** Tensors of shape [0] join with anything: an empty list grows from them. */

@@ -4,6 +4,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { checkOffset, diagonal } from "../view/diagonal.ts";
 import { embed } from "../view/embed.ts";
 
+/** Options of {@link diag}. */
 export interface DiagOptions {
   /** Which diagonal: 0 the main one, above it positive, below it negative. Default 0. */
   diagonal?: number;
@@ -19,9 +20,10 @@ export interface DiagOptions {
  * @throws {ShapeError} for a tensor that is neither vector nor matrix.
  */
 export function diag<D extends DType>(x: Tensor<D>, { diagonal: offset = 0 }: DiagOptions = {}): Tensor<D> {
+  x.checkAlive("diag");
   checkOffset("diag", offset);
   if (x.rank === 2) return diagonal(x, { offset });
   if (x.rank !== 1) throw new ShapeError("diag", "wrongRank", `a vector or a matrix is wanted, ${x.describe()} came`);
   const size = x.shape[0]! + Math.abs(offset);
-  return embed(x, [size, size], (whole) => diagonal(whole, { offset }));
+  return embed(x, [size, size], (whole) => diagonal(whole, { offset }), "diag");
 }

@@ -3,7 +3,7 @@ import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { formatShape, normalizeAxis } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { clone } from "../copy/copy.ts";
+import { copyOf } from "../copy/copy.ts";
 
 /**
  * A copy with axes reversed. It is read backwards through negative strides, so each element moves once.
@@ -22,7 +22,7 @@ export function flip<D extends DType>(x: Tensor<D>, dims: number | readonly numb
   const strides = x.strides.map((stride, axis) => (turned[axis] ? -stride : stride));
   const start = x.shape.reduce((sum, size, axis) => sum + (turned[axis] ? (size - 1) * x.strides[axis]! : 0), x.offset);
   const reversed = new Tensor(x.storage, x.dtype, x.shape, strides, x.size === 0 ? x.offset : start);
-  const output = clone(reversed);
+  const output = copyOf("flip", reversed);
   reversed.dispose();
   record("flip", [x], [output], [], ([gradient]) => [flip(gradient!, dims)]);
   return output;

@@ -5,10 +5,12 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { checkShape, formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { clone, copyInto } from "../copy/copy.ts";
-import { fill } from "../view/embed.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { copyInto, copyOf } from "../copy/copy.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
 import { narrow } from "../view/slice.ts";
 
+/** Options of {@link pad}. */
 export interface PadOptions {
   /** What the new elements are. Default 0. */
   value?: Scalar;
@@ -24,7 +26,8 @@ export interface PadOptions {
  * @example
  * pad(tensor([[1, 2]]), [1, 0, 0, 1], { value: 9 }); // [[9, 1, 2], [9, 9, 9]]
  *
- * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {ArgumentError} for another mode.
+ * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {DTypeError} for a value that `x`'s
+ * dtype can't hold. @throws {ArgumentError} for another mode.
  */
 export function pad<D extends DType>(
   x: Tensor<D>,
@@ -37,10 +40,12 @@ export function pad<D extends DType>(
       "unsupportedMode",
       `mode "${String(mode)}" came; only "constant" is there. Put the other modes together from slice, flip and cat`,
     );
+  x.checkAlive("pad");
   const { before, behind } = sidesOf(x, padding);
+  const filling = scalarTensor(value, x.dtype, "pad");
   const cropped = crop(x, before, behind);
   const added = (sizes: readonly number[]) => sizes.map((size) => Math.max(size, 0));
-  return padded(cropped, added(before), added(behind), value);
+  return padded(cropped, added(before), added(behind), filling);
 }
 
 /** The padding of every axis. */
@@ -78,29 +83,32 @@ function padded<D extends DType>(
   x: Tensor<D>,
   before: readonly number[],
   behind: readonly number[],
-  value: Scalar,
+  filling: Tensor,
 ): Tensor<D> {
-  if ([...before, ...behind].every((size) => size === 0)) return clone(x);
+  if ([...before, ...behind].every((size) => size === 0)) return copyOf("pad", x);
   const shape = checkShape(
     "pad",
     x.shape.map((size, axis) => before[axis]! + size + behind[axis]!),
   );
-  const output = empty(shape, x.dtype);
+  const output = empty(shape, x.dtype, {}, "pad");
   const own = x.shape;
   const inside = (whole: Tensor) => own.reduce((view, size, axis) => narrow(view, axis, before[axis]!, size), whole);
-  writeBorder(output, own, before, value);
-  if (x.size > 0) copyInto(inside(output), x);
+  tidy(() => {
+    writeBorder(output, own, before, filling);
+    if (x.size > 0) copyInto(inside(output), x);
+  });
   record("pad", [x], [output], [], ([gradient]) => [inside(gradient!)]);
   return output;
 }
 
 /** Two slabs an axis: what the slabs of earlier axes have is left out of later ones. */
-function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], value: Scalar): void {
+function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], filling: Tensor): void {
+  const fill = (slab: Tensor) => slab.size > 0 && copyInto(slab, filling);
   let rest = output;
   for (const [axis, size] of inside.entries()) {
     const end = before[axis]! + size;
-    fill(narrow(rest, axis, 0, before[axis]!), value);
-    fill(narrow(rest, axis, end, rest.shape[axis]! - end), value);
+    fill(narrow(rest, axis, 0, before[axis]!));
+    fill(narrow(rest, axis, end, rest.shape[axis]! - end));
     rest = narrow(rest, axis, before[axis]!, size);
   }
 }

@@ -18,16 +18,20 @@ import { reshape } from "../view/reshape.ts";
  *
  * @throws {ShapeError} for fewer repeats than axes, or one that is negative or not whole.
  */
-export function repeat<D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
+export const repeat = <D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> =>
+  copies("repeat", x, repeats);
+
+function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
+  x.checkAlive(operation);
   if (repeats.length < x.rank)
     throw new ShapeError(
-      "repeat",
+      operation,
       "wrongRank",
       `repeats ${formatShape(repeats)} came for ${x.describe()}; at least ${x.rank} are wanted`,
     );
-  checkShape("repeat", repeats);
+  checkShape(operation, repeats);
   const own = reshape(x, [...new Array<number>(repeats.length - x.rank).fill(1), ...x.shape]);
-  return tooManyAxes(own.shape, repeats) ? inTwoSteps(own, repeats) : repeated(own, repeats);
+  return tooManyAxes(own.shape, repeats) ? inTwoSteps(operation, own, repeats) : repeated(operation, own, repeats);
 }
 
 /**
@@ -37,7 +41,7 @@ export function repeat<D extends DType>(x: Tensor<D>, repeats: readonly number[]
  * tile(tensor([[1, 2]]), [2]); // [[1, 2, 1, 2]]
  */
 export const tile = <D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> =>
-  repeat(x, [...new Array<number>(Math.max(0, x.rank - repeats.length)).fill(1), ...repeats]);
+  copies("tile", x, [...new Array<number>(Math.max(0, x.rank - repeats.length)).fill(1), ...repeats]);
 
 /** Copying sees an axis that is repeated as two: copies, and the elements of each. */
 const splits = (size: number, times: number): boolean => size !== 1 && times !== 1;
@@ -46,21 +50,21 @@ const tooManyAxes = (shape: Shape, repeats: readonly number[]): boolean =>
   shape.reduce((rank, size, axis) => rank + (splits(size, repeats[axis]!) ? 2 : 1), 0) > MAX_RANK;
 
 /** Half of the axes, then the others: what no loop over eight axes does at once. */
-function inTwoSteps<D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
+function inTwoSteps<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   const last = repeats.map((times, axis) => (axis < MAX_RANK / 2 ? 1 : times));
   const first = repeats.map((times, axis) => (axis < MAX_RANK / 2 ? times : 1));
-  return repeated(repeated(x, last), first);
+  return repeated(operation, repeated(operation, x, last), first);
 }
 
-function repeated<D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
+function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   const shape = checkShape(
-    "repeat",
+    operation,
     x.shape.map((size, axis) => size * repeats[axis]!),
   );
-  const output = empty(shape, x.dtype);
+  const output = empty(shape, x.dtype, {}, operation);
   if (output.size > 0) copyRepeated(output, x, repeats);
   const own = x.shape;
-  record("repeat", [x], [output], [], ([gradient]) => [sumOfCopies(gradient!, own, repeats)]);
+  record(operation, [x], [output], [], ([gradient]) => [sumOfCopies(gradient!, own, repeats)]);
   return output;
 }
 
@@ -78,16 +82,15 @@ function copyRepeated(output: Tensor, x: Tensor, repeats: readonly number[]): vo
   const shape = axes.map(({ size }) => size);
   const viewed = (tensor: Tensor, strides: readonly number[]) =>
     new Tensor(tensor.storage, tensor.dtype, shape, strides, tensor.offset);
-  copyInto(
-    viewed(
-      output,
-      axes.map(({ stride }) => stride),
-    ),
-    viewed(
-      x,
-      axes.map(({ from }) => from),
-    ),
+  using to = viewed(
+    output,
+    axes.map(({ stride }) => stride),
   );
+  using from = viewed(
+    x,
+    axes.map((axis) => axis.from),
+  );
+  copyInto(to, from);
 }
 
 /** The sum of a gradient over the copies along each axis. */

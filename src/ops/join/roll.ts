@@ -1,15 +1,17 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { copyInto } from "../copy/copy.ts";
-import { detached } from "../view/detached.ts";
 import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
 
+/** Options of {@link roll}. */
 export interface RollOptions {
   /** The axes, one for each shift. Default: the elements are rolled as one row. */
   dims?: number | readonly number[];
@@ -30,6 +32,7 @@ export function roll<D extends DType>(
   shifts: number | readonly number[],
   { dims }: RollOptions = {},
 ): Tensor<D> {
+  x.checkAlive("roll");
   const given = [shifts].flat();
   for (const shift of given)
     if (!Number.isSafeInteger(shift))
@@ -50,8 +53,8 @@ export function roll<D extends DType>(
 
 /** Rolls each axis by its own shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
-  const output = empty(x.shape, x.dtype);
-  copyRolled(output, detached(x, "roll"), shifts, 0);
+  const output = empty(x.shape, x.dtype, {}, "roll");
+  tidy(() => noGrad(() => copyRolled(output, x, shifts, 0)));
   const back = shifts.map((shift) => -shift);
   record("roll", [x], [output], [], ([gradient]) => [rolled(gradient!, back)]);
   return output;

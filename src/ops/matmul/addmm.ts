@@ -5,6 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFactors, checkRanks, checkSameDType } from "./checks.ts";
 import { productWithInput } from "./product.ts";
 
+/** The two factors of {@link addmm}: beta · input + alpha · (a · b). */
 export interface AddmmOptions {
   /** Factor of the input; 0 leaves it out, NaN and infinities included. Default 1. */
   beta?: number;

@@ -16,20 +16,27 @@ export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
 
 /** @throws {DTypeError} where dtypes differ, or are bool. */
 export function checkSameDType(operation: string, operands: readonly Tensor[]): void {
-  const all = operands.map((operand) => operand.describe()).join(" and ");
-  if (operands.some(({ dtype }) => dtype !== operands[0]!.dtype))
-    throw new DTypeError(operation, "dtypesDiffer", `${all} came; one dtype is wanted: cast with toDType(x, dtype)`);
-  if (operands[0]?.dtype === "bool")
+  for (const operand of operands) operand.checkAlive(operation);
+  const [first] = operands;
+  if (operands.some(({ dtype }) => dtype !== first!.dtype))
+    throw new DTypeError(
+      operation,
+      "dtypesDiffer",
+      `${namesOf(operands)} came; one dtype is wanted: cast with toDType(x, dtype)`,
+    );
+  if (first?.dtype === "bool")
     throw new DTypeError(
       operation,
       "unsupportedDType",
-      `${all} came; bool has no product: cast with toDType(x, "int32")`,
+      `${namesOf(operands)} came; bool has no product: cast with toDType(x, "int32")`,
     );
 }
 
+const namesOf = (operands: readonly Tensor[]): string => operands.map((operand) => operand.describe()).join(" and ");
+
 /** @throws {ShapeError} where an operand has another rank. */
 export function checkRanks(operation: string, rank: number, wanted: string, operands: readonly Tensor[]): void {
+  for (const operand of operands) operand.checkAlive(operation);
   if (operands.every((operand) => operand.rank === rank)) return;
-  const came = operands.map((operand) => operand.describe()).join(" and ");
-  throw new ShapeError(operation, "wrongRank", `${wanted} are wanted, ${came} came`);
+  throw new ShapeError(operation, "wrongRank", `${wanted} are wanted, ${namesOf(operands)} came`);
 }

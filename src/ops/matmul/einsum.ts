@@ -1,5 +1,7 @@
+import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/binary.ts";
@@ -34,6 +36,15 @@ import { diagonalOf, permuted } from "./views.ts";
 export function einsum<D extends DType>(equation: string, ...operands: readonly Tensor<D>[]): Tensor<D> {
   const { operands: labels, output } = parseEquation(equation, operands);
   checkSameDType("einsum", operands);
+  return named("einsum", () => summed(equation, operands, labels, output));
+}
+
+function summed<D extends DType>(
+  equation: string,
+  operands: readonly Tensor<D>[],
+  labels: readonly (readonly Label[])[],
+  output: readonly Label[],
+): Tensor<D> {
   const diagonals = operands.map((tensor, index) => withoutRepeats(equation, { tensor, labels: labels[index]! }));
   const sizes = sizesOf(equation, diagonals);
   let terms = diagonals.map((term) => withoutBroadcasts(term, sizes));
@@ -41,7 +52,7 @@ export function einsum<D extends DType>(equation: string, ...operands: readonly 
     const [first, second] = cheapestPair(terms, sizes);
     const others = terms.filter((_, index) => index !== first && index !== second);
     const needed = new Set([...output, ...others.flatMap((term) => term.labels)]);
-    terms = others.toSpliced(first, 0, contract(terms[first]!, terms[second]!, needed));
+    terms = others.toSpliced(first, 0, contract(terms[first]!, terms[second]!, needed, sizes));
   }
   const last = summedOut(terms[0]!, new Set(output));
   return inOrder(last, output);
@@ -124,7 +135,7 @@ function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number
 }
 
 /** The product of two terms, summed over the labels that nobody needs. */
-function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<Label>): Term<D> {
+function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<Label>, sizes: Sizes): Term<D> {
   const left = summedOut(x, new Set([...needed, ...y.labels]));
   const right = summedOut(y, new Set([...needed, ...x.labels]));
   const shared = left.labels.filter((label) => right.labels.includes(label));
@@ -134,9 +145,14 @@ function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<L
     rows: left.labels.filter((label) => !shared.includes(label)),
     columns: right.labels.filter((label) => !shared.includes(label)),
   };
+  const labels = [...roles.batch, ...roles.rows, ...roles.columns];
+  checkRank(
+    "einsum",
+    labels.map((label) => sizes.get(label)!),
+  );
   return {
     tensor: roles.inner.length === 0 ? elementProduct(left, right, roles) : matrixProduct(left, right, roles),
-    labels: [...roles.batch, ...roles.rows, ...roles.columns],
+    labels,
   };
 }
 

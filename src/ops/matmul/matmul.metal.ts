@@ -64,8 +64,8 @@ function launchKernel(plan: Omit<Plan, "splits">, split: Split): void {
     file,
     name: `${plan.kernel}_${typesOf(plan)}${suffix}`,
     constants,
-    // Without an input, its place is taken by what the kernel has anyway.
-    operands: [reads(a.tensor), reads(b.tensor), reads((input ?? a).tensor), writes(out.tensor)],
+    // Without an input, its place is taken by what has its dtype, and with it its alignment.
+    operands: [reads(a.tensor), reads(b.tensor), reads((input ?? out).tensor), writes(out.tensor)],
     parameters: parametersOf(plan.problem, split),
     threadgroups: [...groups, elementCount(batchShape) * split.parts],
     threadgroup,
@@ -135,7 +135,7 @@ function launchCombine(problem: Problem, scratch: Tensor, split: Split): void {
   launch({
     file: "matmul/combine.metal",
     name: `combine_${metalTypeOf(out.tensor.dtype)}`,
-    operands: [reads(scratch), reads(input?.tensor ?? scratch), writes(out.tensor)],
+    operands: [reads(scratch), reads((input ?? out).tensor), writes(out.tensor)],
     parameters: parametersOf(problem, split),
     grid: [n, m, elementCount(batchShape)],
     threadgroup: [Math.min(n, SIMD_WIDTH), Math.min(m, 8)],

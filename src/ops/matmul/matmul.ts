@@ -1,6 +1,7 @@
+import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { broadcastShapes, checkRank, collapse, elementCount } from "../../tensor/shape.ts";
+import { collapse, elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkFactors, checkRanks } from "./checks.ts";
@@ -31,15 +32,10 @@ export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   const column = b.rank === 1;
   const left = row ? reshape(a, [1, a.shape[0]!]) : a;
   const right = column ? reshape(b, [b.shape[0]!, 1]) : b;
-  const result = folded(left, right) ?? batched(left, right);
+  const result = folded(left, right) ?? product(left, right);
   if (!row && !column) return result;
   const { shape } = result;
   return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
-}
-
-function batched<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
-  checkRank("matmul", [...broadcastShapes("matmul", a.shape.slice(0, -2), b.shape.slice(0, -2)), 1, 1]);
-  return product(a, b);
 }
 
 /**
@@ -69,7 +65,7 @@ function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
 export function mm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   checkRanks("mm", 2, "matrices", [a, b]);
   checkFactors("mm", a, b);
-  return product(a, b);
+  return named("mm", () => product(a, b));
 }
 
 /**
@@ -92,5 +88,5 @@ export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
       "shapesDiffer",
       `${a.describe()} times ${b.describe()}: the batches have ${a.shape[0]} and ${b.shape[0]} matrices; matmul broadcasts, bmm does not`,
     );
-  return product(a, b);
+  return named("bmm", () => product(a, b));
 }

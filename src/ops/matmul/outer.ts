@@ -1,3 +1,4 @@
+import { named } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -19,5 +20,5 @@ import { checkRanks } from "./checks.ts";
  */
 export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<B>): Tensor<Promote<A, B>> {
   checkRanks("outer", 1, "vectors", [a, b]);
-  return mul(reshape(a, [a.shape[0]!, 1]), b) as Tensor<Promote<A, B>>;
+  return named("outer", () => mul(reshape(a, [a.shape[0]!, 1]), b)) as Tensor<Promote<A, B>>;
 }

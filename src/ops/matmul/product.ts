@@ -21,15 +21,15 @@ const primitive = (name: string): Primitive<ProductScale> => ({
 const matmulPrimitive = primitive("matmul");
 const addmmPrimitive = primitive("addmm");
 
-/** a · b of matrices, or batches of them that broadcast. Checked by the caller. */
-export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+/** alpha · a · b of matrices, or batches of them that broadcast. Checked by the caller. */
+export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1): Tensor<D> {
   const batch = broadcastShapes("matmul", a.shape.slice(0, -2), b.shape.slice(0, -2));
   const shape = [...batch, a.shape.at(-2)!, b.shape.at(-1)!];
-  const output = execute(matmulPrimitive, [a, b], shape, a.dtype, { alpha: 1, beta: 0 });
+  const output = execute(matmulPrimitive, [a, b], shape, a.dtype, { alpha, beta: 0 });
   const shapes = [a.shape, b.shape] as const;
   record("matmul", [a, b], [output], [a, b], ([gradient], [left, right], needs) => [
-    needs[0] ? sumTo(product(gradient!, transposed(right!)), shapes[0]) : null,
-    needs[1] ? sumTo(product(transposed(left!), gradient!), shapes[1]) : null,
+    needs[0] ? sumTo(product(gradient!, transposed(right!), alpha), shapes[0]) : null,
+    needs[1] ? sumTo(product(transposed(left!), gradient!, alpha), shapes[1]) : null,
   ]);
   return output;
 }
@@ -46,16 +46,15 @@ export function productWithInput<D extends DType>(
   // What is multiplied by 0 takes no part: NaN stays out of the result.
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, seen], shape, a.dtype, { alpha, beta });
   const own = input.shape;
-  record("addmm", [input, a, b], [output], [a, b], ([gradient], [left, right], needs) => {
-    const scaled = alpha === 1 ? gradient! : mul(gradient!, alpha);
-    return [
-      needs[0] ? sumTo(beta === 1 ? gradient! : mul(gradient!, beta), own) : null,
-      needs[1] ? product(scaled, transposed(right!)) : null,
-      needs[2] ? product(transposed(left!), scaled) : null,
-    ];
-  });
+  record("addmm", [input, a, b], [output], [a, b], ([gradient], [left, right], needs) => [
+    needs[0] ? scaled(sumTo(gradient!, own), beta) : null,
+    needs[1] ? product(gradient!, transposed(right!), alpha) : null,
+    needs[2] ? product(transposed(left!), gradient!, alpha) : null,
+  ]);
   return output;
 }
+
+const scaled = <D extends DType>(x: Tensor<D>, factor: number): Tensor => (factor === 1 ? x : mul(x, factor));
 
 const asMatrix = (input: Tensor, shape: Shape): Tensor =>
   new Tensor(input.storage, input.dtype, shape, broadcastStrides(input.shape, input.strides, shape), input.offset);

@@ -18,7 +18,9 @@ const bernoulliPrimitive: Primitive<RandomStart> = {
   implementations: { metal: bernoulliMetal, cpu: bernoulliCpu, reference: bernoulliReference },
 };
 
+/** Options of {@link bernoulli}. */
 export interface BernoulliOptions<D extends DType = DType> extends GeneratorOptions {
+  /** Dtype of the result. Default: that of the probabilities, float32 for a number. */
   dtype?: D | undefined;
 }
 

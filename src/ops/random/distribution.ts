@@ -62,9 +62,20 @@ export function drawTensor<D extends DType>(
   options: RandomOptions,
 ): Tensor<D> {
   checkCreation(operation, shape, dtype, options);
-  return create(distributionPrimitive, shape, dtype, { ...nextStart(options), distribution, dtype }, options);
+  return create(
+    operation,
+    distributionPrimitive,
+    shape,
+    dtype,
+    { ...nextStart(options), distribution, dtype },
+    options,
+  );
 }
 
 /** @internal Words as they come, for tests of the generator itself. */
 export const randomBits = (shape: Shape, start: RandomStart): Tensor<"uint32"> =>
-  create(distributionPrimitive, shape, "uint32", { ...start, distribution: { kind: "bits" }, dtype: "uint32" });
+  create("random", distributionPrimitive, shape, "uint32", {
+    ...start,
+    distribution: { kind: "bits" },
+    dtype: "uint32",
+  });

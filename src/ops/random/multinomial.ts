@@ -24,6 +24,7 @@ const multinomialPrimitive: Primitive<MultinomialAttributes> = {
   implementations: { metal: multinomialMetal, cpu: multinomialCpu, reference: multinomialReference },
 };
 
+/** Options of {@link multinomial}. */
 export interface MultinomialOptions extends GeneratorOptions {
   /** Whether a category can be chosen more than once; default false. */
   replacement?: boolean | undefined;

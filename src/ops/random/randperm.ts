@@ -53,7 +53,7 @@ export function randperm<D extends DType = "int64">(n: number, options: RandomOp
       "doesNotFit",
       `${n - 1} is among the numbers; ${dtype} holds up to ${mostOf(dtype)}`,
     );
-  return create(permutationPrimitive, [n], dtype, networkOf(n, nextStart(options)), options);
+  return create("randperm", permutationPrimitive, [n], dtype, networkOf(n, nextStart(options)), options);
 }
 
 /** The network of a call: its size by n, its keys by the words of blocks 0 to 6. */

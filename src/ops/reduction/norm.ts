@@ -16,6 +16,7 @@ import {
 } from "./reduce.ts";
 import { dividedWhereNotZero, powerSlope, signOf, ties } from "./slope.ts";
 
+/** Options of {@link norm}: the axes, whether they stay as size 1, and the order. */
 export interface NormOptions extends ReductionOptions {
   /** The order: any number, ±Infinity included. Default 2. */
   p?: number | undefined;

@@ -19,8 +19,8 @@ const MAX_RANK = 8;
 const THREADS = 256;
 /** Elements that one thread adds up at most: with the tree over threads, the error stays that of pairwise summation. */
 const SEQUENCE = 64;
-/** Of the largest state: a 64-bit number and two floats. */
-const STATE_BYTES = 16;
+/** Of the largest state: a 64-bit number and three floats, aligned. */
+const STATE_BYTES = 24;
 
 /** How threads share results: `COLUMNS` and `LANES` of `kernels/reduction/groups.h`. */
 interface Grouping {
@@ -46,7 +46,7 @@ export const foldMetal = (name: FoldName): Implementation<ReductionAttributes> =
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output], attributes }) {
     const state = isFloat(input!.dtype) ? "float32" : "int64";
-    const fields = name === "var" || name === "std" ? 3 : name === "logsumexp" ? 2 : 1;
+    const fields = name === "var" || name === "std" ? 4 : name === "logsumexp" ? 2 : 1;
     const [In, Out, Number_] = [input!.dtype, output!.dtype, state as DType].map(metalTypeOf);
     runPasses(name, input!, [output!], attributes, false, {
       file: "reduction/fold.metal",

@@ -6,6 +6,7 @@ import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { checkDType } from "../creation/create.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import {
@@ -55,6 +56,7 @@ export interface ReductionPlan {
 
 /** @throws {ShapeError} for an axis out of range, or twice. */
 export function planReduction(operation: string, x: Tensor, { dim, keepdim = false }: ReductionOptions): ReductionPlan {
+  x.checkAlive(operation);
   const axes = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
   const kept = x.shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
   return {
@@ -95,7 +97,9 @@ export function refuseEmpty(operation: string, x: Tensor, { count, shape }: Redu
 
 /** The tensor as floats. @throws {DTypeError} where it has none and no float dtype was asked for. */
 export function floatOperand(operation: ReductionName | string, x: Tensor, dtype: DType | undefined): Tensor {
+  x.checkAlive(operation);
   const wanted = dtype ?? x.dtype;
+  checkDType(operation, wanted);
   if (isFloat(wanted)) return toDType(x, wanted);
   throw new DTypeError(
     operation,

@@ -2,12 +2,14 @@ import { record } from "../../autograd/record.ts";
 import { type DType, type FloatDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { checkDType } from "../creation/create.ts";
 import type { FoldName } from "./names.ts";
 import { fold, planReduction, type ReductionOptions, type ReductionPlan, spread } from "./reduce.ts";
 
 /** What sums and products make of a dtype: floats stay, integers and bools become int64. */
 export type SumOf<D extends DType> = D extends FloatDType ? D : "int64";
 
+/** Options of {@link sum} and `prod`: the axes, whether they stay as size 1, and the dtype. */
 export interface SumOptions<D extends DType = DType> extends ReductionOptions {
   /** Dtype of the result, to which elements are converted before they are added up. */
   dtype?: D | undefined;
@@ -32,6 +34,7 @@ export function sum<D extends DType, E extends DType = SumOf<D>>(x: Tensor<D>, o
 
 /** @internal A sum or product: floats in the dtype that is wanted, all else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
+  checkDType(name, dtype);
   const input = isFloat(dtype) || isFloat(x.dtype) ? toDType(x, dtype) : x;
   const output = fold(name, input, plan, isFloat(dtype) ? dtype : "int64");
   return { input, output };

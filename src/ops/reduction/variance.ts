@@ -6,6 +6,7 @@ import { mean } from "./mean.ts";
 import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan, spread } from "./reduce.ts";
 import { dividedWhereNotZero } from "./slope.ts";
 
+/** Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the correction. */
 export interface VarianceOptions extends ReductionOptions {
   /** What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole population. */
   correction?: number | undefined;
@@ -53,16 +54,18 @@ export function std<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}
   return output as Tensor<D>;
 }
 
+/** What {@link varMean} returns: both of the shape that the reduction leaves. */
 export interface VarianceAndMean<D extends DType> {
   readonly variance: Tensor<D>;
   readonly mean: Tensor<D>;
 }
 
 /** The {@link variance} and the mean over the same axes. */
-export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): VarianceAndMean<D> => ({
-  variance: variance(x, options),
-  mean: mean(x, { dim: options.dim, keepdim: options.keepdim }) as Tensor<D>,
-});
+export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): VarianceAndMean<D> => {
+  planReduction("varMean", floatOperand("varMean", x, undefined), options); // its errors name this operation
+  const { dim, keepdim } = options;
+  return { variance: variance(x, options), mean: mean(x, { dim, keepdim }) as Tensor<D> };
+};
 
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 

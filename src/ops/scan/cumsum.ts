@@ -3,10 +3,12 @@ import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { checkDType } from "../creation/create.ts";
 import type { SumOf } from "../reduction/sum.ts";
 import type { ScanAttributes } from "./names.ts";
 import { runningProduct, runningSum } from "./scan.ts";
 
+/** Options of {@link cumsum} and {@link cumprod}. */
 export interface CumulativeOptions<D extends DType = DType> {
   /** The axis, a negative one counted from the back. */
   dim: number;
@@ -47,11 +49,13 @@ function cumulative<E extends DType>(
   options: CumulativeOptions<E>,
   scan: (x: Tensor, along: ScanAttributes) => Tensor,
 ): Tensor<E> {
+  x.checkAlive(operation);
   const { dim, dtype } = options ?? {};
   if (typeof dim !== "number")
     throw new ArgumentError(operation, "noAxis", `dim is wanted, the axis to run along, ${String(dim)} came`);
   const axis = normalizeAxis(operation, dim, x.rank);
   const wanted: DType = dtype ?? x.dtype;
+  checkDType(operation, wanted);
   const input = isFloat(wanted) || isFloat(x.dtype) ? toDType(x, wanted) : x;
   const output = scan(input, { axis, reverse: false });
   return toDType(output, dtype ?? output.dtype) as Tensor<E>;

@@ -20,6 +20,7 @@ const primitives = new Map<SoftmaxName, Primitive<SoftmaxAttributes>>(
   ]),
 );
 
+/** Options of {@link softmax} and {@link logSoftmax}. */
 export interface SoftmaxOptions<D extends DType = DType> {
   /** The axis, a negative one counted from the back. Default the last. */
   dim?: number | undefined;

@@ -1,3 +1,4 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../errors.ts";
@@ -5,11 +6,11 @@ import type { DType } from "../../tensor/dtype.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { scatterAdd } from "../indexing/scatter_add.ts";
-import { detached } from "../view/detached.ts";
 import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
 import { sortPrimitive } from "./sort_primitive.ts";
 
+/** Options of {@link sort} and {@link argsort}. */
 export interface SortOptions {
   /** The axis along which elements are sorted. Default −1. */
   dim?: number;
@@ -50,9 +51,12 @@ export function sort<D extends DType>(x: Tensor<D>, { dim = -1, descending = fal
  */
 export function argsort(x: Tensor, { dim = -1, descending = false }: SortOptions = {}): Tensor<"int64"> {
   const axis = normalizeAxis("argsort", dim, x.rank);
-  return firstInOrder("argsort", detached(x, "argsort"), axis, x.shape[axis] ?? 1, descending).indices;
+  const { values, indices } = noGrad(() => firstInOrder("argsort", x, axis, x.shape[axis] ?? 1, descending));
+  values.dispose();
+  return indices;
 }
 
+/** Options of {@link topk}. */
 export interface TopkOptions {
   /** The axis. Default −1. */
   dim?: number;
@@ -100,6 +104,7 @@ function firstInOrder<D extends DType>(
       { shape, dtype: "int64" },
     ],
     { dim: axis, descending },
+    operation,
   ) as [Tensor<D>, Tensor<"int64">];
   const own = x.shape;
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [

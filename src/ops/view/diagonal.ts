@@ -5,6 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { embed } from "./embed.ts";
 import { viewOf } from "./view.ts";
 
+/** Options of {@link diagonal}: which diagonal, of which two axes. */
 export interface DiagonalOptions {
   /** Which diagonal: 0 the main one, above it positive, below it negative. Default 0. */
   offset?: number;

@@ -8,25 +8,28 @@ import { copyInto } from "../copy/copy.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 
 /** @internal A new tensor of one value. */
-export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar): Tensor<D> {
-  const result = empty(shape, dtype);
-  fill(result, value);
+export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar, operation?: string): Tensor<D> {
+  const result = empty(shape, dtype, {}, operation);
+  if (result.size > 0) copyInto(result, scalarTensor(value, dtype));
   return result;
-}
-
-/** @internal Writes one value to every element of a view. Not recorded. */
-export function fill(target: Tensor, value: Scalar): void {
-  if (target.size > 0) copyInto(target, scalarTensor(value, target.dtype));
 }
 
 /**
  * @internal Zeros with `x` in the place of a view of them: what taking that view does to a gradient.
  *
  * @param view the function that took it, differentiable
+ * @param operation who asks, for errors
  */
-export function embed<D extends DType>(x: Tensor<D>, shape: Shape, view: (whole: Tensor) => Tensor): Tensor<D> {
-  const whole = filled(shape, x.dtype, 0);
-  copyInto(view(whole), x);
+export function embed<D extends DType>(
+  x: Tensor<D>,
+  shape: Shape,
+  view: (whole: Tensor) => Tensor,
+  operation = "embed",
+): Tensor<D> {
+  const whole = filled(shape, x.dtype, 0, operation);
+  const part = view(whole);
+  copyInto(part, x);
+  if (part !== whole) part.dispose();
   record("embed", [x], [whole], [], ([gradient]) => [view(gradient!)]);
   return whole;
 }

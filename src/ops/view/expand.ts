@@ -11,6 +11,7 @@ import { viewOf } from "./view.ts";
  * @throws {ShapeError} where an axis is neither 1 nor of the wanted size.
  */
 export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
+  x.checkAlive("expand");
   const lead = shape.length - x.rank;
   const target = shape.map((size, axis) => (size === -1 && axis >= lead ? x.shape[axis - lead]! : size));
   checkShape("expand", target);

@@ -1,9 +1,10 @@
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { elementCount, normalizeAxis, type Shape } from "../../tensor/shape.ts";
+import { checkRank, elementCount, normalizeAxis, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
 
+/** The run of axes that {@link flatten} makes one, both ends included. */
 export interface FlattenOptions {
   /** The first axis of the run. Default 0. */
   startDim?: number;
@@ -20,6 +21,7 @@ export interface FlattenOptions {
  * @throws {ShapeError} for an axis out of range, or where the run ends before it starts.
  */
 export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = -1 }: FlattenOptions = {}): Tensor<D> {
+  x.checkAlive("flatten");
   const start = normalizeAxis("flatten", startDim, x.rank);
   const end = normalizeAxis("flatten", endDim, x.rank);
   if (start > end)
@@ -38,9 +40,10 @@ export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = 
  * @example
  * unflatten(zeros([2, 15]), 1, [3, -1]); // [2, 3, 5]
  *
- * @throws {ShapeError} where the sizes do not multiply to the axis' own.
+ * @throws {ShapeError} where the sizes do not multiply to the axis' own, or for a rank over 8.
  */
 export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Shape): Tensor<D> {
+  x.checkAlive("unflatten");
   const axis = normalizeAxis("unflatten", dim, x.rank);
   const size = x.shape[axis] ?? 1;
   const known = sizes.reduce((product, own) => (own === -1 ? product : product * own), 1);
@@ -53,5 +56,7 @@ export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Sha
       "sizeDiffers",
       `sizes [${sizes.join(", ")}] do not multiply to axis ${dim} of ${x.describe()}`,
     );
-  return reshape(x, [...x.shape.slice(0, axis), ...filled, ...x.shape.slice(axis + 1)]);
+  const shape = [...x.shape.slice(0, axis), ...filled, ...x.shape.slice(axis + 1)];
+  checkRank("unflatten", shape);
+  return reshape(x, shape);
 }

@@ -20,6 +20,7 @@ import { viewOf } from "./view.ts";
  * @throws {ShapeError} where the number of elements differs.
  */
 export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
+  x.checkAlive("reshape");
   const target = inferSize(x, shape);
   if (sameShape(target, x.shape)) return x;
   const own = x.shape;

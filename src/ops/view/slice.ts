@@ -5,6 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { embed } from "./embed.ts";
 import { viewOf } from "./view.ts";
 
+/** The elements that {@link slice} keeps along an axis: start, start + step, … before end. */
 export interface SliceOptions {
   /** The axis that is cut. Default 0. */
   dim?: number;

@@ -7,6 +7,7 @@ import { cat, stack } from "../join/cat.ts";
 import { filled } from "./embed.ts";
 import { axisOf } from "./slice.ts";
 
+/** Options of {@link split} and {@link chunk}. */
 export interface SplitOptions {
   /** The axis that is cut. Default 0. */
   dim?: number;

@@ -4,6 +4,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
 import { viewOf } from "./view.ts";
 
+/** Options of {@link squeeze}. */
 export interface SqueezeOptions {
   /** The axes that may go; default all. */
   dim?: number | readonly number[];

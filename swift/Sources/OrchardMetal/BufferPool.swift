@@ -84,7 +84,8 @@ final class BufferPool {
     func allocate(_ length: UInt64, _ storage: Storage, label: String?) throws -> Allocation {
         guard length >= 1 else { throw OrchardError.invalid("A buffer of 0 bytes is asked for; at least 1 is wanted.") }
         guard length <= device.maxBufferLength else {
-            throw OrchardError.limit("A buffer of \(length) bytes is asked for; the device's largest is \(device.maxBufferLength).")
+            let message = "A buffer of \(length) bytes is asked for; the device's largest is \(device.maxBufferLength)."
+            throw OrchardError(ORCHARD_OUT_OF_MEMORY, message) // another backend may have the room
         }
         collect()
         let bytes = exact ? Int(length) : min(SizeClass.bytes(for: Int(length)), device.maxBufferLength)

@@ -11,21 +11,46 @@ const folder = mkdtempSync(join(tmpdir(), "orchard-commands-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], { cwd: packageRoot });
+  return runWith({}, ...words);
+}
+
+function runWith(environment: Record<string, string>, ...words: string[]) {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
+    cwd: packageRoot,
+    env: { ...process.env, ...environment },
+  });
   return { out: stdout.toString(), err: withoutAnnouncement(stderr.toString()), exitCode };
 }
 
-test("the demo computes, counts, and explains a race and its absence", () => {
-  const { out, err, exitCode } = run("examples/demo.ts");
+test("the example of a kernel computes and counts", () => {
+  const { out, err, exitCode } = run("examples/kernel.ts");
   expect([err, exitCode]).toEqual(["", 0]);
   expect(Number(/largest difference to the same in float64: (\S+)/.exec(out)?.[1])).toBeLessThan(1e-5);
-  if (!metalContext().isSoftware) return expect(out).toContain("The checker belongs to the software device");
+  if (!metalContext().isSoftware) return; // Apple's device counts nothing
   expect(out).toContain("one step: 3840 threads in 18 threadgroups"); // 96 × 40 cells, 16 × 16 a threadgroup
   expect(out).toContain("4.0 written");
+});
+
+test("the example of a kernel explains a race and its absence", () => {
+  const { out } = run("examples/kernel.ts");
+  if (!metalContext().isSoftware) return expect(out).toContain("The checker belongs to the software device");
   expect(out).toMatch(
     /without a barrier, under the checker: \n[\s\S]*threadgroup-race: kernel 'pair_sums'[\s\S]*\nWith the barrier/,
   );
   expect(out).toContain("With the barrier, under the checker: no findings");
+});
+
+test("the demo learns on Metal as it does on the cpu backend", () => {
+  const [ours, expected] = ["metal", "cpu"].map((name) =>
+    runWith({ ORCHARD_BACKEND: name }, "examples/demo.ts", "256", "1"),
+  );
+  const paths = [...ours!.out.matchAll(/^ {2}\w+ +(\w+) +\d+ {2}(.*)$/gm)].map(([, ...path]) => path);
+  expect(paths.length).toBeGreaterThan(10);
+  expect(paths.filter(([backend, reason]) => backend !== "metal" || reason !== "preferred")).toEqual([]);
+  const loss = ({ err }: { err: string }) => Number(/batch 2 of 2, loss (\d\.\d{3})/.exec(err)?.[1]);
+  expect(loss(ours!)).toBeGreaterThan(1); // ln 10 = 2.3 is what knows nothing
+  expect(loss(ours!)).toBeCloseTo(loss(expected!), 2);
+  expect([ours!.exitCode, expected!.exitCode]).toEqual([1, 1]); // two batches are not enough
 });
 
 test("metal check gives each file's diagnostics at their lines, and fails where there is one", () => {

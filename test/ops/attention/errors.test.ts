@@ -159,7 +159,7 @@ describe("flashAttention", () => {
       refused(() => flashAttention(q, k, v, options)),
       "flashAttention",
       DisposedError,
-      ["disposed"],
+      ["after dispose()"],
     );
   });
 });

@@ -42,20 +42,52 @@ template <class T> inline bool is_minus_one(T b) { return std::is_signed_v<T> &&
 template <class T> inline T integer_quotient(T a, T b) { return is_minus_one(b) ? Sub::of(T(0), a) : b == T(0) ? T(0) : T(a / b); }
 template <class T> inline T integer_remainder(T a, T b) { return is_minus_one(b) || b == T(0) ? T(0) : T(a % b); }
 
+// a = whole·b + rest, with the quotient cut towards 0. In float64, where it has up to 29 bits, its product with the 24 of b is exact, and
+// so is the rest; a quotient that division rounded up to a whole number leaves a rest of the other sign.
+struct Division {
+  double whole, rest;
+};
+constexpr float largest_quotient = 1 << 29;
+
+inline Division divided(double a, double b) {
+  double whole = std::trunc(a / b);
+  double rest = a - whole * b;
+  bool is_over = rest * a < 0;
+  double step = (a < 0) != (b < 0) ? -1.0 : 1.0;
+  return {is_over ? whole - step : whole, is_over ? rest + step * b : rest};
+}
+
+inline bool is_divided(float a, float b) { return (absolute(a) < absolute(b) * largest_quotient) & (absolute(b) < infinity); }
+
+// Leaves what `divided` can't do to a function of single elements.
+template <class Formula> inline void correct_quotients(const float *a, const float *b, float *out, int64_t count, Formula formula) {
+  int32_t any = 0;
+  for (int64_t i = 0; i < count; i++) any |= !is_divided(a[i], b[i]);
+  for (int64_t i = 0; any && i < count; i++)
+    if (!is_divided(a[i], b[i])) out[i] = formula(a[i], b[i]);
+}
+
+template <class T> inline bool signs_differ(T rest, T b) { return (rest != T(0)) & ((rest < T(0)) != (b < T(0))); }
+
 struct Fmod {
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) {
     if constexpr (is_integer<T>) return integer_remainder(a, b);
+    else if constexpr (std::is_same_v<T, float>) return with_sign(float(divided(a, b).rest), a);
     else return std::fmod(a, b);
+  }
+  static void correct(const float *a, const float *b, float *out, int64_t count) {
+    correct_quotients(a, b, out, count, [](float x, float y) { return std::fmod(x, y); });
   }
 };
 
 // As fmod, with the sign of the divisor.
 struct Remainder {
   static constexpr Kinds kinds = numbers;
-  template <class T> static T of(T a, T b) {
-    T rest = Fmod::of(a, b);
-    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+  template <class T> static T of(T a, T b) { return signed_as_divisor(Fmod::of(a, b), b); }
+  template <class T> static T signed_as_divisor(T rest, T b) { return signs_differ(rest, b) ? T(rest + b) : rest; }
+  static void correct(const float *a, const float *b, float *out, int64_t count) {
+    correct_quotients(a, b, out, count, [](float x, float y) { return signed_as_divisor(std::fmod(x, y), y); });
   }
 };
 
@@ -73,17 +105,24 @@ struct FloorDivide {
   template <class T> static T of(T a, T b) {
     if constexpr (is_integer<T>) {
       T quotient = integer_quotient(a, b);
-      T rest = integer_remainder(a, b);
-      return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(quotient - T(1)) : quotient;
-    } else {
-      if (b == T(0)) return a / b;
-      T rest = std::fmod(a, b);
-      T quotient = (a - rest) / b;
-      if (rest != T(0) && (rest < T(0)) != (b < T(0))) quotient -= T(1);
-      T whole = std::floor(quotient);
-      if (quotient - whole > T(0.5)) whole += T(1);
-      return quotient == T(0) ? std::copysign(T(0), a / b) : whole;
-    }
+      return signs_differ(integer_remainder(a, b), b) ? T(quotient - T(1)) : quotient;
+    } else if constexpr (std::is_same_v<T, float>) {
+      Division division = divided(a, b);
+      double whole = signs_differ(division.rest, double(b)) ? division.whole - 1.0 : division.whole;
+      return whole == 0.0 ? float_of((bits_of(a) ^ bits_of(b)) & 0x80000000) : float(whole);
+    } else return of_one(a, b);
+  }
+  template <class T> static T of_one(T a, T b) {
+    if (b == T(0)) return a / b;
+    T rest = std::fmod(a, b);
+    T quotient = (a - rest) / b;
+    if (signs_differ(rest, b)) quotient -= T(1);
+    T whole = std::floor(quotient);
+    if (quotient - whole > T(0.5)) whole += T(1);
+    return quotient == T(0) ? std::copysign(T(0), a / b) : whole;
+  }
+  static void correct(const float *a, const float *b, float *out, int64_t count) {
+    correct_quotients(a, b, out, count, [](float x, float y) { return of_one(x, y); });
   }
 };
 

@@ -1,6 +1,7 @@
 #include "loop.h"
 
 #include "../parallel.h"
+#include "stream.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,9 @@ namespace {
 constexpr int64_t tile = 512;
 constexpr int64_t widest = 8;      // bytes of an element
 constexpr int64_t grain = 1 << 15; // elements; a multiple of the tile
+
+// Bytes of a result from which on it is streamed past the caches: they would not keep it until it is read.
+constexpr int64_t streamed = 16 << 20;
 
 void check_rank(int64_t rank) {
   if (rank < 0 || rank > max_rank) fail(ORCHARD_CPU_INVALID_ARGUMENT, "a loop has up to 8 axes, not " + std::to_string(rank));
@@ -103,22 +107,30 @@ void Loop::run_part(ElementwiseRow row, const View *views, int64_t begin, int64_
   const void *inputs[max_operands];
   const int last = operands_ - 1;
   const View &result = views[last];
-  bool all_dense = result.layout == Layout::dense;
+  const Target target = target_of(result);
+  bool in_one_piece = target == Target::in_place;
   for (int i = 0; i < last; i++) {
-    all_dense = all_dense && views[i].layout == Layout::dense;
+    in_one_piece = in_one_piece && views[i].layout == Layout::dense;
     if (views[i].layout == Layout::constant) gather(views[i], 0, std::min(tile, end - begin), buffers[i]);
   }
-  int64_t step = all_dense ? end - begin : tile;
+  int64_t step = in_one_piece ? end - begin : tile;
   for (int64_t start = begin; start < end; start += step) {
     int64_t length = std::min(step, end - start);
     for (int i = 0; i < last; i++) {
       if (views[i].layout == Layout::strided) gather(views[i], start, length, buffers[i]);
       inputs[i] = views[i].layout == Layout::dense ? views[i].dense(start) : buffers[i];
     }
-    bool is_dense = result.layout == Layout::dense;
-    row(inputs, is_dense ? result.dense(start) : buffers[last], length);
-    if (!is_dense) scatter(result, start, length, buffers[last]);
+    row(inputs, target == Target::in_place ? result.dense(start) : buffers[last], length);
+    if (target == Target::streamed) streams().copy(buffers[last], result.dense(start), length * result.size());
+    if (target == Target::scattered) scatter(result, start, length, buffers[last]);
   }
+  if (target == Target::streamed) streams().finish();
+}
+
+Loop::Target Loop::target_of(const View &result) const {
+  if (result.layout != Layout::dense) return Target::scattered;
+  bool is_aligned = reinterpret_cast<uintptr_t>(result.first) % stream_line == 0;
+  return is_aligned && count_ * result.size() >= streamed ? Target::streamed : Target::in_place;
 }
 
 bool Loop::any(int operand, const void *base, Test test) const {

@@ -36,10 +36,12 @@ public:
 
 private:
   enum class Layout { dense, constant, strided };
+  enum class Target { in_place, streamed, scattered }; // where a row writes: into the result, or into a buffer on its way
   struct View;
 
   void add_axis(int64_t size, const int64_t *strides);
   Layout layout_of(const Operand &operand) const;
+  Target target_of(const View &result) const;
   void run_part(ElementwiseRow row, const View *views, int64_t begin, int64_t end) const;
   template <class Move> void move(const View &view, int64_t start, int64_t length, Move move) const;
   void gather(const View &view, int64_t start, int64_t length, char *dense) const;

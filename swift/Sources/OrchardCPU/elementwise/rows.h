@@ -2,7 +2,7 @@
 //
 // An operation is a struct with `static constexpr Kinds kinds`, the dtypes that it takes, and a template `of` that computes one
 // element of the result; bool is the answer to a question. float16 and bfloat16 are computed in float32. It may have a function
-// `correct(in, out, count)`, which is called for float32 after the others are done, for what can't be straight code.
+// `correct(in..., out, count)`, which is called for float32 after all elements are computed, for those that straight code got wrong.
 #pragma once
 
 #include "operations.h"
@@ -50,7 +50,7 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   if constexpr (!is_half<T>) {
     compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
     if constexpr (has_correction<Operation> && std::is_same_v<T, float>)
-      Operation::correct(static_cast<const T *>(inputs[0]), out, count);
+      Operation::correct(static_cast<const T *>(inputs[operand])..., out, count);
   } else {
     float wide[sizeof...(operand)][tile];
     float computed[tile];

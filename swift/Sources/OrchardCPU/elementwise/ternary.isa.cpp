@@ -21,8 +21,9 @@ struct Where {
 struct Clamp {
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x, T least, T most) {
-    T lifted = x > least || x != x ? x : least;
-    return lifted < most || lifted != lifted ? lifted : most;
+    T lifted = x < least ? least : x; // x where it is NaN
+    T result = lifted > most ? most : lifted;
+    return (least == least) & (most == most) ? result : T(not_a_number);
   }
 };
 

@@ -22,13 +22,10 @@ struct Abs {
   }
 };
 
+// 0 for NaN.
 struct Sign {
-  static constexpr Kinds kinds = numbers;
-  template <class T> static T of(T x) {
-    T sign = T(T(x > T(0)) - T(x < T(0)));
-    if constexpr (is_integer<T>) return sign;
-    else return x == x ? sign : x;
-  }
+  static constexpr Kinds kinds = everything;
+  template <class T> static T of(T x) { return T(T(x > T(0)) - T(x < T(0))); }
 };
 
 struct Square {

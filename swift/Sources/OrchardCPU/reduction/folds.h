@@ -4,10 +4,8 @@
 // vectors.
 #pragma once
 
+#include "../lanes.h"
 #include "reduction.h"
-
-#include <cmath>
-#include <limits>
 
 namespace orchard::ORCHARD_ISA {
 
@@ -17,10 +15,6 @@ inline double plus(double a, double b) { return a + b; }
 inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 inline double times(double a, double b) { return a * b; }
 inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-
-// The larger one; a NaN where there is one.
-template <class T> inline T larger(T a, T b) { return (a >= b) | (a != a) ? a : b; }
-template <class T> inline T smaller(T a, T b) { return (a <= b) | (a != a) ? a : b; }
 
 template <class T> constexpr T least() {
   return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();

@@ -4,10 +4,12 @@
 // Each has `add(state, x, count, index)` for adjacent elements of one result, and `add_columns` for rows of elements of adjacent results.
 #pragma once
 
-#include "../exponential.h"
 #include "folds.h"
 
 namespace orchard::ORCHARD_ISA {
+
+// Rows of reduction_columns elements that fit into the first-level cache.
+constexpr int64_t twice_rows = 8;
 
 // Deviations from a block's own mean, then blocks together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
 // computing sample variances", 1979.
@@ -26,39 +28,42 @@ template <class C> struct Variance : FoldFacts {
     a.count = count;
   }
 
-  template <class Fold> static double folded(const C *x, int64_t count, Fold fold) {
-    constexpr int lanes = 32;
-    double sums[lanes] = {};
-    int64_t i = 0;
-    for (; i + lanes <= count; i += lanes)
-      for (int lane = 0; lane < lanes; lane++) sums[lane] += fold(double(x[i + lane]));
-    for (int lane = 0; i < count; i++, lane++) sums[lane] += fold(double(x[i]));
-    for (int half = lanes / 2; half > 0; half /= 2)
-      for (int lane = 0; lane < half; lane++) sums[lane] += sums[lane + half];
-    return sums[0];
-  }
-
   void add(State &state, const C *x, int64_t count, int64_t) const {
     State own;
     own.count = double(count);
-    own.mean = folded(x, count, [](double value) { return value; }) / own.count;
-    own.squares = folded(x, count, [&](double value) { return (value - own.mean) * (value - own.mean); });
+    own.mean = summed(count, [=](int64_t i) { return double(x[i]); }) / own.count;
+    double mean = own.mean;
+    own.squares = summed(count, [=](int64_t i) { return (double(x[i]) - mean) * (double(x[i]) - mean); });
     merge(state, own);
   }
 
   template <class Rows> void add_columns(Rows &&rows, int64_t count, int64_t width, State *states, int64_t step, int64_t) const {
     double means[reduction_columns] = {}, squares[reduction_columns] = {};
-    for (int64_t row = 0; row < count; row++) {
-      const C *x = rows(row);
-      for (int64_t j = 0; j < width; j++) means[j] += double(x[j]);
-    }
-    for (int64_t j = 0; j < width; j++) means[j] /= double(count);
-    for (int64_t row = 0; row < count; row++) {
-      const C *x = rows(row);
-      for (int64_t j = 0; j < width; j++) squares[j] += (double(x[j]) - means[j]) * (double(x[j]) - means[j]);
-    }
+    for (int64_t first = 0; first < count; first += twice_rows)
+      add_rows(rows, first, std::min(count, first + twice_rows), width, means, squares);
     for (int64_t j = 0; j < width; j++)
       if (count > 0) states[j * step] = {double(count), means[j], squares[j]};
+  }
+
+  // `merge` for each column, with rows that stay in the cache for their second time. `first` rows are there already.
+  template <class Rows>
+  static void add_rows(Rows &&rows, int64_t first, int64_t end, int64_t width, double *means, double *squares) {
+    double own[reduction_columns] = {}, deviations[reduction_columns] = {};
+    double count = double(end - first), share = count / double(end);
+    for (int64_t row = first; row < end; row++) {
+      const C *x = rows(row);
+      for (int64_t j = 0; j < width; j++) own[j] += double(x[j]);
+    }
+    for (int64_t j = 0; j < width; j++) own[j] /= count;
+    for (int64_t row = first; row < end; row++) {
+      const C *x = rows(row);
+      for (int64_t j = 0; j < width; j++) deviations[j] += (double(x[j]) - own[j]) * (double(x[j]) - own[j]);
+    }
+    for (int64_t j = 0; j < width; j++) {
+      double difference = own[j] - means[j];
+      means[j] += difference * share;
+      squares[j] += deviations[j] + difference * (double(first) * share) * difference; // in this order: 0 where none came before
+    }
   }
 
   double result(const State &state) const {
@@ -79,7 +84,6 @@ template <class C> struct LogSumExp : FoldFacts {
     double largest = least<double>(), sum = 0;
   };
   static State identity() { return {}; }
-  static double shift_of(double largest) { return std::isinf(largest) ? 0 : largest; }
   static double rescaled(const State &state, double largest) {
     return state.sum == 0 ? 0 : state.sum * std::exp(shift_of(state.largest) - shift_of(largest));
   }
@@ -90,34 +94,36 @@ template <class C> struct LogSumExp : FoldFacts {
   }
 
   void add(State &state, const C *x, int64_t count, int64_t) const {
-    constexpr int lanes = 32;
-    C tops[lanes], shift;
-    for (C &top : tops) top = least<C>();
-    int64_t i = 0;
-    for (; i + lanes <= count; i += lanes)
-      for (int lane = 0; lane < lanes; lane++) tops[lane] = larger(tops[lane], x[i + lane]);
-    for (; i < count; i++) tops[0] = larger(tops[0], x[i]);
-    for (int lane = 1; lane < lanes; lane++) tops[0] = larger(tops[0], tops[lane]);
-    shift = C(shift_of(tops[0]));
-    double sum = Variance<C>::folded(x, count, [&](double value) { return double(exponential(C(value) - shift)); });
-    merge(state, {double(tops[0]), sum});
+    C top = orchard::ORCHARD_ISA::largest(x, count);
+    merge(state, {double(top), exponentials<false>(x, shift_of(top), static_cast<C *>(nullptr), count)});
   }
 
   template <class Rows> void add_columns(Rows &&rows, int64_t count, int64_t width, State *states, int64_t step, int64_t) const {
     C tops[reduction_columns];
     double sums[reduction_columns] = {};
     for (int64_t j = 0; j < width; j++) tops[j] = least<C>();
-    for (int64_t row = 0; row < count; row++) {
+    for (int64_t first = 0; first < count; first += twice_rows)
+      add_rows(rows, first, std::min(count, first + twice_rows), width, tops, sums);
+    for (int64_t j = 0; j < width; j++) states[j * step] = {double(tops[j]), sums[j]};
+  }
+
+  // Rows that stay in the cache for their second time join each column.
+  template <class Rows> static void add_rows(Rows &&rows, int64_t first, int64_t end, int64_t width, C *tops, double *sums) {
+    C shifts[reduction_columns];
+    for (int64_t j = 0; j < width; j++) shifts[j] = shift_of(tops[j]);
+    for (int64_t row = first; row < end; row++) {
       const C *x = rows(row);
       for (int64_t j = 0; j < width; j++) tops[j] = larger(tops[j], x[j]);
     }
-    C shifts[reduction_columns];
-    for (int64_t j = 0; j < width; j++) shifts[j] = C(shift_of(tops[j]));
-    for (int64_t row = 0; row < count; row++) {
+    for (int64_t j = 0; j < width; j++) {
+      C shift = shift_of(tops[j]);
+      sums[j] = sums[j] == 0 ? 0 : sums[j] * double(exponential(C(shifts[j] - shift)));
+      shifts[j] = shift;
+    }
+    for (int64_t row = first; row < end; row++) {
       const C *x = rows(row);
       for (int64_t j = 0; j < width; j++) sums[j] += double(exponential(C(x[j] - shifts[j])));
     }
-    for (int64_t j = 0; j < width; j++) states[j * step] = {double(tops[j]), sums[j]};
   }
 
   double result(const State &state) const { return std::log(state.sum) + shift_of(state.largest); }

@@ -11,7 +11,7 @@ enum class Softmax : int { softmax, log_softmax, softmax_gradient, log_softmax_g
 inline constexpr int softmax_count = 4;
 
 constexpr int softmax_max_rank = 8;
-constexpr int64_t softmax_lines = 16; // lines that are worked on together at most, where they are adjacent in memory
+constexpr int64_t softmax_lines = 256; // lines that are worked on together at most, where they are adjacent in memory
 
 // Operands in order: x (or g), y, out.
 struct SoftmaxBatch {
@@ -22,8 +22,21 @@ struct SoftmaxBatch {
   char *scratch;               // two lines of the compute type for each line
 };
 
+// What a line's results need to know of it: the largest element (not for gradients), and the sum over exp(x - largest), g y, or g.
+struct SoftmaxState {
+  double largest, sum;
+};
+
+// Whole lines; or of adjacent elements first states, which are merged, and then results.
+struct SoftmaxKernel {
+  void (*lines)(Softmax, const SoftmaxBatch &);
+  SoftmaxState (*state)(Softmax, const char *x, const char *y, int64_t count);
+  SoftmaxState (*merge)(Softmax, SoftmaxState, SoftmaxState);
+  void (*results)(Softmax, const char *x, const char *y, char *out, int64_t count, SoftmaxState);
+};
+
 struct Softmaxes {
-  void (*kernels[4])(Softmax, const SoftmaxBatch &); // float64, float32, float16, bfloat16
+  SoftmaxKernel kernels[4]; // float64, float32, float16, bfloat16
 };
 
 } // namespace orchard

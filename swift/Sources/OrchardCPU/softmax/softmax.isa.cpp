@@ -1,101 +1,169 @@
 #include "softmax.h"
 
-#include "../exponential.h"
+#include "../lanes.h"
 
-#include <limits>
+#include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int lanes = 32;
-
-// Σ term(i), in float64: the same tree for the same count.
-template <class Term> double summed(int64_t count, Term term) {
-  double sums[lanes] = {};
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (int lane = 0; lane < lanes; lane++) sums[lane] += term(i + lane);
-  for (int lane = 0; i < count; i++, lane++) sums[lane] += term(i);
-  for (int half = lanes / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; lane++) sums[lane] += sums[lane + half];
-  return sums[0];
-}
-
-// The largest; a NaN where there is one.
-template <class C> C largest(const C *x, int64_t count) {
-  C best[lanes];
-  for (C &own : best) own = -std::numeric_limits<C>::infinity();
-  auto larger = [](C a, C b) { return bool((a >= b) | (a != a)) ? a : b; };
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (int lane = 0; lane < lanes; lane++) best[lane] = larger(best[lane], x[i + lane]);
-  for (; i < count; i++) best[0] = larger(best[0], x[i]);
-  for (int lane = 1; lane < lanes; lane++) best[0] = larger(best[0], best[lane]);
-  return best[0];
-}
-
-template <class C> void softmax(const C *x, C *out, int64_t count) {
+template <class C> SoftmaxState state_of(Softmax code, const C *x, const C *y, int64_t count) {
+  if (code == Softmax::softmax_gradient) return {0, summed(count, [=](int64_t i) { return double(x[i]) * double(y[i]); })};
+  if (code == Softmax::log_softmax_gradient) return {0, summed(count, [=](int64_t i) { return double(x[i]); })};
   C top = largest(x, count);
-  for (int64_t i = 0; i < count; i++) out[i] = exponential(C(x[i] - top));
-  C total = C(summed(count, [=](int64_t i) { return double(out[i]); }));
-  for (int64_t i = 0; i < count; i++) out[i] /= total;
+  return {double(top), exponentials<false>(x, shift_of(top), static_cast<C *>(nullptr), count)};
 }
 
-template <class C> void log_softmax(const C *x, C *out, int64_t count) {
-  C top = largest(x, count);
-  for (int64_t i = 0; i < count; i++) out[i] = exponential(C(x[i] - top));
-  C logarithm = C(std::log(summed(count, [=](int64_t i) { return double(out[i]); })));
-  for (int64_t i = 0; i < count; i++) out[i] = (x[i] - top) - logarithm;
+double rescaled(SoftmaxState state, double top) {
+  return state.sum == 0 ? 0 : state.sum * std::exp(shift_of(state.largest) - shift_of(top));
 }
 
-template <class C> void softmax_gradient(const C *g, const C *y, C *out, int64_t count) {
-  C total = C(summed(count, [=](int64_t i) { return double(g[i]) * double(y[i]); }));
-  for (int64_t i = 0; i < count; i++) out[i] = y[i] * (g[i] - total);
+SoftmaxState merged(Softmax code, SoftmaxState a, SoftmaxState b) {
+  if (code >= Softmax::softmax_gradient) return {0, a.sum + b.sum};
+  double top = larger(a.largest, b.largest);
+  return {top, rescaled(a, top) + rescaled(b, top)};
 }
 
-template <class C> void log_softmax_gradient(const C *g, const C *y, C *out, int64_t count) {
-  C total = C(summed(count, [=](int64_t i) { return double(g[i]); }));
-  for (int64_t i = 0; i < count; i++) out[i] = g[i] - exponential(y[i]) * total;
-}
-
-template <class C> void line(Softmax code, const C *x, const C *y, C *out, int64_t count) {
+// NaN where the largest element is infinite: x - top is then, or the sum of exponentials is not of it.
+template <class C> void results_of(Softmax code, const C *x, const C *y, C *out, int64_t count, SoftmaxState state) {
+  C top = std::isinf(state.largest) ? std::numeric_limits<C>::quiet_NaN() : C(state.largest);
+  C total = C(state.sum), logarithm = C(std::log(state.sum));
+  auto each = [=](auto result) {
+    for (int64_t i = 0; i < count; i++) out[i] = result(i);
+  };
   switch (code) {
-  case Softmax::softmax: return softmax(x, out, count);
-  case Softmax::log_softmax: return log_softmax(x, out, count);
-  case Softmax::softmax_gradient: return softmax_gradient(x, y, out, count);
-  case Softmax::log_softmax_gradient: return log_softmax_gradient(x, y, out, count);
+  case Softmax::softmax: return each([=](int64_t i) { return exponential(C(x[i] - top)) / total; });
+  case Softmax::log_softmax: return each([=](int64_t i) { return (x[i] - top) - logarithm; });
+  case Softmax::softmax_gradient: return each([=](int64_t i) { return y[i] * (x[i] - total); });
+  case Softmax::log_softmax_gradient: return each([=](int64_t i) { return x[i] - exponential(y[i]) * total; });
   }
 }
 
-// Lines side by side become lines one after the other.
-template <class T> void gather(const T *from, int64_t along, int64_t across, int64_t lines, int64_t length, Compute<T> *to) {
-  for (int64_t k = 0; k < length; k++)
-    for (int64_t own = 0; own < lines; own++) to[own * length + k] = load(from[k * along + own * across]);
+// A line that stays in the cache: its exponentials are kept.
+template <class C> void softmax(const C *x, C *out, int64_t count) {
+  C total = C(exponentials<true>(x, largest(x, count), out, count));
+  for (int64_t i = 0; i < count; i++) out[i] /= total;
+}
+
+template <class C> void line(Softmax code, const C *x, const C *y, C *out, int64_t count) {
+  if (code == Softmax::softmax) softmax(x, out, count);
+  else results_of(code, x, y, out, count, state_of(code, x, y, count));
+}
+
+// ---------------------------------------------------------------- lines side by side
+
+template <class C> struct Columns {
+  C *x, *y; // [length, lines]
+  int64_t length, lines;
+
+  // visit(place, line) for every element, in rows.
+  template <class Visit> void each(Visit visit) const {
+    for (int64_t k = 0; k < length; k++)
+      for (int64_t line = 0; line < lines; line++) visit(k * lines + line, line);
+  }
+};
+
+// Results take the place of x.
+template <class C> void columns(Softmax code, Columns<C> own) {
+  C *x = own.x, *y = own.y, tops[softmax_lines], totals[softmax_lines];
+  double sums[softmax_lines] = {};
+  if (code == Softmax::softmax_gradient) own.each([&](int64_t i, int64_t line) { sums[line] += double(x[i]) * double(y[i]); });
+  else if (code == Softmax::log_softmax_gradient) own.each([&](int64_t i, int64_t line) { sums[line] += double(x[i]); });
+  else {
+    for (int64_t line = 0; line < own.lines; line++) tops[line] = -std::numeric_limits<C>::infinity();
+    own.each([&](int64_t i, int64_t line) { tops[line] = larger(tops[line], x[i]); });
+    own.each([&](int64_t i, int64_t line) {
+      x[i] -= tops[line];
+      C exponent = exponential(x[i]);
+      if (code == Softmax::softmax) x[i] = exponent;
+      sums[line] += double(exponent);
+    });
+  }
+  for (int64_t line = 0; line < own.lines; line++) totals[line] = C(code == Softmax::log_softmax ? std::log(sums[line]) : sums[line]);
+  switch (code) {
+  case Softmax::softmax: return own.each([&](int64_t i, int64_t line) { x[i] /= totals[line]; });
+  case Softmax::log_softmax: return own.each([&](int64_t i, int64_t line) { x[i] -= totals[line]; });
+  case Softmax::softmax_gradient: return own.each([&](int64_t i, int64_t line) { x[i] = y[i] * (x[i] - totals[line]); });
+  case Softmax::log_softmax_gradient: return own.each([&](int64_t i, int64_t line) { x[i] -= exponential(y[i]) * totals[line]; });
+  }
+}
+
+template <class T> void run_columns(Softmax code, const SoftmaxBatch &batch) {
+  using C = Compute<T>;
+  C *x = reinterpret_cast<C *>(batch.scratch), *y = x + batch.lines * batch.length;
+  bool is_gradient = code >= Softmax::softmax_gradient;
+  for (int64_t k = 0; k < batch.length; k++) {
+    widen(reinterpret_cast<const T *>(batch.x) + k * batch.along[0], x + k * batch.lines, batch.lines);
+    if (is_gradient) widen(reinterpret_cast<const T *>(batch.y) + k * batch.along[1], y + k * batch.lines, batch.lines);
+  }
+  columns<C>(code, {x, y, batch.length, batch.lines});
+  for (int64_t k = 0; k < batch.length; k++)
+    narrow(x + k * batch.lines, reinterpret_cast<T *>(batch.out) + k * batch.along[2], batch.lines);
+}
+
+// ---------------------------------------------------------------- any lines
+
+template <class T> void gather(const T *from, int64_t along, int64_t length, Compute<T> *to) {
+  if (along == 1) return widen(from, to, length);
+  for (int64_t k = 0; k < length; k++) to[k] = load(from[k * along]);
 }
 
 template <class T> void run(Softmax code, const SoftmaxBatch &batch) {
   using C = Compute<T>;
+  if (batch.lines > 1) return run_columns<T>(code, batch);
   const T *x = reinterpret_cast<const T *>(batch.x), *y = reinterpret_cast<const T *>(batch.y);
   T *out = reinterpret_cast<T *>(batch.out);
-  bool is_gradient = code >= Softmax::softmax_gradient;
   if constexpr (std::is_same_v<T, C>) {
-    bool is_adjacent = batch.along[0] == 1 && batch.along[1] == 1 && batch.along[2] == 1;
-    if (batch.lines == 1 && is_adjacent) return line(code, x, y, out, batch.length);
+    if (batch.along[0] == 1 && batch.along[1] == 1 && batch.along[2] == 1) return line(code, x, y, out, batch.length);
   }
-  C *first = reinterpret_cast<C *>(batch.scratch), *second = first + batch.lines * batch.length;
-  gather(x, batch.along[0], batch.across[0], batch.lines, batch.length, first);
-  if (is_gradient) gather(y, batch.along[1], batch.across[1], batch.lines, batch.length, second);
-  for (int64_t own = 0; own < batch.lines; own++) {
-    C *result = second + own * batch.length;
-    line(code, first + own * batch.length, result, result, batch.length);
-  }
-  for (int64_t k = 0; k < batch.length; k++)
-    for (int64_t own = 0; own < batch.lines; own++)
-      out[k * batch.along[2] + own * batch.across[2]] = store<T>(second[own * batch.length + k]);
+  C *first = reinterpret_cast<C *>(batch.scratch), *second = first + batch.length;
+  gather(x, batch.along[0], batch.length, first);
+  if (code >= Softmax::softmax_gradient) gather(y, batch.along[1], batch.length, second);
+  line(code, first, second, second, batch.length);
+  for (int64_t k = 0; k < batch.length; k++) out[k * batch.along[2]] = store<T>(second[k]);
 }
+
+// ---------------------------------------------------------------- parts of a line
+
+constexpr int64_t tile = 2048; // elements that are widened at once
+
+// Calls use(x, y, out, count) for tiles in the compute type; y of gradients only, out where it is given.
+template <class T, class Use> void for_each_tile(bool has_y, const char *x, const char *y, char *out, int64_t count, Use &&use) {
+  using C = Compute<T>;
+  const T *from = reinterpret_cast<const T *>(x), *second = reinterpret_cast<const T *>(y);
+  T *to = reinterpret_cast<T *>(out);
+  if constexpr (std::is_same_v<T, C>) use(from, second, to, count);
+  else {
+    C wide_x[tile], wide_y[tile];
+    for (int64_t start = 0; start < count; start += tile) {
+      int64_t size = std::min(tile, count - start);
+      widen(from + start, wide_x, size);
+      if (has_y) widen(second + start, wide_y, size);
+      use(wide_x, wide_y, wide_x, size);
+      if (to) narrow(wide_x, to + start, size);
+    }
+  }
+}
+
+template <class T> SoftmaxState part_state(Softmax code, const char *x, const char *y, int64_t count) {
+  using C = Compute<T>;
+  SoftmaxState state{-std::numeric_limits<double>::infinity(), 0};
+  for_each_tile<T>(code >= Softmax::softmax_gradient, x, y, nullptr, count, [&](const C *own, const C *second, C *, int64_t size) {
+    state = merged(code, state, state_of(code, own, second, size));
+  });
+  return state;
+}
+
+template <class T> void part_results(Softmax code, const char *x, const char *y, char *out, int64_t count, SoftmaxState state) {
+  using C = Compute<T>;
+  for_each_tile<T>(code >= Softmax::softmax_gradient, x, y, out, count,
+                   [&](const C *own, const C *second, C *to, int64_t size) { results_of(code, own, second, to, size, state); });
+}
+
+template <class T> constexpr SoftmaxKernel kernel() { return {run<T>, part_state<T>, merged, part_results<T>}; }
 
 } // namespace
 
-extern const Softmaxes softmaxes = {{run<double>, run<float>, run<Float16>, run<BFloat16>}};
+extern const Softmaxes softmaxes = {{kernel<double>(), kernel<float>(), kernel<Float16>(), kernel<BFloat16>()}};
 
 } // namespace orchard::ORCHARD_ISA

@@ -1,15 +1,15 @@
 /** Every way in which Metal can fail: the result is the same, the way is recorded, the cause is told once. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { backward } from "../../src/autograd/backward.ts";
-import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
-import { forgetFailures } from "../../src/backend/dispatch.ts";
-import { type FaultKind, MetalContext, metalContext } from "../../src/backend/metal/context.ts";
-import { setBackend, withBackend, withStrict } from "../../src/backend/policy.ts";
-import { BackendError } from "../../src/errors.ts";
-import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add, mul } from "../../src/ops/elementwise/binary.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
-import type { Tensor } from "../../src/tensor/tensor.ts";
+import { backward } from "../../../src/autograd/backward.ts";
+import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
+import { forgetFailures } from "../../../src/backend/dispatch.ts";
+import { type FaultKind, MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
+import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { BackendError, DisposedError } from "../../../src/errors.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { add, mul } from "../../../src/ops/elementwise/binary.ts";
+import { exp } from "../../../src/ops/elementwise/unary.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
 
 const values = Float32Array.from({ length: 1000 }, (_, index) => Math.sin(index));
 const expected = Float32Array.from(values, (value) => Math.fround(Math.fround(Math.exp(value)) * 3));
@@ -125,8 +125,27 @@ describe("a command buffer that fails is computed again elsewhere", () => {
   });
 });
 
-test("a tensor of a context that was closed says so", () => {
-  const context = new MetalContext();
-  context.close();
-  expect(() => context.wait()).toThrow(/closed/);
+describe("a context that was closed", () => {
+  test("takes its tensors with it: every use names the operation and what happened", async () => {
+    const x = tensor(values);
+    metalContext().close();
+    const lost = /float32\[1000\] lay in a Metal context that was closed/;
+    expect(() => exp(x)).toThrow(lost);
+    expect(() => x.dataSync()).toThrow(DisposedError);
+    await expect(x.data()).rejects.toThrow(lost);
+    x.dispose();
+    expect(warnings).toEqual([]); // nothing was tried elsewhere
+  });
+
+  test("leaves plain numbers usable: what was kept of them is made anew", () => {
+    closeTo(mul(exp(tensor(values)), 3));
+    metalContext().close();
+    closeTo(withStrict(true, () => mul(exp(tensor(values)), 3)));
+  });
+
+  test("refuses to wait", () => {
+    const context = new MetalContext();
+    context.close();
+    expect(() => context.wait()).toThrow(/closed/);
+  });
 });

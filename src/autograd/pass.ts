@@ -1,0 +1,147 @@
+/** One backward pass: gradients flow from roots to leaves, each recorded operation after all that used its results. */
+import { ambient, withAmbient } from "../ambient.ts";
+import { getOrMake } from "../collections.ts";
+import { add } from "../ops/elementwise/binary.ts";
+import { Tensor } from "../tensor/tensor.ts";
+import { TidyScope } from "../tensor/tidy.ts";
+import { type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
+import { PassingGradients } from "./passing.ts";
+
+/** What becomes of the graph when a backward pass is over. */
+export interface BackwardOptions {
+  /** Keep what the forward saved, for a further pass over the same graph. Default: `createGraph`. */
+  retainGraph?: boolean;
+  /** Record the backward pass too, for gradients of gradients. */
+  createGraph?: boolean;
+}
+
+/** Who asks for gradients. Each says whether it keeps the tensor that it was given. */
+export interface Receivers {
+  /** Sees every gradient that arrives anywhere. */
+  readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
+  /** Takes the gradient of a leaf, or of a tensor that asked for its own. */
+  readonly accumulate?: (target: Tensor, gradient: Tensor) => boolean;
+}
+
+export interface Root {
+  readonly root: Tensor;
+  /** Its gradient. */
+  readonly seed: Tensor;
+}
+
+/** Runs with recording only where a graph of the backward pass is wanted. */
+export const noting = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
+  withAmbient({ gradEnabled: createGraph }, body);
+
+/** Sends the roots' gradients through the graph. @throws {AutogradError} */
+export function passBackward(roots: readonly Root[], options: BackwardOptions, receivers: Receivers): void {
+  noting(options, () => new BackwardPass(options, receivers).run(roots));
+}
+
+class BackwardPass {
+  private readonly createGraph: boolean;
+  private readonly retainGraph: boolean;
+  /** What came so far for the outputs of each node. */
+  private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
+  private readonly leaves = new Map<Tensor, Tensor>();
+  private readonly passing = new PassingGradients();
+
+  constructor(
+    { createGraph = false, retainGraph = createGraph }: BackwardOptions,
+    private readonly receivers: Receivers,
+  ) {
+    this.createGraph = createGraph;
+    this.retainGraph = retainGraph;
+  }
+
+  run(roots: readonly Root[]): void {
+    for (const { root, seed } of roots) this.send(root.edge ?? root, seed);
+    for (const node of inOrder(this.pending.keys())) this.visit(node);
+    for (const [leaf, sum] of this.leaves) this.arriveAtLeaf(leaf, sum);
+  }
+
+  private send(target: GradientTarget, gradient: Tensor): void {
+    if (target === null) return;
+    this.passing.hold(gradient);
+    if (target instanceof Tensor) {
+      this.leaves.set(target, this.plus(this.leaves.get(target), gradient));
+      return;
+    }
+    const slots = this.slotsOf(target.node);
+    slots[target.output] = this.plus(slots[target.output], gradient);
+  }
+
+  /** The sum in place of both. */
+  private plus(known: Tensor | null | undefined, gradient: Tensor): Tensor {
+    if (!known) return gradient;
+    const sum = add(known, gradient) as Tensor;
+    if (!this.createGraph) this.passing.own(sum);
+    this.passing.hold(sum);
+    this.passing.letGo(known);
+    this.passing.letGo(gradient);
+    return sum;
+  }
+
+  private slotsOf(node: GraphNode): (Tensor | null)[] {
+    return getOrMake(this.pending, node, () => new Array<Tensor | null>(node.outputs.length).fill(null));
+  }
+
+  private visit(node: GraphNode): void {
+    const arrived = this.pending.get(node);
+    if (arrived === undefined) return;
+    this.pending.delete(node);
+    const gradients = arrived.map((gradient, output) => gradient && this.arriveAt({ node, output }, gradient));
+    const results = this.compute(node, gradients);
+    for (const [index, target] of node.targets.entries()) {
+      const result = results[index];
+      if (result) this.send(target, result);
+    }
+    if (!this.retainGraph) node.free();
+    for (const gradient of gradients) if (gradient) this.passing.letGo(gradient);
+  }
+
+  /** The hooks' say on a gradient, which then goes to whoever asked for it. */
+  private arriveAt(edge: GraphEdge, came: Tensor): Tensor {
+    const { node, output } = edge;
+    if (node.hasHooks(output)) this.passing.share(came);
+    const gradient = node.applyHooks(output, came);
+    const retainer = node.retainerOf(output);
+    if (this.receivers.observe?.(edge, gradient)) this.passing.share(gradient);
+    if (retainer && !retainer.isDisposed && this.receivers.accumulate?.(retainer, gradient))
+      this.passing.share(gradient);
+    return gradient;
+  }
+
+  private arriveAtLeaf(leaf: Tensor, sum: Tensor): void {
+    if (leaf.hooks?.length) this.passing.share(sum);
+    const gradient = runHooks(leaf.hooks, sum);
+    if (this.receivers.observe?.(leaf, gradient)) this.passing.share(gradient);
+    if (this.receivers.accumulate?.(leaf, gradient)) this.passing.share(gradient);
+    this.passing.letGo(gradient);
+  }
+
+  /** Runs a node's rule; what it makes and does not return goes back at once, unless it is part of a graph. */
+  private compute(node: GraphNode, gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+    const within = `backward of ${node.operation}: `;
+    if (this.createGraph) return withAmbient({ within }, () => node.backward(gradients));
+    const scope = new TidyScope();
+    const around = ambient().tidyScope;
+    let results: readonly (Tensor | null)[] = [];
+    try {
+      results = withAmbient({ within, tidyScope: scope }, () => node.backward(gradients));
+      return results;
+    } finally {
+      const returned = new Set(results.filter((result) => result !== null));
+      for (const made of scope.close(returned, around)) this.passing.own(made);
+    }
+  }
+}
+
+/** Every node that is reached, later operations first: a valid order, since an operation comes after what it uses. */
+function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
+  const found = new Set<GraphNode>(roots);
+  for (const node of found) {
+    for (const target of node.targets) if (target !== null && !(target instanceof Tensor)) found.add(target.node);
+  }
+  return [...found].sort((a, b) => b.id - a.id);
+}

@@ -1,0 +1,94 @@
+/** Reading a tensor's elements in row-major order, whatever its strides are. */
+import { bfloat16ToNumber } from "./bfloat16.ts";
+import { type DataOf, type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** A copy of a tensor's elements. */
+export function readElements<D extends DType>(tensor: Tensor<D>): DataOf<D> {
+  const { dtype, offset, size } = tensor;
+  if (isDense(tensor)) return tensor.storage.array(dtype).slice(offset, offset + size) as DataOf<D>;
+  const copy = new ElementCopy(tensor);
+  copy.copyNext();
+  return copy.result;
+}
+
+/** Whether the elements lie as they are read. */
+const isDense = ({ dtype, isContiguous }: Tensor): boolean => isContiguous && dtype !== "bfloat16";
+
+interface Writable {
+  [index: number]: number | bigint;
+}
+
+/** A copy of a tensor's elements that is made a part at a time. */
+export class ElementCopy<D extends DType> {
+  /** As {@link DataOf} says: complete once {@link copyNext} returned true. */
+  readonly result: DataOf<D>;
+  private readonly isDense: boolean;
+  private done = 0;
+
+  constructor(private readonly tensor: Tensor<D>) {
+    const { dtype, size } = tensor;
+    const ArrayOf = dtype === "bfloat16" ? Float32Array : dtypeFacts[dtype].array;
+    this.result = new ArrayOf(size) as DataOf<D>;
+    this.isDense = isDense(tensor);
+  }
+
+  /** Elements that take about a millisecond. */
+  get part(): number {
+    return this.isDense ? 2 ** 20 : 2 ** 16;
+  }
+
+  /** Copies the next elements, all of them by default. Returns whether there are no more. */
+  copyNext(count = Number.POSITIVE_INFINITY): boolean {
+    const end = Math.min(this.done + count, this.tensor.size);
+    const source = this.tensor.storage.array(this.tensor.dtype);
+    if (this.isDense) this.copyDense(source, end);
+    else this.copyStrided(source, end);
+    this.done = end;
+    return end === this.tensor.size;
+  }
+
+  private copyDense(source: StorageArray<D>, end: number): void {
+    const { offset } = this.tensor;
+    const part = source.subarray(offset + this.done, offset + end);
+    (this.result as Float32Array).set(part as Float32Array, this.done);
+  }
+
+  private copyStrided(source: StorageArray<D>, end: number): void {
+    const { shape, strides, offset, dtype } = this.tensor;
+    const target = this.result as Writable;
+    const isBits = dtype === "bfloat16";
+    const place = coordinatesOf(this.done, shape);
+    let at = place.reduce((sum, index, axis) => sum + index * strides[axis]!, offset);
+    for (let next = this.done; next < end; next++) {
+      const stored = source[at]!;
+      target[next] = isBits ? bfloat16ToNumber(stored as number) : stored;
+      for (let axis = shape.length - 1; axis >= 0; axis--) {
+        at += strides[axis]!;
+        if (++place[axis]! < shape[axis]!) break;
+        at -= shape[axis]! * strides[axis]!;
+        place[axis] = 0;
+      }
+    }
+  }
+}
+
+/** The place of the row-major `index`-th element, for each axis. */
+function coordinatesOf(index: number, shape: readonly number[]): number[] {
+  const place = new Array<number>(shape.length).fill(0);
+  let rest = index;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const size = Math.max(shape[axis]!, 1);
+    place[axis] = rest % size;
+    rest = Math.floor(rest / size);
+  }
+  return place;
+}
+
+/** One element: its row-major place among all. */
+export function elementAt<D extends DType>(tensor: Tensor<D>, index: number): number | bigint {
+  const { shape, strides, offset, dtype } = tensor;
+  const at = coordinatesOf(index, shape).reduce((sum, place, axis) => sum + place * strides[axis]!, offset);
+  const stored = tensor.storage.array(dtype)[at]!;
+  return dtype === "bfloat16" ? bfloat16ToNumber(stored as number) : stored;
+}

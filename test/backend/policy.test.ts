@@ -1,0 +1,215 @@
+/** Which backend runs a call: by code, by the environment, and where backends are missing. */
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { type Codepath, codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
+import { forgetFailures } from "../../src/backend/dispatch.ts";
+import { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "../../src/backend/policy.ts";
+import { environmentFlag } from "../../src/debug/environment.ts";
+import { packageRoot } from "../../src/debug/paths.ts";
+import { ArgumentError, BackendError } from "../../src/errors.ts";
+import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add } from "../../src/ops/elementwise/binary.ts";
+import { exp } from "../../src/ops/elementwise/unary.ts";
+
+beforeEach(() => {
+  setBackend("cpu");
+  resetCodepaths();
+});
+afterEach(() => {
+  setBackend("cpu");
+  setStrict(false);
+});
+
+const wayOf = (body: () => unknown): string[] => {
+  resetCodepaths();
+  body();
+  return codepaths().map(({ operation, backend, reason }) => `${operation}: ${backend} (${reason})`);
+};
+const x = tensor([1, 2]);
+
+describe("the backend that is tried first", () => {
+  test("setBackend is for the process, withBackend for a body, the inner one wins", () => {
+    setBackend("reference");
+    expect(wayOf(() => exp(x))).toEqual(["exp: reference (preferred)"]);
+    expect(wayOf(() => withBackend("cpu", () => exp(x)))).toEqual(["exp: cpu (preferred)"]);
+    expect(withBackend("cpu", () => withBackend("reference", getBackend))).toBe("reference");
+    expect(getBackend()).toBe("reference");
+  });
+
+  test("withBackend holds across awaits, of that body alone, and ends with an error", async () => {
+    const inside = withBackend("reference", async () => {
+      await Bun.sleep(1);
+      const first = getBackend();
+      await Bun.sleep(1);
+      return [first, getBackend()];
+    });
+    const beside = withBackend("cpu", async () => {
+      await Bun.sleep(1);
+      return getBackend();
+    });
+    expect(getBackend()).toBe("cpu");
+    expect([await inside, await beside]).toEqual([["reference", "reference"], "cpu"]);
+    await expect(withBackend("reference", () => Promise.reject(new Error("inside")))).rejects.toThrow("inside");
+    expect(() =>
+      withBackend("reference", () => {
+        throw new Error("inside");
+      }),
+    ).toThrow("inside");
+    expect(getBackend()).toBe("cpu");
+  });
+
+  test("one that there is not is an error that names those that there are", () => {
+    expect(() => setBackend("gpu" as never)).toThrow(ArgumentError);
+    expect(() => withBackend("gpu" as never, () => 1)).toThrow(
+      '[withBackend] there is no backend "gpu"; there are metal, cpu, reference',
+    );
+  });
+});
+
+describe("codepaths", () => {
+  test("counts calls by operation, backend and reason, the most frequent first", () => {
+    for (let call = 0; call < 3; call++) exp(x);
+    withBackend("reference", () => exp(x));
+    add(x, x);
+    add(x, x);
+    expect(codepaths()).toEqual([
+      { operation: "exp", backend: "cpu", reason: "preferred", calls: 3 },
+      { operation: "add", backend: "cpu", reason: "preferred", calls: 2 },
+      { operation: "exp", backend: "reference", reason: "preferred", calls: 1 },
+    ]);
+    const before = codepaths();
+    exp(x);
+    expect(before[0]!.calls).toBe(3); // a copy
+    resetCodepaths();
+    expect(codepaths()).toEqual([]);
+  });
+
+  test("tells why the backends before did not run a call", () => {
+    const wide = tensor([1], { dtype: "float64" });
+    expect(wayOf(() => withBackend("metal", () => exp(wide)))).toEqual(["exp: cpu (metal: Metal has no float64)"]);
+  });
+});
+
+describe("strict mode", () => {
+  const fallback = () => withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));
+
+  test("makes a fallback an error that names the operation, the reason and what to do", () => {
+    expect(fallback().item()).toBeCloseTo(Math.E, 12);
+    setStrict(true);
+    expect(fallback).toThrow(BackendError);
+    expect(fallback).toThrow(
+      "[exp] strict mode allows no fallback, and metal: Metal has no float64. setStrict(false) allows it, withBackend(…) chooses another backend.",
+    );
+    expect(withStrict(false, () => fallback().item())).toBeCloseTo(Math.E, 12);
+    expect(isStrict()).toBe(true);
+  });
+
+  test("holds across awaits", async () => {
+    const inside = withStrict(true, async () => {
+      await Bun.sleep(1);
+      return isStrict();
+    });
+    expect(isStrict()).toBe(false);
+    expect(await inside).toBe(true);
+  });
+});
+
+interface Outcome {
+  readonly result: unknown;
+  readonly ways: Codepath[];
+}
+
+/** What a process of its own computes with some settings, and what it says. */
+function compute(environment: Record<string, string>, body = "exp(tensor([1, 2])).toArray()") {
+  const program = `
+    import { tensor, exp, mul, codepaths } from "./src/index.ts";
+    const result = ${body};
+    console.log(JSON.stringify({ result, ways: codepaths() }));`;
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], {
+    cwd: packageRoot,
+    env: { ...process.env, ...environment },
+  });
+  const said = stderr.toString().trim();
+  return { outcome: exitCode === 0 ? (JSON.parse(stdout.toString()) as Outcome) : undefined, said };
+}
+
+const nowhere = { ORCHARD_LIBRARY: "/nowhere/metal", ORCHARD_CPU_LIBRARY: "/nowhere/cpu" };
+const e = expect.closeTo(Math.E, 5);
+const square = expect.closeTo(Math.E ** 2, 5);
+
+describe("the environment", () => {
+  const built = environmentFlag("ORCHARD_SKIP_METAL") ? ["cpu", "reference"] : ["metal", "cpu", "reference"];
+  test.each(built)("ORCHARD_BACKEND=%s", (name) => {
+    const { outcome, said } = compute({ ORCHARD_BACKEND: name });
+    expect([said, outcome?.result]).toEqual(["", [e, square]]);
+    expect(outcome?.ways.map(({ backend }) => backend)).toEqual([name as never]);
+  });
+
+  test("ORCHARD_DEBUG=1 prints each operation, its backend and why", () => {
+    const { said } = compute(
+      { ORCHARD_DEBUG: "1", ORCHARD_BACKEND: "metal", ...nowhere },
+      "exp(mul(tensor([1, 2]), 2)).toArray()",
+    );
+    const missing =
+      "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there";
+    expect(said.split("\n").filter((line) => !line.includes("left out"))).toEqual([
+      `[orchard] mul: reference (${missing})`,
+      `[orchard] exp: reference (${missing})`,
+    ]);
+  });
+
+  test("ORCHARD_STRICT=1 makes a missing backend an error", () => {
+    const { outcome, said } = compute({ ORCHARD_STRICT: "1", ORCHARD_BACKEND: "cpu", ...nowhere });
+    expect(outcome).toBeUndefined();
+    expect(said).toContain(
+      "BackendError: [allocate] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there.",
+    );
+  });
+
+  test("a value that a variable does not take is an error that names both", () => {
+    expect(compute({ ORCHARD_BACKEND: "gpu" }).said).toContain(
+      'ArgumentError: [ORCHARD_BACKEND] there is no backend "gpu"; there are metal, cpu, reference',
+    );
+    expect(compute({ ORCHARD_STRICT: "yes" }).said).toContain(
+      'ArgumentError: [environment] ORCHARD_STRICT is "yes"; it takes 0 or 1.',
+    );
+  });
+});
+
+describe("without any dylib", () => {
+  test("reference serves, with one warning, however many calls there are", () => {
+    const { outcome, said } = compute(
+      { ORCHARD_BACKEND: "cpu", ...nowhere },
+      "[1, 2, 3].map(() => exp(tensor([1, 2])).toArray())",
+    );
+    expect(outcome?.result).toEqual([
+      [e, square],
+      [e, square],
+      [e, square],
+    ]);
+    expect(outcome?.ways).toEqual([
+      {
+        operation: "exp",
+        backend: "reference",
+        reason: "cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there",
+        calls: 3,
+      },
+    ]);
+    expect(said).toBe("[orchard] cpu is left out: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there");
+  });
+
+  test("a file that is no library is left out with the loader's reason", () => {
+    const { outcome, said } = compute({ ORCHARD_BACKEND: "cpu", ORCHARD_CPU_LIBRARY: `${packageRoot}/package.json` });
+    expect(outcome?.ways[0]?.backend).toBe("reference");
+    expect(said).toMatch(/^\[orchard\] cpu is left out: .*package\.json can't be used: .*$/);
+  });
+});
+
+describe("a backend that a call passes over is told of", () => {
+  test("never where it only lacks the dtype", () => {
+    forgetFailures();
+    const warn = spyOn(console, "warn").mockImplementation(() => undefined);
+    withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));
+    expect(warn).not.toHaveBeenCalled();
+    warn.mockRestore();
+  });
+});

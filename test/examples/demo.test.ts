@@ -1,0 +1,61 @@
+/** The demo, as a user runs it: it learns from real digits, says how, and fails where it has not learned enough. */
+import { describe, expect, test } from "bun:test";
+import { packageRoot } from "../../src/debug/paths.ts";
+
+function demo(environment: Record<string, string>, ...words: string[]) {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "examples/demo.ts", ...words], {
+    cwd: packageRoot,
+    env: { ...process.env, ...environment },
+  });
+  return { out: stdout.toString(), err: stderr.toString(), exitCode };
+}
+
+const accuracyIn = (out: string) => Number(/^accuracy (\d+\.\d\d) % on digits/m.exec(out)?.[1]);
+
+/** Operation, backend, calls and reason of each row. */
+const pathsIn = (out: string) =>
+  [...out.matchAll(/^ {2}(\w+) +(\w+) +(\d+) {2}(.*)$/gm)].map(([, operation, backend, calls, reason]) => ({
+    operation,
+    backend,
+    calls: Number(calls),
+    reason,
+  }));
+
+describe("on the cpu backend", () => {
+  const cpu = { ORCHARD_BACKEND: "cpu" };
+
+  test("a third of the digits, twice, is enough for 95 %", () => {
+    const { out, err, exitCode } = demo(cpu, "20000", "2");
+    expect(accuracyIn(out)).toBeGreaterThanOrEqual(95);
+    expect(exitCode).toBe(0);
+    expect(out).toContain("20000 digits to learn from, 2 times; 10000 others to test with");
+    expect(err).toMatch(/learning \[=+\] 100 %, batch 312 of 312, loss 0\.\d{3}/); // 2 × ⌊20000 / 128⌋
+  });
+
+  test("two batches are not: it says so, and exits with 1", () => {
+    const { out, err, exitCode } = demo(cpu, "256", "1");
+    expect(accuracyIn(out)).toBeLessThan(95);
+    expect(err).toEndWith("At least 95 % is wanted.\n");
+    expect(exitCode).toBe(1);
+  });
+
+  test("the code paths are those of the two layers, all on the backend that was asked for", () => {
+    const paths = pathsIn(demo(cpu, "256", "1").out);
+    expect(paths.filter(({ backend, reason }) => backend !== "cpu" || reason !== "preferred")).toEqual([]);
+    // Two batches of two products each and of the gradients of three factors (the images need none), and two products of the test.
+    expect(paths.find(({ operation }) => operation === "matmul")?.calls).toBe(2 * (2 + 3) + 2);
+    expect(paths.find(({ operation }) => operation === "logSoftmax")?.calls).toBe(2);
+  });
+});
+
+test("the reference backend learns the same", () => {
+  const [ours, reference] = ["cpu", "reference"].map((name) => demo({ ORCHARD_BACKEND: name }, "128", "1"));
+  expect(pathsIn(reference!.out).map(({ backend }) => backend)).not.toContain("cpu");
+  expect(accuracyIn(reference!.out)).toBeCloseTo(accuracyIn(ours!.out), 0);
+});
+
+test("fewer digits than a batch are refused", () => {
+  const { err, exitCode } = demo({}, "127");
+  expect(err).toContain("at least 128 digits are learned from, once");
+  expect(exitCode).toBe(1);
+});

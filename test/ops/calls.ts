@@ -1,0 +1,210 @@
+/** A right call of every operation: what tests of all of them start from. */
+import type * as operations from "../../src/ops/index.ts";
+import { ones, tensor } from "../../src/ops/index.ts";
+import { Tensor } from "../../src/tensor/tensor.ts";
+
+type Functions = typeof operations;
+/** The operations by their names. */
+export type OperationName = {
+  [Name in keyof Functions]: Functions[Name] extends (...values: never) => unknown ? Name : never;
+}[keyof Functions];
+
+/** Operands of the calls: matrices of size × size, and what goes with them. */
+export const makeOperands = (size: number) => ({
+  x: ones([size, size]),
+  y: ones([size, size]),
+  vector: ones([size]),
+  other: ones([size]),
+  batch: ones([1, size, size]),
+  single: ones([1, size]),
+  integers: ones([size, size], { dtype: "int32" }),
+  bytes: ones([size, size], { dtype: "uint8" }),
+  mask: ones([size, size], { dtype: "bool" }),
+  indices: ones([size, size], { dtype: "int64" }),
+  places: ones([size], { dtype: "int64" }),
+  value: tensor(1),
+});
+export type Operands = ReturnType<typeof makeOperands>;
+
+type Arguments = (operands: Operands) => readonly unknown[];
+
+const unary: Arguments = ({ x }) => [x];
+const binary: Arguments = ({ x, y }) => [x, y];
+const bits: Arguments = ({ integers, bytes }) => [integers, bytes];
+const along: Arguments = ({ x }) => [x, { dim: 1 }];
+const sized: Arguments = ({ x }) => [x.shape];
+const counted: Arguments = ({ vector }) => [vector.size];
+
+let made: Tensor[] = [];
+
+/** A view of a tensor, as a leaf that requires a gradient: `tidy` leaves it to {@link disposeLeaves}. */
+export function leafOf({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
+  const leaf = new Tensor(storage, dtype, shape, strides, offset);
+  leaf.requiresGrad = true;
+  made.push(leaf);
+  return leaf;
+}
+
+/** Disposes of all leaves, and of the gradients that they have. */
+export function disposeLeaves(): void {
+  for (const leaf of made) {
+    leaf.grad?.dispose();
+    leaf.dispose();
+  }
+  made = [];
+}
+
+/** The arguments of each. */
+export const calls: Readonly<Record<OperationName, Arguments>> = {
+  abs: unary,
+  add: binary,
+  addmm: ({ vector, x, y }) => [vector, x, y],
+  all: along,
+  amax: along,
+  amin: along,
+  any: along,
+  arange: counted,
+  argmax: along,
+  argmin: along,
+  argsort: along,
+  atan2: binary,
+  bernoulli: unary,
+  bitwiseAnd: bits,
+  bitwiseNot: ({ integers }) => [integers],
+  bitwiseOr: bits,
+  bitwiseXor: bits,
+  bmm: ({ batch }) => [batch, batch],
+  cat: ({ x, y }) => [[x, y], { dim: 1 }],
+  ceil: unary,
+  chunk: ({ x }) => [x, 3, { dim: 1 }],
+  clamp: ({ x, y, value }) => [x, { min: value, max: y }],
+  clone: unary,
+  contiguous: unary,
+  cos: unary,
+  cumprod: along,
+  cumsum: along,
+  diag: unary,
+  diagonal: unary,
+  div: binary,
+  dot: ({ vector, other }) => [vector, other],
+  einsum: ({ x, y }) => ["ij,jk->ik", x, y],
+  empty: sized,
+  emptyLike: unary,
+  eq: binary,
+  erf: unary,
+  exp: unary,
+  exp2: unary,
+  expand: ({ single, x }) => [single, x.shape],
+  expm1: unary,
+  eye: counted,
+  flashAttention: ({ batch }) => [batch, batch, batch],
+  flatten: unary,
+  flip: ({ x }) => [x, [0, 1]],
+  floor: unary,
+  floorDivide: binary,
+  fmod: binary,
+  fromArray: ({ x }) => [new Float32Array(x.size), x.shape],
+  full: ({ x }) => [x.shape, 1],
+  fullLike: ({ x }) => [x, 1],
+  gather: ({ x, indices }) => [x, indices, { dim: 1 }],
+  ge: binary,
+  gt: binary,
+  indexAdd: ({ x, places, y }) => [x, places, y, { dim: 1 }],
+  indexSelect: ({ x, places }) => [x, places, { dim: 1 }],
+  isfinite: unary,
+  isinf: unary,
+  isnan: unary,
+  le: binary,
+  lerp: ({ x, y, value }) => [x, y, value],
+  linspace: ({ vector }) => [0, 1, vector.size],
+  log: unary,
+  log10: unary,
+  log1p: unary,
+  log2: unary,
+  logSoftmax: along,
+  logicalAnd: binary,
+  logicalNot: unary,
+  logicalOr: binary,
+  logicalXor: binary,
+  logsumexp: along,
+  lt: binary,
+  maskedFill: ({ x, mask, value }) => [x, mask, value],
+  maskedFill_: ({ x, mask, value }) => [x, mask, value],
+  matmul: binary,
+  max: along,
+  maximum: binary,
+  mean: along,
+  min: along,
+  minimum: binary,
+  mm: binary,
+  movedim: ({ x }) => [x, 0, 1],
+  mul: binary,
+  multinomial: ({ x }) => [x, 3],
+  narrow: ({ x }) => [x, 1, 0, 3],
+  ne: binary,
+  neg: unary,
+  norm: along,
+  normal: ({ x }) => [0, 1, x.shape],
+  oneHot: ({ places }) => [places, { numClasses: 7 }],
+  ones: sized,
+  onesLike: unary,
+  outer: ({ vector, other }) => [vector, other],
+  pad: ({ x }) => [x, [1, 1]],
+  permute: ({ x }) => [x, [1, 0]],
+  pow: binary,
+  prod: along,
+  rand: sized,
+  randLike: unary,
+  randint: ({ x }) => [0, 9, x.shape],
+  randintLike: ({ x }) => [x, 0, 9],
+  randn: sized,
+  randnLike: unary,
+  randperm: counted,
+  reciprocal: unary,
+  relu: unary,
+  remainder: binary,
+  repeat: ({ x }) => [x, [1, 2]],
+  reshape: ({ x }) => [x, [x.size]],
+  roll: ({ x }) => [x, 1],
+  round: unary,
+  rsqrt: unary,
+  scaledDotProductAttention: ({ batch }) => [batch, batch, batch],
+  scatterAdd: ({ x, indices, y }) => [x, indices, y, { dim: 1 }],
+  select: ({ x }) => [x, 1, 0],
+  sigmoid: unary,
+  sign: unary,
+  sin: unary,
+  slice: ({ x }) => [x, { dim: 1, start: 1, step: 2 }],
+  softmax: along,
+  softplus: unary,
+  sort: along,
+  split: ({ x }) => [x, 4, { dim: 1 }],
+  sqrt: unary,
+  square: unary,
+  squeeze: ({ single }) => [single],
+  stack: ({ x, y }) => [[x, y], { dim: 1 }],
+  std: along,
+  sub: binary,
+  sum: along,
+  swapaxes: ({ x }) => [x, 0, 1],
+  takeAlongDim: ({ x, indices }) => [x, indices, { dim: 1 }],
+  tan: unary,
+  tanh: unary,
+  tensor: ({ x }) => [new Float32Array(x.size), { shape: x.shape }],
+  tile: ({ x }) => [x, [2]],
+  toDType: ({ x }) => [x, "float16"],
+  topk: ({ x }) => [x, 3, { dim: 1 }],
+  transpose: ({ x }) => [x, 0, 1],
+  tril: unary,
+  triu: unary,
+  unbind: along,
+  unflatten: ({ x }) => [x, 1, [-1, 2]],
+  uniform: ({ x }) => [0, 1, x.shape],
+  unsqueeze: ({ x }) => [x, 1],
+  var: along,
+  varMean: along,
+  variance: along,
+  where: ({ mask, x, y }) => [mask, x, y],
+  zeros: sized,
+  zerosLike: unary,
+};

@@ -1,0 +1,436 @@
+/** Wrong calls of operations: what each must be refused with. */
+import { AutogradError } from "../../src/autograd/node.ts";
+import { ArgumentError, DTypeError, type OrchardError, OutOfMemoryError, ShapeError } from "../../src/errors.ts";
+import * as library from "../../src/index.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { leafOf, type Operands, type OperationName } from "./calls.ts";
+
+export type ErrorClass = new (operation: string, code: string, message: string) => OrchardError;
+
+export interface Mistake {
+  readonly kind: string;
+  /** What is called, by its public name, which the error must have too. */
+  readonly operation: OperationName | "backward" | "grad";
+  readonly arguments: (operands: Operands) => readonly unknown[];
+  readonly error: ErrorClass;
+  /** Parts of the message: what came, and what was wanted. */
+  readonly says: readonly string[];
+}
+
+type Name = Mistake["operation"];
+type Arguments = Mistake["arguments"];
+type Row = readonly [operation: Name, arguments_: Arguments, ...says: readonly string[]];
+
+const rowsOf = (kind: string, error: ErrorClass, rows: readonly Row[]): Mistake[] =>
+  rows.map(([operation, arguments_, ...says]) => ({ kind, operation, arguments: arguments_, error, says }));
+
+/** The same mistake with several operations. */
+const each = (names: string, arguments_: Arguments, ...says: readonly string[]): Row[] =>
+  names.split(" ").map((name) => [name as Name, arguments_, ...says]);
+
+const { ones, tensor, expand, select, slice } = library;
+const whole = { dtype: "int64" } as const;
+/** A vector of 3, which no operand has. */
+const three = () => ones([3]);
+const cube = () => ones([1, 1, 2]);
+const highest = () => ones([1, 1, 1, 1, 1, 1, 1, 1]);
+const nine = [1, 1, 1, 1, 1, 1, 1, 1, 1];
+const dtypeThatIsNone = { dtype: "complex64" as never };
+const refused = 'there is no dtype "complex64"';
+const list = "float64, float32, float16";
+
+const pairs =
+  "add sub mul div pow maximum minimum remainder fmod floorDivide atan2 eq ne lt le gt ge logicalAnd logicalOr logicalXor";
+const shapes = rowsOf("shapes that do not fit", ShapeError, [
+  ...each(pairs, ({ x }) => [x, three()], "[3] can't be broadcast together", "must be equal or 1"),
+  ...each("bitwiseAnd bitwiseOr bitwiseXor", ({ bytes }) => [bytes, ones([3], whole)], "[3]", "must be equal or 1"),
+  ["lerp", ({ x }) => [x, three(), 1], "[3]", "must be equal or 1"],
+  ["clamp", ({ x }) => [x, { min: three() }], "[3]", "must be equal or 1"],
+  ["where", ({ mask, x }) => [mask, x, three()], "[3]", "must be equal or 1"],
+  ...each("maskedFill maskedFill_", ({ x }) => [x, ones([3], { dtype: "bool" }), 0], "[3]", "must be equal or 1"),
+  ["maskedFill_", ({ vector, mask }) => [vector, mask, 0], "more elements than x has"],
+  ...each("maskedFill maskedFill_", ({ x, mask }) => [x, mask, three()], "float32[3]", "tensor without axes is wanted"),
+  ["matmul", ({ x }) => [x, three()], "times float32[3]", "they must be equal"],
+  ["flashAttention", ({ x }) => [x, x, x], "k float32[", "[batch, rows, dim] of all three"],
+  ["flashAttention", ({ batch }) => [batch, batch, cube()], "v float32[1, 1, 2]", "same heads and rows"],
+  ["scaledDotProductAttention", ({ batch }) => [batch, cube(), cube()], "k float32[1, 1, 2]", "must be equal"],
+  ["mm", ({ x }) => [x, three()], "float32[3] came", "matrices are wanted"],
+  ["bmm", ({ x }) => [x, x], "float32[", "rank 3) are wanted"],
+  ["addmm", ({ x }) => [three(), x, x], "float32[3]", "must be equal or 1"],
+  ["dot", ({ vector }) => [vector, three()], "float32[3] came", "lengths must be equal"],
+  ["outer", ({ x, vector }) => [x, vector], "came", "vectors are wanted"],
+  ["einsum", ({ x }) => ["ij,j", x, three()], "have", "must be equal or 1"],
+  ["einsum", ({ x }) => ["i", x], "has 2 axes", "1 letters"],
+  ["cat", ({ x }) => [[x, three()]], "tensor 1 is float32[3]", "must be equal"],
+  ["stack", ({ x }) => [[x, three()]], "tensor 1 is float32[3]", "one shape"],
+  ["gather", ({ x, places }) => [x, places, { dim: 0 }], "index int64[", "the same rank is wanted"],
+  ["takeAlongDim", ({ x, places }) => [x, places, { dim: 0 }], "index int64[", "the same rank is wanted"],
+  ["takeAlongDim", ({ x }) => [x, ones([3, 3], whole), { dim: 0 }], "can't be broadcast", "must be equal or 1"],
+  ["scatterAdd", ({ x, indices }) => [x, indices, ones([3, 3]), { dim: 0 }], "float32[3, 3]", "at most the same sizes"],
+  ["indexSelect", ({ x, indices }) => [x, indices, { dim: 0 }], "came", "a vector of indices is wanted"],
+  ["indexAdd", ({ x, y }) => [x, ones([3], whole), y, { dim: 0 }], "3 indices", "one slice for each index is wanted"],
+  ["indexAdd", ({ x, y, indices }) => [x, indices, y, { dim: 0 }], "int64[", "a vector of indices is wanted"],
+  ["reshape", ({ x }) => [x, [5, 5]], "float32[", "do not fill [5, 5]"],
+  ["reshape", ({ x }) => [x, [-1, -1]], "float32[", "do not fill [-1, -1]"],
+  ["reshape", () => [ones([0, 2]), [0, -1]], "[0, -1] could be any size", "give the size"],
+  ["expand", () => [three(), [4]], "float32[3]", "only axes of size 1 repeat"],
+  ["unflatten", () => [three(), 0, [2, 2]], "sizes [2, 2]", "axis 0 of float32[3]"],
+  ["split", () => [three(), [1, 1]], "sizes [1, 1] add up to 2", "has 3"],
+  ["permute", () => [three(), [0, 1]], "dims [0, 1]", "each of its 1 axes is wanted once"],
+  ["permute", ({ x }) => [x, [0, 0]], "dims [0, 0]", "names an axis twice"],
+  ["movedim", ({ x }) => [x, [0, 1], [0]], "2 axes came", "one for each is wanted"],
+  ["diag", () => [cube()], "float32[1, 1, 2] came", "a vector or a matrix is wanted"],
+  ["diagonal", ({ x }) => [x, { dim1: 1, dim2: 1 }], "dim1 1 and dim2 1", "are one axis"],
+  ...each("tril triu", () => [three()], "float32[3] came", "a matrix or a batch of them is wanted"),
+  ["tensor", () => [[1, 2, 3], { shape: [2] }], "3 elements came", "holds 2"],
+  ["fromArray", () => [new Float32Array(3), [2]], "3 elements came", "holds 2"],
+  ["repeat", () => [cube(), [2]], "repeats [2]", "at least 3 are wanted"],
+  ["pad", () => [three(), [1]], "padding [1]", "two whole numbers for each of at most 1 axes"],
+  ["pad", () => [three(), [-4, 0]], "crops more than float32[3] has", "[-1] would be left"],
+  ["roll", ({ x }) => [x, [1, 2], { dims: 0 }], "2 shifts", "one for each is wanted"],
+  ["flatten", ({ x }) => [x, { startDim: 1, endDim: 0 }], "startDim 1 lies behind endDim 0", "must not"],
+  ["flip", ({ x }) => [x, [0, 0]], "dims [0, 0]", "names an axis twice"],
+  ["squeeze", ({ x }) => [x, { dim: [0, 0] }], "dim [0, 0]", "names an axis twice"],
+  ["sum", ({ x }) => [x, { dim: [0, 0] }], "dim [0, 0]", "names an axis twice"],
+  ["multinomial", () => [cube(), 1], "float32[1, 1, 2] came", "[rows, categories] is wanted"],
+  ...each(
+    "amax amin max min argmax argmin",
+    () => [ones([0, 3]), { dim: 0 }],
+    "float32[0, 3]",
+    "at least one is wanted",
+  ),
+  ["backward", ({ vector }) => [library.neg(leafOf(vector)), three()], "shape [3]", "its tensor ["],
+  ["grad", ({ vector }) => lossOf(vector, { gradOutputs: [three()] }), "shape [3]", "its tensor ["],
+]);
+
+const lossOf = (x: Tensor, options?: object): readonly unknown[] => {
+  const own = leafOf(x);
+  return [library.neg(own), [own], options];
+};
+
+const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
+  ...each(
+    "sub pow remainder fmod floorDivide",
+    ({ mask }) => [mask, mask],
+    "are bool",
+    "floats or integers are wanted",
+  ),
+  ...each(
+    "neg abs sign square relu floor ceil round",
+    ({ mask }) => [mask],
+    "are bool",
+    "floats or integers are wanted",
+  ),
+  ["clamp", ({ mask }) => [mask, { min: true }], "are bool", "floats or integers are wanted"],
+  ...each("bitwiseAnd bitwiseOr bitwiseXor", ({ x }) => [x, x], "are float32", "integers or bools are wanted"),
+  ["bitwiseNot", ({ x }) => [x], "are float32", "integers or bools are wanted"],
+  ["where", ({ x }) => [x, x, x], "the condition is float32[", "bool is wanted"],
+  ...each("maskedFill maskedFill_", ({ x }) => [x, x, 0], "the mask is float32[", "bool is wanted"),
+  ["lerp", ({ bytes }) => [bytes, bytes, 1], "uint8[", "floats are wanted"],
+  ...each("matmul mm", ({ x, indices }) => [x, indices], "and int64[", "one dtype is wanted"),
+  ["bmm", ({ batch }) => [batch, ones(batch.shape, whole)], "and int64[", "one dtype is wanted"],
+  ["addmm", ({ x, indices }) => [indices, x, x], "int64[", "one dtype is wanted"],
+  ["dot", ({ vector, places }) => [vector, places], "and int64[", "one dtype is wanted"],
+  ["einsum", ({ x, indices }) => ["ij,jk", x, indices], "and int64[", "one dtype is wanted"],
+  ...each("matmul mm", ({ mask }) => [mask, mask], "bool[", "bool has no product"),
+  ...each("gather takeAlongDim", ({ x }) => [x, x, { dim: 0 }], "float32 came", "an index is int64 or int32"),
+  ["scatterAdd", ({ x }) => [x, x, x, { dim: 0 }], "float32 came", "an index is int64 or int32"],
+  ["indexSelect", ({ x, vector }) => [x, vector, { dim: 0 }], "float32 came", "an index is int64 or int32"],
+  ["indexAdd", ({ x, vector }) => [x, vector, x, { dim: 0 }], "float32 came", "an index is int64 or int32"],
+  ["oneHot", ({ x }) => [x], "float32 came", "an index is int64 or int32"],
+  ["scatterAdd", ({ x, indices }) => [x, indices, indices, { dim: 0 }], "source is int64", "must have one dtype"],
+  ["indexAdd", ({ x, places, indices }) => [x, places, indices, { dim: 0 }], "source is int64", "must have one dtype"],
+  ...each("mean std varMean softmax logSoftmax norm", ({ bytes }) => [bytes], "uint8[", "floats are wanted"),
+  ["var", ({ bytes }) => [bytes], "uint8[", "floats are wanted"],
+  ...each("argmax argmin", ({ mask }) => [mask], "bool[", "numbers are wanted"),
+  ["bernoulli", ({ places }) => [places], "int64 came", "a float dtype is wanted"],
+  ["multinomial", ({ places }) => [places, 1], "int64 came", "a float dtype is wanted"],
+  ...each("randLike randnLike", ({ places }) => [places], "int64 came", "a float dtype is wanted"),
+  ...each("rand randn", () => [[2], whole], "int64 came", "a float dtype is wanted"),
+  ...each("uniform normal", () => [0, 1, [2], whole], "int64 came", "a float dtype is wanted"),
+  ...each("arange", () => [0, 3, { dtype: "bool" }], "bool has none", "a range has numbers"),
+  ["linspace", () => [0, 1, 2, { dtype: "bool" }], "bool has none", "a line has numbers"],
+  ["fromArray", () => [new Uint16Array(1)], "Uint16Array", "no dtype has the elements"],
+  ["tensor", () => [new Uint16Array(1)], "Uint16Array", "give { dtype }"],
+  ...each("zeros ones empty rand randn", () => [[2], dtypeThatIsNone], refused, list),
+  ["full", () => [[2], 1, dtypeThatIsNone], refused, list],
+  ...each("eye arange randperm", () => [2, dtypeThatIsNone], refused, list),
+  ["linspace", () => [0, 1, 2, dtypeThatIsNone], refused, list],
+  ["randint", () => [0, 1, [2], dtypeThatIsNone], refused, list],
+  ["tensor", () => [[1], dtypeThatIsNone], refused],
+  ["bernoulli", () => [0.5, [2], dtypeThatIsNone], refused, list],
+  ...each("zerosLike onesLike emptyLike randLike randnLike", ({ x }) => [x, dtypeThatIsNone], refused, list),
+  ["fullLike", ({ x }) => [x, 1, dtypeThatIsNone], refused, list],
+  ["randintLike", ({ x }) => [x, 0, 1, dtypeThatIsNone], refused, list],
+  ["toDType", ({ x }) => [x, "complex64"], refused, list],
+  ...each("sum prod mean softmax logSoftmax", ({ x }) => [x, dtypeThatIsNone], refused, list),
+  ...each("cumsum cumprod", ({ x }) => [x, { dim: 0, ...dtypeThatIsNone }], refused, list),
+  ...each("zeros ones empty", () => [[2], { ...whole, requiresGrad: true }], "int64", "only floats have gradients"),
+  ["backward", ({ vector, places }) => [library.neg(leafOf(vector)), places], "int64 came", "a gradient is a float"],
+  ["grad", ({ vector, places }) => lossOf(vector, { gradOutputs: [places] }), "int64 came", "a gradient is a float"],
+]);
+
+const ranks = rowsOf("a rank over 8", ShapeError, [
+  ...each("zeros ones empty rand randn", () => [nine], "rank 9 came", "at most 8"),
+  ["full", () => [nine, 1], "rank 9 came", "at most 8"],
+  ["randint", () => [0, 1, nine], "rank 9 came", "at most 8"],
+  ...each("uniform normal", () => [0, 1, nine], "rank 9 came", "at most 8"),
+  ["bernoulli", () => [0.5, nine], "rank 9 came", "at most 8"],
+  ["tensor", () => [[[[[[[[[[1]]]]]]]]]], "rank 9 came", "at most 8"],
+  ["fromArray", () => [new Float32Array(1), nine], "rank 9 came", "at most 8"],
+  ["reshape", () => [highest(), nine], "rank 9 came", "at most 8"],
+  ["expand", () => [highest(), nine], "rank 9 came", "at most 8"],
+  ["unflatten", () => [highest(), 0, [1, 1]], "rank 9 came", "at most 8"],
+  ["unsqueeze", () => [highest(), 0], "rank 9 came", "at most 8"],
+  ["stack", () => [[highest()]], "rank 9 came", "at most 8"],
+  ...each("repeat tile", () => [highest(), nine], "rank 9 came", "at most 8"),
+  ["oneHot", () => [ones([1, 1, 1, 1, 1, 1, 1, 1], whole), { numClasses: 2 }], "rank 9 came", "at most 8"],
+  ["einsum", () => ["abcde,fghi->abcdefghi", ones([1, 1, 1, 1, 1]), ones([1, 1, 1, 1])], "rank 9 came", "at most 8"],
+]);
+
+const outside = "a tensor of rank 2 has -2 to 1";
+const axes = rowsOf("an axis out of range", ShapeError, [
+  ...each(
+    "all any amax amin max min argmax argmin argsort sort sum prod mean std norm logsumexp varMean softmax logSoftmax cumsum cumprod unbind squeeze slice",
+    ({ x }) => [x, { dim: 2 }],
+    "dim 2 came",
+    outside,
+  ),
+  ["var", ({ x }) => [x, { dim: -3 }], "dim -3 came", outside],
+  ["sum", ({ x }) => [x, { dim: 0.5 }], "dim 0.5 came", outside],
+  ["topk", ({ x }) => [x, 1, { dim: 2 }], "dim 2 came", outside],
+  ...each("split chunk", ({ x }) => [x, 1, { dim: 2 }], "dim 2 came", outside),
+  ...each("narrow", ({ x }) => [x, 2, 0, 1], "dim 2 came", outside),
+  ["select", ({ x }) => [x, -3, 0], "dim -3 came", outside],
+  ["transpose", ({ x }) => [x, 0, 2], "dim 2 came", outside],
+  ["swapaxes", ({ x }) => [x, 0, 2], "dim 2 came", outside],
+  ["movedim", ({ x }) => [x, 0, 2], "dim 2 came", outside],
+  ["permute", ({ x }) => [x, [0, 2]], "dim 2 came", outside],
+  ["flatten", ({ x }) => [x, { endDim: 2 }], "dim 2 came", outside],
+  ["unflatten", ({ x }) => [x, 2, [1]], "dim 2 came", outside],
+  ["unsqueeze", ({ x }) => [x, 3], "dim 3 came", "has -3 to 2"],
+  ["diagonal", ({ x }) => [x, { dim2: 2 }], "dim 2 came", outside],
+  ["flip", ({ x }) => [x, 2], "dim 2 came", outside],
+  ["roll", ({ x }) => [x, 1, { dims: 2 }], "dim 2 came", outside],
+  ["cat", ({ x }) => [[x], { dim: 2 }], "dim 2 came", outside],
+  ["stack", ({ x }) => [[x], { dim: 3 }], "dim 3 came", "has -3 to 2"],
+  ...each("gather takeAlongDim", ({ x, indices }) => [x, indices, { dim: 2 }], "dim 2 came", outside),
+  ["indexSelect", ({ x, places }) => [x, places, { dim: 2 }], "dim 2 came", outside],
+  ["scatterAdd", ({ x, indices }) => [x, indices, x, { dim: 2 }], "dim 2 came", outside],
+  ["indexAdd", ({ x, places }) => [x, places, x, { dim: 2 }], "dim 2 came", outside],
+  ...each(
+    "slice select narrow",
+    ({ value }) => [value, 0, 0, 1],
+    "float32[] has no axis to cut",
+    "at least rank 1 is wanted",
+  ),
+]);
+
+const far = () => tensor([0n, 7n, -1n]);
+const farther = () => tensor([[0n, -2n], [1n, 1n]]); // biome-ignore format: rows
+const square = () => tensor([[1, 2], [3, 4]]); // biome-ignore format: rows
+const indices = rowsOf("an index out of range", ShapeError, [
+  ["gather", () => [square(), farther(), { dim: 1 }], "index -2 at [0, 1] came", "0 to 1 are there"],
+  ["takeAlongDim", () => [square(), farther(), { dim: 1 }], "index -2 at [0, 1] came", "0 to 1 are there"],
+  ["takeAlongDim", () => [three(), far()], "index 7 at [1] came", "0 to 2 are there"],
+  ["indexSelect", () => [three(), far(), { dim: 0 }], "index 7 at [1] came", "0 to 2 are there"],
+  ["scatterAdd", () => [square(), farther(), square(), { dim: 1 }], "index -2 at [0, 1] came", "0 to 1 are there"],
+  ["indexAdd", () => [three(), far(), three(), { dim: 0 }], "index 7 at [1] came", "0 to 2 are there"],
+  ["oneHot", () => [far(), { numClasses: 7 }], "index 7 at [1] came", "0 to 6 are there"],
+  ["oneHot", () => [tensor([2n, -1n])], "index -1 at [1] came", "0 to 2 are there"],
+  ["gather", () => [ones([0]), far(), { dim: 0 }], "3 indices came", "an axis without elements"],
+  ["indexSelect", () => [ones([0]), far(), { dim: 0 }], "3 indices came", "an axis without elements"],
+  ["select", () => [three(), 0, 3], "index 3 came", "has -3 to 2"],
+  ["narrow", () => [three(), 0, 2, 2], "2 elements from 2 on came", "has 3"],
+]);
+
+const steps = rowsOf("a step that leads nowhere", ArgumentError, [
+  ["slice", ({ x }) => [x, { step: -1 }], "step -1 came", "a whole number of at least 1 is wanted"],
+  ["slice", ({ x }) => [x, { step: 0 }], "step 0 came", "a whole number of at least 1 is wanted"],
+  ["arange", () => [0, 5, -1], "a step of -1", "change the sign"],
+  ["arange", () => [0, 5, 0], "step", "must not be 0"],
+]);
+
+const ragged = rowsOf("ragged arrays", ShapeError, [
+  ["tensor", () => [[[1, 2], [3]]], "an array of 1 came at depth 1", "an array of 2 is wanted"],
+  ["tensor", () => [[[1], 2]], "a single value came", "an array of 1 is wanted"],
+  ["tensor", () => [[1, [2]]], "an array of 1 came", "a single value is wanted"],
+]);
+
+const wholeSizes = "sizes must be whole numbers of at least 0";
+const sizes = [
+  ...rowsOf("a size that is none", ShapeError, [
+    ...each("zeros ones empty rand randn", () => [[Number.NaN]], "[NaN] came", wholeSizes),
+    ...each("zeros ones empty rand randn", () => [[2, Number.POSITIVE_INFINITY]], "[2, Infinity] came", wholeSizes),
+    ...each("zeros ones empty", () => [3], "3 came", "a list of sizes is wanted"),
+    ["full", () => [[-1], 1], "[-1] came", wholeSizes],
+    ["randint", () => [0, 1, [0.5]], "[0.5] came", wholeSizes],
+    ...each("uniform normal", () => [0, 1, [-1]], "[-1] came", wholeSizes),
+    ["bernoulli", () => [0.5, [Number.NaN]], "[NaN] came", wholeSizes],
+    ["bernoulli", () => [0.5], "undefined came", "a list of sizes is wanted"],
+    ["eye", () => [Number.NaN], "[NaN, NaN] came", wholeSizes],
+    ["eye", () => [2, -1], "[2, -1] came", wholeSizes],
+    ...each("randperm", () => [Number.POSITIVE_INFINITY], "[Infinity] came", wholeSizes),
+    ["linspace", () => [0, 1, Number.NaN], "[NaN] came", wholeSizes],
+    ["fromArray", () => [new Float32Array(1), [Number.NaN]], "[NaN] came", wholeSizes],
+    ["tensor", () => [[1], { shape: [Number.NaN] }], "[NaN] came", wholeSizes],
+    ["reshape", ({ x }) => [x, [Number.NaN]], "float32[", "do not fill [NaN]"],
+    ["expand", ({ value }) => [value, [Number.POSITIVE_INFINITY]], "[Infinity] came", wholeSizes],
+    ["unflatten", () => [three(), 0, [Number.NaN]], "sizes [NaN]", "axis 0 of float32[3]"],
+    ...each("repeat tile", () => [three(), [Number.NaN]], "[NaN] came", wholeSizes),
+    ["repeat", () => [three(), [-1]], "[-1] came", wholeSizes],
+    ["pad", () => [three(), [Number.NaN, 0]], "padding [NaN, 0]", "two whole numbers"],
+    ["narrow", () => [three(), 0, Number.NaN, 1], "from NaN on came", "has 3"],
+    ["narrow", () => [three(), 0, 0, -1], "-1 elements", "has 3"],
+    ["select", () => [three(), 0, Number.NaN], "index NaN came", "has -3 to 2"],
+  ]),
+  ...rowsOf("a number that is none", ArgumentError, [
+    ["arange", () => [Number.NaN], "NaN came", "end must be a finite number"],
+    ["linspace", () => [0, Number.POSITIVE_INFINITY, 2], "Infinity came", "end must be a finite number"],
+    ["uniform", () => [1, 0, [2]], "1 and 0 came", "low ≤ high are wanted"],
+    ["normal", () => [0, -1, [2]], "0 and -1 came", "std ≥ 0 are wanted"],
+    ["randint", () => [0, 0.5, [2]], "0.5 came", "must be whole numbers"],
+    ["randint", () => [3, 3, [2]], "3 and 3 came", "low < high is wanted"],
+    ["randintLike", ({ x }) => [x, 3, 3], "3 and 3 came", "low < high is wanted"],
+    ["bernoulli", () => [2, [2]], "2 came", "lies in [0, 1]"],
+    ["multinomial", () => [three(), Number.NaN], "NaN came", "a whole number from 1 to 3"],
+    ["multinomial", () => [three(), 4], "4 came", "a whole number from 1 to 3"],
+    ["split", () => [three(), Number.NaN], "size NaN came", "a whole number of at least 0"],
+    ["split", () => [three(), 0], "size 0 came", "at least 1 is wanted"],
+    ["chunk", () => [three(), 0], "0 chunks came", "at least 1 is wanted"],
+    ["topk", () => [three(), 4], "k 4 came", "0 to 3"],
+    ["topk", () => [three(), Number.NaN], "k NaN came", "0 to 3"],
+    ["slice", () => [three(), { start: Number.NaN }], "start NaN came", "a whole number is wanted"],
+    ...each("diag tril triu", ({ x }) => [x, { diagonal: 0.5 }], "diagonal 0.5 came", "a whole number is wanted"),
+    ["diagonal", ({ x }) => [x, { offset: Number.NaN }], "diagonal NaN came", "a whole number is wanted"],
+    ["roll", () => [three(), 0.5], "shift 0.5 came", "a whole number is wanted"],
+    ["oneHot", () => [far(), { numClasses: Number.NaN }], "NaN came", "at least 1 is wanted"],
+    ["oneHot", () => [ones([0], whole)], "int64[0] has no largest index", "give numClasses"],
+    ["norm", () => [three(), { p: Number.NaN }], "NaN came", "a number is wanted as p"],
+    ...each("cumsum cumprod", () => [three()], "undefined came", "dim is wanted"),
+    [
+      "indexAdd",
+      ({ places }) => [places, places, places, { dim: 0, alpha: 0.5 }],
+      "alpha 0.5 came",
+      "has no fractions",
+    ],
+    ["addmm", ({ indices: own }) => [own, own, own, { alpha: 0.5 }], "alpha 0.5 came", "a whole number is wanted"],
+    ["pow", ({ bytes }) => [bytes, -1], "raised to -1", "convert them to a float"],
+    ["div", () => [three(), 2, { rounding: "up" }], "up came", 'rounding is "floor", "trunc" or null'],
+    ["toDType", () => [three(), "int8", { overflow: "wrap" }], "wrap came", '"saturate" or "error"'],
+    ["pad", () => [three(), [1, 1], { mode: "reflect" }], '"reflect" came', 'only "constant"'],
+    ["einsum", ({ x }) => ["i?", x], 'has "?"', 'letters and one "..." are allowed'],
+    ["einsum", () => ["ij"], "0 came", "names 1 operands"],
+    ...each("cat stack", () => [[]], "an empty list came", "at least one tensor is wanted"),
+    ...each("add mul maximum lt", () => [three(), "2"], "string came", "a number, a bigint or a boolean is wanted"),
+    ["tensor", () => [["a"]], "(a) is not", "numbers, bigints and booleans are elements"],
+    ...each("full", () => [[2], "a"], "string came", "a number, a bigint or a boolean is wanted"),
+  ]),
+];
+
+const bytes = "uint8, which holds whole numbers from 0 to 255";
+const overflows = rowsOf("a number that a dtype can't hold", DTypeError, [
+  ["toDType", () => [tensor([1, 300]), "uint8", { overflow: "error" }], "element 1 is 300", "from 0 to 255"],
+  ["toDType", () => [tensor([Number.NaN]), "int64", { overflow: "error" }], "element 0 is NaN", "whole numbers from"],
+  ["tensor", () => [[300], { dtype: "uint8" }], "element 0 is 300", "from 0 to 255"],
+  ["full", () => [[2], 300, { dtype: "uint8" }], "300 came", "from 0 to 255"],
+  ["fullLike", ({ bytes: own }) => [own, 300], "300 came", "from 0 to 255"],
+  ["arange", () => [0, 300, { dtype: "uint8" }], "299 is in the range", "uint8 holds 0 to 255"],
+  ["linspace", () => [0, 300, 2, { dtype: "uint8" }], "300 came", "from 0 to 255"],
+  ["randperm", () => [300, { dtype: "uint8" }], "299 is among", "up to 255"],
+  ["randint", () => [0, 300, [2], { dtype: "uint8" }], "0 to 299", "from 0 to 255"],
+  ["randintLike", ({ bytes: own }) => [own, 0, 300], "0 to 299", "from 0 to 255"],
+  ...each("add sub mul maximum minimum eq lt bitwiseAnd", ({ bytes: own }) => [own, 300], "300", bytes),
+  ["clamp", ({ bytes: own }) => [own, { max: 300 }], "300", bytes],
+  ["where", ({ mask, bytes: own }) => [mask, own, 300], "300", bytes],
+  ...each("maskedFill maskedFill_", ({ mask, bytes: own }) => [own, mask, 300], "300", bytes),
+  ["maskedFill", ({ mask, bytes: own }) => [own, mask, Number.NaN], "NaN", bytes],
+  ["pad", ({ bytes: own }) => [own, [1, 1], { value: 300 }], "300", bytes],
+]);
+
+/** More than any machine has, without memory of its own: one element that is repeated. */
+const COUNT = 2 ** 42;
+const endless = ({ value }: Operands) => expand(value, [COUNT]);
+const wide = ({ value }: Operands) => expand(value, [2 ** 21, 2 ** 21]);
+const tall = ({ value }: Operands) => expand(value, [2 ** 21]);
+const named = ({ indices: own }: Operands) => expand(select(slice(own, { end: 1 }), 1, 0), [COUNT]);
+const noMemory = "there is no memory for the result";
+const everyElement =
+  "neg abs sign square relu floor ceil round exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal tanh sigmoid erf sin cos tan softplus isnan isinf isfinite logicalNot clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
+export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
+  ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),
+  ["full", () => [[COUNT], 1], noMemory, "bytes"],
+  ...each("uniform normal randint", () => [0, 1, [COUNT]], noMemory, "bytes"),
+  ["bernoulli", () => [0.5, [COUNT]], noMemory, "bytes"],
+  ...each("arange randperm", () => [COUNT], noMemory, "bytes"),
+  ["linspace", () => [0, 1, COUNT], noMemory, "bytes"],
+  ["eye", () => [2 ** 21, 2 ** 21], noMemory, "bytes"],
+  ...each(everyElement, (all) => [endless(all)], noMemory, "bytes"),
+  ...each(pairs, (all) => [endless(all), all.value], noMemory, "bytes"),
+  ["fullLike", (all) => [endless(all), 1], noMemory, "bytes"],
+  ["randintLike", (all) => [endless(all), 0, 9], noMemory, "bytes"],
+  ["toDType", (all) => [endless(all), "float16"], noMemory, "bytes"],
+  ["lerp", (all) => [endless(all), 0, 0.5], noMemory, "bytes"],
+  ["clamp", (all) => [endless(all), { min: 0 }], noMemory, "bytes"],
+  ["where", (all) => [tensor(true), endless(all), 0], noMemory, "bytes"],
+  ["bitwiseNot", (all) => [named(all)], noMemory, "bytes"],
+  ...each("bitwiseAnd bitwiseOr bitwiseXor", (all) => [named(all), named(all)], noMemory, "bytes"),
+  ["maskedFill", (all) => [endless(all), tensor(true), 0], noMemory, "bytes"],
+  ...each("cumsum cumprod", (all) => [endless(all), { dim: 0 }], noMemory, "bytes"),
+  ["topk", (all) => [endless(all), COUNT], noMemory, "bytes"],
+  ...each("matmul mm", (all) => [expand(all.value, [2 ** 21, 1]), expand(all.value, [1, 2 ** 21])], noMemory, "bytes"),
+  ["outer", (all) => [tall(all), tall(all)], noMemory, "bytes"],
+  ["einsum", (all) => ["i,j->ij", tall(all), tall(all)], noMemory, "bytes"],
+  ...each("cat stack", (all) => [[endless(all), endless(all)]], noMemory, "bytes"),
+  ["flip", (all) => [endless(all), 0], noMemory, "bytes"],
+  ["roll", (all) => [endless(all), 1], noMemory, "bytes"],
+  ["pad", (all) => [endless(all), [1, 1]], noMemory, "bytes"],
+  ...each("repeat tile", ({ vector }) => [vector, [COUNT]], noMemory, "bytes"),
+  ["diag", (all) => [all.value.reshape([1]), { diagonal: 2 ** 21 }], noMemory, "bytes"],
+  ...each("tril triu", (all) => [wide(all)], noMemory, "bytes"),
+  ["oneHot", ({ places }) => [places, { numClasses: COUNT }], noMemory, "bytes"],
+  ["gather", (all) => [all.vector, named(all), { dim: 0 }], noMemory, "bytes"],
+  ["takeAlongDim", (all) => [all.vector, named(all), { dim: 0 }], noMemory, "bytes"],
+  ["indexSelect", (all) => [all.vector, named(all), { dim: 0 }], noMemory, "bytes"],
+  ["scatterAdd", (all) => [endless(all), all.places, all.vector, { dim: 0 }], noMemory, "bytes"],
+  ["indexAdd", (all) => [endless(all), all.places, all.vector, { dim: 0 }], noMemory, "bytes"],
+]);
+
+/** A root whose graph was passed once. */
+const passed = (compute: (x: Tensor) => Tensor, x: Tensor): Tensor => {
+  const root = library.sum(compute(leafOf(x)));
+  library.backward(root);
+  return root;
+};
+const spent = (name: string, compute: (x: Tensor, all: Operands) => Tensor): Row => [
+  "backward",
+  (all) => [passed((x) => compute(x, all), all.vector)],
+  `what ${name} saved was freed`,
+  "retainGraph: true",
+];
+const graphs = rowsOf("a graph that is none", AutogradError, [
+  ["backward", ({ x }) => [library.neg(leafOf(x))], "float32[", "a result of one element is wanted"],
+  ["grad", ({ x }) => lossOf(x), "float32[", "a result of one element is wanted"],
+  ["backward", ({ x }) => [library.sum(x)], "float32[] does not depend", "requires a gradient"],
+  ["backward", ({ x }) => [library.noGrad(() => library.sum(leafOf(x)))], "float32[] does not depend", "noGrad"],
+  ["grad", ({ x }) => [library.sum(x), [x]], "float32[] does not depend", "requires a gradient"],
+  ["grad", ({ x }) => [library.sum(leafOf(x)), [leafOf(x)]], "do not depend on input 0", "allowUnused: true"],
+  spent("mul", (x) => library.mul(x, x)),
+  spent("exp", (x) => library.exp(x)),
+  spent("softmax", (x) => library.softmax(x)),
+  spent("sort", (x) => library.sort(x).values),
+  spent("maskedFill", (x) => library.maskedFill(x, tensor(true), 0)),
+  spent("gather", (x, { places }) => library.gather(x, places, { dim: 0 })),
+  spent("indexSelect", (x, { places }) => library.indexSelect(x, places, { dim: 0 })),
+  spent("scatterAdd", (x, { places, other }) => library.scatterAdd(x, places, other, { dim: 0 })),
+  ["maskedFill_", ({ x, mask }) => [leafOf(x), mask, 0], "a leaf float32[", "noGrad(() => …)"],
+  ["maskedFill_", ({ x, mask, value }) => [x, mask, leafOf(value)], "takes part in a graph", "noGrad(() => …)"],
+]);
+const repeats = rowsOf("elements that repeat", ArgumentError, [
+  ["maskedFill_", ({ value }) => [expand(value, [3]), tensor(true), 0], "float32[3] repeats", "change a clone()"],
+]);
+
+/** Every mistake but those that are made of right calls: see bad_input.test.ts. */
+export const mistakes: readonly Mistake[] = [
+  ...[shapes, dtypes, ranks, axes, indices, steps, ragged, sizes, overflows, graphs, repeats].flat(),
+];

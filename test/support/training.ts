@@ -1,0 +1,88 @@
+/**
+ * A program that trains without ever disposing of anything, and prints what its memory does: twenty lines of JSON, and one more once the
+ * training is over and garbage is collected.
+ *
+ * Words: the backend; the number of steps; `sync` (a loop that never lets the event loop turn) or `async`; the sizes of the
+ * layers, as `64x128x32`; optionally `private`, for Metal buffers that the CPU can't see.
+ */
+import { noGrad } from "../../src/autograd/modes.ts";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import type { BackendName } from "../../src/backend/names.ts";
+import { setBackend, setStrict } from "../../src/backend/policy.ts";
+import { relu } from "../../src/ops/elementwise/unary.ts";
+import { randn } from "../../src/ops/random/randn.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { memory } from "../../src/tensor/usage.ts";
+import "../../src/index.ts";
+
+/** What one line says. */
+export interface MemoryPoint {
+  readonly step: number;
+  readonly residentBytes: number;
+  /** Outside JavaScript's own memory, by tensors. */
+  readonly liveBytes: number;
+  readonly blocks: number;
+  readonly loss: number;
+}
+
+const BATCH = 64;
+const RATE = 0.01;
+
+const [backend, steps, mode, sizes, storage] = process.argv.slice(2) as [BackendName, string, string, string, string?];
+setBackend(backend);
+setStrict(true);
+if (storage) metalContext().configure("storage", storage);
+
+const [inputs, hidden, outputs] = sizes.split("x").map(Number) as [number, number, number];
+const layer = (from: number, to: number): Tensor =>
+  randn([from, to])
+    .mul(Math.sqrt(2 / from))
+    .detach();
+const weights = [layer(inputs, hidden), layer(hidden, outputs)];
+for (const weight of weights) weight.requiresGrad = true;
+const x = randn([BATCH, inputs]);
+const wanted = noGrad(() => relu(x.matmul(layer(inputs, hidden))).matmul(layer(hidden, outputs)));
+
+function step(): Tensor {
+  const [first, second] = weights as [Tensor, Tensor];
+  const error = relu(x.matmul(first)).matmul(second).sub(wanted);
+  const loss = error.mul(error).mean();
+  loss.backward();
+  for (const [index, weight] of weights.entries()) {
+    const next = noGrad(() => weight.sub(weight.grad!.mul(RATE)));
+    next.requiresGrad = true;
+    weights[index] = next;
+  }
+  return loss;
+}
+
+function print(index: number, loss: number): void {
+  const { host, metal } = memory();
+  const point: MemoryPoint = {
+    step: index,
+    residentBytes: process.memoryUsage.rss(),
+    liveBytes: host.liveBytes + metal.liveBytes,
+    blocks: host.blocks + metal.blocks,
+    loss,
+  };
+  process.stdout.write(`${JSON.stringify(point)}\n`);
+}
+
+const count = Number(steps);
+let last = 0;
+for (let index = 1; index <= count; index++) {
+  const loss = step();
+  const isShown = index % (count / 20) === 0;
+  if (mode === "async") last = Number((await loss.data())[0]);
+  else if (isShown) last = Number(loss.item());
+  if (isShown) print(index, last);
+}
+await Bun.sleep(0);
+forgetFinished();
+Bun.gc(true);
+print(count, last);
+
+/** Metal keeps operands until it has looked at what is done. */
+function forgetFinished(): void {
+  weights[0]!.dataSync();
+}

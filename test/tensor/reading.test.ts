@@ -1,0 +1,114 @@
+/** `data()` lets the event loop turn, on every backend, and reads what is there. */
+import { describe, expect, test } from "bun:test";
+import type { BackendName } from "../../src/backend/names.ts";
+import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { environmentFlag } from "../../src/debug/environment.ts";
+import { toDType } from "../../src/ops/copy/cast.ts";
+import { zeros } from "../../src/ops/creation/full.ts";
+import { fromArray } from "../../src/ops/creation/tensor.ts";
+import { exp } from "../../src/ops/elementwise/unary.ts";
+import { matmul } from "../../src/ops/matmul/matmul.ts";
+import { transpose } from "../../src/ops/view/permute.ts";
+import { type DType, dtypes } from "../../src/tensor/dtype.ts";
+import { Tensor } from "../../src/tensor/tensor.ts";
+
+const tested = (["metal", "cpu", "reference"] as const).filter(
+  (name) => name !== "metal" || !environmentFlag("ORCHARD_SKIP_METAL"),
+);
+const on = <Result>(backend: BackendName, body: () => Result): Result =>
+  withStrict(true, () => withBackend(backend, body));
+
+/** How often a timer came to run while a promise was awaited. */
+async function turnsDuring(promise: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  await promise;
+  clearInterval(timer);
+  return turns;
+}
+
+/** Sums of 1,024 products of ones, some tenths of a second of the software device's time. */
+const longProduct = (): Tensor => {
+  const ones = exp(zeros([128, 1024]));
+  return matmul(ones, transpose(ones, 0, 1));
+};
+
+describe("a timer goes on while data() is awaited", () => {
+  test.if(tested.includes("metal" as never))(
+    "metal: a long operation, whose call returns before it is done",
+    async () => {
+      on("metal", () => longProduct()).dataSync(); // compiles
+      const result = on("metal", longProduct);
+      expect(result.storage.memory.settled()).not.toBeNull();
+      const pending = result.data();
+      expect(await turnsDuring(pending)).toBeGreaterThan(3);
+      expect((await pending)[16_383]).toBe(1024);
+    },
+  );
+
+  test.each(tested)("%s: a large tensor that must be gathered or widened", async (backend) => {
+    const values = Float32Array.from({ length: 2 ** 21 }, (_, index) => index % 256);
+    const x = fromArray(values, [2 ** 11, 2 ** 10]);
+    const turned = on(backend, () => transpose(x, 0, 1));
+    const narrow = on(backend, () => toDType(x, "bfloat16"));
+    narrow.dataSync(); // nothing is under way any more
+    for (const large of [turned, narrow]) {
+      const pending = large.data();
+      expect(await turnsDuring(pending)).toBeGreaterThan(3);
+      expect(await pending).toEqual(large.dataSync());
+    }
+  });
+});
+
+describe("what data() gives", () => {
+  test.each([...dtypes])("%s: a typed array of that kind, whole and in parts alike", async (dtype) => {
+    const x = toDType(fromArray(Uint8Array.from({ length: 70_000 }, (_, index) => index % 100)), dtype);
+    const view = new Tensor(x.storage, dtype, [2, 3, 11_000], [1, 2, 6], 5);
+    const data = await view.data();
+    expect(data.constructor.name).toBe(arrays[dtype]);
+    const bool = (value: number) => (dtype === "bool" ? Number(value > 0) : value);
+    const expected = Array.from({ length: 66_000 }, (_, index) => {
+      const [a, b, c] = [Math.floor(index / 33_000), Math.floor(index / 11_000) % 3, index % 11_000];
+      return bool((5 + a + 2 * b + 6 * c) % 100);
+    });
+    expect(Array.from(data, Number)).toEqual(expected);
+    expect(view.dataSync()).toEqual(data);
+  });
+
+  test("types follow the dtype", () => {
+    const halves: Promise<Float16Array> = zeros([1], { dtype: "float16" }).data();
+    const wide: Promise<Float32Array> = zeros([1], { dtype: "bfloat16" }).data();
+    const longs: BigInt64Array = zeros([1], { dtype: "int64" }).dataSync();
+    const truth: boolean = zeros([1], { dtype: "bool" }).item();
+    const long: bigint = zeros([1], { dtype: "int64" }).item();
+    // @ts-expect-error int32 is read as Int32Array
+    const wrong: Promise<Float32Array> = zeros([1], { dtype: "int32" }).data();
+    expect([truth, long, longs.length]).toEqual([false, 0n, 1]);
+    return Promise.all([halves, wide, wrong]);
+  });
+
+  test("the elements, though the tensor is disposed of meanwhile", async () => {
+    for (const backend of tested) {
+      const x = on(backend, () => exp(zeros([300, 300])));
+      const turned = transpose(x, 0, 1);
+      const pending = turned.data();
+      turned.dispose();
+      x.dispose();
+      expect((await pending).every((value) => value === 1)).toBe(true);
+      expect(x.storage.isReleased).toBe(true);
+    }
+  });
+});
+
+const arrays: Readonly<Record<DType, string>> = {
+  float64: "Float64Array",
+  float32: "Float32Array",
+  float16: "Float16Array",
+  bfloat16: "Float32Array",
+  int64: "BigInt64Array",
+  int32: "Int32Array",
+  uint32: "Uint32Array",
+  int8: "Int8Array",
+  uint8: "Uint8Array",
+  bool: "Uint8Array",
+};
