@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
+import { metalContext } from "../../backend/metal/context.ts";
+import { launch, metalTypeOf, pipelineFor, reads, writes } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { launchTiled, scratch, sequenceCount, tensorOf, tilesOf, whyNot } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
@@ -38,6 +39,7 @@ function launchVector(call: Call): void {
   const rows = queries * call.heads * sequenceCount(call);
   if (rows === 0) return;
   const cut = partsOf(call, rows);
+  pipelineFor(metalContext(), vectorKernel(call, "vector_combine")); // so that longer keys, once they are cut, compile nothing
   if (cut.parts === 1) {
     launchParts(call, cut, call.operands.logSumExp!.tensor); // nothing is written there as a part
     return;
