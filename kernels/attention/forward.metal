@@ -141,12 +141,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         if (simd_any(factors[down * 8 + lane % 8] != 1.0f)) {
             sums.scale(factors + down * 8, own_value_dim, scratch, lane);
         }
-        sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim, exactly<simdgroups>(odd_values, lane), scratch, lane);
+        sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim, any_odd<simdgroups>(odd_values, lane), scratch, lane);
     }
 
-    for (ushort step = 1; step < lanes_of_row(ACROSS); step *= 2) {
-        total += simd_shuffle_xor(total, step);
-    }
+    total = lanes_sum<lanes_of_row(ACROSS)>(total);
     float factor = 1.0f;
     if (has(OPTION_SINKS)) {
         const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]);

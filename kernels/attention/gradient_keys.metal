@@ -123,8 +123,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
                 }
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, own_value_dim, exactly<simdgroups>(odd_grads, lane), scratch, lane);
-            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, own_dim, exactly<simdgroups>(odd_queries, lane), scratch, lane);
+            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, own_value_dim, any_odd<simdgroups>(odd_grads, lane), scratch, lane);
+            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, own_dim, any_odd<simdgroups>(odd_queries, lane), scratch, lane);
         }
     }
     key_sums.store(grad_k + row_place(a.grad_k, s.batch, group.y, s.key_start + own_key), a.grad_k, own_left, DIM, own_dim, scratch, lane);

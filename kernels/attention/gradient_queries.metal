@@ -109,7 +109,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        sums.template add<T, KEYS, pitch>(row_scores, k_tile, own_dim, exactly<simdgroups>(odd_values, lane), scratch, lane);
+        sums.template add<T, KEYS, pitch>(row_scores, k_tile, own_dim, any_odd<simdgroups>(odd_values, lane), scratch, lane);
     }
     sums.store(grad_q + row_place(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim, scratch, lane);
 }

@@ -37,7 +37,7 @@ kernel void gradient_rows(
     for (uint e = lane; e < VALUE_DIM; e += 32) {
         sum = fma(float(left[e * a.out.column]), float(right[e * a.grad_out.column]), sum);
     }
-    sum = simd_sum(sum);
+    sum = lanes_sum<32>(sum);
     if (has(OPTION_GRAD_LOG_SUM_EXP)) {
         sum -= grad_log_sum_exp[row_place(a.grad_log_sum_exp, int(group.z), group.y, row)];
     }
@@ -71,7 +71,7 @@ kernel void gradient_sinks(
             }
         }
     }
-    sum = simd_sum(sum);
+    sum = lanes_sum<32>(sum);
     if (lane == 0) {
         parts[simdgroup] = sum;
     }

@@ -56,17 +56,22 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
     if (!all && !attends(a, pairs, i, j)) {
         return {-INFINITY, 0.0f};
     }
+    float offset = 0.0f;
+    if (has(OPTION_BIAS)) {
+        offset += float(pairs.bias[i * a.bias.row + j * a.bias.column]);
+    }
+    if (has(OPTION_SLOPES)) {
+        offset -= pairs.slope * float(abs(j - i - pairs.sequence.shift));
+    }
+    if (offset == -INFINITY) {
+        return {-INFINITY, 0.0f};
+    }
     Score score = {product * a.scale, 1.0f};
     if (has(OPTION_SOFTCAP)) {
         const float bounded = precise::tanh(score.value / a.softcap);
         score = {a.softcap * bounded, 1.0f - bounded * bounded};
     }
-    if (has(OPTION_BIAS)) {
-        score.value += float(pairs.bias[i * a.bias.row + j * a.bias.column]);
-    }
-    if (has(OPTION_SLOPES)) {
-        score.value -= pairs.slope * float(abs(j - i - pairs.sequence.shift));
-    }
+    score.value += offset;
     return score;
 }
 

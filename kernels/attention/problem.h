@@ -18,6 +18,15 @@
 template <typename Number>
 inline Number exponential(Number x) { return exp2(x * LOG2_E); }
 
+// Σ over the LANES lanes side by side, in all of them. The order of simd_sum is unspecified; this one is the same on every run.
+template <ushort LANES>
+inline float lanes_sum(float x) {
+    for (ushort step = 1; step < LANES; step *= 2) {
+        x += simd_shuffle_xor(x, step);
+    }
+    return x;
+}
+
 // Pipelines differ by these: which options a call has, E and D. Lengths are none of them.
 constant uint OPTIONS [[function_constant(0)]];
 constant uint VALUE_DIM [[function_constant(1)]];

@@ -131,14 +131,10 @@ struct OwnSums {
         }
     }
 
-    // sums[row] += weights[row] · tile. `exact`: the tile holds NaN or infinity, of which a weight of 0 takes nothing.
+    // sums[row] += weights[row] · tile. `odd`: the tile holds NaN or infinity, of which a weight of 0 takes nothing.
     template <typename T, int COLUMNS, int PITCH>
     inline void add(
-        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, bool exact, threadgroup float *scratch, uint lane) thread {
-        if (exact) {
-            add_exactly<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, lane);
-            return;
-        }
+        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, bool odd, threadgroup float *scratch, uint lane) thread {
         Sums left[COLUMNS / 8];
         UNROLLED
         for (int column = 0; column < COLUMNS / 8; column += 1) {
@@ -149,10 +145,18 @@ struct OwnSums {
             if (block >= blocks.count) {
                 break;
             }
+            threadgroup const T *elements = tile + (blocks.first + block) * 8;
+            if (odd) {
+                add_odd<T, COLUMNS, PITCH>(at[block], weights, elements, scratch, lane);
+            }
             UNROLLED
             for (int column = 0; column < COLUMNS / 8; column += 1) {
                 simdgroup_matrix<T, 8, 8> right;
-                simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH);
+                if (odd) {
+                    load_finite<T, PITCH>(right, elements + column * 8 * PITCH, scratch, lane);
+                } else {
+                    simdgroup_load(right, elements + column * 8 * PITCH, PITCH);
+                }
                 simdgroup_multiply_accumulate(at[block], left[column], right, at[block]);
             }
         }
@@ -199,29 +203,39 @@ struct OwnSums {
     }
 
 private:
+    // Adds what elements that are not finite give, each where its weight is not 0. So those that nobody wants leave the sums as they are, to the
+    // last bit, whatever they hold.
     template <typename T, int COLUMNS, int PITCH>
-    inline void add_exactly(
-        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, threadgroup float *scratch, uint lane) thread {
-        UNROLLED
-        for (int block = 0; block < COUNT; block += 1) {
-            if (block >= blocks.count) {
-                break;
-            }
-            simdgroup_store(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            for (int element = int(lane); element < 64; element += 32) {
-                const int from = (blocks.first + block) * 8 + element % 8;
-                for (int column = 0; column < COLUMNS; column += 1) {
-                    const float weight = weights[element / 8 * strip_pitch(COLUMNS) + column];
-                    if (weight != 0.0f) {
-                        scratch[element] = fma(weight, float(tile[column * PITCH + from]), scratch[element]);
-                    }
+    inline void add_odd(
+        thread Sums &sums, threadgroup const float *weights, threadgroup const T *elements, threadgroup float *scratch, uint lane) thread {
+        simdgroup_store(sums, scratch, 8);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        for (int element = int(lane); element < 64; element += 32) {
+            for (int column = 0; column < COLUMNS; column += 1) {
+                const float value = float(elements[column * PITCH + element % 8]);
+                const float weight = weights[element / 8 * strip_pitch(COLUMNS) + column];
+                if (!isfinite(value) && weight != 0.0f) {
+                    scratch[element] += weight * value;
                 }
             }
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            simdgroup_load(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
         }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        simdgroup_load(sums, scratch, 8);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+    }
+
+    // A block of 8 x 8 with 0 for what is not finite.
+    template <typename T, int PITCH>
+    inline void load_finite(
+        thread simdgroup_matrix<T, 8, 8> &block, threadgroup const T *elements, threadgroup float *scratch, uint lane) thread {
+        threadgroup T *finite = reinterpret_cast<threadgroup T *>(scratch);
+        for (int element = int(lane); element < 64; element += 32) {
+            const T value = elements[element / 8 * PITCH + element % 8];
+            finite[element] = isfinite(float(value)) ? value : T(0);
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        simdgroup_load(block, finite, 8);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 };
 
@@ -240,7 +254,7 @@ inline LanePlace lane_place(int all_across, int across, uint lane) {
     return {across * (8 / all_across) + int(lane) / lanes, int(lane) % lanes * 2};
 }
 
-// Tells the threadgroup whether a thread of this SIMD-group read NaN or infinity; `exactly` says after a barrier whether any did.
+// Tells the threadgroup whether a thread of this SIMD-group read NaN or infinity; `any_odd` says after a barrier whether any did.
 inline void tell_odd(threadgroup uint *odd_values, bool odd, uint simdgroup, uint lane) {
     const bool any = simd_any(odd);
     if (lane == 0) {
@@ -249,7 +263,7 @@ inline void tell_odd(threadgroup uint *odd_values, bool odd, uint simdgroup, uin
 }
 
 template <int SIMDGROUPS>
-inline bool exactly(threadgroup const uint *odd_values, uint lane) {
+inline bool any_odd(threadgroup const uint *odd_values, uint lane) {
     return simd_any(odd_values[lane % SIMDGROUPS] != 0);
 }
 

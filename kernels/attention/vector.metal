@@ -107,7 +107,7 @@ kernel void vector(
                 product = fma(q_row[i], float(keys[key * a.k.row + d * a.k.column]), product);
             }
         }
-        const float score = score_of(a, pairs, true, query, j, simd_sum(product)).value;
+        const float score = score_of(a, pairs, true, query, j, lanes_sum<32>(product)).value;
         if (score == -INFINITY) {
             continue;
         }
