@@ -1,8 +1,7 @@
 /** A model of two attention layers learns, and learns the same whichever way attention is computed. */
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { trainAttention } from "../../support/attention-model.ts";
-import { writeGaps } from "../run.ts";
 import { on, ways } from "./run.ts";
 
 const [steps, seed] = [50, 7];
@@ -16,5 +15,3 @@ test.each(ways)("the curve of losses on $name", (way) => {
   const losses = on(way, () => trainAttention(steps, seed, way.path));
   for (const [step, loss] of losses.entries()) expect(Math.abs(loss - expected[step]!)).toBeLessThan(2e-5);
 });
-
-afterAll(writeGaps);
