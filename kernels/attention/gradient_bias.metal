@@ -38,6 +38,18 @@ inline bool any_attends(constant Attention &a, device const int *sequences, Inte
     return false;
 }
 
+// ds of the pairs (i, j) and (i, j + 1), from their products.
+template <typename T>
+inline float2 score_gradients(
+    constant Attention &a, thread const Pairs<T> &pairs, RowSums row, int i, int j, float2 products, float2 grads) {
+    float2 gradients;
+    for (int c = 0; c < 2; c += 1) {
+        const Score score = score_of(a, pairs, false, i, j + c, products[c]);
+        gradients[c] = gradient_of(a, score, grads[c], kept(a, pairs.sequence, pairs.head, i, j + c), row).score;
+    }
+    return gradients;
+}
+
 // q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
 // mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
@@ -130,16 +142,11 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                         UNROLLED
                         for (int turn = 0; turn < turns; turn += 1) {
                             const int column = place.column + turn * lane_step(ACROSS);
-                            if (column >= KEYS) {
-                                break;
-                            }
-                            const int at = place.row * strip_pitch(KEYS) + column;
-                            const float2 products = summed<ACROSS, strip>(row_scores, at);
-                            const float2 grad = summed<ACROSS, strip>(row_grads, at);
-                            for (int c = 0; c < 2; c += 1) {
-                                const int j = key + column + c - s.key_start;
-                                const Score score = score_of(a, pairs, false, i, j, products[c]);
-                                sums[turn][c] += gradient_of(a, score, grad[c], kept(a, s, uint(head), i, j), row).score;
+                            if (column < KEYS) {
+                                const int at = place.row * strip_pitch(KEYS) + column;
+                                const float2 products = summed<ACROSS, strip>(row_scores, at);
+                                const float2 grads_here = summed<ACROSS, strip>(row_grads, at);
+                                sums[turn] += score_gradients(a, pairs, row, i, key + column - s.key_start, products, grads_here);
                             }
                         }
                     }

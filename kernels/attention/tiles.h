@@ -135,6 +135,10 @@ struct OwnSums {
     template <typename T, int COLUMNS, int PITCH>
     inline void add(
         threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, bool odd, threadgroup float *scratch, uint lane) thread {
+        if (odd) {
+            add_odd<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, lane);
+            return;
+        }
         Sums left[COLUMNS / 8];
         UNROLLED
         for (int column = 0; column < COLUMNS / 8; column += 1) {
@@ -145,18 +149,10 @@ struct OwnSums {
             if (block >= blocks.count) {
                 break;
             }
-            threadgroup const T *elements = tile + (blocks.first + block) * 8;
-            if (odd) {
-                add_odd<T, COLUMNS, PITCH>(at[block], weights, elements, scratch, lane);
-            }
             UNROLLED
             for (int column = 0; column < COLUMNS / 8; column += 1) {
                 simdgroup_matrix<T, 8, 8> right;
-                if (odd) {
-                    load_finite<T, PITCH>(right, elements + column * 8 * PITCH, scratch, lane);
-                } else {
-                    simdgroup_load(right, elements + column * 8 * PITCH, PITCH);
-                }
+                simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH);
                 simdgroup_multiply_accumulate(at[block], left[column], right, at[block]);
             }
         }
@@ -203,38 +199,53 @@ struct OwnSums {
     }
 
 private:
-    // Adds what elements that are not finite give, each where its weight is not 0. So those that nobody wants leave the sums as they are, to the
-    // last bit, whatever they hold.
+    // The same products in the same order, of the tile with 0 for what is not finite; before them what that gives, each where its weight is not
+    // 0. So values that nobody wants leave the sums as they are, to the last bit.
     template <typename T, int COLUMNS, int PITCH>
     inline void add_odd(
-        thread Sums &sums, threadgroup const float *weights, threadgroup const T *elements, threadgroup float *scratch, uint lane) thread {
-        simdgroup_store(sums, scratch, 8);
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (int element = int(lane); element < 64; element += 32) {
-            for (int column = 0; column < COLUMNS; column += 1) {
-                const float value = float(elements[column * PITCH + element % 8]);
-                const float weight = weights[element / 8 * strip_pitch(COLUMNS) + column];
-                if (!isfinite(value) && weight != 0.0f) {
-                    scratch[element] += weight * value;
-                }
+        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        UNROLLED
+        for (int block = 0; block < COUNT; block += 1) {
+            if (block >= blocks.count) {
+                break;
+            }
+            threadgroup const T *elements = tile + (blocks.first + block) * 8;
+            simdgroup_store(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            for (int element = int(lane); element < 64; element += 32) {
+                add_odd_products<T, COLUMNS, PITCH>(scratch[element], weights + element / 8 * strip_pitch(COLUMNS), elements + element % 8);
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            simdgroup_load(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            for (int column = 0; column < COLUMNS; column += 8) {
+                Sums left;
+                simdgroup_matrix<T, 8, 8> right;
+                simdgroup_load(left, weights + column, strip_pitch(COLUMNS));
+                load_finite<T, PITCH>(right, elements + column * PITCH, reinterpret_cast<threadgroup T *>(scratch), lane);
+                simdgroup_multiply_accumulate(at[block], left, right, at[block]);
             }
         }
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        simdgroup_load(sums, scratch, 8);
-        simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 
-    // A block of 8 x 8 with 0 for what is not finite.
+    template <typename T, int COLUMNS, int PITCH>
+    inline void add_odd_products(threadgroup float &sum, threadgroup const float *weights, threadgroup const T *elements) thread {
+        for (int column = 0; column < COLUMNS; column += 1) {
+            const float value = float(elements[column * PITCH]);
+            if (!isfinite(value) && weights[column] != 0.0f) {
+                sum += weights[column] * value;
+            }
+        }
+    }
+
     template <typename T, int PITCH>
-    inline void load_finite(
-        thread simdgroup_matrix<T, 8, 8> &block, threadgroup const T *elements, threadgroup float *scratch, uint lane) thread {
-        threadgroup T *finite = reinterpret_cast<threadgroup T *>(scratch);
+    inline void load_finite(thread simdgroup_matrix<T, 8, 8> &block, threadgroup const T *elements, threadgroup T *scratch, uint lane) thread {
         for (int element = int(lane); element < 64; element += 32) {
             const T value = elements[element / 8 * PITCH + element % 8];
-            finite[element] = isfinite(float(value)) ? value : T(0);
+            scratch[element] = isfinite(float(value)) ? value : T(0);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        simdgroup_load(block, finite, 8);
+        simdgroup_load(block, scratch, 8);
         simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 };
