@@ -157,7 +157,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     if (place.column == 0) {
         factors[down * 8 + place.row] = total == 0.0f ? 0.0f : factor / total;
         if (query < s.queries) {
-            const float sum = total == 0.0f ? -INFINITY : largest + log2(total) * LN_2;
+            const float sum = total == 0.0f ? -INFINITY : largest + precise::log(total);
             log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = sum;
         }
     }

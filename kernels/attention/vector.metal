@@ -36,7 +36,7 @@ inline void finish_row(
         out[place] = T(total == 0.0f ? 0.0f : sum * factor / total);
     }
     if (e == 0) {
-        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = total == 0.0f ? -INFINITY : top + log2(total) * LN_2;
+        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = total == 0.0f ? -INFINITY : top + precise::log(total);
     }
 }
 
