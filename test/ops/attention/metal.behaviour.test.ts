@@ -1,6 +1,7 @@
 /** What only Metal's kernels can get wrong: the order of threadgroups, tiles of other GPUs, softmax that starts anew, elements that are not finite. */
 import { describe, expect, test } from "bun:test";
 import { grad } from "../../../src/autograd/backward.ts";
+import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -44,8 +45,13 @@ interface Options extends FlashAttentionOptions {
 }
 
 /** Output, log-sum-exp and all gradients, one after the other. */
-function run(of: Operands, { biasValues, ...options }: Options = {}, backend: BackendName = "metal"): number[] {
-  return withStrict(true, () =>
+function run(
+  of: Operands,
+  { biasValues, ...options }: Options = {},
+  backend: BackendName = "metal",
+  strict = true,
+): number[] {
+  return withStrict(strict, () =>
     withBackend(backend, () => {
       const leaf = (values: Numbers, shape: readonly number[]) =>
         tensor(Float32Array.from(values), { shape, requiresGrad: true });
@@ -98,6 +104,20 @@ describe.if(hasMetal)("attention on metal", () => {
     const few = operands([1, 2, 3, 16], [1, 2, 1200, 16]);
     const whole = run(few);
     for (const workers of [1, 3]) expect(withSettings({ workers, seed: 99 }, () => run(few))).toEqual(whole);
+  });
+
+  test("passes a call on where a pipeline has too few threads for it", () => {
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
+    const of = operands([1, 2, 40, 27], [1, 2, 40, 27]);
+    resetCodepaths();
+    const got = withSettings({ max_threads: 64 }, () => run(of, {}, "metal", false));
+    const ways = codepaths().filter(({ operation }) => operation.startsWith("attention"));
+    expect(ways.map(({ operation }) => operation).sort()).toEqual(["attentionBackward", "attentionForward"]);
+    for (const { backend, reason } of ways) {
+      expect(backend).not.toBe("metal");
+      expect(reason).toMatch(/128 threads is wanted, this pipeline's most are 64/);
+    }
+    expect(largestError(got, run(of, {}, "reference"))).toBeLessThan(1e-5);
   });
 
   describe("with the tiles of M3 and later", () => {
