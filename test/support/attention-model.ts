@@ -10,10 +10,10 @@ import {
   noGrad,
   randint,
   randn,
+  sub_,
   type Tensor,
   tidy,
 } from "../../src/index.ts";
-import { sub_ } from "../../src/ops/copy/inplace.ts";
 
 const [BATCH, LENGTH, TOKENS, WIDTH, HEADS] = [4, 12, 6, 16, 2] as const;
 const [RATE, DROPOUT, BACK] = [0.5, 0.1, 3] as const;
