@@ -76,7 +76,7 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
 }
 
 // What dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) with:
-// i and j are even, or one less.
+// i and j are rounded down to even.
 inline float4 kept_block(constant Attention &a, Sequence s, uint head, int i, int j) {
     const uint4 words = philox(uint4(uint(j) / 2, uint(i) / 2, head, uint(s.index)), uint2(a.key[0], a.key[1]));
     return select(float4(0.0f), float4(a.keep_scale), words >= uint4(a.threshold));
