@@ -9,6 +9,7 @@ import { environmentFlag } from "../../../src/debug/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
+import { vectorParts } from "../../../src/ops/attention/tiles.metal.ts";
 import { tensor } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -137,6 +138,25 @@ describe.if(hasMetal)("attention on metal", () => {
           for (const each of cases) checkCase(each, dtype, metal);
         }),
       );
+    });
+  });
+
+  describe("with few queries and keys that are cut into parts", () => {
+    const names: readonly (readonly OptionName[])[] = [
+      [],
+      ["sinks", "mask"],
+      ["dropout", "bias"],
+      ["packed", "causal"],
+    ];
+    const cases = names.map((options, at) => caseOf(options, [1, 3, 1100 + at, 20, 33], at + 30));
+    test.each([
+      ["float32", cases],
+      ["bfloat16", cases.slice(1, 3)],
+    ] as const)("%s", (dtype, some) => {
+      checked("parts of keys", () => {
+        for (const each of some) checkCase(each, dtype, metal);
+      });
+      expect(vectorParts(1100, 6)).toBeGreaterThan(1);
     });
   });
 
