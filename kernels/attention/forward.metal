@@ -29,7 +29,7 @@ using namespace metal;
 // out            [[buffer(8)]]        [B, H, M, E]
 // log_sum_exp    [[buffer(9)]]        [B, H, M]
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
-[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void forward(
+[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void attention_forward(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
     device const T *v [[buffer(2)]],
@@ -167,7 +167,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 }
 
 #define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                        \
-    template [[host_name("forward_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void forward<T, WIDTH, DOWN, ACROSS, KEYS>( \
+    template [[host_name("forward_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void attention_forward<T, WIDTH, DOWN, ACROSS, KEYS>( \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
         device const float *, device const int *, device T *, device float *, constant Attention &, uint3, uint, uint, uint);
 

@@ -50,7 +50,7 @@ inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : expo
 // log_sum_exp     [[buffer(9)]]        [B, H, M]
 // parts           [[buffer(10)]]       a threadgroup's row of E, its top and its total, where keys are cut
 template <typename T>
-kernel void vector(
+kernel void attention_vector(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
     device const T *v [[buffer(2)]],
@@ -200,7 +200,7 @@ kernel void vector_combine(
 }
 
 #define VECTOR(T)                                                                                                                     \
-    template [[host_name("vector_" #T)]] kernel void vector<T>(                                                                       \
+    template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                                                       \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
         device const float *, device const int *, device T *, device float *, device float *, constant Attention &, uint3, uint3,     \
         uint, uint, uint);                                                                                                            \
