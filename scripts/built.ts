@@ -8,7 +8,7 @@ import { build } from "./swift/command.ts";
 import { setUp, setUpCpu } from "./toolchain/setup.ts";
 
 /** Those that are about Metal. All others compute on the backend that operations try first. */
-const metalPrograms = ["bench/checker.ts", "bench/dispatch.ts"];
+const metalPrograms = ["bench/attention.kernels.ts", "bench/checker.ts", "bench/dispatch.ts"];
 
 /** Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it. */
 export async function runBuilt(files: readonly string[], words: readonly string[] = []): Promise<void> {
@@ -35,12 +35,12 @@ async function prepare(files: readonly string[]): Promise<void> {
 }
 
 /** What benchmarks share; every other file of `bench/` is a program. */
-const benchmarkLibrary = "bench/measure.ts";
+const benchmarkLibraries = ["bench/attention.traffic.ts", "bench/measure.ts"];
 
 /** The benchmarks' files: all, or the named ones. `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so. */
 export function chooseBenchmarks(names: readonly string[], root: string = packageRoot): string[] {
   const found = new Bun.Glob("bench/*.ts").scanSync({ cwd: root });
-  const files = [...found].filter((file) => file !== benchmarkLibrary).sort();
+  const files = [...found].filter((file) => !benchmarkLibraries.includes(file)).sort();
   return withoutMetal(names.length === 0 ? files : names.map((name) => fileOf(name, files)));
 }
 

@@ -95,6 +95,7 @@ export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tenso
 export function launch(what: Launch): void {
   const context = metalContext();
   const pipeline = pipelineFor(context, what);
+  checkThreads(what, pipeline);
   const kind = what.grid === undefined ? "threadgroups" : "threads";
   const block = writeBlock(layouts.dispatch, {
     pipeline: pipeline.handle,
@@ -112,6 +113,14 @@ export function launch(what: Launch): void {
   context.call(what.name, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
   const ticket = Number(ticketScratch[0]);
   launched = launched === null ? { first: ticket, last: ticket } : { first: launched.first, last: ticket };
+}
+
+/** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */
+function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {
+  const threads = extents(threadgroup).reduce((product, extent) => product * extent, 1);
+  if (threads <= maxTotalThreads) return;
+  const message = `a threadgroup of ${threads} threads is wanted, this pipeline's most are ${maxTotalThreads}`;
+  throw new BackendError(name, "limitExceeded", message);
 }
 
 const ticketScratch = new BigUint64Array(1);

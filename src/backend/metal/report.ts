@@ -26,6 +26,7 @@ export interface Counters {
   threadgroups: number;
   cache_lines_read: number;
   cache_lines_written: number;
+  constant_bytes_read: number;
 }
 
 /** The counters of equal dispatches, added up. */

@@ -1,7 +1,10 @@
 /** Attention as backends run it. `problem.ts` says what each computes. */
 import type { Primitive } from "../../backend/backend.ts";
+import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
+import { dropoutMaskMetal } from "./dropout_mask.metal.ts";
 import { dropoutMaskReference } from "./dropout_mask.reference.ts";
+import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 
@@ -9,7 +12,7 @@ import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 export const attentionForward: Primitive<AttentionAttributes> = {
   name: "attentionForward",
   implementations: {
-    metal: { missing: "Metal has no kernel for attention yet" },
+    metal: forwardMetal,
     cpu: { missing: "the cpu backend has no kernel for attention yet" },
     reference: forwardReference,
   },
@@ -19,7 +22,7 @@ export const attentionForward: Primitive<AttentionAttributes> = {
 export const attentionBackward: Primitive<AttentionAttributes> = {
   name: "attentionBackward",
   implementations: {
-    metal: { missing: "Metal has no kernel for the gradient of attention yet" },
+    metal: backwardMetal,
     cpu: { missing: "the cpu backend has no kernel for the gradient of attention yet" },
     reference: backwardReference,
   },
@@ -32,7 +35,7 @@ export const attentionBackward: Primitive<AttentionAttributes> = {
 export const attentionDropoutMask: Primitive<DropoutMaskAttributes> = {
   name: "attentionDropoutMask",
   implementations: {
-    metal: { missing: "Metal has no kernel for the mask of attention's dropout yet" },
+    metal: dropoutMaskMetal,
     cpu: { missing: "the cpu backend has no kernel for the mask of attention's dropout yet" },
     reference: dropoutMaskReference,
   },

@@ -8,7 +8,7 @@
 namespace mrt::checker {
 
 struct Traffic {
-  uint64_t bytes_read = 0, bytes_written = 0, lines_read = 0, lines_written = 0;
+  uint64_t bytes_read = 0, bytes_written = 0, constant_bytes_read = 0, lines_read = 0, lines_written = 0;
 };
 
 // A page of 4096 bytes has 32 lines; its mask has 32 bits for lines read and 32 for lines written.

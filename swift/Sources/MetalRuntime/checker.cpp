@@ -42,6 +42,7 @@ void add(Traffic &sum, Tracked &memory) {
   memory.lines.take(memory.traffic);
   sum.bytes_read += memory.traffic.bytes_read;
   sum.bytes_written += memory.traffic.bytes_written;
+  sum.constant_bytes_read += memory.traffic.constant_bytes_read;
   sum.lines_read += memory.traffic.lines_read;
   sum.lines_written += memory.traffic.lines_written;
   memory.traffic = {};
@@ -89,7 +90,9 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
     for (const Extent &range : freed_) arena_.shadow.drop_pages(pool_, range.begin, range.end - range.begin);
     freed_.clear();
   }
+  constants_.clear();
   for (const Target &target : objects_.buffers()) {
+    if (target.constant) constants_.push_back({target.begin, target.end});
     if (arena_.shadow.contains(target.begin)) continue;
     const uintptr_t base = target.begin / page_bytes * page_bytes;
     wrapped_.emplace_back(new Tracked);
@@ -121,6 +124,7 @@ void Checker::end_dispatch() {
   mrt_counters &counters = *dispatch_.counters;
   counters.device_bytes_read += device.bytes_read;
   counters.device_bytes_written += device.bytes_written;
+  counters.constant_bytes_read += device.constant_bytes_read;
   counters.cache_lines_read += device.lines_read;
   counters.cache_lines_written += device.lines_written;
   counters.threadgroup_bytes_read += threadgroup.bytes_read;

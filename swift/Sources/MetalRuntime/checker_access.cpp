@@ -13,13 +13,21 @@ namespace {
 // A fiber's stack is smaller than this: an address this close above the frame is the thread's own.
 constexpr size_t stack_reach = size_t(1) << 20;
 
-MRT_INLINE void count(Tracked &memory, const Step &step) {
-  memory.traffic.bytes_read += step.read ? step.size : 0;
+} // namespace
+
+// A GPU reads `constant` memory through a cache of its own, and what all threads read once for all: it is not device traffic.
+MRT_INLINE bool Checker::is_constant(uintptr_t address) const {
+  for (const Extent &range : constants_)
+    if (range.contains(address)) return true;
+  return false;
+}
+
+MRT_INLINE void Checker::count(Tracked &memory, const Step &step) {
+  const bool constant = memory.space == Space::device && is_constant(step.address);
+  (constant ? memory.traffic.constant_bytes_read : memory.traffic.bytes_read) += step.read ? step.size : 0;
   memory.traffic.bytes_written += step.write ? step.size : 0;
   if (memory.space == Space::device) memory.lines.mark(step.address, step.size, step.read, step.write);
 }
-
-} // namespace
 
 // ---------------------------------------------------------------- the fast paths
 

@@ -87,6 +87,8 @@ private:
 
   // ---- checker_access.cpp
   Tracked *find(const Step &step, uintptr_t frame);
+  bool is_constant(uintptr_t address) const;
+  void count(Tracked &memory, const Step &step);
   bool is_private(uintptr_t address, uintptr_t frame) const;
   bool settled_read(const Tracked &memory, const Cell &cell, Moment now) const;
   bool is_known(const Tracked &memory, const Cell &cell, const Step &step) const;
@@ -111,6 +113,7 @@ private:
   Dispatch dispatch_ = {};
   Tracked arena_, threadgroup_;
   std::vector<std::unique_ptr<Tracked>> wrapped_; // the wrapped buffers of this dispatch
+  std::vector<Extent> constants_;                 // the buffers of this dispatch that are bound to `constant` parameters only
   PagePool pool_;
   Objects objects_;
   // The kernel's code and constants, its thread-local variables, and the runtime's own tables.

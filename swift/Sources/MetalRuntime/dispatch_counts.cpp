@@ -38,6 +38,7 @@ constexpr Field fields[] = {
     {"threadgroups", &mrt_counters::threadgroups},
     {"cache_lines_read", &mrt_counters::cache_lines_read},
     {"cache_lines_written", &mrt_counters::cache_lines_written},
+    {"constant_bytes_read", &mrt_counters::constant_bytes_read},
 };
 static_assert(sizeof fields / sizeof *fields * sizeof(uint64_t) == sizeof(mrt_counters), "a counter is missing");
 

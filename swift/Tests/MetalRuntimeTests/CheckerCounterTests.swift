@@ -44,6 +44,18 @@ final class CheckerCounterTests: CheckerTestCase {
         XCTAssertEqual(counted.cache_lines_written, 1)
     }
 
+    func testConstantsAreNoDeviceBytes() throws {
+        let counted = try counters(
+            """
+            kernel void k(constant float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+              out[i] = numbers[0] + numbers[1];
+            }
+            """, grid: 64, group: 32)
+        XCTAssertEqual(counted.constant_bytes_read, 512)
+        XCTAssertEqual(counted.device_bytes_read, 0)
+        XCTAssertEqual(counted.device_bytes_written, 256)
+    }
+
     func testVectorsAndStructsCountTheirBytes() throws {
         let counted = try counters(
             """

@@ -165,6 +165,7 @@ typedef struct mrt_counters {
   uint64_t atomics;
   uint64_t threads, threadgroups;
   uint64_t cache_lines_read, cache_lines_written;         // distinct 128-byte lines of device memory
+  uint64_t constant_bytes_read;                           // of buffers bound to `constant` parameters, once a thread; none of them is a device byte
 } mrt_counters;
 
 typedef struct mrt_dispatch {

@@ -1,0 +1,34 @@
+// What attention's Metal kernels move and multiply, as the software device counts it: device bytes beside the least that their tiles allow (the
+// aim is at most 1.15 of it), and floating-point operations of products beside those of the formula, 4 N² D forward and 14 N² D backward (6 in the kernel
+// over queries, 8 in the one over keys), half of it where causal. One head; counts of several heads are as many times as large.
+import { isMetalOpen, metalContext } from "../src/backend/metal/context.ts";
+import { formulaOperations, measureTraffic, type Size } from "./attention.traffic.ts";
+import { table } from "./measure.ts";
+
+const sizes: readonly Size[] = [
+  { dtype: "float32", length: 512, dim: 64, causal: false },
+  { dtype: "float32", length: 512, dim: 64, causal: true },
+  { dtype: "float32", length: 512, dim: 128, causal: true },
+  { dtype: "float16", length: 512, dim: 64, causal: false },
+  { dtype: "float16", length: 512, dim: 64, causal: true },
+  { dtype: "float16", length: 512, dim: 128, causal: false },
+  { dtype: "bfloat16", length: 500, dim: 80, causal: true },
+  { dtype: "float16", length: 256, dim: 256, causal: false },
+];
+
+if (!metalContext().isSoftware) {
+  console.log("Apple's device counts nothing: run it where the software device is.");
+} else {
+  const rows = sizes.flatMap((size) =>
+    measureTraffic(size).map(({ kernel, tile, bytes, leastBytes, operations }) => [
+      `${size.dtype} N ${size.length} D ${size.dim}${size.causal ? " causal" : ""} ${kernel}`,
+      `${tile.down * 8}x${tile.columns}`,
+      (bytes / 1024).toFixed(0),
+      (bytes / leastBytes).toFixed(3),
+      (operations / 1e6).toFixed(1),
+      (operations / formulaOperations(kernel, size)).toFixed(3),
+    ]),
+  );
+  console.log(table(["", "tile", "KiB", "of least", "Mflop", "of formula"], rows));
+}
+if (isMetalOpen()) metalContext().close();

@@ -1,0 +1,152 @@
+// gradK and gradV of attention (problem.h), parallel over keys; probabilities are computed again from L.
+//
+//     key_sums = 0, value_sums = 0                                of each key, in registers
+//     for each query head that shares the keys, for each tile of queries that attend to any key of the threadgroup:
+//         scores = k q^T, grads = v gradOut^T                     in products of 8 x 8
+//         p = exp(score - L), z = dropout(p)                       of the pairs that count, else 0
+//         du = scale · p (dropout(grad) - Δ)
+//         value_sums += z gradOut, key_sums += du q
+//     gradK = key_sums, gradV = value_sums
+//
+// Source: as gradient_queries.metal. The heads of a group are added up here, one after the other, in registers: no sum has two threadgroups.
+// Tiling (tiles.h): a threadgroup owns DOWN · 8 keys, and goes through QUERIES queries at a time. Grid: threadgroups (keys / rows,
+// heads of keys, sequences), rounded up.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "attention/pairs.h"
+#include "attention/tiles.h"
+
+// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
+// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
+// grad_out            [[buffer(7)]]        [B, H, M, E]
+// log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
+// grad_k, grad_v      [[buffer(10, 11)]]   as k and v
+template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
+[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_keys(
+    device const T *q [[buffer(0)]],
+    device const T *k [[buffer(1)]],
+    device const T *v [[buffer(2)]],
+    device const bool *mask [[buffer(3)]],
+    device const T *bias [[buffer(4)]],
+    device const float *slopes [[buffer(5)]],
+    device const int *sequences [[buffer(6)]],
+    device const T *grad_out [[buffer(7)]],
+    device const float *log_sum_exp [[buffer(8)]],
+    device const float *delta [[buffer(9)]],
+    device T *grad_k [[buffer(10)]],
+    device T *grad_v [[buffer(11)]],
+    constant Attention &a [[buffer(12)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    constexpr int simdgroups = DOWN * ACROSS;
+    constexpr int threads = simdgroups * 32;
+    constexpr int pitch = tile_pitch<T>(WIDTH);
+    constexpr int strip = 8 * strip_pitch(QUERIES);
+    constexpr int own_blocks = WIDTH / ACROSS / 8;
+
+    threadgroup float4 memory[2 * QUERIES * pitch * int(sizeof(T)) / 16];
+    threadgroup float score_strips[simdgroups * strip];
+    threadgroup float grad_strips[simdgroups * strip];
+    threadgroup float scratches[simdgroups * 64];
+    threadgroup RowSums rows[QUERIES];
+    threadgroup uint odd_queries[simdgroups];
+    threadgroup uint odd_grads[simdgroups];
+    threadgroup T *q_tile = reinterpret_cast<threadgroup T *>(memory);
+    threadgroup T *grad_tile = q_tile + QUERIES * pitch;
+    threadgroup float *scratch = scratches + simdgroup * 64;
+
+    const Sequence s = sequence_of(a, sequences, group.z);
+    const int first_key = int(group.x) * DOWN * 8;
+    if (first_key >= s.keys) {
+        return;
+    }
+    const int down = int(simdgroup) / ACROSS;
+    const int across = int(simdgroup) % ACROSS;
+    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
+    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
+    const int own_key = first_key + down * 8;
+    const int own_left = s.keys - own_key;
+
+    OwnRows<T, own_blocks> keys;
+    OwnRows<T, own_blocks> values;
+    threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
+    keys.load(k + row_place(a.k, s.batch, group.y, s.key_start + own_key), a.k, own_left, DIM, own_dim, scratch_rows, lane);
+    values.load(v + row_place(a.v, s.batch, group.y, s.key_start + own_key), a.v, own_left, VALUE_DIM, own_value_dim, scratch_rows, lane);
+    OwnSums<own_blocks> key_sums;
+    OwnSums<own_blocks> value_sums;
+    key_sums.clear();
+    value_sums.clear();
+
+    const LanePlace place = lane_place(ACROSS, across, lane);
+    const int key = own_key + place.row;
+    threadgroup float *row_scores = score_strips + down * ACROSS * strip;
+    threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
+
+    const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * 8, s.keys) - 1);
+    for (uint head = group.y * uint(a.group); head < (group.y + 1) * uint(a.group); head += 1) {
+        const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
+        device const T *queries = q + row_place(a.q, s.batch, head, s.query_start);
+        device const T *grads = grad_out + row_place(a.grad_out, s.batch, head, s.query_start);
+        for (int query = range.first / 2 * 2; query < range.end; query += QUERIES) {
+            threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+            const int left = s.queries - query;
+            const bool odd_query = load_lines<T, QUERIES, pitch, threads>(q_tile, queries + query * a.q.row, a.q, left, DIM, thread_index);
+            const bool odd_grad =
+                load_lines<T, QUERIES, pitch, threads>(grad_tile, grads + query * a.grad_out.row, a.grad_out, left, VALUE_DIM, thread_index);
+            tell_odd(odd_queries, odd_query, simdgroup, lane);
+            tell_odd(odd_grads, odd_grad, simdgroup, lane);
+            if (thread_index < QUERIES) {
+                rows[thread_index] = row_sums(a, s, head, query + int(thread_index), log_sum_exp, delta);
+            }
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            multiply_rows<T, own_blocks, QUERIES, pitch>(row_scores + across * strip, keys, q_tile, own_dim);
+            multiply_rows<T, own_blocks, QUERIES, pitch>(row_grads + across * strip, values, grad_tile, own_value_dim);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+
+            const bool all_count = all_attend(a, s, {query, query + QUERIES}, {own_key, own_key + 8});
+            for (int column = place.column; column < QUERIES; column += lane_step(ACROSS)) {
+                const int at = place.row * strip_pitch(QUERIES) + column;
+                const float2 products = summed<ACROSS, strip>(row_scores, at);
+                const float2 grad = summed<ACROSS, strip>(row_grads, at);
+                const float2 kept = kept_along_queries(a, s, head, query + column, key);
+                for (int i = 0; i < 2; i += 1) {
+                    const RowSums row = rows[column + i];
+                    const Score score = score_of(a, pairs, all_count, query + column + i, key, products[i]);
+                    const PairGradient gradient = gradient_of(a, score, grad[i], kept[i], row);
+                    row_scores[at + i] = gradient.dropped;
+                    row_grads[at + i] = gradient.product;
+                }
+            }
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, own_value_dim, any_odd<simdgroups>(odd_grads, lane), scratch, lane);
+            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, own_dim, any_odd<simdgroups>(odd_queries, lane), scratch, lane);
+        }
+    }
+    key_sums.store(grad_k + row_place(a.grad_k, s.batch, group.y, s.key_start + own_key), a.grad_k, own_left, DIM, own_dim, scratch, lane);
+    value_sums.store(
+        grad_v + row_place(a.grad_v, s.batch, group.y, s.key_start + own_key), a.grad_v, own_left, VALUE_DIM, own_value_dim, scratch, lane);
+}
+
+#define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES)                                                                                \
+    template [[host_name("gradient_keys_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #QUERIES)]] kernel void                              \
+    gradient_keys<T, WIDTH, DOWN, ACROSS, QUERIES>(                                                                                   \
+        device const T *, device const T *, device const T *, device const bool *, device const T *, device const float *,            \
+        device const int *, device const T *, device const float *, device const float *, device T *, device T *,                     \
+        constant Attention &, uint3, uint, uint, uint);
+
+#define GRADIENT_KEYS_HALVES(WIDTH, DOWN, ACROSS, QUERIES) \
+    GRADIENT_KEYS(half, WIDTH, DOWN, ACROSS, QUERIES)      \
+    GRADIENT_KEYS(bfloat, WIDTH, DOWN, ACROSS, QUERIES)
+
+GRADIENT_KEYS(float, 32, 4, 1, 16)
+GRADIENT_KEYS(float, 64, 4, 1, 16)
+GRADIENT_KEYS(float, 128, 4, 2, 16)
+GRADIENT_KEYS(float, 256, 2, 4, 8)
+GRADIENT_KEYS_HALVES(64, 4, 1, 16)
+GRADIENT_KEYS_HALVES(128, 4, 2, 16)
+GRADIENT_KEYS_HALVES(256, 2, 4, 16)

@@ -1,0 +1,134 @@
+// gradQ of attention (problem.h), parallel over queries; probabilities are computed again from L.
+//
+//     sums = 0                                                    of each query, in registers
+//     for each tile of keys that any query of the threadgroup attends to:
+//         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
+//         p = exp(score - L), du = scale · p (dropout(grad) - Δ)   of the pairs that count, else 0
+//         sums += du k
+//     gradQ = sums
+//
+// Source: Dao, "FlashAttention-2", 2023, algorithm 2, cut in two (gradient_keys.metal is the other half) so that no two threadgroups add to
+// the same sum. Tiling: as forward.metal, with tiles of k and of v side by side. Grid: threadgroups (queries / rows, heads, sequences).
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "attention/pairs.h"
+#include "attention/tiles.h"
+
+// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
+// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
+// grad_out            [[buffer(7)]]        [B, H, M, E]
+// log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
+// grad_q              [[buffer(10)]]       [B, H, M, D]
+template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
+[[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_queries(
+    device const T *q [[buffer(0)]],
+    device const T *k [[buffer(1)]],
+    device const T *v [[buffer(2)]],
+    device const bool *mask [[buffer(3)]],
+    device const T *bias [[buffer(4)]],
+    device const float *slopes [[buffer(5)]],
+    device const int *sequences [[buffer(6)]],
+    device const T *grad_out [[buffer(7)]],
+    device const float *log_sum_exp [[buffer(8)]],
+    device const float *delta [[buffer(9)]],
+    device T *grad_q [[buffer(10)]],
+    constant Attention &a [[buffer(11)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    constexpr int simdgroups = DOWN * ACROSS;
+    constexpr int threads = simdgroups * 32;
+    constexpr int pitch = tile_pitch<T>(WIDTH);
+    constexpr int strip = 8 * strip_pitch(KEYS);
+    constexpr int own_blocks = WIDTH / ACROSS / 8;
+
+    threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
+    threadgroup float score_strips[simdgroups * strip];
+    threadgroup float grad_strips[simdgroups * strip];
+    threadgroup float scratches[simdgroups * 64];
+    threadgroup uint odd_values[simdgroups];
+    threadgroup T *k_tile = reinterpret_cast<threadgroup T *>(memory);
+    threadgroup T *v_tile = k_tile + KEYS * pitch;
+    threadgroup float *scratch = scratches + simdgroup * 64;
+
+    const Sequence s = sequence_of(a, sequences, group.z);
+    const int first_query = int(group.x) * DOWN * 8;
+    if (first_query >= s.queries) {
+        return;
+    }
+    const int down = int(simdgroup) / ACROSS;
+    const int across = int(simdgroup) % ACROSS;
+    const uint head = group.y;
+    const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
+    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
+    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
+    const int own_query = first_query + down * 8;
+    const int own_left = s.queries - own_query;
+    device const T *keys = k + row_place(a.k, s.batch, head / a.group, s.key_start);
+    device const T *values = v + row_place(a.v, s.batch, head / a.group, s.key_start);
+
+    OwnRows<T, own_blocks> queries;
+    OwnRows<T, own_blocks> grads;
+    threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
+    queries.load(q + row_place(a.q, s.batch, head, s.query_start + own_query), a.q, own_left, DIM, own_dim, scratch_rows, lane);
+    grads.load(
+        grad_out + row_place(a.grad_out, s.batch, head, s.query_start + own_query), a.grad_out, own_left, VALUE_DIM, own_value_dim, scratch_rows, lane);
+    OwnSums<own_blocks> sums;
+    sums.clear();
+
+    const LanePlace place = lane_place(ACROSS, across, lane);
+    const int query = own_query + place.row;
+    const RowSums row = row_sums(a, s, head, query, log_sum_exp, delta);
+    threadgroup float *row_scores = score_strips + down * ACROSS * strip;
+    threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
+
+    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * 8, s.queries) - 1);
+    for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        const bool odd = load_lines<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, s.keys - key, DIM, thread_index);
+        load_lines<T, KEYS, pitch, threads>(v_tile, values + key * a.v.row, a.v, s.keys - key, VALUE_DIM, thread_index);
+        tell_odd(odd_values, odd, simdgroup, lane);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
+        multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+
+        const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
+        for (int column = place.column; column < KEYS; column += lane_step(ACROSS)) {
+            const int at = place.row * strip_pitch(KEYS) + column;
+            const float2 products = summed<ACROSS, strip>(row_scores, at);
+            const float2 grad = summed<ACROSS, strip>(row_grads, at);
+            const float2 kept = kept_along_keys(a, s, head, query, key + column);
+            for (int i = 0; i < 2; i += 1) {
+                const Score score = score_of(a, pairs, all_count, query, key + column + i, products[i]);
+                row_scores[at + i] = gradient_of(a, score, grad[i], kept[i], row).product;
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        sums.template add<T, KEYS, pitch>(row_scores, k_tile, own_dim, any_odd<simdgroups>(odd_values, lane), scratch, lane);
+    }
+    sums.store(grad_q + row_place(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim, scratch, lane);
+}
+
+#define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                \
+    template [[host_name("gradient_queries_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                              \
+    gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                                   \
+        device const T *, device const T *, device const T *, device const bool *, device const T *, device const float *,            \
+        device const int *, device const T *, device const float *, device const float *, device T *, constant Attention &, uint3,    \
+        uint, uint, uint);
+
+#define GRADIENT_QUERIES_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
+    GRADIENT_QUERIES(half, WIDTH, DOWN, ACROSS, KEYS)      \
+    GRADIENT_QUERIES(bfloat, WIDTH, DOWN, ACROSS, KEYS)
+
+GRADIENT_QUERIES(float, 32, 4, 1, 16)
+GRADIENT_QUERIES(float, 64, 4, 1, 16)
+GRADIENT_QUERIES(float, 128, 4, 2, 16)
+GRADIENT_QUERIES(float, 256, 2, 4, 8)
+GRADIENT_QUERIES_HALVES(64, 4, 1, 16)
+GRADIENT_QUERIES_HALVES(128, 4, 2, 16)
+GRADIENT_QUERIES_HALVES(256, 2, 4, 16)

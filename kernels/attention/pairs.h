@@ -1,0 +1,143 @@
+// What happens to one pair of a query and a key between the products of matrices: whether it counts, its score, its dropout.
+
+#ifndef ORCHARD_ATTENTION_PAIRS_H
+#define ORCHARD_ATTENTION_PAIRS_H
+
+#include "attention/problem.h"
+
+// What the pairs of one head of one sequence have in common.
+template <typename T>
+struct Pairs {
+    Sequence sequence;
+    uint head;
+    device const bool *mask;  // of the sequence's pair (0, 0)
+    device const T *bias;
+    float slope;
+};
+
+template <typename T>
+inline Pairs<T> pairs_of(
+    constant Attention &a, Sequence s, uint head, device const bool *mask, device const T *bias, device const float *slopes) {
+    Pairs<T> pairs = {s, head, mask, bias, 0.0f};
+    if (has(OPTION_MASK)) {
+        pairs.mask = mask + row_place(a.mask, s.batch, head, s.query_start) + s.key_start * a.mask.column;
+    }
+    if (has(OPTION_BIAS)) {
+        pairs.bias = bias + row_place(a.bias, s.batch, head, s.query_start) + s.key_start * a.bias.column;
+    }
+    if (has(OPTION_SLOPES)) {
+        pairs.slope = slopes[row_place(a.slopes, s.index, head, 0)];
+    }
+    return pairs;
+}
+
+// A pair's score, −∞ where the query does not attend to the key; and what the softcap does to its gradient.
+struct Score {
+    float value;
+    float cap_slope;  // 1 − (s₂ / softcap)²
+};
+
+template <typename T>
+inline bool attends(constant Attention &a, thread const Pairs<T> &pairs, int i, int j) {
+    const Sequence s = pairs.sequence;
+    if (uint(i) >= uint(s.queries) || uint(j) >= uint(s.keys)) {
+        return false;
+    }
+    const int distance = j - i - s.shift;
+    if (has(OPTION_BAND) && (distance < -int(a.left) || distance > int(a.right))) {
+        return false;
+    }
+    return !has(OPTION_MASK) || pairs.mask[i * a.mask.row + j * a.mask.column];
+}
+
+// `product` is q[i] · k[j]. `all`: the pair counts, see all_attend. The product of a pair that does not count may be anything, NaN too.
+template <typename T>
+inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool all, int i, int j, float product) {
+    if (!all && !attends(a, pairs, i, j)) {
+        return {-INFINITY, 0.0f};
+    }
+    float offset = 0.0f;
+    if (has(OPTION_BIAS)) {
+        offset += float(pairs.bias[i * a.bias.row + j * a.bias.column]);
+    }
+    if (has(OPTION_SLOPES)) {
+        offset -= pairs.slope * float(abs(j - i - pairs.sequence.shift));
+    }
+    if (offset == -INFINITY) {
+        return {-INFINITY, 0.0f};
+    }
+    Score score = {product * a.scale, 1.0f};
+    if (has(OPTION_SOFTCAP)) {
+        const float bounded = precise::tanh(score.value / a.softcap);
+        score = {a.softcap * bounded, 1.0f - bounded * bounded};
+    }
+    score.value += offset;
+    return score;
+}
+
+// What dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) with:
+// i and j are rounded down to even.
+inline float4 kept_block(constant Attention &a, Sequence s, uint head, int i, int j) {
+    const uint4 words = philox(uint4(uint(j) / 2, uint(i) / 2, head, uint(s.index)), uint2(a.key[0], a.key[1]));
+    return select(float4(0.0f), float4(a.keep_scale), words >= uint4(a.threshold));
+}
+
+// Of (i, j) alone.
+inline float kept(constant Attention &a, Sequence s, uint head, int i, int j) {
+    return has(OPTION_DROPOUT) ? kept_block(a, s, head, i, j)[(i & 1) * 2 + (j & 1)] : 1.0f;
+}
+
+// Of (i, j) and (i, j + 1): j is even.
+inline float2 kept_along_keys(constant Attention &a, Sequence s, uint head, int i, int j) {
+    if (!has(OPTION_DROPOUT)) {
+        return float2(1.0f);
+    }
+    const float4 block = kept_block(a, s, head, i, j);
+    return i % 2 == 0 ? block.xy : block.zw;
+}
+
+// Of (i, j) and (i + 1, j): i is even.
+inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, int i, int j) {
+    if (!has(OPTION_DROPOUT)) {
+        return float2(1.0f);
+    }
+    const float4 block = kept_block(a, s, head, i, j);
+    return j % 2 == 0 ? block.xz : block.yw;
+}
+
+// What gradients need of a query's row: L, −∞ where it attends to nothing, and Δ.
+struct RowSums {
+    float log_sum_exp;
+    float delta;
+};
+
+inline RowSums row_sums(
+    constant Attention &a, Sequence s, uint head, int query, device const float *log_sum_exp, device const float *delta) {
+    if (query >= s.queries) {
+        return {-INFINITY, 0.0f};
+    }
+    const long row = s.query_start + query;
+    return {
+        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, row)],
+        delta[(s.batch * a.heads + head) * a.queries + row],
+    };
+}
+
+// What one pair gives to gradients.
+struct PairGradient {
+    float dropped;  // Z
+    float score;    // ds
+    float product;  // du, of q[i] · k[j] times scale
+};
+
+// `grad`: gradOut[i] · v[j]. All 0 where the query does not attend to the key, or to any.
+inline PairGradient gradient_of(constant Attention &a, Score score, float grad, float kept, RowSums row) {
+    if (score.value == -INFINITY || row.log_sum_exp == -INFINITY) {
+        return {0.0f, 0.0f, 0.0f};
+    }
+    const float probability = exponential(score.value - row.log_sum_exp);
+    const float gradient = probability * ((kept == 0.0f ? 0.0f : kept * grad) - row.delta);
+    return {probability * kept, gradient, a.scale * gradient * score.cap_slope};
+}
+
+#endif

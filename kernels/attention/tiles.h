@@ -1,0 +1,291 @@
+// Tiles of attention: how their elements come from device memory, and the products of matrices of 8 x 8.
+//
+// A threadgroup owns DOWN · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS lines at a time. Its SIMD-groups
+// stand DOWN x ACROSS: those side by side own the same 8 rows, and each one its blocks of 8 of their elements (of D and of E). So a product of
+// rows with a tile's lines is the sum of ACROSS parts, one in each one's strip of memory, and of what comes after each writes its own blocks.
+//
+// No lane knows which elements of a simdgroup_matrix it holds (the layout is unspecified), so that what treats rows or pairs one by one
+// goes through threadgroup memory.
+
+#ifndef ORCHARD_ATTENTION_TILES_H
+#define ORCHARD_ATTENTION_TILES_H
+
+#include <metal_simdgroup_matrix>
+
+#include "attention/problem.h"
+#include "common/matrix.h"
+
+typedef simdgroup_matrix<float, 8, 8> Sums;
+
+// Arrays of matrices lie in registers only where every index is known.
+#define UNROLLED _Pragma("clang loop unroll(full)")
+
+// The blocks of 8 elements of a row that one of the SIMD-groups side by side owns.
+struct Blocks {
+    int first;
+    int count;
+};
+
+inline Blocks blocks_of(uint dim, int across, int index) {
+    const int all = int(dim + 7) / 8;
+    const int share = (all + across - 1) / across;
+    const int first = index * share;
+    return {first, max(0, min(share, all - first))};
+}
+
+// The distance of two rows of a strip, in elements.
+constexpr int strip_pitch(int columns) { return columns + 4; }
+
+// The blocks of 8 rows that a SIMD-group owns, in registers. Rows and elements beyond the ends are 0.
+template <typename T, int COUNT>
+struct OwnRows {
+    simdgroup_matrix<T, 8, 8> at[COUNT];
+
+    // `rows`: the first row; `scratch`: 64 elements of the SIMD-group.
+    inline void load(
+        device const T *rows, constant AttentionOperand &operand, int rows_left, uint dim, Blocks blocks, threadgroup T *scratch, uint lane) thread {
+        UNROLLED
+        for (int block = 0; block < COUNT; block += 1) {
+            if (block >= blocks.count) {
+                break;
+            }
+            for (int element = int(lane); element < 64; element += 32) {
+                const int row = element / 8;
+                const int column = (blocks.first + block) * 8 + element % 8;
+                const bool inside = row < rows_left && column < int(dim);
+                scratch[element] = inside ? rows[row * operand.row + column * operand.column] : T(0);
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            simdgroup_load(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+        }
+    }
+};
+
+// tile[line][element] = lines[line][element], 0 beyond the ends, up to the next multiple of 8 elements. Gives whether any is NaN or infinite
+// among those that this thread reads. All THREADS threads take part.
+template <typename T, int LINES, int PITCH, int THREADS>
+inline bool load_lines(
+    threadgroup T *tile, device const T *lines, constant AttentionOperand &operand, int lines_left, uint dim, uint thread_index) {
+    const int width = int(dim + 7) / 8 * 8;
+    bool odd = false;
+    for (int four = int(thread_index); four < LINES * width / 4; four += THREADS) {
+        // By fours they are consecutive in a thread; one by one they are dealt out, so that threads side by side read side by side.
+        const int first = has(OPTION_QUADS) ? four * 4 : four;
+        const int step = has(OPTION_QUADS) ? 1 : LINES * width / 4;
+        const int line = first / width;
+        const int column = first % width;
+        if (has(OPTION_QUADS) && line < lines_left && column + 4 <= int(dim)) {
+            const vec<T, 4> elements = *reinterpret_cast<device const vec<T, 4> *>(lines + line * operand.row + column);
+            *reinterpret_cast<threadgroup vec<T, 4> *>(tile + line * PITCH + column) = elements;
+            odd = odd || !all(isfinite(float4(elements)));
+            continue;
+        }
+        for (int element = first, count = 0; count < 4; element += step, count += 1) {
+            const int i = element / width;
+            const int j = element % width;
+            const bool inside = i < lines_left && j < int(dim);
+            const T value = inside ? lines[i * operand.row + j * operand.column] : T(0);
+            tile[i * PITCH + j] = value;
+            odd = odd || !isfinite(float(value));
+        }
+    }
+    return odd;
+}
+
+// strip[row][column] = own[row] · tile[column], over the SIMD-group's blocks.
+template <typename T, int COUNT, int COLUMNS, int PITCH>
+inline void multiply_rows(threadgroup float *strip, thread const OwnRows<T, COUNT> &own, threadgroup const T *tile, Blocks blocks) {
+    Sums sums[COLUMNS / 8];
+    UNROLLED
+    for (int column = 0; column < COLUMNS / 8; column += 1) {
+        sums[column] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    }
+    UNROLLED
+    for (int block = 0; block < COUNT; block += 1) {
+        if (block >= blocks.count) {
+            break;
+        }
+        UNROLLED
+        for (int column = 0; column < COLUMNS / 8; column += 1) {
+            simdgroup_matrix<T, 8, 8> right;
+            simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH, ulong2(0), true);
+            simdgroup_multiply_accumulate(sums[column], own.at[block], right, sums[column]);
+        }
+    }
+    UNROLLED
+    for (int column = 0; column < COLUMNS / 8; column += 1) {
+        simdgroup_store(sums[column], strip + column * 8, strip_pitch(COLUMNS));
+    }
+}
+
+// Rows of sums in registers: the SIMD-group's blocks of 8 rows of a result.
+template <int COUNT>
+struct OwnSums {
+    Sums at[COUNT];
+
+    inline void clear() thread {
+        UNROLLED
+        for (int block = 0; block < COUNT; block += 1) {
+            at[block] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        }
+    }
+
+    // sums[row] += weights[row] · tile. `odd`: the tile holds NaN or infinity, of which a weight of 0 takes nothing.
+    template <typename T, int COLUMNS, int PITCH>
+    inline void add(
+        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, bool odd, threadgroup float *scratch, uint lane) thread {
+        if (odd) {
+            add_odd<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, lane);
+            return;
+        }
+        Sums left[COLUMNS / 8];
+        UNROLLED
+        for (int column = 0; column < COLUMNS / 8; column += 1) {
+            simdgroup_load(left[column], weights + column * 8, strip_pitch(COLUMNS));
+        }
+        UNROLLED
+        for (int block = 0; block < COUNT; block += 1) {
+            if (block >= blocks.count) {
+                break;
+            }
+            UNROLLED
+            for (int column = 0; column < COLUMNS / 8; column += 1) {
+                simdgroup_matrix<T, 8, 8> right;
+                simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH);
+                simdgroup_multiply_accumulate(at[block], left[column], right, at[block]);
+            }
+        }
+    }
+
+    // sums[row] *= factors[row]
+    inline void scale(threadgroup const float *factors, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        UNROLLED
+        for (int block = 0; block < COUNT; block += 1) {
+            if (block >= blocks.count) {
+                break;
+            }
+            simdgroup_store(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            for (int element = int(lane); element < 64; element += 32) {
+                scratch[element] *= factors[element / 8];
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            simdgroup_load(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+        }
+    }
+
+    // rows[row] = sums[row], as far as they lie inside.
+    template <typename T>
+    inline void store(
+        device T *rows, constant AttentionOperand &operand, int rows_left, uint dim, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        UNROLLED
+        for (int block = 0; block < COUNT; block += 1) {
+            if (block >= blocks.count) {
+                break;
+            }
+            simdgroup_store(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            for (int element = int(lane); element < 64; element += 32) {
+                const int row = element / 8;
+                const int column = (blocks.first + block) * 8 + element % 8;
+                if (row < rows_left && column < int(dim)) {
+                    rows[row * operand.row + column * operand.column] = T(scratch[element]);
+                }
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+        }
+    }
+
+private:
+    // The same products in the same order, of the tile with 0 for what is not finite; before them what that gives, each where its weight is not
+    // 0. So values that nobody wants leave the sums as they are, to the last bit.
+    template <typename T, int COLUMNS, int PITCH>
+    inline void add_odd(
+        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        UNROLLED
+        for (int block = 0; block < COUNT; block += 1) {
+            if (block >= blocks.count) {
+                break;
+            }
+            threadgroup const T *elements = tile + (blocks.first + block) * 8;
+            simdgroup_store(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            for (int element = int(lane); element < 64; element += 32) {
+                add_odd_products<T, COLUMNS, PITCH>(scratch[element], weights + element / 8 * strip_pitch(COLUMNS), elements + element % 8);
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            simdgroup_load(at[block], scratch, 8);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            for (int column = 0; column < COLUMNS; column += 8) {
+                Sums left;
+                simdgroup_matrix<T, 8, 8> right;
+                simdgroup_load(left, weights + column, strip_pitch(COLUMNS));
+                load_finite<T, PITCH>(right, elements + column * PITCH, reinterpret_cast<threadgroup T *>(scratch), lane);
+                simdgroup_multiply_accumulate(at[block], left, right, at[block]);
+            }
+        }
+    }
+
+    template <typename T, int COLUMNS, int PITCH>
+    inline void add_odd_products(threadgroup float &sum, threadgroup const float *weights, threadgroup const T *elements) thread {
+        for (int column = 0; column < COLUMNS; column += 1) {
+            const float value = float(elements[column * PITCH]);
+            if (!isfinite(value) && weights[column] != 0.0f) {
+                sum += weights[column] * value;
+            }
+        }
+    }
+
+    template <typename T, int PITCH>
+    inline void load_finite(thread simdgroup_matrix<T, 8, 8> &block, threadgroup const T *elements, threadgroup T *scratch, uint lane) thread {
+        for (int element = int(lane); element < 64; element += 32) {
+            const T value = elements[element / 8 * PITCH + element % 8];
+            scratch[element] = isfinite(float(value)) ? value : T(0);
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        simdgroup_load(block, scratch, 8);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+    }
+};
+
+// Which row of the 8, and which columns by twos, a lane treats one by one: SIMD-groups side by side share the rows.
+struct LanePlace {
+    int row;
+    int column;  // the first one; every lane_step columns there are two more
+};
+
+constexpr int lanes_of_row(int across) { return 4 * across; }
+constexpr int lane_step(int across) { return 2 * lanes_of_row(across); }
+constexpr int lane_turns(int across, int columns) { return (columns + lane_step(across) - 1) / lane_step(across); }
+
+inline LanePlace lane_place(int all_across, int across, uint lane) {
+    const int lanes = lanes_of_row(all_across);
+    return {across * (8 / all_across) + int(lane) / lanes, int(lane) % lanes * 2};
+}
+
+// Tells the threadgroup whether a thread of this SIMD-group read NaN or infinity; `any_odd` says after a barrier whether any did.
+inline void tell_odd(threadgroup uint *odd_values, bool odd, uint simdgroup, uint lane) {
+    const bool any = simd_any(odd);
+    if (lane == 0) {
+        odd_values[simdgroup] = any;
+    }
+}
+
+template <int SIMDGROUPS>
+inline bool any_odd(threadgroup const uint *odd_values, uint lane) {
+    return simd_any(odd_values[lane % SIMDGROUPS] != 0);
+}
+
+// The products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their strips.
+template <int ACROSS, int STRIP>
+inline float2 summed(threadgroup const float *strips, int place) {
+    float2 sum = 0.0f;
+    for (int part = 0; part < ACROSS; part += 1) {
+        sum += float2(strips[part * STRIP + place], strips[part * STRIP + place + 1]);
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,212 @@
+// out and L of attention (problem.h) for few queries, as in decoding: each key is used once, so that tiles pay nothing and memory is all that counts.
+//
+// vector: a threadgroup has one query and a part of its keys, which its SIMD-groups take in turn; a SIMD-group's lanes lie side by side along D and
+// E. Each SIMD-group has its own online softmax (forward.metal says which), and they are merged in the threadgroup:
+//
+//     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
+//
+// Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order, so that the result is
+// the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries, heads, sequences) for vector_combine.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "attention/pairs.h"
+
+#define VECTOR_SIMDGROUPS 8
+#define VECTOR_THREADS (32 * VECTOR_SIMDGROUPS)
+#define VECTOR_WIDTH 256
+#define LANE_ELEMENTS (VECTOR_WIDTH / 32)
+
+// Writes a row from Σ row, its top and its total; each thread its elements.
+template <typename T>
+inline void finish_row(
+    constant Attention &a, Sequence s, uint head, int query, device const T *sinks, device T *out, device float *log_sum_exp, float sum, float top,
+    float total, uint e) {
+    float factor = 1.0f;
+    if (has(OPTION_SINKS)) {
+        const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]);
+        const float most = max(top, sink);
+        factor = top == -INFINITY ? 0.0f : exponential(top - most);
+        total = (total == 0.0f ? 0.0f : total * factor) + (sink == -INFINITY ? 0.0f : exponential(sink - most));
+        top = most;
+    }
+    if (e < VALUE_DIM) {
+        const long place = row_place(a.out, s.batch, head, s.query_start + query) + e * a.out.column;
+        out[place] = T(total == 0.0f ? 0.0f : sum * factor / total);
+    }
+    if (e == 0) {
+        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = total == 0.0f ? -INFINITY : top + precise::log(total);
+    }
+}
+
+inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : exponential(top - to); }
+
+// q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
+// mask, bias      [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
+// sequences       [[buffer(7)]]        [count, 4]
+// out             [[buffer(8)]]        [B, H, M, E]
+// log_sum_exp     [[buffer(9)]]        [B, H, M]
+// parts           [[buffer(10)]]       a threadgroup's row of E, its top and its total, where keys are cut
+template <typename T>
+kernel void attention_vector(
+    device const T *q [[buffer(0)]],
+    device const T *k [[buffer(1)]],
+    device const T *v [[buffer(2)]],
+    device const bool *mask [[buffer(3)]],
+    device const T *bias [[buffer(4)]],
+    device const T *sinks [[buffer(5)]],
+    device const float *slopes [[buffer(6)]],
+    device const int *sequences [[buffer(7)]],
+    device T *out [[buffer(8)]],
+    device float *log_sum_exp [[buffer(9)]],
+    device float *parts [[buffer(10)]],
+    constant Attention &a [[buffer(11)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint3 groups [[threadgroups_per_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float rows[VECTOR_SIMDGROUPS * VECTOR_WIDTH];
+    threadgroup float tops[VECTOR_SIMDGROUPS];
+    threadgroup float totals[VECTOR_SIMDGROUPS];
+
+    const Sequence s = sequence_of(a, sequences, group.z);
+    const int query = int(group.x) / int(a.parts);
+    if (query >= s.queries) {
+        return;
+    }
+    const uint head = group.y;
+    const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
+    device const T *keys = k + row_place(a.k, s.batch, head / a.group, s.key_start);
+    device const T *values = v + row_place(a.v, s.batch, head / a.group, s.key_start);
+    device const T *own = q + row_place(a.q, s.batch, head, s.query_start + query);
+    float q_row[LANE_ELEMENTS];
+    float row[LANE_ELEMENTS];
+    for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+        const uint d = lane + i * 32;
+        q_row[i] = d < DIM ? float(own[d * a.q.column]) : 0.0f;
+        row[i] = 0.0f;
+    }
+
+    const Interval range = keys_of(a, s, query, query);
+    const long first = range.first + long(group.x) % a.parts * a.part_keys;
+    const int end = int(min(long(range.end), first + a.part_keys));
+    float top = -INFINITY;
+    float total = 0.0f;
+    for (long key = first + simdgroup; key < end; key += VECTOR_SIMDGROUPS) {
+        const int j = int(key);
+        if (!attends(a, pairs, query, j)) {
+            continue;
+        }
+        float product = 0.0f;
+        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+            const uint d = lane + i * 32;
+            if (d < DIM) {
+                product = fma(q_row[i], float(keys[key * a.k.row + d * a.k.column]), product);
+            }
+        }
+        const float score = score_of(a, pairs, true, query, j, lanes_sum<32>(product)).value;
+        if (score == -INFINITY) {
+            continue;
+        }
+        if (score > top) {
+            const float factor = shrunk(top, score);
+            total *= factor;
+            for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+                row[i] *= factor;
+            }
+            top = score;
+        }
+        const float p = exponential(score - top);
+        const float dropped = p * kept(a, s, head, query, j);
+        total += p;
+        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+            const uint e = lane + i * 32;
+            if (e < VALUE_DIM && dropped != 0.0f) {
+                row[i] = fma(dropped, float(values[key * a.v.row + e * a.v.column]), row[i]);
+            }
+        }
+    }
+    for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+        rows[simdgroup * VECTOR_WIDTH + lane + i * 32] = row[i];
+    }
+    if (lane == 0) {
+        tops[simdgroup] = top;
+        totals[simdgroup] = total;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+
+    for (int other = 0; other < VECTOR_SIMDGROUPS; other += 1) {
+        top = max(top, tops[other]);
+    }
+    float sum = 0.0f;
+    total = 0.0f;
+    for (int other = 0; other < VECTOR_SIMDGROUPS; other += 1) {
+        const float factor = shrunk(tops[other], top);
+        sum = fma(rows[other * VECTOR_WIDTH + thread_index], factor, sum);
+        total = fma(totals[other], factor, total);
+    }
+    if (a.parts == 1) {
+        finish_row(a, s, head, query, sinks, out, log_sum_exp, sum, top, total, thread_index);
+        return;
+    }
+    device float *part = parts + ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * (VALUE_DIM + 2);
+    if (thread_index < VALUE_DIM) {
+        part[thread_index] = sum;
+    }
+    if (thread_index == 0) {
+        part[VALUE_DIM] = top;
+        part[VALUE_DIM + 1] = total;
+    }
+}
+
+// parts        [[buffer(0)]]  queries' parts, each E sums, a top and a total
+// sinks        [[buffer(1)]]  [H]
+// sequences    [[buffer(2)]]  [count, 4]
+// out          [[buffer(3)]]  [B, H, M, E]
+// log_sum_exp  [[buffer(4)]]  [B, H, M]
+template <typename T>
+kernel void vector_combine(
+    device const float *parts [[buffer(0)]],
+    device const T *sinks [[buffer(1)]],
+    device const int *sequences [[buffer(2)]],
+    device T *out [[buffer(3)]],
+    device float *log_sum_exp [[buffer(4)]],
+    constant Attention &a [[buffer(5)]],
+    uint3 group [[threadgroup_position_in_grid]],
+    uint3 groups [[threadgroups_per_grid]],
+    uint thread_index [[thread_index_in_threadgroup]]) {
+    const Sequence s = sequence_of(a, sequences, group.z);
+    if (int(group.x) >= s.queries) {
+        return;
+    }
+    const ulong place = ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * ulong(a.parts) * (VALUE_DIM + 2);
+    device const float *own = parts + place;
+    float top = -INFINITY;
+    for (long part = 0; part < a.parts; part += 1) {
+        top = max(top, own[part * (VALUE_DIM + 2) + VALUE_DIM]);
+    }
+    float sum = 0.0f;
+    float total = 0.0f;
+    for (long part = 0; part < a.parts; part += 1) {
+        device const float *row = own + part * (VALUE_DIM + 2);
+        const float factor = shrunk(row[VALUE_DIM], top);
+        sum = fma(thread_index < VALUE_DIM ? row[thread_index] : 0.0f, factor, sum);
+        total = fma(row[VALUE_DIM + 1], factor, total);
+    }
+    finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, sum, top, total, thread_index);
+}
+
+#define VECTOR(T)                                                                                                                     \
+    template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                                                       \
+        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
+        device const float *, device const int *, device T *, device float *, device float *, constant Attention &, uint3, uint3,     \
+        uint, uint, uint);                                                                                                            \
+    template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                                       \
+        device const float *, device const T *, device const int *, device T *, device float *, constant Attention &, uint3, uint3, uint);
+
+VECTOR(float)
+VECTOR(half)
+VECTOR(bfloat)

@@ -1,0 +1,97 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { launchTiled, scratch, sequenceCount, type TiledLaunch, tensorOf, tilesOf, whyNot } from "./launch.metal.ts";
+import { type Call, callOf, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
+import { type AttentionAttributes, problemOf } from "./problem.ts";
+
+/** Δ of each row, then one kernel for each gradient that is needed; gradK and gradV share one. */
+export const backwardMetal: Implementation<AttentionAttributes> = {
+  unsupported: whyNot,
+  run(operation) {
+    const call = callOf(problemOf(operation));
+    using delta = launchRows(call);
+    if (call.operands.gradQ) launchTiled(call, queriesLaunch(call, delta));
+    if (call.operands.gradK) launchTiled(call, keysLaunch(call, delta));
+    if (call.operands.gradBias) launchTiled(call, biasLaunch(call, delta));
+    if (call.operands.gradSinks) launchSinks(call, delta);
+  },
+};
+
+/** SIMD-groups, and so rows, of a threadgroup of `gradient_rows`. */
+const ROW_SIMDGROUPS = 4;
+/** `SINK_THREADS` of `gradient_rows.metal`. */
+const SINK_THREADS = 256;
+
+/** Δ [B, H, M]: the one thing that the backward allocates. */
+function launchRows(call: Call): Tensor {
+  const { batch, heads, queries, operands } = call;
+  const delta = scratch([batch, heads, queries]);
+  if (delta.size === 0) return delta;
+  launch({
+    file: "attention/gradient_rows.metal",
+    name: `gradient_rows_${metalTypeOf(operands.q!.tensor.dtype)}`,
+    constants: constantsOf(call).slice(0, 2), // its rows have E elements, and D is nothing to it
+    operands: [
+      ...(["out", "gradOut", "gradLogSumExp"] as const).map((name) => reads(tensorOf(call, name))),
+      writes(delta),
+    ],
+    parameters: parametersOf(call),
+    threadgroups: [Math.ceil(queries / ROW_SIMDGROUPS), heads, batch],
+    threadgroup: 32 * ROW_SIMDGROUPS,
+  });
+  return delta;
+}
+
+const pairOperands = ["q", "k", "v", "mask", "bias", "slopes", "sequences", "gradOut", "logSumExp"] as const;
+
+const gradientLaunch = (kernel: TiledLaunch["kernel"], delta: Tensor, outputs: readonly OperandName[]) => ({
+  kernel,
+  reads: [...pairOperands, delta],
+  writes: outputs,
+});
+
+const queriesLaunch = (call: Call, delta: Tensor): TiledLaunch => ({
+  ...gradientLaunch("gradient_queries", delta, ["gradQ"]),
+  streams: ["k", "v"],
+  threadgroups: (rows) => [tilesOf(call, "queries", rows), call.heads, sequenceCount(call)],
+});
+
+const keysLaunch = (call: Call, delta: Tensor): TiledLaunch => ({
+  ...gradientLaunch("gradient_keys", delta, ["gradK", "gradV"]),
+  streams: ["q", "gradOut"],
+  threadgroups: (rows) => [tilesOf(call, "keys", rows), call.kvHeads, sequenceCount(call)],
+});
+
+function biasLaunch({ queries, keys, batch, heads, operands }: Call, delta: Tensor): TiledLaunch {
+  const sizes = operands.bias!.tensor.shape;
+  /** Tiles along an axis of the bias; one where it is broadcast. */
+  const along = (axis: number, count: number) => ((sizes.at(axis) ?? 1) === 1 ? 1 : count);
+  return {
+    ...gradientLaunch("gradient_bias", delta, ["gradBias"]),
+    streams: ["k", "v"],
+    threadgroups: (rows, columns) => [
+      along(-1, Math.ceil(keys / columns)),
+      along(-2, Math.ceil(queries / rows)),
+      along(-4, batch) * along(-3, heads),
+    ],
+  };
+}
+
+function launchSinks(call: Call, delta: Tensor): void {
+  if (call.heads === 0) return;
+  launch({
+    file: "attention/gradient_rows.metal",
+    name: `gradient_sinks_${metalTypeOf(call.operands.q!.tensor.dtype)}`,
+    constants: constantsOf(call).slice(0, 2), // its rows have E elements, and D is nothing to it
+    operands: [
+      reads(tensorOf(call, "sinks")),
+      reads(tensorOf(call, "logSumExp")),
+      reads(delta),
+      writes(tensorOf(call, "gradSinks")),
+    ],
+    parameters: parametersOf(call),
+    threadgroups: call.heads,
+    threadgroup: SINK_THREADS,
+  });
+}

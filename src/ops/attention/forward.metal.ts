@@ -1,0 +1,87 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { metalContext } from "../../backend/metal/context.ts";
+import { launch, metalTypeOf, pipelineFor, reads, writes } from "../../backend/metal/launch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { launchTiled, scratch, sequenceCount, tensorOf, tilesOf, whyNot } from "./launch.metal.ts";
+import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
+import { type AttentionAttributes, problemOf } from "./problem.ts";
+import { VECTOR_QUERIES, vectorParts } from "./tiles.metal.ts";
+
+/** Few queries go through keys one by one, many by tiles. */
+export const forwardMetal: Implementation<AttentionAttributes> = {
+  unsupported: whyNot,
+  run(operation) {
+    const call = callOf(problemOf(operation));
+    if (tilesOf(call, "queries", 1) <= VECTOR_QUERIES) launchVector(call);
+    else launchForward(call);
+  },
+};
+
+const operands = ["q", "k", "v", "mask", "bias", "sinks", "slopes", "sequences"] as const;
+const results = ["out", "logSumExp"] as const;
+
+function launchForward(call: Call): void {
+  launchTiled(call, {
+    kernel: "forward",
+    reads: operands,
+    writes: results,
+    streams: ["k", "v"],
+    threadgroups: (rows) => [tilesOf(call, "queries", rows), call.heads, sequenceCount(call)],
+  });
+}
+
+/** `VECTOR_THREADS` of `vector.metal`. */
+const VECTOR_THREADS = 256;
+
+/** One kernel, or two where keys are cut into parts. */
+function launchVector(call: Call): void {
+  const queries = tilesOf(call, "queries", 1);
+  const rows = queries * call.heads * sequenceCount(call);
+  if (rows === 0) return;
+  const cut = partsOf(call, rows);
+  pipelineFor(metalContext(), vectorKernel(call, "vector_combine")); // so that longer keys, once they are cut, compile nothing
+  if (cut.parts === 1) {
+    launchParts(call, cut, call.operands.logSumExp!.tensor); // nothing is written there as a part
+    return;
+  }
+  using parts = scratch([rows, cut.parts, call.valueDim + 2]);
+  launchParts(call, cut, parts);
+  launch({
+    ...vectorKernel(call, "vector_combine"),
+    operands: [
+      reads(parts),
+      ...(["sinks", "sequences"] as const).map((name) => reads(tensorOf(call, name))),
+      ...results.map((name) => writes(tensorOf(call, name))),
+    ],
+    parameters: parametersOf(call, cut),
+    threadgroups: [queries, call.heads, sequenceCount(call)],
+  });
+}
+
+/** How the keys that one query can reach are cut. */
+function partsOf(call: Call, rows: number): Parts {
+  const { left = Infinity, right = Infinity } = call.band ?? {};
+  const reached = Math.min(tilesOf(call, "keys", 1), left + right + 1);
+  const partKeys = Math.max(1, Math.ceil(reached / vectorParts(reached, rows)));
+  return { parts: Math.max(1, Math.ceil(reached / partKeys)), partKeys };
+}
+
+function launchParts(call: Call, cut: Parts, parts: Tensor): void {
+  launch({
+    ...vectorKernel(call, "vector"),
+    operands: [
+      ...operands.map((name) => reads(tensorOf(call, name))),
+      ...results.map((name) => writes(tensorOf(call, name))),
+      writes(parts),
+    ],
+    parameters: parametersOf(call, cut),
+    threadgroups: [tilesOf(call, "queries", 1) * cut.parts, call.heads, sequenceCount(call)],
+  });
+}
+
+const vectorKernel = (call: Call, name: "vector" | "vector_combine") => ({
+  file: "attention/vector.metal",
+  name: `${name}_${metalTypeOf(call.operands.q!.tensor.dtype)}`,
+  constants: constantsOf(call),
+  threadgroup: VECTOR_THREADS,
+});

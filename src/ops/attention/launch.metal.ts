@@ -1,0 +1,85 @@
+/** What the launches of attention's kernels have in common. */
+import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
+import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
+import { MetalMemory } from "../../backend/metal/memory.ts";
+import { getOrMake } from "../../collections.ts";
+import { Storage } from "../../tensor/storage.ts";
+import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
+import { type Call, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
+import { problemOf } from "./problem.ts";
+import { type Family, kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
+
+/** Why Metal's kernels can't run a call. */
+export function whyNot(operation: Parameters<typeof problemOf>[0]): string | undefined {
+  const { dim, valueDim, inputs } = problemOf(operation);
+  if (inputs.q.tensor.dtype === "float64") return "Metal has no float64";
+  const largest = Math.max(dim, valueDim);
+  return largest > LARGEST_WIDTH ? `a head dimension of ${largest}, at most ${LARGEST_WIDTH} is possible` : undefined;
+}
+
+/** How a kernel that goes through tiles is launched. */
+export interface TiledLaunch {
+  readonly kernel: TiledKernel;
+  /** Operands of the call that it reads and writes, by name or as tensors, in the order of its buffers. */
+  readonly reads: readonly (OperandName | "sequences" | Tensor)[];
+  readonly writes: readonly OperandName[];
+  /** The operands that it reads tile by tile. */
+  readonly streams: readonly OperandName[];
+  /** Threadgroups, by the rows that each owns and the lines that it reads at a time. */
+  readonly threadgroups: (rows: number, columns: number) => [number, number, number];
+}
+
+export function launchTiled(call: Call, what: TiledLaunch): void {
+  const { dtype } = call.operands.q!.tensor;
+  const tile = tileFor(what.kernel, forced ?? familyOf(metalContext()), dtype, call.dim, call.valueDim);
+  const threadgroups = what.threadgroups(rowsOf(tile), tile.columns);
+  if (threadgroups.includes(0)) return; // no rows to compute
+  launch({
+    file: `attention/${what.kernel}.metal`,
+    name: kernelName(tile, metalTypeOf(dtype)),
+    constants: constantsOf(call, what.streams),
+    operands: [
+      ...what.reads.map((operand) => reads(tensorOf(call, operand))),
+      ...what.writes.map((operand) => writes(tensorOf(call, operand))),
+    ],
+    parameters: parametersOf(call),
+    threadgroups,
+    threadgroup: threadsOf(tile),
+  });
+}
+
+/**
+ * What is bound for an operand. The log-sum-exp takes the place of what a call lacks and its kernel does not read: a buffer begins at a multiple
+ * of its elements' size, and no element is larger.
+ */
+export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor): Tensor {
+  if (typeof operand !== "string") return operand;
+  const own = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
+  return own ?? call.operands.logSumExp!.tensor;
+}
+
+/** Memory of float32 for what one kernel leaves to another. */
+export const scratch = (shape: readonly number[]): Tensor =>
+  new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, "float32"))), "float32", shape);
+
+/** Tiles of `size` queries or keys that the longest sequence has. */
+export const tilesOf = (call: Call, rows: "queries" | "keys", size: number): number =>
+  Math.ceil((call.packed ? Math.max(0, ...call.packed.map((sequence) => sequence[rows])) : call[rows]) / size);
+
+export const sequenceCount = (call: Call): number => call.packed?.length ?? call.batch;
+
+let forced: Family | undefined;
+const families = new WeakMap<MetalContext, Family>();
+
+/** @internal Runs `body` with the tiles of another family of GPUs, for tests. */
+export function withFamily<Result>(family: Family, body: () => Result): Result {
+  forced = family;
+  try {
+    return body();
+  } finally {
+    forced = undefined;
+  }
+}
+
+const familyOf = (context: MetalContext): Family =>
+  getOrMake(families, context, () => (context.deviceInfo().families.includes("apple9") ? "apple9" : "apple7"));

@@ -1,0 +1,169 @@
+/** How Metal's kernels cut attention: the sizes of tiles, what they hold in registers and memory, and how many fit on a GPU at a time. */
+import type { DType } from "../../tensor/dtype.ts";
+
+/** The kernels that go through tiles. `gradient_keys` owns keys and goes through queries, the others the other way round. */
+export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gradient_bias";
+
+/** A generation of GPUs: `apple7` is M1 and everything that no other row is for, `apple9` is M3 and later. */
+export type Family = "apple7" | "apple9";
+
+/**
+ * A threadgroup's share: `8 · down` rows, which it owns, and `columns` lines of the others at a time. `across` SIMD-groups stand side by side
+ * and divide the elements of a row (its blocks of 8) among them.
+ */
+export interface Tile {
+  readonly kernel: TiledKernel;
+  readonly family: Family;
+  /** Of an element of q. */
+  readonly bytes: 2 | 4;
+  /** The largest D and E that it is for; the first row that fits is taken. */
+  readonly width: number;
+  readonly down: number;
+  readonly across: number;
+  readonly columns: number;
+}
+
+const row = (
+  kernel: TiledKernel,
+  family: Family,
+  bytes: 2 | 4,
+  width: number,
+  down: number,
+  across: number,
+  columns: number,
+): Tile => ({ kernel, family, bytes, width, down, across, columns });
+
+/**
+ * Queries that a threadgroup owns, keys that it goes through, and what is kept in registers follow metal-flash-attention's published rows
+ * (`AttentionDescriptor+Parameters.swift`, 2024): 32 × 32 to 128 up to M2, 16 × 64 to 128 from M3 on, operands and sums in registers. MLX's forward
+ * (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four SIMD-groups of 8 rows. Where a SIMD-group's
+ * registers would not do, it is `across` that grows. In float32 all kernels of a width have the same `across`: then they sum a score in the same
+ * order, and the gradients' probabilities are those of the forward to the last bit. The figures are untried on a GPU.
+ */
+export const tiles: readonly Tile[] = [
+  row("forward", "apple7", 4, 32, 4, 1, 32),
+  row("forward", "apple7", 4, 64, 4, 1, 32),
+  row("forward", "apple7", 4, 128, 4, 2, 16),
+  row("forward", "apple7", 4, 256, 2, 4, 16),
+  row("forward", "apple7", 2, 64, 4, 1, 32),
+  row("forward", "apple7", 2, 128, 4, 1, 32),
+  row("forward", "apple7", 2, 256, 2, 2, 32),
+  row("forward", "apple9", 4, 64, 2, 1, 64),
+  row("forward", "apple9", 4, 128, 2, 2, 32),
+  row("forward", "apple9", 2, 64, 2, 1, 128),
+  row("forward", "apple9", 2, 128, 2, 1, 64),
+
+  ...(["gradient_queries", "gradient_keys", "gradient_bias"] as const).flatMap((kernel) => [
+    row(kernel, "apple7", 4, 32, 4, 1, 16),
+    row(kernel, "apple7", 4, 64, 4, 1, 16),
+    row(kernel, "apple7", 4, 128, 4, 2, 16),
+    row(kernel, "apple7", 4, 256, 2, 4, 8),
+    row(kernel, "apple7", 2, 64, 4, 1, 16),
+    row(kernel, "apple7", 2, 128, 4, 2, 16),
+    row(kernel, "apple7", 2, 256, 2, 4, 16),
+  ]),
+];
+
+/** The largest head dimension that kernels are made for. */
+export const LARGEST_WIDTH = 256;
+
+/** The tile of a kernel. A GPU of a family that has no row of its own takes those of `apple7`. */
+export function tileFor(kernel: TiledKernel, family: Family, dtype: DType, dim: number, valueDim: number): Tile {
+  const bytes = dtype === "float32" ? 4 : 2;
+  const fits = (tile: Tile) => tile.kernel === kernel && tile.bytes === bytes && Math.max(dim, valueDim) <= tile.width;
+  return (tiles.find((tile) => tile.family === family && fits(tile)) ?? tiles.find(fits))!;
+}
+
+/** Of one SIMD-group. */
+const SIMD_WIDTH = 32;
+
+/** Rows that a threadgroup owns. */
+export const rowsOf = ({ down }: Tile): number => 8 * down;
+
+export const threadsOf = ({ down, across }: Tile): number => SIMD_WIDTH * down * across;
+
+/** What a threadgroup of each kernel keeps, beside tiles of what it goes through. */
+interface Keeps {
+  /** Operands whose rows it owns, in registers, in their own dtype. */
+  readonly rows: readonly string[];
+  /** Results whose sums it has in registers, in float32. */
+  readonly sums: readonly string[];
+  /** Tiles side by side in threadgroup memory. */
+  readonly tiles: number;
+  /** Strips of 8 rows of scores, of each SIMD-group. */
+  readonly strips: number;
+  /** Further threadgroup memory, in bytes. */
+  readonly more: (tile: Tile) => number;
+}
+
+const WORD = 4;
+/** A word of each SIMD-group: whether it read NaN or infinity. */
+const oddBytes = ({ down, across }: Tile): number => WORD * down * across;
+
+export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
+  forward: {
+    ...{ rows: ["q"], sums: ["out"], tiles: 1, strips: 1 },
+    more: (tile) => oddBytes(tile) + WORD * rowsOf(tile), // factors
+  },
+  gradient_queries: { rows: ["q", "gradOut"], sums: ["gradQ"], tiles: 2, strips: 2, more: oddBytes },
+  gradient_keys: {
+    ...{ rows: ["k", "v"], sums: ["gradK", "gradV"], tiles: 2, strips: 2 },
+    more: (tile) => 2 * oddBytes(tile) + 2 * WORD * tile.columns, // L and Δ of each query
+  },
+  gradient_bias: { rows: ["q", "gradOut"], sums: [], tiles: 2, strips: 2, more: () => 0 },
+};
+
+/** Static threadgroup memory of a kernel: lines of tiles 16 bytes longer than their elements, of strips too, and 8 × 8 floats a SIMD-group. */
+export function threadgroupBytes(tile: Tile): number {
+  const { tiles: count, strips, more } = keeps[tile.kernel];
+  const lines = count * tile.columns * (tile.width * tile.bytes + 16);
+  const ofSimdgroup = strips * 8 * (tile.columns + 4) * WORD + 64 * WORD;
+  return lines + ofSimdgroup * tile.down * tile.across + more(tile);
+}
+
+/** Addresses, counters, and the state of rows: an estimate. */
+const OTHER_REGISTERS = 32;
+
+/** Registers of 32 bits that a thread needs, as an estimate: of each 8 × 8 matrix it holds two elements. */
+export function registersOf(tile: Tile): number {
+  const { rows, sums } = keeps[tile.kernel];
+  const ofElements = tile.bytes / 2;
+  const blocks = tile.width / tile.across / 8;
+  const pairs = Math.ceil(tile.columns / (8 * tile.across)); // that a lane treats one by one
+  return (
+    rows.length * blocks * ofElements +
+    sums.length * blocks * 2 +
+    (tile.columns / 8) * 2 +
+    ofElements +
+    2 * pairs +
+    OTHER_REGISTERS
+  );
+}
+
+/**
+ * What a core of M1 has: a register file and threadgroup memory as measured by metal-benchmarks (philipturner, 2023), and the most registers that an
+ * instruction can name (applegpu, dougallj, 2021).
+ */
+export const core = { registerBytes: 208 * 1024, threadgroupBytes: 60 * 1024, mostRegisters: 128 } as const;
+
+/** SIMD-groups that a core has room for at a time, by registers and by threadgroup memory, whole threadgroups only. */
+export function occupancyOf(tile: Tile): number {
+  const simdgroups = tile.down * tile.across;
+  const byRegisters = core.registerBytes / (registersOf(tile) * WORD * SIMD_WIDTH * simdgroups);
+  return Math.floor(Math.min(byRegisters, core.threadgroupBytes / threadgroupBytes(tile))) * simdgroups;
+}
+
+/** Its kernel's host name. */
+export const kernelName = ({ kernel, width, down, across, columns }: Tile, type: string): string =>
+  `${kernel}_${type}_${width}_${down}x${across}x${columns}`;
+
+/** When the vector path is taken: kernels/attention/vector.metal. MLX (`scaled_dot_product_attention.cpp`, 2025) takes its own up to 8 queries too. */
+export const VECTOR_QUERIES = 8;
+
+/** The vector path cuts keys into parts of at least so many, and no more than fill so many threadgroups. Both figures are untried on a GPU. */
+const PART_KEYS = 512;
+const PART_THREADGROUPS = 512;
+
+/** Into how many parts a query's keys are cut. `rows`: queries of all heads and sequences. */
+export const vectorParts = (keys: number, rows: number): number =>
+  Math.max(1, Math.min(Math.floor(keys / PART_KEYS), Math.ceil(PART_THREADGROUPS / Math.max(rows, 1))));

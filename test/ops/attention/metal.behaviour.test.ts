@@ -1,0 +1,241 @@
+/** What only Metal's kernels can get wrong: the order of threadgroups, tiles of other GPUs, softmax that starts anew, elements that are not finite. */
+import { describe, expect, test } from "bun:test";
+import { grad } from "../../../src/autograd/backward.ts";
+import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import type { BackendName } from "../../../src/backend/names.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { environmentFlag } from "../../../src/debug/environment.ts";
+import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
+import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
+import { vectorParts } from "../../../src/ops/attention/tiles.metal.ts";
+import { tensor } from "../../../src/ops/index.ts";
+import { Generator } from "../../../src/random/generator.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { checkFindings } from "../run.ts";
+import { Random } from "../samples.ts";
+import { type AttentionCase, caseOf, type OptionName } from "./cases.ts";
+import { checkCase } from "./run.ts";
+
+const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
+const metal = { name: "metal", backend: "metal", path: "fused" } as const;
+
+type Numbers = readonly number[];
+type Shape = readonly [batch: number, heads: number, rows: number, dim: number];
+
+/** Operands as numbers: row-major. */
+interface Operands {
+  readonly q: Numbers;
+  readonly k: Numbers;
+  readonly v: Numbers;
+  readonly gradOut: Numbers;
+  readonly queries: Shape;
+  readonly keys: Shape;
+}
+
+function operands(queries: Shape, keys: Shape, seed = 1): Operands {
+  const random = new Random(seed);
+  const draw = (shape: Shape) =>
+    Array.from({ length: shape.reduce((product, size) => product * size, 1) }, () => random.next() * 2 - 1);
+  return { q: draw(queries), k: draw(keys), v: draw(keys), gradOut: draw(queries), queries, keys };
+}
+
+interface Options extends FlashAttentionOptions {
+  readonly biasValues?: Numbers;
+}
+
+/** Output, log-sum-exp and all gradients, one after the other. */
+function run(
+  of: Operands,
+  { biasValues, ...options }: Options = {},
+  backend: BackendName = "metal",
+  strict = true,
+): number[] {
+  return withStrict(strict, () =>
+    withBackend(backend, () => {
+      const leaf = (values: Numbers, shape: readonly number[]) =>
+        tensor(Float32Array.from(values), { shape, requiresGrad: true });
+      const [q, k, v] = [leaf(of.q, of.queries), leaf(of.k, of.keys), leaf(of.v, of.keys)];
+      const bias = biasValues && leaf(biasValues, [of.queries[2], of.keys[2]]);
+      const generator = new Generator(5);
+      const all = { ...options, ...(bias ? { bias } : {}), generator, path: "fused", returnLogSumExp: true } as const;
+      const { out, logSumExp } = flashAttention(q, k, v, all);
+      const gradOutputs = [tensor(Float32Array.from(of.gradOut), { shape: of.queries })];
+      const gradients = grad([out], [q, k, v, ...(bias ? [bias] : [])], { gradOutputs });
+      return [out, logSumExp, ...gradients].flatMap((x: Tensor) => Array.from(x.dataSync(), Number));
+    }),
+  );
+}
+
+function withSettings<Result>(settings: Readonly<Record<string, number>>, body: () => Result): Result {
+  const context = metalContext();
+  const before = context.report().settings ?? {};
+  for (const [name, value] of Object.entries(settings)) context.configure(name, value);
+  try {
+    return body();
+  } finally {
+    for (const name of Object.keys(settings)) context.configure(name, before[name] ?? "1");
+  }
+}
+
+const checked = <Result>(name: string, body: () => Result): Result => {
+  metalContext().configure("check", true);
+  try {
+    return body();
+  } finally {
+    checkFindings({ name });
+    metalContext().configure("check", false);
+  }
+};
+
+const largestError = (got: Numbers, want: Numbers): number =>
+  got.reduce((most, value, at) => (value === want[at] ? most : Math.max(most, Math.abs(value - want[at]!))), 0);
+
+describe.if(hasMetal)("attention on metal", () => {
+  test("gives the same bits for every number of workers and every order of threadgroups", () => {
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // a GPU has an order of its own
+    const of = operands([2, 4, 70, 16], [2, 2, 70, 16]);
+    const random = new Random(3);
+    const biasValues = Array.from({ length: 70 * 70 }, () => random.next());
+    const options = { causal: true, dropout: 0.2, biasValues } as const;
+    const first = run(of, options);
+    for (const workers of [1, 2, 3])
+      for (const seed of [1, 7, 1234]) expect(withSettings({ workers, seed }, () => run(of, options))).toEqual(first);
+    const few = operands([1, 2, 3, 16], [1, 2, 1200, 16]);
+    const whole = run(few);
+    for (const workers of [1, 3]) expect(withSettings({ workers, seed: 99 }, () => run(few))).toEqual(whole);
+  });
+
+  test("passes a call on where a pipeline has too few threads for it", () => {
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
+    const of = operands([1, 2, 40, 27], [1, 2, 40, 27]);
+    resetCodepaths();
+    const got = withSettings({ max_threads: 64 }, () => run(of, {}, "metal", false));
+    const ways = codepaths().filter(({ operation }) => operation.startsWith("attention"));
+    expect(ways.map(({ operation }) => operation).sort()).toEqual(["attentionBackward", "attentionForward"]);
+    for (const { backend, reason } of ways) {
+      expect(backend).not.toBe("metal");
+      expect(reason).toMatch(/128 threads is wanted, this pipeline's most are 64/);
+    }
+    expect(largestError(got, run(of, {}, "reference"))).toBeLessThan(1e-5);
+  });
+
+  describe("with the tiles of M3 and later", () => {
+    const names: readonly (readonly OptionName[])[] = [
+      [],
+      ["causal", "dropout"],
+      ["mask", "sinks"],
+      ["grouped", "windowBoth"],
+    ];
+    const cases: AttentionCase[] = names.flatMap((options, at) => [
+      caseOf(options, [1, 70, 150, 64, 40], at),
+      caseOf(options, [1, 33, 67, 104, 128], at + 10),
+    ]);
+    test.each(["float32", "float16", "bfloat16"] as const)("%s", (dtype) => {
+      checked("tiles of M3", () =>
+        withFamily("apple9", () => {
+          for (const each of cases) checkCase(each, dtype, metal);
+        }),
+      );
+    });
+  });
+
+  describe("with few queries and keys that are cut into parts", () => {
+    const names: readonly (readonly OptionName[])[] = [
+      [],
+      ["sinks", "mask"],
+      ["dropout", "bias"],
+      ["packed", "causal"],
+    ];
+    const cases = names.map((options, at) => caseOf(options, [1, 3, 1100 + at, 20, 33], at + 30));
+    test.each([
+      ["float32", cases],
+      ["bfloat16", cases.slice(1, 3)],
+    ] as const)("%s", (dtype, some) => {
+      checked("parts of keys", () => {
+        for (const each of some) checkCase(each, dtype, metal);
+      });
+      expect(vectorParts(1100, 6)).toBeGreaterThan(1);
+    });
+  });
+
+  test.each([
+    ["rise", (key: number) => key],
+    ["fall", (key: number) => 99 - key],
+    ["jump once", (key: number) => (key === 77 ? 90 : 0)],
+  ] as const)("scores that %s from tile to tile, far beyond a float's range of exponentials", (_, score) => {
+    const of = operands([1, 1, 40, 8], [1, 1, 100, 8]);
+    const row = (x: Numbers, value: (row: number) => number) =>
+      x.map((own, at) => (at % 8 === 0 ? value(at / 8) : own * 1e-3));
+    const steep = { ...of, q: row(of.q, () => 8), k: row(of.k, score) };
+    const [got, want] = [checked("steep scores", () => run(steep)), run(steep, {}, "reference")];
+    expect(got.every(Number.isFinite)).toBe(true);
+    expect(largestError(got.slice(0, 320), want.slice(0, 320))).toBeLessThan(1e-4);
+    expect(largestError(got, want) / Math.max(...want.map(Math.abs))).toBeLessThan(1e-5);
+  });
+
+  /** Rows `from` … of each head hold `loud`. */
+  const louder = (x: Numbers, [, , rows, dim]: Shape, isLoud: (row: number) => boolean, loud: number) =>
+    x.map((own, at) => (isLoud(Math.floor(at / dim) % rows) ? loud : own));
+
+  describe.each([Number.NaN, Number.POSITIVE_INFINITY])("keys and values of %d", (loud) => {
+    const of = operands([1, 2, 70, 24], [1, 2, 70, 24]);
+    const withKeys = (isLoud: (row: number) => boolean, value: number): Operands => ({
+      ...of,
+      k: louder(of.k, of.keys, isLoud, value),
+      v: louder(of.v, of.keys, isLoud, value),
+    });
+    const masked = (row: number) => row % 5 === 2 || row > 60;
+    const mask = () =>
+      tensor(
+        Array.from({ length: 70 }, (_, row) => !masked(row)),
+        { dtype: "bool" },
+      );
+    const options: Readonly<Record<string, () => Options>> = {
+      "a mask": () => ({ mask: mask() }),
+      "a mask and dropout": () => ({ mask: mask(), dropout: 0.3, causal: true }),
+      "a bias of −∞": () => ({
+        biasValues: Array.from({ length: 4900 }, (_, at) => (masked(at % 70) ? -Infinity : 0)),
+      }),
+    };
+
+    test.each(Object.keys(options))("leave every bit as it is behind %s, tile by tile", (name) => {
+      checked(name, () => {
+        const quiet = run(withKeys(masked, 0), options[name]!());
+        expect(run(withKeys(masked, loud), options[name]!())).toEqual(quiet);
+        expect(quiet.every(Number.isFinite)).toBe(true);
+      });
+    });
+
+    test("reach those queries that attend to them, and no other", () => {
+      const isLoud = (row: number) => row === 37;
+      const got = checked("causal", () => run({ ...of, v: louder(of.v, of.keys, isLoud, loud) }, { causal: true }));
+      const quiet = run(of, { causal: true });
+      const width = 24;
+      for (let row = 0; row < 2 * 70; row++) {
+        const own = got.slice(row * width, (row + 1) * width);
+        if (row % 70 < 37) expect(own).toEqual(quiet.slice(row * width, (row + 1) * width));
+        else expect(own).toEqual(own.map(() => loud));
+      }
+    });
+
+    test("in one packed sequence stay out of the others, queries and gradients too", () => {
+      const lengths = { cuSeqlens: [0, 13, 44, 70] } as const;
+      const inLast = (row: number) => row >= 44;
+      const noisy = withKeys(inLast, loud);
+      const everywhere = {
+        ...noisy,
+        q: louder(of.q, of.queries, inLast, loud),
+        gradOut: louder(of.gradOut, of.queries, inLast, loud),
+      };
+      const [got, quiet] = [checked("packed", () => run(everywhere, lengths)), run(of, lengths)];
+      const rows = [...Array(2 * 70).keys()].filter((row) => !inLast(row % 70));
+      const rowsOf = (values: Numbers, start: number) =>
+        rows.map((row) => values.slice(start + row * 24, start + (row + 1) * 24));
+      const size = 2 * 70 * 24;
+      const starts = [0, ...[0, 1, 2].map((index) => size + 2 * 70 + index * size)]; // out, and the gradients of q, k and v
+      for (const start of starts) expect(rowsOf(got, start)).toEqual(rowsOf(quiet, start));
+    });
+  });
+});

@@ -1,0 +1,153 @@
+/** The Metal kernels' table of tiles, what they compile, and what they move and multiply. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { measureTraffic } from "../../../bench/attention.traffic.ts";
+import { backward } from "../../../src/autograd/backward.ts";
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import { metalTypeOf, pipelineFor } from "../../../src/backend/metal/launch.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { environmentFlag } from "../../../src/debug/environment.ts";
+import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import {
+  core,
+  kernelName,
+  LARGEST_WIDTH,
+  occupancyOf,
+  registersOf,
+  type Tile,
+  type TiledKernel,
+  threadgroupBytes,
+  threadsOf,
+  tileFor,
+  tiles,
+} from "../../../src/ops/attention/tiles.metal.ts";
+import { randn, sum } from "../../../src/ops/index.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+
+const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
+const kernels: readonly TiledKernel[] = ["forward", "gradient_queries", "gradient_keys", "gradient_bias"];
+const dtypesOf = ({ bytes }: Tile): readonly DType[] => (bytes === 4 ? ["float32"] : ["float16", "bfloat16"]);
+const rows = tiles.map((tile) => [`${tile.family} ${tile.bytes} bytes ${kernelName(tile, "*")}`, tile] as const);
+
+describe("the table of attention's tiles", () => {
+  test.each(rows)("%s: whole matrices, and room for them", (_, tile) => {
+    const { width, across, columns } = tile;
+    expect([width % (8 * across), columns % 8, [1, 2, 4].includes(across)]).toEqual([0, 0, true]);
+    expect(threadsOf(tile)).toBeLessThanOrEqual(256);
+    expect(threadgroupBytes(tile)).toBeLessThanOrEqual(32 * 1024);
+    expect(registersOf(tile)).toBeLessThanOrEqual(core.mostRegisters);
+    // One SIMD-group for each of a core's four schedulers at least.
+    expect(occupancyOf(tile)).toBeGreaterThanOrEqual(4);
+  });
+
+  test("every head dimension of every dtype has a tile, the narrowest that fits", () => {
+    for (const kernel of kernels)
+      for (const family of ["apple7", "apple9"] as const)
+        for (const dtype of ["float32", "float16", "bfloat16"] as const)
+          for (let dim = 1; dim <= LARGEST_WIDTH; dim++) {
+            const tile = tileFor(kernel, family, dtype, dim, 1);
+            expect(tile.width).toBeGreaterThanOrEqual(dim);
+            expect(tileFor(kernel, family, dtype, 1, dim)).toBe(tile);
+            const narrower = tiles
+              .filter((other) => other.kernel === kernel && other.family === tile.family)
+              .filter((other) => other.bytes === tile.bytes && other.width < tile.width);
+            for (const other of narrower) expect(other.width).toBeLessThan(dim);
+          }
+  });
+
+  test("in float32 all kernels of a width sum a score in the same order", () => {
+    for (const tile of tiles.filter(({ bytes }) => bytes === 4))
+      expect([tile.width, tile.across]).toEqual([
+        tile.width,
+        tileFor("forward", "apple7", "float32", tile.width, 1).across,
+      ]);
+  });
+
+  test.each(kernels)("%s.metal has a kernel for each row and no other", (kernel) => {
+    const source = readFileSync(join(import.meta.dir, `../../../kernels/attention/${kernel}.metal`), "utf8");
+    const found = [...source.matchAll(/^[A-Z_]+\((\w+), (?:(\w+), )?(\d+), (\d+), (\d+)\)$/gm)].map((match) =>
+      match[0].replace(/^\w+\(/, "").replace(")", ""),
+    );
+    const own = tiles.filter((tile) => tile.kernel === kernel);
+    const wanted = own.map(({ bytes, width, down, across, columns }) =>
+      [...(bytes === 4 ? ["float"] : []), width, down, across, columns].join(", "),
+    );
+    expect(found.sort()).toEqual(wanted.sort());
+  });
+
+  test.if(hasMetal).each(rows)("%s: compiles, with as many threads and bytes", (_, tile) => {
+    for (const dtype of dtypesOf(tile)) {
+      const name = kernelName(tile, metalTypeOf(dtype));
+      const { info } = pipelineFor(metalContext(), {
+        file: `attention/${tile.kernel}.metal`,
+        name,
+        constants: [0, tile.width, tile.width],
+      });
+      expect(info.maxTotalThreads).toBeGreaterThanOrEqual(threadsOf(tile));
+      expect(info.staticThreadgroupBytes).toBe(threadgroupBytes(tile));
+    }
+  });
+});
+
+describe.if(hasMetal)("attention's Metal kernels", () => {
+  const attend = (queries: number, keys: number, dim: number): void => {
+    withStrict(true, () =>
+      withBackend("metal", () => {
+        const [q, k, v] = [queries, keys, keys].map((length) => randn([1, 1, length, dim], { requiresGrad: true }));
+        backward(sum(flashAttention(q!, k!, v!, { causal: true, path: "fused" })));
+      }),
+    );
+    metalContext().wait();
+  };
+
+  test("a new sequence length compiles nothing; a new head dimension does", () => {
+    const context = metalContext();
+    const compiled = () => context.statistics().pipelinesCompiled + context.statistics().pipelineHits;
+    attend(40, 40, 24);
+    attend(3, 40, 24);
+    const before = compiled();
+    for (const [queries, keys] of [
+      [40, 41],
+      [17, 90],
+      [64, 33],
+      [9, 1],
+      [1, 600],
+      [8, 1100],
+    ] as const)
+      attend(queries, keys, 24);
+    expect(compiled()).toBe(before);
+    attend(40, 40, 28);
+    expect(compiled()).toBeGreaterThan(before);
+  });
+
+  const sizes = [
+    { dtype: "float32", length: 256, dim: 64, causal: false },
+    { dtype: "float32", length: 512, dim: 64, causal: true },
+    { dtype: "float16", length: 256, dim: 128, causal: true },
+    { dtype: "bfloat16", length: 250, dim: 80, causal: true },
+  ] as const;
+
+  test.each(sizes)("bytes and products of %p", (size) => {
+    const context = metalContext();
+    if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device counts nothing
+    for (const { kernel, bytes, leastBytes, operations, mostOperations } of measureTraffic(size)) {
+      expect([kernel, bytes / leastBytes <= 1.15]).toEqual([kernel, true]);
+      expect(bytes).toBeGreaterThanOrEqual(leastBytes);
+      expect([kernel, operations]).toEqual([kernel, mostOperations]);
+    }
+  });
+
+  test("the products are those of the formula: 4 N² D forward, 14 N² D backward, about half of it where causal", () => {
+    const context = metalContext();
+    if (!context.isSoftware) return expect(process.platform).toBe("darwin");
+    const [length, dim] = [256, 64];
+    const counted = (causal: boolean) =>
+      measureTraffic({ dtype: "float16", length, dim, causal }).map(({ operations }) => operations);
+    const [forward, queries, keys] = counted(false) as [number, number, number];
+    expect([forward, queries + keys]).toEqual([4 * length * length * dim, 14 * length * length * dim]);
+    // A causal tile on the diagonal is computed whole: half of a tile's rows more for each row.
+    for (const [index, operations] of counted(true).entries())
+      expect(operations / [forward, queries, keys][index]!).toBeLessThanOrEqual(0.5 + 32 / length);
+  });
+});
