@@ -77,6 +77,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   "it takes the shape of a tensor and none of its elements": [
     ...["emptyLike", "fullLike", "onesLike", "zerosLike", "randLike", "randintLike", "randnLike"],
   ],
+  "its operands are queries, keys and values": ["flashAttention", "scaledDotProductAttention"],
   "its first operand is the condition": ["where"],
   "it takes a list of tensors": ["cat", "stack"],
   "its first operand is the equation": ["einsum"],

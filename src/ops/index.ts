@@ -1,4 +1,13 @@
 /** The public operations: one line a file, sorted. */
+export { type FlashAttentionResult, flashAttention } from "./attention/flash_attention.ts";
+export type {
+  AttentionPath,
+  AttentionWindow,
+  FlashAttentionOptions,
+  SequenceBounds,
+} from "./attention/options.ts";
+export type { Alignment } from "./attention/problem.ts";
+export * from "./attention/scaled_dot_product_attention.ts";
 export * from "./copy/cast.ts";
 export { clone, contiguous } from "./copy/copy.ts";
 export * from "./creation/arange.ts";

@@ -13,7 +13,7 @@ import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import { broadcastShapes } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { repeated, sumMagnitudes } from "./broadcast.ts";
-import { type Block, expandedBlock, makeBlock, type OperandSpec, place, Random, rounder } from "./samples.ts";
+import { type Block, expandedBlock, hash, makeBlock, type OperandSpec, place, Random, rounder } from "./samples.ts";
 import { type Expected, exactly, type OperationRow, type Sample } from "./table.ts";
 import { compare } from "./tolerance.ts";
 
@@ -265,9 +265,3 @@ const nameOf = ({ name, inputs }: Sample<unknown>): string =>
   inputs
     .map(({ shape, layout = "contiguous" }) => `[${shape.join(",")}]${layout === "contiguous" ? "" : ` ${layout}`}`)
     .join(" ");
-
-function hash(text: string): number {
-  let state = 2166136261;
-  for (let index = 0; index < text.length; index++) state = Math.imul(state ^ text.charCodeAt(index), 16777619);
-  return state >>> 0;
-}

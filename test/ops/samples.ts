@@ -84,8 +84,12 @@ export function rounder(dtype: DType): (value: number) => number {
   return (value) => Number(encode(value));
 }
 
+const wide = new Float32Array(1);
+const wideBits = new Uint32Array(wide.buffer);
+
 function widen(bits: number): number {
-  return new Float32Array(new Uint32Array([bits << 16]).buffer)[0]!;
+  wideBits[0] = bits << 16;
+  return wide[0]!;
 }
 
 const LOUD = 31; // elements of padding on each side
@@ -156,4 +160,11 @@ function forEachPlace(
     else for (let step = 0; step < size; step++) level(axis + 1, at + step * strides[axis]!);
   };
   level(0, start);
+}
+
+/** The seed of a text. */
+export function hash(text: string): number {
+  let state = 2166136261;
+  for (let index = 0; index < text.length; index++) state = Math.imul(state ^ text.charCodeAt(index), 16777619);
+  return state >>> 0;
 }

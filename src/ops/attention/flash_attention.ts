@@ -1,0 +1,152 @@
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { nextStart } from "../random/distribution.ts";
+import { reshape } from "../view/reshape.ts";
+import { dropoutMask } from "./dropout_mask.ts";
+import { FlashAttention } from "./function.ts";
+import {
+  type Projections,
+  packedSequences,
+  pairOperand,
+  projectionsOf,
+  sequenceTable,
+  sinksOperand,
+  slopesOperand,
+} from "./operands.ts";
+import { alignmentOf, bandOf, checkNames, checkNumber, checkPath, type FlashAttentionOptions } from "./options.ts";
+import { type AttentionAttributes, dropoutOf, type InputName, inputNames } from "./problem.ts";
+import { type Route, routeOf } from "./route.ts";
+import { unfusedAttention } from "./unfused.ts";
+
+/** What {@link flashAttention} gives where more than its output is asked for. */
+export interface FlashAttentionResult<D extends DType = DType> {
+  /** [batch, heads, queries, valueDim] */
+  readonly out: Tensor<D>;
+  /**
+   * [batch, heads, queries]: ln Σ exp of each query's scores, its sink included, without dropout; −∞ where it attends to nothing. float32,
+   * float64 where `out` is. Has a gradient.
+   */
+  readonly logSumExp: Tensor;
+  /** bool [batch, heads, queries, keys], true = kept, where it is asked for. All true without dropout; false across packed sequences. */
+  readonly dropoutMask: Tensor<"bool"> | undefined;
+}
+
+type AskingForMore = { readonly returnLogSumExp: true } | { readonly returnDropoutMask: true };
+
+/**
+ * Attention: out[i] = Σⱼ softmaxⱼ(scale · q[i] · k[j]) · v[j] for each query i, in memory that is linear in the number of queries and keys,
+ * forward and backward. Each of B batches has H heads with M queries of dimension D; H is a multiple of the heads of keys and values (grouped
+ * and multi-query attention), and head h reads keys and values of head ⌊h · kvHeads / H⌋.
+ *
+ * A query that attends to nothing has an output of zeros and gradients of zeros. What a query does not attend to has no influence on it,
+ * not even NaN. Operands are read through their strides. Results are the same on every run, dropout's pattern on every backend.
+ *
+ * @param q [B, H, M, D], a float; or [B, M, D], one head. D and E are at most 256, but with `path: "unfused"`
+ * @param k [B, kvHeads, N, D], of the same dtype and rank
+ * @param v [B, kvHeads, N, E], of the same dtype and rank
+ * @param options all of them go together, and have gradients: see {@link FlashAttentionOptions}, and `docs/attention.md`
+ * @returns [B, H, M, E], of the dtype of q, without H where q came without; with `returnLogSumExp` or `returnDropoutMask` a
+ * {@link FlashAttentionResult}
+ *
+ * @example
+ * const [q, k, v] = [0, 1, 2].map(() => randn([2, 8, 1024, 64], { requiresGrad: true }));
+ * backward(sum(flashAttention(q, k, v, { causal: true, dropout: 0.1 })));
+ *
+ * @throws {ShapeError} @throws {DTypeError} for tensors that do not fit together. @throws {ArgumentError} for an option out of its range,
+ * and for slopes that want a gradient. Nothing is computed then, and no random number taken.
+ *
+ * Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023.
+ */
+export function flashAttention<D extends DType>(
+  q: Tensor<D>,
+  k: Tensor<D>,
+  v: Tensor<D>,
+  options: FlashAttentionOptions & AskingForMore,
+): FlashAttentionResult<D>;
+export function flashAttention<D extends DType>(
+  q: Tensor<D>,
+  k: Tensor<D>,
+  v: Tensor<D>,
+  options?: FlashAttentionOptions & {
+    readonly returnLogSumExp?: false | undefined;
+    readonly returnDropoutMask?: false | undefined;
+  },
+): Tensor<D>;
+export function flashAttention<D extends DType>(
+  q: Tensor<D>,
+  k: Tensor<D>,
+  v: Tensor<D>,
+  options: FlashAttentionOptions = {},
+): Tensor<D> | FlashAttentionResult<D> {
+  const result = attention("flashAttention", q, k, v, options);
+  return options.returnLogSumExp || options.returnDropoutMask ? result : result.out;
+}
+
+/** @internal Attention under the name of the function that was called. */
+export function attention<D extends DType>(
+  operation: string,
+  q: Tensor<D>,
+  k: Tensor<D>,
+  v: Tensor<D>,
+  options: FlashAttentionOptions,
+): FlashAttentionResult<D> {
+  const { attributes, inputs, projections, route } = prepare(operation, q, k, v, options);
+  const { out, logSumExp } =
+    route.kind === "unfused" ? unfusedAttention(attributes, inputs) : fusedAttention(attributes, inputs, route);
+  const { pairs, hasHeads } = projections;
+  const withoutHead = <T extends Tensor>(x: Tensor): T => (hasHeads ? x : reshape(x, x.shape.toSpliced(1, 1))) as T;
+  return {
+    out: withoutHead(out),
+    logSumExp: withoutHead(logSumExp),
+    dropoutMask: options.returnDropoutMask ? withoutHead(dropoutMask(attributes, pairs)) : undefined,
+  };
+}
+
+function fusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[], { backend }: Route) {
+  const [out, logSumExp] = FlashAttention.apply({ attributes, backend }, ...inputs) as [Tensor, Tensor];
+  return { out, logSumExp };
+}
+
+interface Prepared {
+  readonly attributes: AttentionAttributes;
+  readonly inputs: readonly Tensor[];
+  readonly projections: Projections;
+  readonly route: Route;
+}
+
+/** Checks everything, and only then takes a random number. */
+function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: FlashAttentionOptions): Prepared {
+  checkNames(operation, options);
+  const projections = projectionsOf(operation, q, k, v);
+  const dim = projections.q.shape[3]!;
+  const packed = packedSequences(operation, options.cuSeqlens, projections);
+  const route = routeOf(operation, checkPath(operation, options.path ?? "auto"), dim, projections.v.shape[3]!);
+  const scale = checkNumber(operation, "scale", options.scale ?? 1 / Math.sqrt(dim));
+  const softcap = options.softcap === undefined ? undefined : checkNumber(operation, "softcap", options.softcap);
+  const alignment = alignmentOf(operation, options);
+  const band = bandOf(operation, options);
+  const p = checkNumber(operation, "dropout", options.dropout ?? 0);
+  const named = operandsOf(operation, projections, options, packed?.length ?? projections.pairs[0]);
+  const table = packed && { sequences: sequenceTable(packed) };
+  const operands: Partial<Record<InputName, Tensor | undefined>> = { ...named, ...table };
+  const inputs = inputNames.filter((name) => operands[name] !== undefined);
+  const dropout = p === 0 ? undefined : dropoutOf(p, nextStart(options).key);
+  return {
+    attributes: { inputs, outputs: ["out", "logSumExp"], scale, softcap, alignment, band, dropout, packed },
+    inputs: inputs.map((name) => operands[name]!),
+    ...{ projections, route },
+  };
+}
+
+const operandsOf = (
+  operation: string,
+  projections: Projections,
+  { mask, bias, sinks, alibi }: FlashAttentionOptions,
+  sequences: number,
+) => ({
+  ...{ q: projections.q, k: projections.k, v: projections.v },
+  mask: pairOperand(operation, "mask", mask, "bool", projections),
+  bias: pairOperand(operation, "bias", bias, projections.q.dtype, projections),
+  sinks: sinksOperand(operation, sinks, projections),
+  slopes: slopesOperand(operation, alibi, projections, sequences),
+});

@@ -1,0 +1,193 @@
+/** The tensors of a call: what they must be, and how they become those of `problem.ts`, of rank 4. */
+import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { formatShape, type Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { tensor } from "../creation/tensor.ts";
+import { reshape } from "../view/reshape.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import type { FlashAttentionOptions, SequenceBounds } from "./options.ts";
+import type { Sequence } from "./problem.ts";
+
+/** Queries, keys and values of rank 4, and whether they came with an axis of heads. */
+export interface Projections {
+  readonly q: Tensor;
+  readonly k: Tensor;
+  readonly v: Tensor;
+  /** [batch, heads, queries, keys] */
+  readonly pairs: readonly [number, number, number, number];
+  readonly hasHeads: boolean;
+}
+
+/** @throws {DTypeError} @throws {ShapeError} naming what differs. */
+export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor): Projections {
+  for (const operand of [q, k, v]) operand.checkAlive(operation);
+  const came = `q ${q.describe()}, k ${k.describe()} and v ${v.describe()} came`;
+  checkDTypes(operation, [q, k, v], came);
+  const hasHeads = q.rank === 4;
+  const refuse = (code: string, why: string): never => {
+    throw new ShapeError(operation, code, `${came}; ${why}`);
+  };
+  if ([q, k, v].some(({ rank }) => rank !== q.rank) || (q.rank !== 3 && q.rank !== 4))
+    refuse("wrongRank", "[batch, heads, rows, dim] is wanted of all three, or [batch, rows, dim] of all three");
+  const [four, keyed, valued] = (hasHeads ? [q, k, v] : [q, k, v].map((x) => unsqueeze(x, 1))) as [
+    Tensor,
+    Tensor,
+    Tensor,
+  ];
+  const [batch, heads, queries, dim] = four.shape as [number, number, number, number];
+  const [, kvHeads, keys] = keyed.shape as [number, number, number];
+  if (keyed.shape[0] !== batch || valued.shape[0] !== batch) refuse("batchesDiffer", "the batches must be equal");
+  if (keyed.shape[3] !== dim) refuse("dimsDiffer", "the last axes of q and k must be equal");
+  if (valued.shape[1] !== kvHeads || valued.shape[2] !== keys)
+    refuse("keysDiffer", "k and v must have the same heads and rows");
+  if (kvHeads === 0 ? heads !== 0 : heads % kvHeads !== 0)
+    refuse("headsDiffer", `the heads of q (${heads}) must be a multiple of those of k and v (${kvHeads})`);
+  if (dim === 0) refuse("emptyDim", "the last axis of q and k must have at least one element");
+  return { q: four, k: keyed, v: valued, pairs: [batch, heads, queries, keys], hasHeads };
+}
+
+function checkDTypes(operation: string, operands: readonly Tensor[], came: string): void {
+  const [{ dtype }] = operands as readonly [Tensor];
+  if (operands.some((operand) => operand.dtype !== dtype))
+    throw new DTypeError(operation, "dtypesDiffer", `${came}; one dtype is wanted: cast with toDType(x, dtype)`);
+  if (!isFloat(dtype)) throw new DTypeError(operation, "notAFloat", `${came}; floats are wanted`);
+}
+
+/**
+ * A mask or a bias of rank 4, its own sizes kept. Without an axis of heads, one of rank 3 is [batch, queries, keys].
+ *
+ * @throws {DTypeError} @throws {ShapeError}
+ */
+export function pairOperand(
+  operation: string,
+  name: "mask" | "bias",
+  operand: Tensor | undefined,
+  wanted: DType,
+  { pairs, hasHeads }: Projections,
+): Tensor | undefined {
+  if (operand === undefined) return undefined;
+  operand.checkAlive(operation);
+  const meaning = { mask: "true = attends", bias: "the dtype of q" }[name];
+  if (operand.dtype !== wanted)
+    throw new DTypeError(
+      operation,
+      "wrongDType",
+      `${name} is ${operand.describe()}, ${wanted} is wanted (${meaning}): cast with toDType(x, "${wanted}")`,
+    );
+  const target = hasHeads ? pairs : pairs.toSpliced(1, 1);
+  const lead = target.length - operand.rank;
+  const axes = `[batch, ${hasHeads ? "heads, " : ""}queries, keys]`;
+  const fits = lead >= 0 && operand.shape.every((size, axis) => size === 1 || size === target[axis + lead]);
+  if (!fits)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `${name} is ${operand.describe()}; it must broadcast to ${axes}, which is ${formatShape(target)}`,
+    );
+  const padded: Shape = [...new Array<number>(lead).fill(1), ...operand.shape];
+  return reshape(operand, hasHeads ? padded : padded.toSpliced(1, 0, 1));
+}
+
+/** @throws {DTypeError} @throws {ShapeError} */
+export function sinksOperand(operation: string, sinks: Tensor | undefined, { q, pairs }: Projections) {
+  if (sinks === undefined) return undefined;
+  sinks.checkAlive(operation);
+  if (sinks.dtype !== q.dtype)
+    throw new DTypeError(
+      operation,
+      "wrongDType",
+      `sinks are ${sinks.describe()}, ${q.dtype} is wanted, the dtype of q`,
+    );
+  if (sinks.rank !== 1 || sinks.shape[0] !== pairs[1])
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `sinks are ${sinks.describe()}, one for each head of q is wanted: [${pairs[1]}]`,
+    );
+  return sinks;
+}
+
+/**
+ * Slopes as [1 or sequences, heads], in the dtype of log-sum-exps.
+ *
+ * @throws {ArgumentError} where they want a gradient. @throws {DTypeError} @throws {ShapeError}
+ */
+export function slopesOperand(
+  operation: string,
+  alibi: FlashAttentionOptions["alibi"],
+  { q, pairs: [, heads] }: Projections,
+  sequences: number,
+): Tensor | undefined {
+  if (alibi === undefined) return undefined;
+  const dtype = statisticsDType(q.dtype);
+  const given = alibi instanceof Tensor ? alibi : tensor([...alibi], { dtype });
+  given.checkAlive(operation);
+  if (!isFloat(given.dtype))
+    throw new DTypeError(operation, "notAFloat", `alibi is ${given.describe()}, slopes are floats`);
+  if (given.requiresGrad)
+    throw new ArgumentError(
+      operation,
+      "noGradient",
+      "alibi requires a gradient, and slopes have none; pass alibi.detach(), or the slopes' scores as a bias",
+    );
+  const isPerHead = given.rank === 1 && given.shape[0] === heads;
+  const isPerSequence = given.rank === 2 && given.shape[0] === sequences && given.shape[1] === heads;
+  if (!isPerHead && !isPerSequence)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `alibi is ${given.describe()}, one slope for each head of q is wanted: [${heads}] or [${sequences}, ${heads}]`,
+    );
+  return toDType(isPerHead ? reshape(given, [1, heads]) : given, dtype);
+}
+
+/** Log-sum-exps and slopes are as precise as backends compute. */
+export const statisticsDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
+
+/** The packed sequences that bounds describe. @throws {ArgumentError} @throws {ShapeError} */
+export function packedSequences(
+  operation: string,
+  cuSeqlens: FlashAttentionOptions["cuSeqlens"],
+  { pairs: [batch, , queries, keys] }: Projections,
+): readonly Sequence[] | undefined {
+  if (cuSeqlens === undefined) return undefined;
+  if (batch !== 1)
+    throw new ShapeError(operation, "packedBatch", `cuSeqlens pack sequences into a batch of 1, one of ${batch} came`);
+  const given = "queries" in cuSeqlens ? cuSeqlens : { queries: cuSeqlens, keys: cuSeqlens };
+  const ofQueries = boundsOf(operation, "queries", given.queries, queries);
+  const ofKeys = boundsOf(operation, "keys", given.keys, keys);
+  if (ofQueries.length !== ofKeys.length)
+    throw new ArgumentError(
+      operation,
+      "invalidBounds",
+      `cuSeqlens have ${ofQueries.length} bounds of queries and ${ofKeys.length} of keys; every sequence has both`,
+    );
+  return ofQueries.slice(1).map((end, at) => ({
+    queryStart: ofQueries[at]!,
+    queries: end - ofQueries[at]!,
+    keyStart: ofKeys[at]!,
+    keys: ofKeys[at + 1]! - ofKeys[at]!,
+  }));
+}
+
+function boundsOf(operation: string, name: string, given: SequenceBounds, rows: number): number[] {
+  const bounds = Array.from<number | bigint, number>(given instanceof Tensor ? given.dataSync() : given, Number);
+  const ascends = bounds.every((bound, at) => Number.isInteger(bound) && bound >= (bounds[at - 1] ?? 0));
+  if (bounds.length >= 2 && bounds[0] === 0 && bounds.at(-1) === rows && ascends) return bounds;
+  throw new ArgumentError(
+    operation,
+    "invalidBounds",
+    `cuSeqlens of ${name} rise from 0 to the number of ${name}, ${rows}; [${bounds.join(", ")}] came`,
+  );
+}
+
+/** The operand `sequences`: the same numbers where kernels can read them. */
+export const sequenceTable = (sequences: readonly Sequence[]): Tensor =>
+  tensor(
+    Int32Array.from(
+      sequences.flatMap(({ queryStart, queries, keyStart, keys }) => [queryStart, queries, keyStart, keys]),
+    ),
+    { shape: [sequences.length, 4] },
+  );

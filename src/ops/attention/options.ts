@@ -1,0 +1,140 @@
+/** What callers of `flashAttention` say, and how it is checked. */
+import { type BackendName, backendNames } from "../../backend/names.ts";
+import { ArgumentError } from "../../errors.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { GeneratorOptions } from "../random/distribution.ts";
+import type { Alignment, Band } from "./problem.ts";
+
+/**
+ * How attention is computed. `"auto"` (the default) chooses; `"fused"`: by one kernel whose memory is linear in the sequence, on whichever
+ * backend has it; `"unfused"`: by products and a softmax of all scores, quadratic in memory; a backend's name: fused, with that backend tried first.
+ */
+export type AttentionPath = "auto" | "fused" | "unfused" | BackendName;
+
+/** How far a query sees: so many keys before, and so many after, the one that stands opposite. A side that is left out is open. */
+export interface AttentionWindow {
+  readonly left?: number | undefined;
+  readonly right?: number | undefined;
+}
+
+/** Ends of packed sequences, starting with 0: sequence n has the rows from element n up to, and without, element n + 1. */
+export type SequenceBounds = readonly number[] | Int32Array | Tensor<"int32" | "int64">;
+
+/** What {@link flashAttention} takes beside queries, keys and values. */
+export interface FlashAttentionOptions extends GeneratorOptions {
+  /**
+   * A query attends to no later key than the one that stands opposite. True is `"bottom-right"`: where there are more keys than queries, the
+   * last query stands opposite the last key. `"top-left"`: the first opposite the first. Default false.
+   */
+  causal?: boolean | Alignment | undefined;
+  /** What products of queries and keys are multiplied with. Default 1 / √dim. */
+  scale?: number | undefined;
+  /** The probability with which each attention probability is set to 0, in [0, 1); the others grow by 1 / (1 − dropout). Default 0. */
+  dropout?: number | undefined;
+  /** bool, true = attends; broadcasts to [batch, heads, queries, keys]. */
+  mask?: Tensor<"bool"> | undefined;
+  /** Added to the scores; of the dtype of q; broadcasts to [batch, heads, queries, keys]. −∞ masks. Has a gradient. */
+  bias?: Tensor | undefined;
+  /** A sliding window; a number counts on both sides. With `causal`, its right side is 0. Default: none. */
+  window?: number | AttentionWindow | undefined;
+  /** Scores become softcap · tanh(score / softcap), before bias and slopes. Above 0. Default: none. */
+  softcap?: number | undefined;
+  /** [heads]: a score of each head that takes part in the softmax and has no value. Of the dtype of q. Has a gradient. */
+  sinks?: Tensor | undefined;
+  /** [heads], or [batch, heads]: slopes of ALiBi; a score falls by slope · |distance from the key opposite|. Has no gradient. */
+  alibi?: Tensor | readonly number[] | undefined;
+  /**
+   * Sequences of different lengths, packed one after the other along the queries and keys of a batch of 1; none attends to another.
+   * One list where queries and keys have the same bounds.
+   */
+  cuSeqlens?: SequenceBounds | { readonly queries: SequenceBounds; readonly keys: SequenceBounds } | undefined;
+  /** Also give ln Σ exp of each query's scores. */
+  returnLogSumExp?: boolean | undefined;
+  /** Also give which probabilities dropout kept. */
+  returnDropoutMask?: boolean | undefined;
+  path?: AttentionPath | undefined;
+}
+
+const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
+  causal: true,
+  scale: true,
+  dropout: true,
+  generator: true,
+  mask: true,
+  bias: true,
+  window: true,
+  softcap: true,
+  sinks: true,
+  alibi: true,
+  cuSeqlens: true,
+  returnLogSumExp: true,
+  returnDropoutMask: true,
+  path: true,
+};
+
+/** A misspelled option would be one that is silently left out. @throws {ArgumentError} */
+export function checkNames(operation: string, options: object, names: object = optionNames): void {
+  const unknown = Object.keys(options).find((name) => !(name in names));
+  if (unknown === undefined) return;
+  const known = Object.keys(names).join(", ");
+  throw new ArgumentError(operation, "unknownOption", `there is no option "${unknown}"; there are ${known}`);
+}
+
+const paths: readonly string[] = ["auto", "fused", "unfused", ...backendNames];
+
+/** @throws {ArgumentError} */
+export function checkPath(operation: string, path: AttentionPath): AttentionPath {
+  if (paths.includes(path)) return path;
+  throw new ArgumentError(operation, "unknownPath", `path is one of ${paths.join(", ")}; ${String(path)} came`);
+}
+
+/** A finite number in [least, below), or above `least` where it is `open`. */
+interface Range {
+  readonly least: number;
+  readonly below: number;
+  readonly open?: boolean;
+  readonly said: string;
+}
+
+const ranges = {
+  scale: { least: -Infinity, below: Infinity, open: true, said: "a finite number" },
+  dropout: { least: 0, below: 1, said: "a probability in [0, 1)" },
+  softcap: { least: 0, below: Infinity, open: true, said: "a finite number above 0 (leave it out for none)" },
+} as const satisfies Readonly<Record<string, Range>>;
+
+/** @throws {ArgumentError} naming the option and its range. */
+export function checkNumber(operation: string, name: keyof typeof ranges, value: number): number {
+  const { least, below, said, ...rest }: Range = ranges[name];
+  if (typeof value === "number" && value < below && (rest.open ? value > least : value >= least)) return value;
+  throw new ArgumentError(operation, "invalidOption", `${name} is ${said}, ${String(value)} came`);
+}
+
+/** The band of `causal` and `window` together; undefined where both leave everything open. @throws {ArgumentError} */
+export function bandOf(operation: string, { causal = false, window }: FlashAttentionOptions): Band | undefined {
+  const { left, right } = typeof window === "number" ? { left: window, right: window } : (window ?? {});
+  const band = {
+    left: checkSide(operation, "left", left),
+    right: Math.min(checkSide(operation, "right", right), causal ? 0 : Infinity),
+  };
+  return band.left === Infinity && band.right === Infinity ? undefined : band;
+}
+
+function checkSide(operation: string, side: string, value = Infinity): number {
+  if ((Number.isSafeInteger(value) || value === Infinity) && value >= 0) return value;
+  throw new ArgumentError(
+    operation,
+    "invalidOption",
+    `window.${side} is a whole number of at least 0 (leave it out for an open side), ${String(value)} came`,
+  );
+}
+
+/** @throws {ArgumentError} */
+export function alignmentOf(operation: string, { causal = false }: FlashAttentionOptions): Alignment {
+  if (typeof causal === "boolean") return "bottom-right";
+  if (causal === "bottom-right" || causal === "top-left") return causal;
+  throw new ArgumentError(
+    operation,
+    "invalidOption",
+    `causal is true, false, "bottom-right" or "top-left", ${String(causal)} came`,
+  );
+}

@@ -1,0 +1,39 @@
+/** Attention as backends run it. `problem.ts` says what each computes. */
+import type { Primitive } from "../../backend/backend.ts";
+import { backwardReference } from "./backward.reference.ts";
+import { dropoutMaskReference } from "./dropout_mask.reference.ts";
+import { forwardReference } from "./forward.reference.ts";
+import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
+
+/** q, k, v and options to `out` and `logSumExp`. */
+export const attentionForward: Primitive<AttentionAttributes> = {
+  name: "attentionForward",
+  implementations: {
+    metal: { missing: "Metal has no kernel for attention yet" },
+    cpu: { missing: "the cpu backend has no kernel for attention yet" },
+    reference: forwardReference,
+  },
+};
+
+/** The same and `out`, `logSumExp`, `gradOut` (and `gradLogSumExp`) to the gradients that are needed. */
+export const attentionBackward: Primitive<AttentionAttributes> = {
+  name: "attentionBackward",
+  implementations: {
+    metal: { missing: "Metal has no kernel for the gradient of attention yet" },
+    cpu: { missing: "the cpu backend has no kernel for the gradient of attention yet" },
+    reference: backwardReference,
+  },
+};
+
+/**
+ * From nothing to bool [B, H, M, N]: the decisions `kept` of a call's dropout, whoever attends. Where sequences are packed, pairs of
+ * different ones are false.
+ */
+export const attentionDropoutMask: Primitive<DropoutMaskAttributes> = {
+  name: "attentionDropoutMask",
+  implementations: {
+    metal: { missing: "Metal has no kernel for the mask of attention's dropout yet" },
+    cpu: { missing: "the cpu backend has no kernel for the mask of attention's dropout yet" },
+    reference: dropoutMaskReference,
+  },
+};

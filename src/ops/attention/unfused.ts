@@ -1,0 +1,145 @@
+/**
+ * Attention of other operations: the formulas of `problem.ts` for all scores at once. Quadratic in memory, differentiable to any order;
+ * float16 and bfloat16 compute in float32.
+ */
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add, mul, sub } from "../elementwise/binary.ts";
+import { eq, ge, le, logicalAnd, ne } from "../elementwise/comparison.ts";
+import { where } from "../elementwise/ternary.ts";
+import { abs, exp, logicalNot, tanh } from "../elementwise/unary.ts";
+import { indexSelect } from "../indexing/gather.ts";
+import { cat } from "../join/cat.ts";
+import { matmul } from "../matmul/matmul.ts";
+import { any } from "../reduction/logic.ts";
+import { logsumexp } from "../reduction/logsumexp.ts";
+import { expand } from "../view/expand.ts";
+import { permute, transpose } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { dropoutMask } from "./dropout_mask.ts";
+import { statisticsDType } from "./operands.ts";
+import {
+  type AttentionAttributes,
+  type AttentionProblem,
+  type InputName,
+  type PlacedSequence,
+  problemOf,
+  sequencesOf,
+  shiftOf,
+} from "./problem.ts";
+
+/** What attention gives. */
+export interface Attended {
+  /** [B, H, M, E] */
+  readonly out: Tensor;
+  /** [B, H, M] */
+  readonly logSumExp: Tensor;
+}
+
+/** As the fused forward, from the same inputs. */
+export function unfusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[]): Attended {
+  return tidy(() => attend(problemOf({ attributes, inputs })));
+}
+
+function attend(problem: AttentionProblem): Attended {
+  const { batch, heads, kvHeads, group, queries, keys, dim, valueDim, softcap, dropout } = problem;
+  const { dtype } = given(problem, "q")!;
+  const wide = (name: InputName): Tensor => toDType(given(problem, name)!, statisticsDType(dtype));
+  const allowed = whoAttends(problem);
+  const [k, v] = [wide("k"), wide("v")].map((rows) => unsqueeze(withoutUnused(rows, allowed, group), 2));
+  const q = reshape(wide("q"), [batch, kvHeads, group, queries, dim]);
+  const products = reshape(matmul(q, transpose(k!, -2, -1)), [batch, heads, queries, keys]);
+  const scaled = mul(products, problem.scale) as Tensor;
+  const bounded = softcap === undefined ? scaled : mul(tanh(mul(scaled, 1 / softcap)), softcap);
+  const scores = masked(addOffsets(problem, bounded as Tensor), allowed);
+  const total = given(problem, "sinks") ? withSinks(problem, scores, wide("sinks")) : scores;
+  const { shares, logSumExp } = softmaxOf(scores, total);
+  const kept = dropout
+    ? where(dropoutMask(problem, [batch, heads, queries, keys]), mul(shares, dropout.keepScale), 0)
+    : shares;
+  const out = matmul(reshape(kept as Tensor, [batch, kvHeads, group, queries, keys]), v!);
+  return { out: toDType(reshape(out, [batch, heads, queries, valueDim]), dtype), logSumExp };
+}
+
+const given = ({ inputs }: AttentionProblem, name: InputName): Tensor | undefined => inputs[name]?.tensor;
+
+/** A number of each query or key, as int32 [M, 1] or [N]: the same in every batch where nothing is packed. */
+function numbered(
+  problem: AttentionProblem,
+  axis: "queries" | "keys",
+  number: (row: number, of: PlacedSequence) => number,
+) {
+  const sequences = problem.packed ? sequencesOf(problem) : sequencesOf({ ...problem, batch: 1 });
+  const numbers = sequences.flatMap((of) => Array.from({ length: of[axis] }, (_, row) => number(row, of)));
+  const vector = tensor(Int32Array.from(numbers));
+  return axis === "queries" ? unsqueeze(vector, 1) : vector;
+}
+
+/** int32 [M, N]: j − i − shift. */
+const distances = (problem: AttentionProblem): Tensor =>
+  sub(
+    numbered(problem, "keys", (j) => j),
+    numbered(problem, "queries", (i, sequence) => i + shiftOf(problem, sequence)),
+  ) as Tensor;
+
+const sequenceNumbers = (problem: AttentionProblem, axis: "queries" | "keys") =>
+  numbered(problem, axis, (_, { index }) => index);
+
+/** bool, broadcasts to all pairs; undefined where everyone attends to everything. */
+function whoAttends(problem: AttentionProblem): Tensor | undefined {
+  const { band, packed } = problem;
+  const bias = given(problem, "bias");
+  const distance = band && distances(problem);
+  const conditions = [
+    given(problem, "mask"),
+    bias && ne(bias, -Infinity),
+    distance && band.left < Infinity ? ge(distance, -band.left) : undefined,
+    distance && band.right < Infinity ? le(distance, band.right) : undefined,
+    packed && eq(sequenceNumbers(problem, "queries"), sequenceNumbers(problem, "keys")),
+  ].filter((condition) => condition !== undefined);
+  if (conditions.length === 0) return undefined;
+  const all = conditions.reduce((both, condition) => logicalAnd(both, condition));
+  return reshape(all, [...new Array<number>(4 - all.rank).fill(1), ...all.shape]);
+}
+
+/** Rows of keys or values that no query attends to become 0: their products with anything are. */
+function withoutUnused(rows: Tensor, allowed: Tensor | undefined, group: number): Tensor {
+  if (!allowed) return rows;
+  const [batch, heads] = allowed.shape as [number, number];
+  const used = any(allowed, { dim: 2 });
+  const perHead = heads === 1 ? used : any(reshape(used, [batch, heads / group, group, -1]), { dim: 2 });
+  return where(unsqueeze(perHead, -1), rows, 0) as Tensor;
+}
+
+/** (3) and (4) */
+function addOffsets(problem: AttentionProblem, scores: Tensor): Tensor {
+  const bias = given(problem, "bias");
+  const slopes = given(problem, "slopes");
+  const biased = bias ? add(scores, toDType(bias, scores.dtype)) : scores;
+  return (slopes ? sub(biased, mul(slopesOfRows(problem, slopes), abs(distances(problem)))) : biased) as Tensor;
+}
+
+/** [B or 1, H, M or 1, 1]: where sequences are packed, each row has the slopes of its own. */
+function slopesOfRows(problem: AttentionProblem, slopes: Tensor): Tensor {
+  const [count, heads] = slopes.shape as [number, number];
+  if (!problem.packed || count === 1) return reshape(slopes, [count, heads, 1, 1]);
+  const rows = indexSelect(slopes, squeeze(sequenceNumbers(problem, "queries"), { dim: 1 }), { dim: 0 });
+  return reshape(permute(rows, [1, 0]), [1, heads, -1, 1]);
+}
+
+const masked = (scores: Tensor, allowed: Tensor | undefined): Tensor =>
+  allowed ? (where(allowed, scores, -Infinity) as Tensor) : scores;
+
+const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, sinks: Tensor): Tensor =>
+  cat([scores, expand(reshape(sinks, [1, heads, 1, 1]), [batch, heads, queries, 1])], { dim: 3 });
+
+/** exp(scores − L), and L = ln Σ exp(total). Of a row of −∞ they are 0 and −∞, and nothing on the way is NaN, in gradients neither. */
+function softmaxOf(scores: Tensor, total: Tensor): { readonly shares: Tensor; readonly logSumExp: Tensor } {
+  const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
+  const sums = logsumexp(where(isEmpty, 0, total) as Tensor, { dim: 3, keepdim: true });
+  const shares = where(ne(scores, -Infinity), exp(sub(scores, sums)), 0) as Tensor;
+  return { shares, logSumExp: squeeze(where(isEmpty, -Infinity, sums) as Tensor, { dim: 3 }) };
+}

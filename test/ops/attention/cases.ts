@@ -1,0 +1,139 @@
+/** The calls that attention is tested with: options alone, in pairs and triples, and sizes around those of tiles. */
+import { type Layout, layouts, Random } from "../samples.ts";
+
+/** One call, without its numbers. */
+export interface AttentionCase extends Options {
+  readonly name: string;
+  readonly batch: number;
+  readonly queries: number;
+  readonly keys: number;
+  readonly dim: number;
+  readonly valueDim: number;
+  /** Of q, k, v and the gradient of the output. */
+  readonly layouts: readonly [Layout, Layout, Layout, Layout];
+}
+
+export interface Options {
+  /** Default 2. */
+  readonly heads?: number;
+  /** Default: as many as heads. */
+  readonly kvHeads?: number;
+  /** [batch, rows, dim] instead of [batch, 1, rows, dim]. */
+  readonly withoutHeads?: boolean;
+  readonly causal?: "bottom-right" | "top-left";
+  readonly window?: { readonly left?: number; readonly right?: number };
+  readonly scale?: number;
+  readonly softcap?: number;
+  readonly dropout?: number;
+  /** The axes of batch, heads, queries and keys that it has; others have size 1, and those in front are left out. */
+  readonly mask?: string;
+  readonly bias?: string;
+  readonly sinks?: boolean;
+  readonly slopes?: "heads" | "sequences";
+  readonly packed?: boolean;
+  /** Whether the log-sum-exp is used too, and has a gradient. */
+  readonly logSumExp?: boolean;
+}
+
+/** Every option, some in several forms. */
+export const options = {
+  causal: { causal: "bottom-right" },
+  causalTopLeft: { causal: "top-left" },
+  windowLeft: { window: { left: 3 } },
+  windowBoth: { window: { left: 5, right: 2 } },
+  scale: { scale: 0.37 },
+  softcap: { softcap: 1.5 },
+  dropout: { dropout: 0.3 },
+  mask: { mask: "bhij" },
+  maskOfKeys: { mask: "bj" },
+  bias: { bias: "bhij" },
+  biasOfHeads: { bias: "hij" },
+  biasOfKeys: { bias: "j" },
+  sinks: { sinks: true },
+  slopes: { slopes: "heads" },
+  slopesOfSequences: { slopes: "sequences" },
+  packed: { packed: true },
+  logSumExp: { logSumExp: true },
+  grouped: { heads: 4, kvHeads: 2 },
+  multiQuery: { heads: 3, kvHeads: 1 },
+  withoutHeads: { heads: 1, withoutHeads: true },
+} as const satisfies Readonly<Record<string, Options>>;
+
+export type OptionName = keyof typeof options;
+export const optionNames = Object.keys(options) as OptionName[];
+
+/** Sizes at, below and above those of SIMD-groups and tiles. */
+const rows = [1, 2, 7, 8, 16, 31, 33, 63, 64, 65, 80, 96, 127, 128, 129, 200, 256, 257, 511] as const;
+const dims = rows.filter((size) => size <= 256);
+
+/** [batch, queries, keys, dim, valueDim] */
+type Sizes = readonly [number, number, number, number, number];
+
+const fewSizes: readonly Sizes[] = [
+  [2, 5, 7, 8, 8],
+  [1, 33, 65, 64, 64],
+  [2, 70, 40, 16, 33],
+  [2, 1, 129, 31, 16],
+];
+
+const smallSizes: readonly Sizes[] = [...fewSizes, [2, 9, 9, 1, 2], [1, 40, 17, 20, 9], [2, 16, 48, 33, 32]];
+
+/** Whether options go together: each says something of its own. */
+export function goTogether(names: readonly OptionName[]): boolean {
+  const keys = names.flatMap((name) => Object.keys(options[name]));
+  return new Set(keys).size === keys.length;
+}
+
+export function caseOf(names: readonly OptionName[], [batch, queries, keys, dim, valueDim]: Sizes, seed: number) {
+  const random = new Random(seed);
+  const merged: Options = Object.assign({}, ...names.map((name) => options[name]));
+  const layout = () => layouts[random.integer(0, layouts.length - 1)]!;
+  const sizes = { batch: merged.packed ? 1 : batch, queries, keys, dim, valueDim };
+  const drawn: AttentionCase = { name: "", ...merged, ...sizes, layouts: [layout(), layout(), layout(), layout()] };
+  return {
+    ...drawn,
+    name: `${names.join("+") || "plain"} ${Object.values(sizes).join("·")} ${drawn.layouts.join("/")}`,
+  };
+}
+
+/** Each option alone, and none, in a few sizes. */
+export const alone: readonly AttentionCase[] = [[], ...optionNames.map((name) => [name])].flatMap((names, at) =>
+  fewSizes.map((sizes, index) => caseOf(names, sizes, 31 * at + index)),
+);
+
+/** Each pair of options with a first one, in a size each. */
+export const pairsWith = (first: OptionName): AttentionCase[] =>
+  optionNames
+    .slice(optionNames.indexOf(first) + 1)
+    .map((second) => [first, second] as const)
+    .filter(goTogether)
+    .map((names, at) => caseOf(names, smallSizes[(at + first.length) % smallSizes.length]!, 977 * at + first.length));
+
+/** Triples of options, drawn from all. */
+export function triples(count: number, seed: number): AttentionCase[] {
+  const random = new Random(seed);
+  const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
+  const found: AttentionCase[] = [];
+  while (found.length < count) {
+    const names = [pick(optionNames), pick(optionNames), pick(optionNames)];
+    if (goTogether(names)) found.push(caseOf(names, pick(smallSizes), found.length));
+  }
+  return found;
+}
+
+/** Sizes drawn from all, each in each role at least once, with one option or none. */
+export function sampledSizes(seed: number): AttentionCase[] {
+  const random = new Random(seed);
+  const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
+  const found: AttentionCase[] = [];
+  const draws = rows.flatMap((size) => [0, 1, 2, 3].map((role) => ({ size, role })));
+  for (const { size, role } of draws.filter(({ size, role }) => role < 2 || size <= 256)) {
+    for (;;) {
+      const drawn = [1, pick(rows), pick(rows), pick(dims), pick(dims)].with(role + 1, size) as unknown as Sizes;
+      if (drawn[1] * drawn[2] * (drawn[3] + drawn[4]) > 1_500_000) continue;
+      found.push(caseOf(random.next() < 0.5 ? [] : [pick(optionNames)], drawn, found.length));
+      break;
+    }
+  }
+  return found;
+}

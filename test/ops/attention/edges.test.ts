@@ -1,0 +1,157 @@
+/** Rows that attend to nothing, operands that are not finite where nobody looks, sizes of 0, long sequences. */
+import { describe, expect, test } from "bun:test";
+import {
+  type FlashAttentionOptions,
+  flashAttention,
+  Generator,
+  grad,
+  ones,
+  randn,
+  slice,
+  type Tensor,
+  tensor,
+  zeros,
+} from "../../../src/index.ts";
+import { on, type Way, ways } from "./run.ts";
+
+const generator = new Generator(4);
+const parameter = (...shape: number[]) => randn(shape, { generator, requiresGrad: true });
+const numbers = (x: Tensor) => Array.from(x.dataSync(), Number);
+
+/** Output and gradients of a call, with random cotangents. */
+function results(
+  way: Way,
+  [q, k, v]: readonly [Tensor, Tensor, Tensor],
+  options: FlashAttentionOptions,
+  extra: Tensor[] = [],
+) {
+  return on(way, () => {
+    const out = flashAttention(q, k, v, { ...options, path: way.path } as object);
+    const gradOutputs = [randn(out.shape, { generator: new Generator(9) })];
+    return [out, ...grad(out, [q, k, v, ...extra], { gradOutputs })].map(numbers);
+  });
+}
+
+/** A copy with some rows of its last axis but one filled. */
+function withRows(x: Tensor, rows: readonly number[], value: number): Tensor {
+  const [count, width] = [x.shape.at(-2)!, x.shape.at(-1)!];
+  const values = numbers(x).map((own, at) => (rows.includes(Math.floor(at / width) % count) ? value : own));
+  return tensor(values, { dtype: x.dtype as "float32", shape: x.shape, requiresGrad: true });
+}
+
+const masks: Readonly<Record<string, FlashAttentionOptions>> = {
+  "a mask": { mask: tensor([true, false, true, true, false, true, true]) },
+  "a bias of -∞": { bias: tensor([0, -Infinity, 0.5, 0, -Infinity, 0, 1]) },
+  "a mask and softcap": { mask: tensor([true, false, true, true, false, true, true]), softcap: 2 },
+  "a mask and a sink": { mask: tensor([true, false, true, true, false, true, true]), sinks: tensor([0.3]) },
+  "a mask and dropout": { mask: tensor([true, false, true, true, false, true, true]), dropout: 0.4 },
+};
+
+describe.each(ways)("on $name", (way) => {
+  describe.each([Number.NaN, Infinity, -Infinity])("keys and values of %d", (loud) => {
+    test.each(Object.keys(masks))("have no influence behind %s", (name) => {
+      const [q, k, v] = [parameter(2, 1, 5, 8), parameter(2, 1, 7, 8), parameter(2, 1, 7, 3)];
+      const options = () => ({ ...masks[name], generator: new Generator(2) });
+      const quiet = results(way, [q, withRows(k, [1, 4], 0), withRows(v, [1, 4], 0)], options());
+      const noisy = results(way, [q, withRows(k, [1, 4], loud), withRows(v, [1, 4], loud)], options());
+      expect(noisy).toEqual(quiet);
+      expect(quiet.flat().every(Number.isFinite)).toBe(true);
+    });
+
+    // Products of whole matrices multiply them by 0, which is NaN: the unfused path has this only where no query attends to them.
+    const ifFused = way.path === "fused" ? test : () => undefined;
+    ifFused("have no influence on those queries that do not attend to them", () => {
+      const [q, k, v] = [parameter(1, 2, 9, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
+      const loudly = [q, withRows(k, [6], loud), withRows(v, [6], loud)] as const;
+      const before = (x: Tensor) => slice(x, { dim: 2, end: 6 });
+      const outOf = (inputs: readonly [Tensor, Tensor, Tensor]) => {
+        const out = before(flashAttention(...inputs, { causal: true, path: way.path }));
+        const gradOutputs = [randn(out.shape, { generator: new Generator(9) })];
+        return [out, before(grad(out, [inputs[0]], { gradOutputs })[0]!)].map(numbers);
+      };
+      expect(on(way, () => outOf(loudly))).toEqual(on(way, () => outOf([q, k, v])));
+    });
+
+    test("have no influence beyond a band that ends before them", () => {
+      const [q, k, v] = [parameter(1, 2, 4, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
+      const options = { causal: "top-left" } as const;
+      const quiet = results(way, [q, withRows(k, [4, 8], 0), withRows(v, [4, 8], 0)], options);
+      expect(results(way, [q, withRows(k, [4, 8], loud), withRows(v, [4, 8], loud)], options)).toEqual(quiet);
+    });
+  });
+
+  test("a score that is attended to and not a number makes its row so, and no other", () => {
+    const [q, k, v] = [parameter(1, 1, 3, 4), parameter(1, 1, 5, 4), parameter(1, 1, 5, 4)];
+    const out = on(way, () => flashAttention(withRows(q, [1], Number.NaN), k, v, { path: way.path }));
+    expect(numbers(out).map(Number.isNaN)).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0].map(Boolean));
+  });
+
+  test("rows that attend to nothing are 0, and so are their gradients", () => {
+    const [q, k, v] = [parameter(1, 2, 6, 8), parameter(1, 2, 3, 8), parameter(1, 2, 3, 4)];
+    const bias = parameter(1, 2, 6, 3);
+    // Bottom-right: the first three queries stand before the first key.
+    const [out, gradQ, , , gradBias] = results(way, [q, k, v], { causal: true, bias }, [bias]);
+    const isEmpty = (at: number, width: number) => Math.floor(at / width) % 6 < 3;
+    const ofEmpty = (values: number[], width: number) => values.filter((_, at) => isEmpty(at, width));
+    for (const values of [ofEmpty(out!, 4), ofEmpty(gradQ!, 8), ofEmpty(gradBias!, 3)])
+      expect(values).toEqual(values.map(() => 0));
+    expect(out!.filter((value) => value === 0).length).toBe(2 * 3 * 4);
+    const { logSumExp } = on(way, () =>
+      flashAttention(q, k, v, { causal: true, path: way.path, returnLogSumExp: true }),
+    );
+    expect(numbers(logSumExp).map((value) => value === -Infinity)).toEqual(
+      numbers(logSumExp).map((_, at) => at % 6 < 3),
+    );
+  });
+
+  test("where nobody attends to anything all is 0", () => {
+    const inputs = [parameter(1, 1, 3, 4), parameter(1, 1, 5, 4), parameter(1, 1, 5, 4)] as const;
+    const all = results(way, inputs, { mask: zeros([1], { dtype: "bool" }) });
+    expect(all.flat().every((value) => value === 0)).toBe(true);
+  });
+
+  test("a row that attends to nothing but its sink is 0, and its log-sum-exp the sink", () => {
+    const [q, k, v] = [parameter(1, 2, 3, 4), parameter(1, 2, 5, 4), parameter(1, 2, 5, 4)];
+    const sinks = tensor([0.25, -1.5], { requiresGrad: true });
+    const options = { mask: zeros([1], { dtype: "bool" }), sinks, path: way.path, returnLogSumExp: true } as const;
+    const { out, logSumExp } = on(way, () => flashAttention(q, k, v, options));
+    expect(numbers(out).every((value) => value === 0)).toBe(true);
+    expect(numbers(logSumExp)).toEqual([0.25, 0.25, 0.25, -1.5, -1.5, -1.5]);
+    const [gradient] = on(way, () => grad(logSumExp, [sinks], { gradOutputs: [ones([1, 2, 3])] }));
+    expect(numbers(gradient!)).toEqual([3, 3]);
+  });
+
+  test.each([
+    ["no batch", [0, 2, 3, 4], [0, 2, 5, 4], [0, 2, 5, 6]],
+    ["no heads", [2, 0, 3, 4], [2, 0, 5, 4], [2, 0, 5, 6]],
+    ["no queries", [2, 2, 0, 4], [2, 2, 5, 4], [2, 2, 5, 6]],
+    ["no keys", [2, 2, 3, 4], [2, 2, 0, 4], [2, 2, 0, 6]],
+    ["no value dim", [2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 0]],
+  ] as const)("%s", (_, q, k, v) => {
+    const inputs = [parameter(...q), parameter(...k), parameter(...v)] as const;
+    const [out, ...gradients] = results(way, inputs, { causal: true, dropout: 0.1 });
+    expect(out!.length).toBe(q[0] * q[1] * q[2] * v[3]);
+    for (const values of [out!, ...gradients]) expect(values.every((value) => value === 0)).toBe(true);
+    expect(gradients.map(({ length }) => length)).toEqual(inputs.map(({ size }) => size));
+  });
+
+  test("scores that are far beyond exp's range", () => {
+    const q = tensor(
+      [300, -300, 0].map((x) => [x]),
+      { requiresGrad: true },
+    ).reshape([1, 1, 3, 1]);
+    const k = tensor([10, -10].map((x) => [x])).reshape([1, 1, 2, 1]);
+    const v = tensor([1, 2].map((x) => [x])).reshape([1, 1, 2, 1]);
+    const out = on(way, () => flashAttention(q, k, v, { path: way.path }));
+    expect(numbers(out)).toEqual([1, 2, 1.5]);
+  });
+
+  test("operands of negative and zero strides are read in place", () => {
+    const base = parameter(1, 1, 6, 4);
+    const k = base.flip([2]).detach();
+    const expanded = randn([1, 1, 1, 4], { generator }).expand([1, 1, 6, 4]);
+    const out = on(way, () => flashAttention(base, k, expanded, { path: way.path }));
+    const row = numbers(expanded).slice(0, 4);
+    for (const [at, value] of numbers(out).entries()) expect(value).toBeCloseTo(row[at % 4]!, 5);
+  });
+});

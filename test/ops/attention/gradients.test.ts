@@ -1,0 +1,85 @@
+/** Gradients against finite differences in float64, of each option; and gradients of gradients. */
+import { describe, expect, test } from "bun:test";
+import { grad } from "../../../src/autograd/backward.ts";
+import { gradcheck } from "../../../src/autograd/gradcheck.ts";
+import { enableGrad } from "../../../src/autograd/modes.ts";
+import { withBackend } from "../../../src/backend/policy.ts";
+import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { Generator } from "../../../src/random/generator.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { Random } from "../samples.ts";
+import { caseOf, goTogether, type OptionName, optionNames } from "./cases.ts";
+import { type Call, drawCall } from "./draw.ts";
+import { type Way, ways } from "./run.ts";
+
+const sizes = [2, 4, 5, 3, 2] as const;
+
+/** Options alone and in pairs that meet in the gradient's formula. */
+const combinations: readonly (readonly OptionName[])[] = [
+  [],
+  ...optionNames.map((name) => [name]),
+  ...([
+    ["dropout", "logSumExp"],
+    ["dropout", "bias"],
+    ["dropout", "softcap"],
+    ["softcap", "bias"],
+    ["softcap", "grouped"],
+    ["sinks", "logSumExp"],
+    ["sinks", "maskOfKeys"],
+    ["packed", "causal"],
+    ["packed", "biasOfHeads"],
+    ["mask", "bias"],
+    ["grouped", "biasOfKeys"],
+    ["windowLeft", "slopes"],
+  ] as const satisfies readonly (readonly OptionName[])[]),
+].filter(goTogether);
+
+/** The call as a function of its leaves; dropout draws the same each time. */
+function functionOf({ leaves, options }: Call, way: Way, withLogSumExp: boolean) {
+  const state = options.generator!.getState();
+  const names = [...leaves.keys()];
+  return (...values: Tensor[]): Tensor[] => {
+    const [q, k, v] = values as [Tensor, Tensor, Tensor];
+    const named = Object.fromEntries(names.map((name, at) => [name, values[at]!]));
+    const generator = new Generator(0).setState(state);
+    const { bias, sinks } = named;
+    const all = { ...options, bias, sinks, generator, path: way.path, returnLogSumExp: true } as const;
+    const { out, logSumExp } = flashAttention(q, k, v, all);
+    return withLogSumExp ? [out, logSumExp] : [out];
+  };
+}
+
+/** A variable of the same elements, row-major, as finite differences want it. */
+const variable = (x: Tensor): Tensor =>
+  tensor(x.dataSync() as Float64Array, { dtype: "float64", shape: x.shape, requiresGrad: true });
+
+/** float64 is what the reference backend, and other operations on the cpu, compute in. */
+const inFloat64 = ways.filter(({ backend, path }) => backend === "reference" || path === "unfused");
+const rows = combinations.map((names) => [names.join(" and ") || "no option", names] as const);
+
+describe.each(inFloat64)("on $name", (way) => {
+  test.each(rows)("with %s", (_, names) => {
+    withBackend(way.backend, () => {
+      const of = caseOf(names, sizes, 5);
+      const call = drawCall(of, "float64", way.backend, new Random(names.length + 3));
+      const leaves = [...call.leaves.values()].map(variable);
+      expect(gradcheck(functionOf(call, way, of.logSumExp === true), leaves)).toBe(true);
+    });
+  });
+
+  test.each(rows)("of gradients with %s", (_, names) => {
+    withBackend(way.backend, () => {
+      const of = caseOf(names, sizes, 5);
+      const call = drawCall(of, "float64", way.backend, new Random(names.length + 4));
+      const compute = functionOf(call, way, of.logSumExp === true);
+      const leaves = [...call.leaves.values()].map(variable);
+      const cotangents = [call.gradOut, call.gradLogSumExp].filter((each) => each !== undefined).map(variable);
+      const first = (...values: Tensor[]): Tensor[] => {
+        const [inputs, gradOutputs] = [values.slice(0, leaves.length), values.slice(leaves.length)];
+        return enableGrad(() => grad(compute(...inputs), inputs, { gradOutputs, createGraph: true }));
+      };
+      expect(gradcheck(first, [...leaves, ...cotangents])).toBe(true);
+    });
+  });
+});

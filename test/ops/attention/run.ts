@@ -1,0 +1,132 @@
+/** Runs a case on a backend and compares it, forward and backward, with the oracle. */
+import { test } from "bun:test";
+import { grad } from "../../../src/autograd/backward.ts";
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import type { BackendName } from "../../../src/backend/names.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { whyUnavailable } from "../../../src/backend/registry.ts";
+import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { attentionBackward, attentionDropoutMask, attentionForward } from "../../../src/ops/attention/primitives.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { checkFindings, gaps, tested } from "../run.ts";
+import { hash, Random, rounder } from "../samples.ts";
+import { compare } from "../tolerance.ts";
+import type { AttentionCase } from "./cases.ts";
+import { type Call, drawCall, statistics } from "./draw.ts";
+import { type Arithmetic, type Attention, attention, exact, magnitudes, type Setup } from "./oracle.ts";
+
+/** A way to compute attention: a backend's kernels, or the composition of other operations. */
+export interface Way {
+  readonly name: string;
+  readonly backend: BackendName;
+  readonly path: "fused" | "unfused";
+}
+
+const all: readonly Way[] = [
+  ...tested.map((backend): Way => ({ name: backend, backend, path: "fused" })),
+  { name: "cpu unfused", backend: "cpu", path: "unfused" },
+];
+
+/** Why a way can't be gone, by what its backend has. */
+function whyNot({ backend, path }: Way): string | undefined {
+  if (path === "unfused") return undefined;
+  const own = [attentionForward, attentionBackward].map(({ implementations }) => implementations[backend]);
+  return own.find((implementation) => "missing" in implementation)?.missing;
+}
+
+/** The ways that there are; those that there are not are listed at the end of the run. */
+export const ways: readonly Way[] = all.filter((way) => {
+  const why = whyNot(way);
+  if (why) gaps.push(`attention on ${way.name}: ${why}`);
+  return !why;
+});
+
+export const dtypes: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
+
+/** One test of several cases for each way and each of the dtypes that its backend has. */
+export function testCases(title: string, cases: readonly AttentionCase[], only: readonly DType[] = dtypes): void {
+  for (const way of ways)
+    for (const dtype of only.filter((name) => way.backend !== "metal" || name !== "float64"))
+      test(`${title} ${dtype} on ${way.name}`, () => {
+        const why = whyUnavailable(way.backend);
+        if (why) throw new Error(`${way.backend} can't be tested: ${why}`);
+        if (way.backend === "metal") metalContext().configure("check", true);
+        for (const each of cases) checkCase(each, dtype, way);
+        if (way.backend === "metal") checkFindings({ name: title });
+      });
+}
+
+/** Runs on one backend and no other, but for what the backend lacks on purpose. */
+export function on<Result>({ backend, path }: Way, body: () => Result): Result {
+  const lacksMask = path === "unfused" && "missing" in attentionDropoutMask.implementations[backend];
+  return withStrict(!lacksMask, () => withBackend(backend, body));
+}
+
+/** Compares results and gradients of a case with those of the oracle. */
+export function checkCase(of: AttentionCase, dtype: DType, way: Way): void {
+  const label = `attention ${of.name} ${dtype} on ${way.name}`;
+  const { setup, cotangents, ...call } = drawCall(of, dtype, way.backend, new Random(hash(label)));
+  const got = on(way, () => runCall(call, way));
+  const count = roundingsOf(setup);
+  const rounded: Arithmetic = { store: rounder(dtype), sum: rounder(statistics(dtype)) };
+  const [want, plain, sums] = [exact, rounded, magnitudes].map((each) => attention(setup, cotangents, each)) as [
+    Attention,
+    Attention,
+    Attention,
+  ];
+  const compareWith = (name: keyof Attention, values: readonly number[], factor: number, own = dtype) => {
+    const roundings = sums[name].map((sum) => count * Math.abs(sum));
+    check(`${label}: ${nameOf(name)}`, own, values, want[name], plain[name], factor, roundings);
+  };
+  compareWith("out", got.out, 2);
+  compareWith("logSumExp", got.logSumExp, 2, statistics(dtype));
+  for (const [name, gradient] of got.gradients) compareWith(name, gradient, 3);
+}
+
+const nameOf = (name: keyof Attention): string =>
+  name === "out" || name === "logSumExp" ? name : `gradient of ${name}`;
+
+/** Results and gradients as the library computes them. */
+export function runCall({ leaves, options, gradOut, gradLogSumExp }: Omit<Call, "setup" | "cotangents">, way: Way) {
+  const [q, k, v] = [leaves.get("q")!, leaves.get("k")!, leaves.get("v")!];
+  const { out, logSumExp } = flashAttention(q, k, v, { ...options, path: way.path, returnLogSumExp: true });
+  const outputs = gradLogSumExp ? [out, logSumExp] : [out];
+  const gradOutputs = gradLogSumExp ? [gradOut, gradLogSumExp] : [gradOut];
+  const gradients = grad(outputs, [...leaves.values()], { gradOutputs });
+  return {
+    out: numbersOf(out),
+    logSumExp: numbersOf(logSumExp),
+    gradients: new Map([...leaves.keys()].map((name, at) => [name, numbersOf(gradients[at]!)])),
+  };
+}
+
+const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
+
+/**
+ * How many roundings of the type that computes may lie between operands and a term of a result, relative to it: those of its score, which exp
+ * makes relative, of exp and its like, and of the sums (Higham and Mary, as in `../run.ts`). A plain computation with few results can be
+ * luckier than that. The oracle of a float64 has the same errors once more.
+ */
+function roundingsOf({ q, k, scale, dim, queries, keys }: Setup): number {
+  const most = (values: readonly number[]) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
+  return 8 + 2 * Math.sqrt(Math.max(queries, keys)) + 2 * Math.sqrt(dim) * scale * most(q) * most(k);
+}
+
+function check(
+  what: string,
+  dtype: DType,
+  got: readonly number[],
+  want: readonly number[],
+  plain: readonly number[],
+  factor: number,
+  roundings: readonly number[],
+): void {
+  if (got.length !== want.length) throw new Error(`${what} has ${got.length} elements, ${want.length} are wanted`);
+  const mismatch = compare(dtype, got, want, plain, { flash: true }, factor, roundings);
+  if (!mismatch) return;
+  const { index, got: value, expected, allowed, largestAbsolute } = mismatch;
+  throw new Error(
+    `${what}, element ${index}: got ${value}, expected ${expected} (allowed difference ${allowed}; largest absolute error ${largestAbsolute})`,
+  );
+}
