@@ -1,7 +1,9 @@
-import { ShapeError } from "../../errors.ts";
+import { ArgumentError, ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { GeneratorOptions } from "../random/distribution.ts";
+import { select } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
 import { attention } from "./flash_attention.ts";
 import { checkNames } from "./options.ts";
 
@@ -11,7 +13,7 @@ export interface ScaledDotProductAttentionOptions extends GeneratorOptions {
   attnMask?: Tensor | undefined;
   /** Default 0. */
   dropoutP?: number | undefined;
-  /** The first query attends to the first key, each further one to one key more. Together with `attnMask`, both count. Default false. */
+  /** The first query attends to the first key, each further one to one key more. Not together with `attnMask`. Default false. */
   isCausal?: boolean | undefined;
   /** Default 1 / √dim. */
   scale?: number | undefined;
@@ -32,15 +34,16 @@ const optionNames: Readonly<Record<keyof ScaledDotProductAttentionOptions, true>
  * Attention as PyTorch's `torch.nn.functional.scaled_dot_product_attention` has it: {@link flashAttention} with other names and `isCausal`
  * aligned at the first key.
  *
- * @param query [B, H, M, D] or [B, M, D], a float
- * @param key [B, H, N, D] or [B, N, D]
- * @param value [B, H, N, E] or [B, N, E]
- * @returns [B, H, M, E] or [B, M, E]. Zeros for a query that attends to nothing
+ * @param query [B, H, M, D], [B, M, D] or [M, D], a float
+ * @param key [B, H, N, D], [B, N, D] or [N, D]
+ * @param value [B, H, N, E], [B, N, E] or [N, E]
+ * @returns [B, H, M, E], [B, M, E] or [M, E]. Zeros for a query that attends to nothing
  *
  * @example
  * scaledDotProductAttention(query, key, value, { isCausal: true, dropoutP: 0.1 });
  *
- * @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} as {@link flashAttention}; without `enableGqa` for heads that differ.
+ * @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} as {@link flashAttention}; also for heads that differ
+ * without `enableGqa`, unless the key has one, and for `attnMask` with `isCausal`.
  */
 export function scaledDotProductAttention<D extends DType>(
   query: Tensor<D>,
@@ -50,14 +53,34 @@ export function scaledDotProductAttention<D extends DType>(
 ): Tensor<D> {
   const operation = "scaledDotProductAttention";
   checkNames(operation, options, optionNames);
-  const { attnMask, dropoutP, isCausal = false, scale, enableGqa = false, generator } = options;
-  if (!enableGqa && query.rank === 4 && key.rank === 4 && query.shape[1] !== key.shape[1])
+  const { attnMask, dropoutP, isCausal = false, scale, generator } = options;
+  checkTogether(operation, query, key, options);
+  const given = attnMask?.dtype === "bool" ? { mask: attnMask as Tensor<"bool"> } : { bias: attnMask };
+  const causal = isCausal ? "top-left" : false;
+  const own = { ...given, causal, dropout: dropoutP, scale, generator } as const;
+  if (query.rank !== 2) return attention(operation, query, key, value, own).out;
+  const [q, k, v] = [query, key, value].map((rows) => unsqueeze(rows, 0)) as [Tensor<D>, Tensor<D>, Tensor<D>];
+  return select(attention(operation, q, k, v, own).out, 0, 0);
+}
+
+/** What PyTorch refuses and {@link flashAttention} does not. */
+function checkTogether(
+  operation: string,
+  query: Tensor,
+  key: Tensor,
+  { attnMask, isCausal = false, enableGqa = false }: ScaledDotProductAttentionOptions,
+): void {
+  if (attnMask && isCausal)
+    throw new ArgumentError(
+      operation,
+      "maskTwice",
+      'attnMask and isCausal came, one of them is wanted; flashAttention with { mask, causal: "top-left" } has both',
+    );
+  const [heads, shared] = [query.shape.at(-3), key.shape.at(-3)];
+  if (!enableGqa && query.rank === 4 && key.rank === 4 && heads !== shared && shared !== 1)
     throw new ShapeError(
       operation,
       "headsDiffer",
-      `${query.shape[1]} heads of the query and ${key.shape[1]} of the key came; { enableGqa: true } shares those of the key`,
+      `${heads} heads of the query and ${shared} of the key came; { enableGqa: true } shares those of the key`,
     );
-  const given = attnMask?.dtype === "bool" ? { mask: attnMask as Tensor<"bool"> } : { bias: attnMask };
-  const causal = isCausal ? "top-left" : false;
-  return attention(operation, query, key, value, { ...given, causal, dropout: dropoutP, scale, generator }).out;
 }

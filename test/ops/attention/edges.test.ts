@@ -1,6 +1,7 @@
 /** Rows that attend to nothing, operands that are not finite where nobody looks, sizes of 0, long sequences. */
 import { describe, expect, test } from "bun:test";
 import {
+  detectAnomaly,
   type FlashAttentionOptions,
   flashAttention,
   Generator,
@@ -8,6 +9,7 @@ import {
   ones,
   randn,
   slice,
+  sum,
   type Tensor,
   tensor,
   zeros,
@@ -121,6 +123,21 @@ describe.each(ways)("on $name", (way) => {
     expect(numbers(gradient!)).toEqual([3, 3]);
   });
 
+  test("a sink of −∞ is none", () => {
+    const [q, k, v] = [parameter(1, 1, 3, 4), parameter(1, 1, 5, 4), parameter(1, 1, 5, 4)];
+    const sinks = tensor([-Infinity], { requiresGrad: true });
+    const mask = tensor([true, false, true]).reshape([3, 1]);
+    const [out, , , , gradSinks] = results(way, [q, k, v], { mask, sinks }, [sinks]);
+    expect(out).toEqual(results(way, [q, k, v], { mask })[0]!);
+    expect(gradSinks!.map(Math.abs)).toEqual([0]);
+  });
+
+  test("no NaN is made on the way to rows of zeros and back", () => {
+    const inputs = [parameter(1, 2, 6, 8), parameter(1, 2, 3, 8), parameter(1, 2, 3, 4)] as const;
+    const options = { causal: true, softcap: 3, window: { left: 1 } } as const;
+    expect(() => detectAnomaly(() => results(way, inputs, options))).not.toThrow();
+  });
+
   test.each([
     ["no batch", [0, 2, 3, 4], [0, 2, 5, 4], [0, 2, 5, 6]],
     ["no heads", [2, 0, 3, 4], [2, 0, 5, 4], [2, 0, 5, 6]],
@@ -144,6 +161,30 @@ describe.each(ways)("on $name", (way) => {
     const v = tensor([1, 2].map((x) => [x])).reshape([1, 1, 2, 1]);
     const out = on(way, () => flashAttention(q, k, v, { path: way.path }));
     expect(numbers(out)).toEqual([1, 2, 1.5]);
+  });
+
+  test.each([
+    { queries: 1, keys: 70_001 },
+    { queries: 33_001, keys: 3 },
+  ])("$queries queries and $keys keys, where places have more than 15 and 16 bits", ({ queries, keys }) => {
+    const q = zeros([1, 1, queries, 2], { requiresGrad: true });
+    const k = randn([1, 1, keys, 2], { generator, requiresGrad: true });
+    const v = tensor(
+      Float32Array.from({ length: keys }, (_, key) => key / keys),
+      { shape: [1, 1, keys, 1], requiresGrad: true },
+    );
+    // Equal scores: the mean of the keys that a causal query sees, those up to its own from the end.
+    const [out, , , gradV] = on(way, () => {
+      const result = flashAttention(q, k, v, { causal: true, path: way.path });
+      return [result, ...grad(sum(result), [q, k, v])].map(numbers);
+    });
+    const seen = Array.from({ length: queries }, (_, query) => Math.max(keys - queries + query + 1, 0));
+    for (const [query, count] of seen.entries())
+      expect(out![query]).toBeCloseTo(count === 0 ? 0 : (count - 1) / 2 / keys, 4);
+    for (const [key, value] of gradV!.entries()) {
+      const shares = seen.slice(-keys).reduce((total, count) => total + (key < count ? 1 / count : 0), 0);
+      expect(value).toBeCloseTo(shares, keys > 1000 ? 9 : 4);
+    }
   });
 
   test("operands of negative and zero strides are read in place", () => {

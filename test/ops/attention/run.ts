@@ -28,16 +28,15 @@ const all: readonly Way[] = [
   { name: "cpu unfused", backend: "cpu", path: "unfused" },
 ];
 
-/** Why a way can't be gone, by what its backend has. */
-function whyNot({ backend, path }: Way): string | undefined {
-  if (path === "unfused") return undefined;
+/** Why a backend has no fused attention, where it has none. */
+export function whyMissing(backend: BackendName): string | undefined {
   const own = [attentionForward, attentionBackward].map(({ implementations }) => implementations[backend]);
   return own.find((implementation) => "missing" in implementation)?.missing;
 }
 
 /** The ways that there are; those that there are not are listed at the end of the run. */
 export const ways: readonly Way[] = all.filter((way) => {
-  const why = whyNot(way);
+  const why = way.path === "fused" ? whyMissing(way.backend) : undefined;
   if (why) gaps.push(`attention on ${way.name}: ${why}`);
   return !why;
 });
