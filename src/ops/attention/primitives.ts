@@ -1,7 +1,10 @@
 /** Attention as backends run it. `problem.ts` says what each computes. */
 import type { Primitive } from "../../backend/backend.ts";
+import { backwardCpu } from "./backward.cpu.ts";
 import { backwardReference } from "./backward.reference.ts";
+import { dropoutMaskCpu } from "./dropout_mask.cpu.ts";
 import { dropoutMaskReference } from "./dropout_mask.reference.ts";
+import { forwardCpu } from "./forward.cpu.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 
@@ -10,7 +13,7 @@ export const attentionForward: Primitive<AttentionAttributes> = {
   name: "attentionForward",
   implementations: {
     metal: { missing: "Metal has no kernel for attention yet" },
-    cpu: { missing: "the cpu backend has no kernel for attention yet" },
+    cpu: forwardCpu,
     reference: forwardReference,
   },
 };
@@ -20,7 +23,7 @@ export const attentionBackward: Primitive<AttentionAttributes> = {
   name: "attentionBackward",
   implementations: {
     metal: { missing: "Metal has no kernel for the gradient of attention yet" },
-    cpu: { missing: "the cpu backend has no kernel for the gradient of attention yet" },
+    cpu: backwardCpu,
     reference: backwardReference,
   },
 };
@@ -33,7 +36,7 @@ export const attentionDropoutMask: Primitive<DropoutMaskAttributes> = {
   name: "attentionDropoutMask",
   implementations: {
     metal: { missing: "Metal has no kernel for the mask of attention's dropout yet" },
-    cpu: { missing: "the cpu backend has no kernel for the mask of attention's dropout yet" },
+    cpu: dropoutMaskCpu,
     reference: dropoutMaskReference,
   },
 };
