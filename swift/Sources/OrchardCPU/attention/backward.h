@@ -159,9 +159,7 @@ private:
     int64_t batch = sequence.batch, first = sequence.query_start, count = sequence.queries;
     Rows<S> q = rows_of<S>(p_.q, batch, head, first, p_.dim), grad_out = rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim);
     pack_rows<int(width)>(q, count, space.queries);
-    scale_all(space.queries, rounded_up(count, width) * p_.dim, T(p_.scale));
     pack_matrix(q, count, dim_row_, space.query_rows);
-    scale_all(space.query_rows, count * dim_row_, T(p_.scale));
     pack_rows<int(width)>(grad_out, count, space.grad_out);
     pack_matrix(grad_out, count, value_row_, space.grad_out_rows);
     pack_statistics(sequence, head, space);
@@ -224,6 +222,7 @@ private:
   }
 
   void write_keys(const Unit &unit, int64_t first, int64_t keys, const Space &space) const {
+    scale_all(space.grad_keys, keys * dim_row_, T(p_.scale));
     for (int64_t key = 0; key < keys; key++) {
       int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first + key;
       write_row(space.grad_keys + key * dim_row_, row_of(p_.grad_k, batch, unit.kv_head, row), p_.grad_k.column, p_.dim);

@@ -111,7 +111,6 @@ private:
   void start_panel(const Task &task, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
     pack_rows<width>(rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim), panel.queries, panel.q);
-    scale_all(panel.q, width * p_.dim, T(p_.scale));
     std::fill_n(panel.out, width * value_rows_, T(0));
     std::fill_n(panel.largest, width, -std::numeric_limits<T>::infinity());
     std::fill_n(panel.sum, width, T(0));
@@ -135,14 +134,15 @@ private:
     int64_t count = std::min(range.end - tile.first, tile.count) - first;
     if (count <= 0) return;
     TilePlace place{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
+    const T scale = T(p_.scale);
     for (int64_t key = 0; key < count; key += panel_rows)
-      multiply_panel<Start::zero, vectors, T>(p_.dim, space.keys + (first + key) * p_.dim, panel.q, nullptr, space.s + key * width);
+      multiply_panel<Product::scaled, vectors, T>(p_.dim, space.keys + (first + key) * p_.dim, panel.q, &scale, space.s + key * width);
     scores_.apply(place, space.s, nullptr);
     alignas(64) T decay[width];
     exponentiate(space.s, count, panel, decay);
     if (p_.dropout.threshold) drop(place, space);
     for (int64_t column = 0; column < value_rows_; column += panel_rows)
-      multiply_panel<Start::scaled_sum, vectors, T>(count, space.values + column * tile.count + first * panel_rows, space.s, decay,
+      multiply_panel<Product::added_to_scaled, vectors, T>(count, space.values + column * tile.count + first * panel_rows, space.s, decay,
                                                     panel.out + column * width);
     if (tile.has_loud) add_loud(task, tile, first, count, space.s, panel);
   }

@@ -13,10 +13,10 @@ namespace orchard::ORCHARD_ISA {
 // Where the numbers of one thread lie. Rows of keys are those of a chunk of a sequence's keys, rows of queries all of one head.
 template <class T> struct GradientSpace {
   T *keys, *key_columns, *values;           // panels of rows; of columns, tile by tile; of rows
-  T *queries, *query_rows;                  // panels of rows, times scale; row-major, times scale
+  T *queries, *query_rows;                  // panels of rows; row-major
   T *grad_out, *grad_out_rows;              // the same of dO
   T *log_sum_exp, *delta;                   // L, where it is not −∞, and Δ
-  T *grad_keys, *grad_values, *grad_queries; // row-major; row-major; panels of [columns, width], without scale
+  T *grad_keys, *grad_values, *grad_queries; // row-major; row-major; panels of [columns, width]; without scale
   T *s, *dp, *factors, *slopes;             // a tile's
   bool *loud_keys, *loud_queries, *loud_grad_out;
   bool has_loud_keys, has_loud_queries, has_loud_grad_out;
@@ -59,9 +59,10 @@ public:
 private:
   void multiply(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
     const T *keys = space_.keys + (tile.first + skipped) * p_.dim, *values = space_.values + (tile.first + skipped) * p_.value_dim;
+    const T scale = T(p_.scale), one = 1;
     for (int64_t key = 0; key < place.keys; key += panel_rows) {
-      multiply_panel<Start::zero, vectors, T>(p_.dim, keys + key * p_.dim, space_.queries + place.i * p_.dim, nullptr, space_.s + key * width);
-      multiply_panel<Start::zero, vectors, T>(p_.value_dim, values + key * p_.value_dim, space_.grad_out + place.i * p_.value_dim, nullptr,
+      multiply_panel<Product::scaled, vectors, T>(p_.dim, keys + key * p_.dim, space_.queries + place.i * p_.dim, &scale, space_.s + key * width);
+      multiply_panel<Product::scaled, vectors, T>(p_.value_dim, values + key * p_.value_dim, space_.grad_out + place.i * p_.value_dim, &one,
                                               space_.dp + key * width);
     }
   }
@@ -127,7 +128,7 @@ private:
     const T *columns = space_.key_columns + tile.first * dim_columns_ + skipped * panel_rows;
     T *sums = space_.grad_queries + place.i * dim_columns_;
     for (int64_t column = 0; column < dim_columns_; column += panel_rows)
-      multiply_panel<Start::sum, vectors, T>(place.keys, columns + column * tile.count, space_.dp, nullptr, sums + column * width);
+      multiply_panel<Product::added, vectors, T>(place.keys, columns + column * tile.count, space_.dp, nullptr, sums + column * width);
   }
 
   // ---------------------------------------------------------------- rows that hold NaN or infinity
@@ -143,7 +144,7 @@ private:
         T p = space_.s[key * width + lane], du = space_.dp[key * width + lane];
         if (space_.has_loud_grad_out && space_.loud_grad_out[place.i + lane]) add_row(grad_out, lane, p, space_.grad_values + row * value_row_, 1);
         if (space_.has_loud_queries && space_.loud_queries[place.i + lane])
-          add_row(queries, lane, du * T(p_.scale), space_.grad_keys + row * dim_row_, 1);
+          add_row(queries, lane, du, space_.grad_keys + row * dim_row_, 1);
         if (space_.has_loud_keys && space_.loud_keys[row]) add_row(keys, key, du, space_.grad_queries + place.i * dim_columns_ + lane, width);
       }
   }

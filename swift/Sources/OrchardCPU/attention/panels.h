@@ -23,7 +23,7 @@ inline Rows<S> rows_of(const AttentionOperand &operand, int64_t batch, int64_t h
   return {reinterpret_cast<const S *>(operand.data) + operand.at(batch, head, first), operand.row, operand.column, length};
 }
 
-// Panels of `width` rows: out[panel][column][row of the panel], times a factor. The last panel is filled up with zeros.
+// Panels of `width` rows: out[panel][column][row of the panel]. The last panel is filled up with zeros.
 template <int width, class S> inline void pack_rows(Rows<S> rows, int64_t count, Compute<S> *out) {
   for (int64_t r = 0; r < count; r += width, out += width * rows.length)
     pack_panel<Compute<S>, width>(rows.from(r).data, rows.row, rows.column, std::min<int64_t>(width, count - r), rows.length, out);

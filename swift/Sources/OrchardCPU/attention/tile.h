@@ -16,21 +16,21 @@ constexpr int panel_rows = 4, panel_vectors = 3, outer_vectors = 2; // of 16
 #endif
 constexpr int outer_rows = 4;
 
-enum class Start { zero, sum, scaled_sum };
+// What becomes of c, with x[r][l] = Σ a[p][r] · b[p][l] over p < depth: factors[0] · x, c + x, or factors[l] · c + x.
+enum class Product { scaled, added, added_to_scaled };
 
-// c[r][l] = start + Σ a[p][r] · b[p][l] over p < depth, for r < panel_rows and l < vectors · lanes. The start is 0, what c holds, or that
-// times factors[l]. All are packed: a number's rows follow each other, at a distance of panel_rows or of that many lanes.
-template <Start start, int vectors, class T>
+// For r < panel_rows and l < vectors · lanes. All are packed: rows of a are panel_rows long, those of b and c as long as that many lanes.
+template <Product product, int vectors, class T>
 inline void multiply_panel(int64_t depth, const T *a, const T *b, const T *factors, T *c) {
   constexpr int width = vectors * lanes<T>;
   Vector<T> sums[panel_rows][vectors] = {};
-  if constexpr (start != Start::zero) {
+  if constexpr (product != Product::scaled) {
 #pragma GCC unroll 8
     for (int r = 0; r < panel_rows; r++)
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; v++) {
         sums[r][v] = load_vector(c + r * width + v * lanes<T>);
-        if constexpr (start == Start::scaled_sum) sums[r][v] *= load_vector(factors + v * lanes<T>);
+        if constexpr (product == Product::added_to_scaled) sums[r][v] *= load_vector(factors + v * lanes<T>);
       }
   }
   for (int64_t p = 0; p < depth; p++, a += panel_rows, b += width) {
@@ -45,7 +45,10 @@ inline void multiply_panel(int64_t depth, const T *a, const T *b, const T *facto
 #pragma GCC unroll 8
   for (int r = 0; r < panel_rows; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) store_vector(sums[r][v], c + r * width + v * lanes<T>);
+    for (int v = 0; v < vectors; v++) {
+      if constexpr (product == Product::scaled) sums[r][v] *= factors[0];
+      store_vector(sums[r][v], c + r * width + v * lanes<T>);
+    }
 }
 
 // c[r][l] += Σ a[r][i] · b[i][l] over i < depth, for r < outer_rows and l < vectors · lanes; rows of a are `width` apart, rows of b and c
