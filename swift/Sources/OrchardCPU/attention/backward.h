@@ -26,11 +26,12 @@ template <class S> class AttentionBackward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = Tile::width, tile_keys = attention_tile_keys;
   static constexpr int64_t wanted_tasks = 16, most_partial_heads = 64, least_chunk = 2 * tile_keys;
+  static constexpr int64_t cached_bytes = 640 << 10; // of keys in the second-level cache
 
 public:
   explicit AttentionBackward(const AttentionProblem &problem)
       : p_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)),
-        dim_columns_(rounded_up(problem.dim, panel_rows)) {
+        dim_columns_(rounded_up(problem.dim, panel_rows)), block_keys_(keys_in_cache()) {
     plan();
   }
 
@@ -75,6 +76,12 @@ private:
     int64_t wanted = std::min(divided_up(wanted_tasks, int64_t(groups_.size())), most_partial_heads / units);
     chunks_ = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
     most_chunk_ = chunk_of(most_keys);
+  }
+
+  // What products read and write of a key: three times of k, twice of v.
+  int64_t keys_in_cache() const {
+    int64_t bytes = int64_t(sizeof(T)) * (3 * p_.dim + 2 * p_.value_dim);
+    return std::max(tile_keys, rounded_down(cached_bytes / bytes, tile_keys));
   }
 
   // Keys of a chunk, of a sequence with so many.
@@ -128,16 +135,22 @@ private:
       if (sinks_ && chunk == 0) sinks_[sequence.index * p_.heads + head] = sink_gradient(sequence, head, space);
       std::fill_n(space.grad_queries, rounded_up(sequence.queries, width) * dim_columns_, T(0));
       Tile tile(p_, space, bias_ ? bias_ + chunk % bias_copies() * bias_size() : nullptr);
-      for (int64_t at = 0; at < keys; at += tile_keys) add_tile(tile, {sequence, head, unit.kv_head, first, at, std::min(tile_keys, keys - at)});
+      for (int64_t at = 0; at < keys; at += block_keys_)
+        add_block(tile, {sequence, head, unit.kv_head, first, at, std::min(block_keys_, keys - at)});
       if (p_.grad_q.data) write_queries(sequence, head, chunk, space);
     }
     if (p_.grad_k.data) write_keys(unit, first, keys, space);
   }
 
-  void add_tile(const Tile &tile, const KeyTile &keys) const {
-    int64_t first = keys.chunk + keys.first;
-    AttentionRange range = p_.queries_of(keys.sequence, first, first + keys.count - 1);
-    for (int64_t query = rounded_down(range.first, width); query < range.end; query += width) tile.add(keys, query);
+  // Tiles that stay in the second-level cache while the panels of queries go by.
+  void add_block(const Tile &tile, const KeyTile &block) const {
+    int64_t first = block.chunk + block.first, end = block.first + block.count;
+    AttentionRange range = p_.queries_of(block.sequence, first, first + block.count - 1);
+    for (int64_t query = rounded_down(range.first, width); query < range.end; query += width)
+      for (KeyTile keys = block; keys.first < end; keys.first += tile_keys) {
+        keys.count = std::min(tile_keys, end - keys.first);
+        tile.add(keys, query);
+      }
   }
 
   void pack_keys(const Unit &unit, int64_t first, int64_t keys, Space &space) const {
@@ -304,7 +317,7 @@ private:
   static constexpr int64_t most_value_dim = 256; // that is loaded at once
 
   const AttentionProblem &p_;
-  const int64_t dim_row_, value_row_, dim_columns_;
+  const int64_t dim_row_, value_row_, dim_columns_, block_keys_;
   std::vector<std::vector<Unit>> groups_;
   int64_t chunks_ = 1, most_chunk_ = 0, most_queries_ = 0;
   T *partial_ = nullptr, *bias_ = nullptr;

@@ -81,7 +81,7 @@ private:
 
   // A probability of 0 takes no part, whatever dp is.
   template <bool has_dropout> void differentiate_lines(const TilePlace &place) const {
-    const Vector<T> none = {};
+    const Vector<T> none = {}, nobody = none - std::numeric_limits<T>::infinity();
     Vector<T> log_sum_exp[vectors], delta[vectors];
     for (int v = 0; v < vectors; v++) {
       log_sum_exp[v] = load_vector(space_.log_sum_exp + place.i + v * lanes<T>);
@@ -90,7 +90,8 @@ private:
     for (int64_t key = 0; key < place.keys; key++)
       for (int v = 0; v < vectors; v++) {
         int64_t at = key * width + v * lanes<T>;
-        Vector<T> p = exponential(load_vector(space_.s + at) - log_sum_exp[v]), dp = load_vector(space_.dp + at), kept = p;
+        Vector<T> s = load_vector(space_.s + at), dp = load_vector(space_.dp + at);
+        Vector<T> p = s == nobody ? none : exponential(s - log_sum_exp[v]), kept = p; // L may be NaN
         if constexpr (has_dropout) {
           Vector<T> factor = load_vector(space_.factors + at);
           kept = factor == none ? none : p * factor;

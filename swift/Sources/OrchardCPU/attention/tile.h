@@ -23,6 +23,7 @@ enum class Product { scaled, added, added_to_scaled };
 template <Product product, int vectors, class T>
 inline void multiply_panel(int64_t depth, const T *a, const T *b, const T *factors, T *c) {
   constexpr int width = vectors * lanes<T>;
+  if (product != Product::scaled && depth < 1) __builtin_unreachable();
   Vector<T> sums[panel_rows][vectors] = {};
   if constexpr (product != Product::scaled) {
 #pragma GCC unroll 8
@@ -55,6 +56,7 @@ inline void multiply_panel(int64_t depth, const T *a, const T *b, const T *facto
 // `stride`.
 template <int vectors, int width, class T>
 inline void add_outer_tile(int64_t depth, const T *a, const T *b, T *c, int64_t stride) {
+  if (depth < 1) __builtin_unreachable();
   Vector<T> sums[outer_rows][vectors];
 #pragma GCC unroll 4
   for (int r = 0; r < outer_rows; r++)
