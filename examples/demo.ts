@@ -118,15 +118,15 @@ function describe(paths: readonly Codepath[]): string {
     .join("\n");
 }
 
-/** How many digits are learned from, and how often: less on the software device, which is there to check and not to be fast. */
+/** How many digits are learned from, how often, and how many test it (all): less on the software device, which is there to check and not to be fast. */
 const isSoftware = getBackend() === "metal" && process.platform === "linux";
-const [learned = isSoftware ? 20_000 : 60_000, epochs = isSoftware ? 2 : 5] = process.argv.slice(2).map(Number);
+const [learned = isSoftware ? 20_000 : 60_000, epochs = isSoftware ? 2 : 5, tested] = process.argv.slice(2).map(Number);
 if (!(learned >= batchSize && epochs >= 1)) throw new Error(`at least ${batchSize} digits are learned from, once`);
 
 manualSeed(1);
 const started = performance.now();
 const digits = readDigits("train", learned);
-const test = readDigits("t10k");
+const test = readDigits("t10k", tested);
 console.log(`${digits.labels.size} digits to learn from, ${epochs} times; ${test.labels.size} others to test with`);
 resetCodepaths();
 const parameters = await train(digits, epochs);

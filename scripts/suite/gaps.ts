@@ -1,16 +1,12 @@
 import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
-
-/** What the tests of operations write: one line for each thing that a backend lacks, `exp float64 on metal: why`. */
-const file = join(packageRoot, "report", "gaps.txt");
+import { gapsFile } from "./report.ts";
 
 /** Forgets the gaps of an earlier run. */
-export const forgetGaps = (): Promise<void> => rm(file, { force: true });
+export const forgetGaps = (): Promise<void> => rm(gapsFile(), { force: true });
 
 /** The gaps of this run; empty where there are none. */
 export async function readGaps(): Promise<string> {
-  return readFile(file, "utf8").catch(() => ""); // no test met a gap
+  return readFile(gapsFile(), "utf8").catch(() => ""); // no test met a gap
 }
 
 /** A line for each backend and reason, with everything that it is the reason for. */

@@ -1,6 +1,4 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
 import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
 import { type Counts, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
@@ -10,6 +8,7 @@ import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
 import { describe, leaveOut, type PartResult, runPart } from "./part.ts";
+import { reportFolder } from "./report.ts";
 import { bunTests, metalTests, swiftTests } from "./tests.ts";
 
 /** A part that needs Swift. */
@@ -32,7 +31,7 @@ const swiftWarnings: MetalPart = {
 
 /** Every part of the suite; words choose files and tests of `bun test`, and then nothing else runs. */
 export async function testEverything(words: readonly string[]): Promise<void> {
-  await mkdir(join(packageRoot, "report"), { recursive: true });
+  await mkdir(reportFolder(), { recursive: true });
   await forgetGaps();
   const typescript = () => runPart("TypeScript tests", () => bunTests(words));
   if (words.length > 0) return report([await typescript()], await readGaps());

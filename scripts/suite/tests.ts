@@ -5,6 +5,7 @@ import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
 import { type Counts, countJUnit, countXCTest } from "../counts.ts";
 import { run } from "../run.ts";
 import { buildTests, productsFolder, swiftFolder } from "../swift/package.ts";
+import { reportFolder } from "./report.ts";
 
 /** Builds the Swift package's tests, warnings as errors, and runs them. The whole output is kept under `report/`. */
 export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
@@ -22,7 +23,7 @@ export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
     environment: { ...swift.environment, ...sdk },
     onLine,
   });
-  await Bun.write(join(packageRoot, "report", "swift.txt"), output);
+  await Bun.write(join(reportFolder(), "swift.txt"), output);
   return countXCTest(output, status);
 }
 
@@ -34,7 +35,7 @@ const testTimeout = 300_000;
 
 /** `bun test`, shown as it runs; without Metal, those that load the dylib are left out. */
 export async function bunTests(words: readonly string[]): Promise<Counts> {
-  const report = join(packageRoot, "report", "bun.xml");
+  const report = join(reportFolder(), "bun.xml");
   await Bun.file(report)
     .delete()
     .catch(() => undefined); // there is none on the first run

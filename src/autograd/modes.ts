@@ -17,5 +17,8 @@ export const isGradEnabled = (): boolean => ambient().gradEnabled;
 /**
  * Runs `body` and searches every result, forward and backward, for NaN: the first operation that makes one out of
  * operands without NaN throws an `AnomalyError` that names it. Slow; for finding the cause.
+ *
+ * @example
+ * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation which first made a NaN
  */
 export const detectAnomaly = <Result>(body: () => Result): Result => withAmbient({ detectAnomaly: true }, body);

@@ -26,7 +26,12 @@ export function codepathCount(operation: string, backend: BackendName, reason: s
   return getOrMake(ways, `${backend} ${reason}`, () => ({ operation, backend, reason, calls: 0 }));
 }
 
-/** Which backend ran each operation so far, how often, and why; the most frequent first. */
+/**
+ * Which backend ran each operation so far, how often, and why; the most frequent first.
+ *
+ * @example
+ * codepaths()[0]; // { operation: "matmul", backend: "cpu", reason: "preferred", calls: 2 }
+ */
 export function codepaths(): Codepath[] {
   return [...counts.values()]
     .flatMap((ways) => [...ways.values()])

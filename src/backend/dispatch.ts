@@ -13,6 +13,7 @@ import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
+import { forgetTold, tellOnce } from "./tell.ts";
 
 /** Shape and dtype of a result that is to be allocated. */
 export interface OutputSpec<D extends DType = DType> {
@@ -72,7 +73,7 @@ export function allocate(byteLength: number, hint: AllocationHint = {}, operatio
   for (const name of orderFrom[getBackend()]) {
     const why = whyUnavailable(name);
     if (why !== undefined) {
-      passOver("allocate", name, because(PREFERRED, name, why));
+      passOver(operation, name, because(PREFERRED, name, why));
       continue;
     }
     try {
@@ -153,9 +154,9 @@ function runOn<Attributes>(
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
-  for (const input of inputs) backend.reach(input);
-  const outputs = outputsOn(backend);
+  const outputs = outputsOn(backend); // first: where memory is short, an allocation may move what is there
   try {
+    for (const input of inputs) backend.reach(input);
     for (const output of outputs) backend.reach(output);
     const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
     if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute
@@ -251,7 +252,6 @@ const isRecoverable = (error: unknown): error is OrchardError =>
 
 // Kinds of calls that a backend could not compile: it is not asked again.
 const broken = new Map<string, string>();
-const reported = new Set<string>();
 
 const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[]): string =>
   `${operation} ${name} ${inputs.map(({ dtype }) => dtype).join(" ")}`;
@@ -266,16 +266,10 @@ function noteFailure(operation: string, name: BackendName, inputs: readonly Tens
   return cause;
 }
 
-function tellOnce(message: string, key = message): void {
-  if (reported.has(key)) return;
-  reported.add(key);
-  console.warn(`[orchard] ${message}`);
-}
-
 /** Forgets which failures were reported and which kernels did not compile: each is tried and told anew. */
 export function forgetFailures(): void {
   broken.clear();
-  reported.clear();
+  forgetTold();
 }
 
 function count(operation: string, name: BackendName, reason: string): void {

@@ -23,7 +23,12 @@ function checkName(operation: string, name: string): BackendName {
   );
 }
 
-/** Chooses the backend that calls try first from now on. What it can't run goes to the ones after it: metal, cpu, reference. */
+/**
+ * Chooses the backend that calls try first from now on. What it can't run goes to the ones after it: metal, cpu, reference.
+ *
+ * @example
+ * setBackend("reference");
+ */
 export function setBackend(name: BackendName): void {
   preferred = checkName("setBackend", name);
 }
@@ -48,7 +53,12 @@ export function setStrict(value: boolean): void {
 /** Whether strict mode is on now: by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
 export const isStrict = (): boolean => ambient().strict ?? strict;
 
-/** Runs `body` in strict mode, or out of it. */
+/**
+ * Runs `body` in strict mode, or out of it.
+ *
+ * @example
+ * const y = withStrict(true, () => softmax(x)); // on the first backend, or an error
+ */
 export const withStrict = <Result>(value: boolean, body: () => Result): Result => withAmbient({ strict: value }, body);
 
 /** The backends after and with one, in the order in which they are tried. */

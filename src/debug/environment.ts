@@ -43,6 +43,10 @@ const own = {
     fallback: "0",
     meaning: "1: every operation prints the backend that ran it, and why",
   },
+  ORCHARD_REPORT: {
+    fallback: "`report`",
+    meaning: "The folder in which `bun run test` leaves its reports",
+  },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS and compiled kernels",

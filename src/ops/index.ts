@@ -10,6 +10,7 @@ export type { Alignment } from "./attention/problem.ts";
 export * from "./attention/scaled_dot_product_attention.ts";
 export * from "./copy/cast.ts";
 export { clone, contiguous } from "./copy/copy.ts";
+export { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "./copy/inplace.ts";
 export * from "./creation/arange.ts";
 export * from "./creation/eye.ts";
 export * from "./creation/full.ts";

@@ -9,6 +9,7 @@ import * as operations from "./index.ts";
 const table = {
   /** It stays. */
   same: [
+    ...["add_", "sub_", "mul_", "div_", "copy_", "fill_", "zero_"],
     ...["neg", "abs", "sign", "square", "relu", "floor", "ceil", "round", "bitwiseNot"],
     ...[
       "clone",

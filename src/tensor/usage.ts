@@ -1,6 +1,7 @@
 /** How much memory tensors take outside JavaScript's own. */
 import type { Place } from "./memory.ts";
 
+/** What tensors take now. */
 export interface LiveMemory {
   /** Bytes of blocks that are in use, by tensors, by what autograd saved and by work under way. Cached free blocks are not counted. */
   readonly liveBytes: number;
@@ -8,6 +9,7 @@ export interface LiveMemory {
   readonly blocks: number;
 }
 
+/** What tensors take now, and took at most. */
 export interface MemoryUsage extends LiveMemory {
   /** The most bytes that were live at once since {@link resetPeakMemory}, or the start. */
   readonly peakBytes: number;

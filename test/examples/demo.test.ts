@@ -49,7 +49,7 @@ describe("on the cpu backend", () => {
 });
 
 test("the reference backend learns the same", () => {
-  const [ours, reference] = ["cpu", "reference"].map((name) => demo({ ORCHARD_BACKEND: name }, "128", "1"));
+  const [ours, reference] = ["cpu", "reference"].map((name) => demo({ ORCHARD_BACKEND: name }, "128", "1", "500"));
   expect(pathsIn(reference!.out).map(({ backend }) => backend)).not.toContain("cpu");
   expect(accuracyIn(reference!.out)).toBeCloseTo(accuracyIn(ours!.out), 0);
 });

@@ -12,6 +12,7 @@ import { isFloat } from "../../src/tensor/dtype.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 import { tidy } from "../../src/tensor/tidy.ts";
 import { memory } from "../../src/tensor/usage.ts";
+import { whyMissing } from "./attention/run.ts";
 import { calls, disposeLeaves, leafOf, makeOperands, type Operands, type OperationName } from "./calls.ts";
 import { limits, type Mistake, mistakes } from "./mistakes.ts";
 import { tested } from "./run.ts";
@@ -90,7 +91,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   const right = calls[operation](operands);
   const call = (list: readonly unknown[]) => tensorsIn(functions[operation]!(...list));
   for (const root of library.noGrad(() => call(right))) refusal(root, "noGraph");
-  if (operation === "maskedFill_") return { codes, problems }; // it takes no leaf
+  if (operation.endsWith("_")) return { codes, problems }; // it takes no leaf
   const leaves = tensorsIn(right).reduce<unknown>(
     (list, tensor) => (isFloat(tensor.dtype) ? replaced(list, tensor, leafOf(tensor)) : list),
     right,
@@ -187,7 +188,8 @@ describe.each(tested)("on %s", (backend: BackendName) => {
 
   test("backward of what is no scalar, and of what has no graph", () => {
     const own = on(() => makeOperands(sizes[backend])); // graphs that nobody passes hold them until they are collected
-    const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own))));
+    const isLeft = (name: string) => name.endsWith("Attention") && whyMissing(backend) !== undefined;
+    const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own)), !isLeft(name)));
     expect(found.flatMap(({ problems }) => problems)).toEqual([]);
     expect(found.filter(({ codes }) => codes.includes("notAScalar")).length).toBeGreaterThan(70);
     expect(found.filter(({ codes }) => codes.includes("noGraph")).length).toBe(names.length);

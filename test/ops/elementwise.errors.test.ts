@@ -7,9 +7,10 @@ import { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "../../src/ops/copy/
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { add, bitwiseAnd, div, floorDivide, fmod, mul, pow, remainder, sub } from "../../src/ops/elementwise/binary.ts";
 import { lt } from "../../src/ops/elementwise/comparison.ts";
-import { clamp, lerp, where } from "../../src/ops/elementwise/ternary.ts";
-import { abs, bitwiseNot, neg } from "../../src/ops/elementwise/unary.ts";
+import { clamp, lerp, softplus, where } from "../../src/ops/elementwise/ternary.ts";
+import { abs, bitwiseNot, isnan, neg } from "../../src/ops/elementwise/unary.ts";
 import { expand } from "../../src/ops/view/expand.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
 
 const floats = tensor([1, 2, 3]);
 const bools = tensor([true, false, true]);
@@ -56,11 +57,73 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
   ["true division of bytes", () => div_(bytes, 2), "DTypeError [div_]"],
   ["a larger operand", () => mul_(pair, tensor([[1], [2]])), "ShapeError [mul_] the result would have more elements"],
   ["a larger source", () => copy_(tensor(1), pair), "ShapeError [copy_]"],
+  ["no bound", () => clamp(floats), "ArgumentError [clamp] neither min nor max came"],
+  ["bools bounded", () => clamp(bools, { min: bools }), "DTypeError [clamp]"],
+  [
+    "a bound beyond uint8",
+    () => clamp(bytes, { max: 256 }),
+    "DTypeError [clamp] the number 256 meets a tensor of uint8",
+  ],
+  ["a negative number among bytes", () => where(bools, bytes, -1), "DTypeError [where] the number -1 meets a tensor"],
+  ["three shapes chosen from", () => where(bools, floats, pair), "ShapeError [where] [3] and [3] and [2]"],
+  ["three shapes blended", () => lerp(floats, floats, pair), "ShapeError [lerp]"],
+  ["a bigint beyond int64", () => add(tensor([1n]), 2n ** 63n), "DTypeError [add] the number 9223372036854775808"],
+  ["a fraction for integers", () => fill_(bytes, 0.5), "DTypeError [fill_] the number 0.5 meets a tensor of uint8"],
+  ["no number for integers", () => fill_(bytes, Number.NaN), "DTypeError [fill_] the number NaN meets"],
+  [
+    "another policy",
+    () => toDType(floats, "int8", { overflow: "wrap" as never }),
+    "ArgumentError [toDType] overflow is",
+  ],
   ["repeated elements", () => fill_(expand(tensor([1]), [3]), 2), "ArgumentError [fill_] axis 0 of float32[3] repeats"],
 ];
 
 test.each(mistakes)("%s", (_name, body, wanted) => {
   expect(message(body)).toStartWith(wanted);
+});
+
+describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", (backend) => {
+  const uses: readonly (readonly [string, (x: Tensor, whole: Tensor) => unknown])[] = [
+    ["neg", (x) => neg(x)],
+    ["isnan", (x) => isnan(x)],
+    ["add", (x, whole) => add(whole, x)],
+    ["lt", (x, whole) => lt(x, whole)],
+    ["where", (x, whole) => where(lt(whole, 1), x, whole)],
+    ["clamp", (x, whole) => clamp(whole, { min: x })],
+    ["lerp", (x, whole) => lerp(whole, x, 0.5)],
+    ["softplus", (x) => softplus(x)],
+    ["add_", (x) => add_(x, 1)],
+    ["mul_", (x) => mul_(x, x)],
+    ["copy_", (x, whole) => copy_(x, whole)],
+    ["fill_", (x) => fill_(x, 1)],
+  ];
+
+  test.each(uses)("%s", (name, use) => {
+    const heard = withStrict(true, () =>
+      withBackend(backend, () => {
+        const [gone, whole] = [tensor([1, 2]), tensor([3, 4])];
+        gone.dispose();
+        return message(() => use(gone, whole));
+      }),
+    );
+    expect(heard).toBe(`DisposedError [${name}] a tensor float32[2] was used after dispose()`);
+  });
+
+  test.each([
+    ["a source", copy_],
+    ["an operand", add_],
+  ] as const)("%s of a change in place", (_name, change) => {
+    const [target, gone] = [tensor([1, 2]), tensor([3, 4])];
+    gone.dispose();
+    expect(message(() => withBackend(backend, () => change(target, gone)))).toStartWith("DisposedError [");
+    expect(target.toArray()).toEqual([1, 2]);
+  });
+
+  test("a cast", () => {
+    const gone = withBackend(backend, () => tensor([1, 2]));
+    gone.dispose();
+    expect(message(() => withBackend(backend, () => toDType(gone, "int8")))).toStartWith("DisposedError [");
+  });
 });
 
 describe.each(["cpu", "reference"] as const)("on %s", (backend) => {

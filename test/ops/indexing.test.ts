@@ -1,19 +1,24 @@
 import { describe, expect, test } from "bun:test";
+import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { backendNames } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { toDType } from "../../src/ops/copy/cast.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add } from "../../src/ops/elementwise/binary.ts";
 import { gather, indexSelect, takeAlongDim } from "../../src/ops/indexing/gather.ts";
 import type { IndexDType } from "../../src/ops/indexing/indices.ts";
 import { maskedFill, maskedFill_ } from "../../src/ops/indexing/masked_fill.ts";
 import { oneHot } from "../../src/ops/indexing/one_hot.ts";
 import { indexAdd, scatterAdd } from "../../src/ops/indexing/scatter_add.ts";
 import { tril, triu } from "../../src/ops/indexing/triangle.ts";
+import "../../src/ops/methods.ts";
+import { transpose } from "../../src/ops/view/permute.ts";
 import { slice } from "../../src/ops/view/slice.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { numberOf, placesOf, resultOf, valueAt } from "./coordinates.ts";
-import { testTable } from "./run.ts";
+import { tested, testTable } from "./run.ts";
 import type { Block, Layout, OperandSpec, Values } from "./samples.ts";
 import type { Expected, OperationRow, Sample } from "./table.ts";
 
@@ -50,6 +55,9 @@ const samples = (
     options,
   }));
 
+/** A shape of the highest rank. */
+const highest = [2, 1, 2, 1, 2, 1, 2, 3];
+
 const axisOf = (dim: number, rank: number) => (dim < 0 ? dim + rank : dim);
 
 const gatherOracle = ([x, index]: readonly Block[], { dim }: Options): Expected =>
@@ -68,6 +76,7 @@ const triangle = (
       [-2, 0, 3].map((diagonal) => ({ inputs: [{ shape: [2, 3, 5], layout }], options: { diagonal } })),
     ),
     { name: "empty", inputs: [{ shape: [3, 0] }], options: { diagonal: 0 } },
+    ...layouts.map((layout) => ({ inputs: [{ shape: highest, layout }], options: { diagonal: 1 } })),
     { name: "large", inputs: [{ shape: [129, 65] }], options: { diagonal: 1 } },
     {
       ...{ name: "not finite", dtypes: floats, gradient: false, options: { diagonal: 0 } },
@@ -132,6 +141,9 @@ testTable("indexing", [
       ...samples([3, 4, 5], [3, 2, 5], { dim: 1 }),
       ...samples([3, 4, 5], [2, 6, 3], { dim: -2 }),
       ...samples([7], [5], { dim: 0 }),
+      ...samples(highest, highest.with(-1, 4), { dim: -1 }),
+      ...samples(highest, highest.with(2, 3).with(0, 1), { dim: 2 }),
+      ...samples([3, 0], [2, 0], { dim: 0 }),
       { name: "none", inputs: [{ shape: [3, 2] }, indices([3, 0], 2, "contiguous", "int64")], options: { dim: 1 } },
       { name: "large", inputs: [{ shape: [1031] }, indices([4099], 1031, "contiguous", "int32")], options: { dim: 0 } },
     ],
@@ -147,6 +159,8 @@ testTable("indexing", [
       ...samples([3, 4, 5], [6], { dim: 1 }),
       ...samples([17, 33], [9], { dim: 0 }),
       ...samples([17, 3], [9], { dim: -1 }),
+      ...samples(highest, [5], { dim: 4 }),
+      ...samples([4, 0, 3], [5], { dim: 0 }),
       { name: "none", inputs: [{ shape: [3, 2] }, indices([0], 3, "contiguous", "int64")], options: { dim: 0 } },
     ],
     oracle: ([x, index], { dim }) => {
@@ -161,9 +175,22 @@ testTable("indexing", [
   {
     name: "takeAlongDim",
     compute: ([x, index], options) => takeAlongDim(x!, index as Index, options),
-    dtypes: floats,
-    samples: [...samples([3, 4], [3, 6], { dim: 1 })],
-    oracle: gatherOracle,
+    dtypes: all,
+    samples: [
+      ...samples([3, 4], [3, 6], { dim: 1 }),
+      ...samples([3, 4], [1, 6], { dim: 1 }),
+      ...samples([1, 4, 5], [3, 2, 1], { dim: 1 }),
+      ...samples(highest, highest.with(-1, 4), { dim: 7 }),
+      ...samples([3, 0], [2, 0], { dim: 0 }),
+    ],
+    oracle: ([x, index], { dim }) => {
+      const axis = axisOf(dim, x!.shape.length);
+      const shape = broadcast(x!.shape.with(axis, 1), index!.shape.with(axis, 1)).with(axis, index!.shape[axis]!);
+      return resultOf(shape, (place) => {
+        const at = broadcastAt(index!, place.with(axis, index!.shape[axis] === 1 ? 0 : place[axis]!));
+        return broadcastAt(x!, place.with(axis, at));
+      });
+    },
     accuracy: { ulps: 0 },
     gradient: true,
   },
@@ -175,6 +202,8 @@ testTable("indexing", [
       ...samples([3, 4, 5], [3, 6, 5], { dim: 1 }, [3, 6, 5]),
       ...samples([3, 4, 5], [2, 6, 3], { dim: 1 }, [3, 7, 4]),
       ...samples([5], [40], { dim: 0 }, [40]),
+      ...samples(highest, highest.with(-1, 4), { dim: 7 }, highest.with(-1, 5)),
+      ...samples([3, 0], [2, 0], { dim: 0 }, [2, 0]),
       ...samples([3, 2], [3, 1100], { dim: -1 }, [3, 1100]),
       {
         name: "none",
@@ -200,6 +229,8 @@ testTable("indexing", [
     samples: [
       ...samples([3, 4, 5], [6], { dim: 1 }, [3, 6, 5]),
       ...samples([7, 33], [50], { dim: 0 }, [50, 33]),
+      ...samples(highest, [5], { dim: 4 }, highest.with(4, 5)),
+      ...samples([4, 0], [3], { dim: 0 }, [3, 0]),
       ...samples([3, 4], [6], { dim: -1, alpha: 2 }, [3, 6]).map((sample) => ({ ...sample, dtypes: floats })),
     ],
     oracle: ([x, index, source], { dim, alpha = 1 }, round) => {
@@ -253,10 +284,12 @@ testTable("indexing", [
     name: "oneHot",
     compute: ([index]) => oneHot(index as Index, { numClasses: 7 }),
     dtypes: ["int64", "int32"],
-    samples: layouts.map((layout) => ({
-      inputs: [{ shape: [3, 5], layout, values: { integers: [0, 6] } satisfies Values }],
-      options: undefined,
-    })),
+    samples: layouts.flatMap((layout) =>
+      [[3, 5], [], [0], [2, 1, 2, 1, 2, 1, 3]].map((shape) => ({
+        inputs: [{ shape, layout, values: { integers: [0, 6] } satisfies Values }],
+        options: undefined,
+      })),
+    ),
     oracle: ([index]) => ({
       ...resultOf([...index!.shape, 7], (place) => (valueAt(index!, place.slice(0, -1)) === place.at(-1) ? 1 : 0)),
       dtype: "int64",
@@ -350,5 +383,95 @@ describe.each([...backendNames])("on %s", (backend) => {
     expect(first[0]).toBe(Math.fround(exact));
     expect(first[1]).toBe(1);
     for (let run = 0; run < 3; run++) expect(sum()).toEqual(first);
+  });
+});
+
+describe("sums have the same bits whatever threads do, and in whatever order", () => {
+  const SUMS = 3000;
+  const scattered = (dtype: DType) => {
+    const values = tensor(Float32Array.from({ length: SUMS * 3 }, (_, i) => Math.sin(i * 7.1) * 10 ** (i % 5)));
+    const index = tensor(BigInt64Array.from({ length: SUMS }, (_, i) => BigInt((i * i + 3 * i) % 11)));
+    const source = toDType(values.reshape([3, SUMS]), dtype);
+    const x = toDType(slice(values, { end: 33 }).reshape([3, 11]), dtype);
+    return [
+      scatterAdd(x, index.expand([3, SUMS]), source, { dim: 1 }),
+      indexAdd(x, index, source, { dim: 1 }),
+      indexAdd(transpose(x, 0, 1), index, transpose(source, 0, 1), { dim: 0 }),
+    ].map((result) => result.toArray());
+  };
+  const everyDType = () => floats.filter((dtype) => dtype !== "float64").map(scattered);
+
+  test("on cpu, by any number of threads", () => {
+    const { native } = cpuLibrary();
+    const first = withBackend("cpu", everyDType);
+    for (const threads of [1, 2, 3, 7]) {
+      configure(native, "threads", String(threads));
+      expect(withBackend("cpu", everyDType)).toEqual(first);
+    }
+    configure(native, "threads", "auto");
+    expect(first[0]).toEqual(withBackend("reference", () => scattered("float32"))); // both sum in float64
+  });
+
+  test.if(tested.includes("metal") && metalContext().isSoftware)("on metal, by any workers in any order", () => {
+    const context = metalContext();
+    const on = () => withStrict(true, () => withBackend("metal", everyDType));
+    const { workers: usual, seed: usualSeed } = context.report().settings!;
+    const first = on();
+    for (const [workers, seed] of [
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [2, 4],
+    ] as const) {
+      context.configure("workers", workers);
+      context.configure("seed", seed);
+      expect(on()).toEqual(first);
+    }
+    context.configure("workers", usual!);
+    context.configure("seed", usualSeed!);
+  });
+});
+
+describe.if(tested.includes("metal"))("an index out of range on metal is told when the host next reads", () => {
+  const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
+  const x = on(() => tensor([1, 2, 3]));
+  const indicesOf = (...values: bigint[]) => on(() => tensor(values));
+  const selected = (index: Index) => on(() => indexSelect(x, index, { dim: 0 }));
+
+  test("once; the element is 0, and afterwards all is well", async () => {
+    const result = selected(indicesOf(1n, 3n));
+    metalContext().wait();
+    expect(indicesOf(1n).shape).toEqual([1]); // a new tensor is none that the device worked on
+    await expect(result.data()).rejects.toThrow("[indexSelect] index 3 at [1] came, 0 to 2 are there");
+    expect(await result.data()).toEqual(new Float32Array([2, 0]));
+    expect(on(() => add(selected(indicesOf(2n)), x).toArray())).toEqual([4, 5, 6]);
+  });
+
+  test("for each wrong call, in their order, one a read", () => {
+    const indices = [indicesOf(4n), indicesOf(0n), indicesOf(-5n), indicesOf(6n)];
+    const last = indices.map(selected).at(-1)!;
+    for (const wrong of [4, -5, 6]) expect(() => last.dataSync()).toThrow(`index ${wrong} at [0]`);
+    expect(last.toArray()).toEqual([0]);
+  });
+
+  test("with its value, though the indices were disposed of", () => {
+    const index = indicesOf(7n);
+    const result = selected(index);
+    index.dispose();
+    expect(() => result.dataSync()).toThrow("index 7 at [0]");
+    expect(index.storage.isReleased).toBe(true);
+  });
+
+  test("before they are changed in place", () => {
+    const index = indicesOf(8n);
+    const result = selected(index);
+    expect(() => on(() => maskedFill_(index, tensor(true), 1))).toThrow("index 8 at [0]");
+    expect([index.toArray(), result.toArray()]).toEqual([[8n], [0]]);
+  });
+
+  test("sums leave the element out", () => {
+    const sums = on(() => scatterAdd(x, tensor([0n, 3n, -1n]), tensor([10, 20, 30]), { dim: 0 }));
+    expect(() => sums.dataSync()).toThrow("[scatterAdd] index 3 at [1]");
+    expect(sums.toArray()).toEqual([11, 2, 3]);
   });
 });

@@ -24,6 +24,8 @@ const dtypes: readonly DType[] = [
   "bool",
 ];
 const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strided", "reversed", "expanded"];
+/** A shape of the highest rank. */
+const highest = [2, 1, 2, 1, 2, 1, 2, 3];
 const modulo = (value: number, size: number) => ((value % size) + size) % size;
 
 /** One call with its oracle; each is tried in every layout. */
@@ -93,6 +95,12 @@ testTable("joining", [
       call: (...all) => cat(all),
       oracle: (a, _, c) => ({ shape: [386, 3], values: [...a!.values, ...c!.values] }),
     },
+    {
+      shapes: [highest, highest.with(4, 1)],
+      call: (...all) => cat(all, { dim: 4 }),
+      oracle: (a, b) =>
+        resultOf(highest.with(4, 3), (place) => (place[4]! < 2 ? valueAt(a!, place) : valueAt(b!, place.with(4, 0)))),
+    },
     { shapes: [[2, 0]], call: (...all) => cat(all, { dim: 1 }), oracle: () => ({ shape: [2, 0], values: [] }) },
   ]),
   row("stack", [
@@ -104,6 +112,17 @@ testTable("joining", [
       ],
       call: (...all) => stack(all, { dim: -2 }),
       oracle: (...all) => resultOf([2, 3, 3], ([i, which, j]) => valueAt(all[which!]!, [i!, j!])),
+    },
+    {
+      shapes: [highest.slice(1), highest.slice(1)],
+      call: (...all) => stack(all, { dim: -1 }),
+      oracle: (...all) =>
+        resultOf([...highest.slice(1), 2], (place) => valueAt(all[place.at(-1)!]!, place.slice(0, -1))),
+    },
+    {
+      shapes: [[0, 2], [0, 2]], // biome-ignore format: pairs
+      call: (...all) => stack(all),
+      oracle: () => ({ shape: [2, 0, 2], values: [] }),
     },
     {
       shapes: [[], []],
@@ -129,6 +148,16 @@ testTable("joining", [
       (x) => flip(x, [0, 1]),
       [2, 0],
       (place) => place,
+    ),
+    from(
+      highest,
+      (x) => flip(x, [0, 4, 7]),
+      highest,
+      (place) =>
+        place
+          .with(0, 1 - place[0]!)
+          .with(4, 1 - place[4]!)
+          .with(7, 2 - place[7]!),
     ),
     from(
       [1031],
@@ -160,6 +189,12 @@ testTable("joining", [
       },
     ),
     from(
+      highest,
+      (x) => roll(x, [1, 2], { dims: [2, 7] }),
+      highest,
+      (place) => place.with(2, 1 - place[2]!).with(7, modulo(place[7]! - 2, 3)),
+    ),
+    from(
       [0],
       (x) => roll(x, 1, { dims: 0 }),
       [0],
@@ -184,6 +219,12 @@ testTable("joining", [
       (x) => repeat(x, [3]),
       [3],
       () => [],
+    ),
+    from(
+      highest,
+      (x) => repeat(x, [1, 2, 2, 1, 2, 1, 2, 2]),
+      [2, 2, 4, 1, 4, 1, 4, 6],
+      (place) => place.map((at, axis) => at % highest[axis]!),
     ),
     from(
       [2],
@@ -216,6 +257,12 @@ testTable("joining", [
       (x) => pad(x, [-1, 2, 1, -2]),
       [2, 5],
       ([i, j]) => (inside([i! - 1, j!], [3, 3]) ? [i! - 1, j! + 1] : 0),
+    ),
+    from(
+      highest,
+      (x) => pad(x, [1, 0, -1, 0, 0, 1], { value: 1 }),
+      [2, 1, 2, 1, 2, 2, 1, 4],
+      (place) => (place[5] === 1 || place[7] === 0 ? 1 : place.with(6, 1).with(7, place[7]! - 1)), // one index of axis 6 is cropped
     ),
     from(
       [2, 3],

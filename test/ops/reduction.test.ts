@@ -14,13 +14,14 @@ import {
   std,
   sum,
   var as variance,
+  varMean,
 } from "../../src/ops/index.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { axesOf, groupsOf, type Reduced, reducedShape, total } from "./groups.ts";
 import { testTable } from "./run.ts";
 import type { OperandSpec, Values } from "./samples.ts";
-import { exactly, type OperationRow, type Round, type Sample } from "./table.ts";
+import { type Expected, exactly, type OperationRow, type Round, type Sample } from "./table.ts";
 import type { Accuracy } from "./tolerance.ts";
 
 const floats: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
@@ -233,6 +234,26 @@ const twiceTheVariance = (values: readonly number[]): number => 2 * varianceOf(v
 const hasFreedom = ({ shape, layout }: OperandSpec, options: Options): boolean =>
   countOf(shape, options) > 1 && !(layout === "expanded" && axesOf(options, shape.length).includes(0));
 
+const varianceRow = row("var", {
+  compute: variance,
+  formula: varianceOf,
+  magnitude: twiceTheVariance,
+  gradientOf: hasFreedom,
+  accuracy: flash,
+});
+const meanRow = row("mean", {
+  compute: mean,
+  magnitude: (values) => total(values.map(Math.abs), exactly) / values.length,
+  formula: (values, _, round) => round(total(values, round) / values.length),
+  accuracy: flash,
+});
+const varMeanRow: OperationRow<Options> = {
+  ...varianceRow,
+  name: "varMean",
+  compute: ([x], options) => Object.values(varMean(x!, options)) as Tensor[],
+  oracle: (...call) => [varianceRow, meanRow].map(({ oracle }) => oracle(...call) as Expected),
+};
+
 testTable("reductions", [
   row("sum", {
     compute: sum,
@@ -242,12 +263,7 @@ testTable("reductions", [
     out: int64,
     accuracy: flash,
   }),
-  row("mean", {
-    compute: mean,
-    magnitude: (values) => total(values.map(Math.abs), exactly) / values.length,
-    formula: (values, _, round) => round(total(values, round) / values.length),
-    accuracy: flash,
-  }),
+  meanRow,
   row("prod", {
     compute: prod,
     gradientRoundings: (count) => 2 * count + 8,
@@ -293,13 +309,8 @@ testTable("reductions", [
     gradient: false,
     values: { list: [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0] },
   }),
-  row("var", {
-    compute: variance,
-    formula: varianceOf,
-    magnitude: twiceTheVariance,
-    gradientOf: hasFreedom,
-    accuracy: flash,
-  }),
+  varianceRow,
+  varMeanRow,
   row("var of the population", {
     compute: variance,
     formula: varianceOf,
@@ -327,6 +338,7 @@ testTable("reductions", [
   normRow(Number.POSITIVE_INFINITY, undefined, exact),
   normRow(Number.NEGATIVE_INFINITY, undefined, exact),
   normRow(3, awayFromZero),
+  normRow(-1, awayFromZero),
   normRow(0.5, awayFromZero, flash, ["float64", "float32", "bfloat16"]),
 ]);
 

@@ -1,7 +1,7 @@
 /** Turns rows of the table into tests: every row on every backend with every dtype. */
 import { afterAll, describe, test } from "bun:test";
 import { appendFileSync, mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { gapsFile, reportFolder } from "../../scripts/suite/report.ts";
 import { grad } from "../../src/autograd/backward.ts";
 import { gradcheck } from "../../src/autograd/gradcheck.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
@@ -38,9 +38,8 @@ export const gaps: string[] = [];
 /** What a backend lacks is shown at the end of the run: see `scripts/suite`. */
 export function writeGaps(): void {
   if (gaps.length === 0) return;
-  const path = join(import.meta.dir, "..", "..", "report", "gaps.txt");
-  mkdirSync(dirname(path), { recursive: true });
-  appendFileSync(path, `${gaps.splice(0).join("\n")}\n`);
+  mkdirSync(reportFolder(), { recursive: true });
+  appendFileSync(gapsFile(), `${gaps.splice(0).join("\n")}\n`);
 }
 
 function testRow(row: OperationRow<unknown>, backend: BackendName, dtype: DType): void {

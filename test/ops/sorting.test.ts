@@ -46,6 +46,7 @@ function orderOf(line: readonly number[], descending: boolean): number[] {
 }
 
 function sorted(x: Block, { dim, descending, k }: Options): [Expected, Expected] {
+  if (x.shape.length === 0) return [x, { shape: [], values: [0], dtype: "int64" }];
   const axis = dim < 0 ? dim + x.shape.length : dim;
   const size = x.shape[axis]!;
   const orders = new Map(
@@ -83,6 +84,12 @@ const samples: Sample<Options>[] = both.flatMap((descending) => [
     ]),
   ),
   { inputs: [{ shape: [4, 12], values: strange }], options: { dim: 1, descending }, dtypes: floats, gradient: false },
+  ...layouts.map((layout) => ({
+    inputs: [{ shape: [2, 1, 2, 1, 3, 1, 2, 4], layout }],
+    options: { dim: 4, descending },
+  })),
+  tied([2, 1, 2, 1, 3, 1, 2, 4], "transposed", { dim: 7, descending }),
+  { inputs: [{ shape: [] }], options: { dim: -1, descending } },
   { inputs: [{ shape: [1] }], options: { dim: 0, descending } },
   { inputs: [{ shape: [2, 0, 3] }], options: { dim: 1, descending } },
   { inputs: [{ shape: [0, 3] }], options: { dim: 1, descending } },

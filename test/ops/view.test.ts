@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { grad } from "../../src/autograd/backward.ts";
+import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
 import { withBackend } from "../../src/backend/policy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { diagonal } from "../../src/ops/view/diagonal.ts";
@@ -18,7 +19,18 @@ import { testTable } from "./run.ts";
 import type { Block, Layout } from "./samples.ts";
 import type { Expected, OperationRow } from "./table.ts";
 
-const dtypes: readonly DType[] = ["float64", "float32", "float16", "bfloat16", "int64", "uint8", "bool"];
+const dtypes: readonly DType[] = [
+  "float64",
+  "float32",
+  "float16",
+  "bfloat16",
+  "int64",
+  "int32",
+  "uint32",
+  "int8",
+  "uint8",
+  "bool",
+];
 const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strided", "reversed", "expanded"];
 
 /** A call of a view, with where each place of the result comes from. */
@@ -45,6 +57,8 @@ const reshaped = (name: string, shape: readonly number[], call: (x: Tensor) => T
 });
 
 const shape = [3, 4, 5];
+/** Of the highest rank. */
+const highest = [2, 1, 2, 1, 2, 1, 2, 3];
 const part = (start: number, length: number) => (x: Block) =>
   resultOf([3, length, 5], ([i, j, k]) => valueAt(x, [i!, j! + start, k!]));
 
@@ -62,6 +76,37 @@ const cases: readonly Case[] = [
     (x) => permute(x, []),
     [],
     () => [],
+  ),
+  moved(
+    "permute of rank 8",
+    highest,
+    (x) => permute(x, [7, 6, 5, 4, 3, 2, 1, 0]),
+    highest.toReversed(),
+    (place) => place.toReversed(),
+  ),
+  moved(
+    "transpose of rank 8",
+    highest,
+    (x) => transpose(x, 2, 7),
+    highest.with(2, 3).with(7, 2),
+    (place) => place.with(2, place[7]!).with(7, place[2]!),
+  ),
+  reshaped("flatten of rank 8", highest, (x) => flatten(x, { startDim: 2 }), [2, 1, 24]),
+  reshaped("squeeze of rank 8", highest, (x) => squeeze(x), [2, 2, 2, 2, 3]),
+  reshaped("unsqueeze to rank 8", [2, 3, 1, 2, 2, 1, 2], (x) => unsqueeze(x, 3), [2, 3, 1, 1, 2, 2, 1, 2]),
+  moved(
+    "expand to rank 8",
+    [2, 1, 3],
+    (x) => expand(x, [1, 2, 1, 2, 1, 2, 2, 3]),
+    [1, 2, 1, 2, 1, 2, 2, 3],
+    (place) => [place[5]!, 0, place[7]!],
+  ),
+  moved(
+    "slice of rank 8",
+    highest,
+    (x) => slice(x, { dim: -1, step: 2 }),
+    highest.with(7, 2),
+    (place) => place.with(7, 2 * place[7]!),
   ),
   moved(
     "transpose",
@@ -192,8 +237,17 @@ describe("views share their storage", () => {
   for (const { name, shape: size, call } of cases)
     test(name, () => {
       const x = reshape(tensor(Float32Array.from({ length: size.reduce((a, b) => a * b, 1) }, own)), size);
+      resetCodepaths();
       for (const view of [call(x)].flat()) expect(view.storage).toBe(x.storage);
+      expect(codepaths()).toEqual([]); // nothing ran, so that nothing was copied
     });
+
+  test("reshape copies once where no strides would do", () => {
+    const x = transpose(reshape(tensor(Float32Array.from({ length: 6 }, own)), [2, 3]), 0, 1);
+    resetCodepaths();
+    expect(reshape(x, [6]).storage).not.toBe(x.storage);
+    expect(codepaths().map(({ operation, calls }) => [operation, calls])).toEqual([["copy", 1]]);
+  });
 
   test("parts that nobody uses have a gradient of zero", () => {
     const x = tensor([1, 2, 3], { requiresGrad: true });

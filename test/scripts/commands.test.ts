@@ -1,6 +1,6 @@
 /** The package's scripts on a machine where Metal is left out on purpose, and on one where Swift can't be had. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installDependencies } from "../../scripts/dependencies.ts";
@@ -8,11 +8,20 @@ import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/de
 
 const empty = mkdtempSync(join(tmpdir(), "orchard-commands-"));
 
-/** Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. */
+/**
+ * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. The report of a run that this test
+ * may be a part of is left alone.
+ */
 function script(name: string, environment: Record<string, string>, ...words: string[]) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `scripts/${name}.ts`, ...words], {
     cwd: packageRoot,
-    env: { PATH: process.env["PATH"] ?? "", HOME: empty, ORCHARD_BLAS: "none", ...environment },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: empty,
+      ORCHARD_BLAS: "none",
+      ORCHARD_REPORT: join(empty, "report"),
+      ...environment,
+    },
   });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
@@ -85,4 +94,25 @@ test("bench names the benchmarks that there are, where it is asked for another",
   expect(known).toContain("checker");
   const { err, exitCode } = script("bench", {}, "nothing");
   expect([err, exitCode]).toEqual([`There is no benchmark "nothing"; there are: ${known.join(", ")}.\n`, 1]);
+});
+
+describe("what backends lack", () => {
+  const report = join(empty, "report", "gaps.txt");
+
+  test("is listed at the end of a run with its reason, before the counts, and forgotten by the next", () => {
+    mkdirSync(join(empty, "report"), { recursive: true });
+    writeFileSync(report, "old float32 on cpu: of an earlier run\n");
+    const { out, exitCode } = script("test", {}, "./test/support/gaps.ts");
+    expect(out).toEndWith(
+      "\nWhat backends lack\n  metal: Metal has no float64 (2)\n    erf float64, exp float64\n\n1 passed, 0 failed\n",
+    );
+    expect(exitCode).toBe(0);
+    expect(readFileSync(report, "utf8").split("\n")).toHaveLength(3);
+  });
+
+  test("is not said where there is nothing", () => {
+    const { out } = script("test", {}, "test/scripts/counts.test.ts");
+    expect(out).not.toContain("What backends lack");
+    expect(existsSync(report)).toBe(false);
+  });
 });

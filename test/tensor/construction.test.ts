@@ -7,6 +7,7 @@ import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
 import { add } from "../../src/ops/elementwise/binary.ts";
 import { expand } from "../../src/ops/view/expand.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
+import { unsqueeze } from "../../src/ops/view/squeeze.ts";
 import { type DType, dtypes } from "../../src/tensor/dtype.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 import { memory } from "../../src/tensor/usage.ts";
@@ -130,6 +131,8 @@ describe("shapes that are none", () => {
       () => zeros(nine),
       () => expand(x, nine),
       () => reshape(x, nine),
+      () => unsqueeze(expand(x, nine.slice(1)), 0),
+      () => add(expand(x, nine.slice(1)), zeros(nine)),
       () => fromArray(new Float32Array(1), nine),
       () => tensor([[[[[[[[[1]]]]]]]]]),
     ])
@@ -139,6 +142,14 @@ describe("shapes that are none", () => {
   test.each([[[-2]], [[1.5]], [[Number.NaN]], [[Number.POSITIVE_INFINITY]], [[2 ** 30, 2 ** 30]]])("%p", (shape) => {
     expect(() => zeros(shape)).toThrow(ShapeError);
     expect(() => tensor([], { shape })).toThrow(ShapeError);
+  });
+
+  test("what is no array", () => {
+    for (const shape of [3, "3", null]) {
+      expect(() => zeros(shape as never)).toThrow(ShapeError);
+      expect(() => tensor([1, 2, 3], { shape: (shape ?? {}) as never })).toThrow(ShapeError);
+    }
+    expect(() => zeros(3 as never)).toThrow("[zeros] a list of sizes is wanted as shape, 3 came");
   });
 
   test("another number of elements", () => {

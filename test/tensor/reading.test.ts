@@ -9,7 +9,7 @@ import { fromArray } from "../../src/ops/creation/tensor.ts";
 import { exp } from "../../src/ops/elementwise/unary.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
-import { type DType, dtypes } from "../../src/tensor/dtype.ts";
+import { type DataOf, type DType, dtypes } from "../../src/tensor/dtype.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 
 const tested = (["metal", "cpu", "reference"] as const).filter(
@@ -60,6 +60,8 @@ describe("a timer goes on while data() is awaited", () => {
   });
 });
 
+type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+
 describe("what data() gives", () => {
   test.each([...dtypes])("%s: a typed array of that kind, whole and in parts alike", async (dtype) => {
     const x = toDType(fromArray(Uint8Array.from({ length: 70_000 }, (_, index) => index % 100)), dtype);
@@ -81,10 +83,9 @@ describe("what data() gives", () => {
     const longs: BigInt64Array = zeros([1], { dtype: "int64" }).dataSync();
     const truth: boolean = zeros([1], { dtype: "bool" }).item();
     const long: bigint = zeros([1], { dtype: "int64" }).item();
-    // @ts-expect-error int32 is read as Int32Array
-    const wrong: Promise<Float32Array> = zeros([1], { dtype: "int32" }).data();
-    expect([truth, long, longs.length]).toEqual([false, 0n, 1]);
-    return Promise.all([halves, wide, wrong]);
+    const isExact: Equal<DataOf<"int32">, Int32Array> = true;
+    expect([truth, long, longs.length, isExact]).toEqual([false, 0n, 1, true]);
+    return Promise.all([halves, wide]);
   });
 
   test("the elements, though the tensor is disposed of meanwhile", async () => {

@@ -1,6 +1,6 @@
 /**
  * What a kernel found wrong with its operands, told when the host next waits for the device: a check at the call itself would have to wait
- * for it. See `docs/decisions/` on indices.
+ * for it. See `docs/decisions/0005-indices-that-a-device-checks.md`.
  */
 import { getOrMake } from "../../collections.ts";
 import type { MetalContext } from "./context.ts";
@@ -13,15 +13,27 @@ export interface DeviceCheck {
   run(): void;
 }
 
-const pending = new WeakMap<MetalContext, DeviceCheck[]>();
+interface Pending {
+  readonly checks: DeviceCheck[];
+  /** A check may read what the host shares with the device, which would run the next one inside it. */
+  isRunning: boolean;
+}
+
+const pending = new WeakMap<MetalContext, Pending>();
 
 /** Has `check` run once its kernel is done and the host reads something. */
 export function checkLater(context: MetalContext, check: DeviceCheck): void {
-  getOrMake(pending, context, () => [] as DeviceCheck[]).push(check);
+  getOrMake(pending, context, (): Pending => ({ checks: [], isRunning: false })).checks.push(check);
 }
 
 /** Runs the checks of kernels that are done, in the order of their calls; the first that throws ends it, and is not asked again. */
 export function runChecks(context: MetalContext): void {
-  const checks = pending.get(context);
-  while (checks?.[0]?.isDone()) checks.shift()!.run();
+  const own = pending.get(context);
+  if (own === undefined || own.isRunning) return;
+  own.isRunning = true;
+  try {
+    while (own.checks[0]?.isDone()) own.checks.shift()!.run();
+  } finally {
+    own.isRunning = false;
+  }
 }

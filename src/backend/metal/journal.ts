@@ -7,6 +7,7 @@ import { read } from "bun:ffi";
 import { getOrMake } from "../../collections.ts";
 import { BackendError } from "../../errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
+import { tellOnce } from "../tell.ts";
 import { runChecks } from "./checks.ts";
 import type { MetalContext } from "./context.ts";
 import type { TicketRange } from "./launch.ts";
@@ -31,7 +32,7 @@ const journals = new WeakMap<MetalContext, Journal>();
 const journalOf = (context: MetalContext): Journal =>
   getOrMake(journals, context, () => ({ entries: [], knownFailures: 0, recovering: false }));
 
-/** Operations that may be under way before the next one waits for the oldest half: a device that is behind bounds its memory. */
+/** Operations that may be under way before the next one waits for the older half of them. */
 const LONGEST = 1024;
 /** Operations between two looks at what is done. */
 const INTERVAL = 64;
@@ -42,8 +43,8 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
   for (const storage of [...entry.reads, ...entry.writes]) storage.retain();
   journal.entries.push(entry);
   if (journal.recovering || journal.entries.length % INTERVAL !== 0) return;
-  if (failures(context) !== journal.knownFailures) recover(context, journal, undefined);
-  else if (journal.entries.length >= LONGEST) settleTicket(context, journal.entries[LONGEST / 2]!.tickets.last);
+  if (failures(context) !== journal.knownFailures) recover(context, journal);
+  else if (journal.entries.length >= LONGEST) settleOlderHalf(context);
   forgetDone(context, journal);
 }
 
@@ -53,20 +54,21 @@ export function forgetFinished(context: MetalContext, { wait = false } = {}): vo
   forgetDone(context, journalOf(context));
 }
 
+/** Blocks until the older half of what is under way is done, and lets go of its storages; the device has the rest to go on with. */
+export function settleOlderHalf(context: MetalContext): void {
+  const { entries, recovering } = journalOf(context);
+  const middle = entries[entries.length >> 1];
+  if (middle && !recovering) settleTicket(context, middle.tickets.last);
+}
+
 /** Blocks until a ticket is complete, and mends what failed. */
 export function settleTicket(context: MetalContext, ticket: number): void {
   const journal = journalOf(context);
-  let failure: unknown;
-  try {
-    if (!isComplete(context, ticket)) context.wait(ticket);
-  } catch (error) {
-    if (!(error instanceof BackendError) || error.code !== "deviceFailed") throw error;
-    failure = error;
-  }
+  if (!isComplete(context, ticket)) failureOf(context, ticket);
   if (journal.recovering) return;
-  if (failures(context) !== journal.knownFailures) recover(context, journal, failure);
+  if (failures(context) !== journal.knownFailures) recover(context, journal);
   forgetDone(context, journal);
-  runChecks(context);
+  if (ticket > 0) runChecks(context); // 0 is that of memory which the device never had: writing a new tensor is no time for it
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */
@@ -76,14 +78,14 @@ export function settleReaders(context: MetalContext, storage: Storage): void {
   if (last && !journal.recovering) settleTicket(context, last.tickets.last);
 }
 
-function recover(context: MetalContext, journal: Journal, failure: unknown): void {
+function recover(context: MetalContext, journal: Journal): void {
   journal.recovering = true;
   try {
-    waitForAll(context);
-    const first = journal.entries.findIndex(({ tickets }) => anyFailed(context, tickets));
+    failureOf(context, context.commit());
+    const first = journal.entries.findIndex(({ tickets }) => firstFailed(context, tickets) !== undefined);
     journal.knownFailures = failures(context);
     const lost = first < 0 ? [] : journal.entries.splice(first);
-    report(lost.length, failure);
+    if (lost[0]) report(context, lost[0], lost.length); // else whoever encoded it, a kernel or a blit, gets the error
     for (const entry of lost) computeAgain(entry);
   } finally {
     journal.recovering = false;
@@ -101,11 +103,14 @@ function computeAgain(entry: Entry): void {
   }
 }
 
-function waitForAll(context: MetalContext): void {
+/** Waits for a ticket; why its command buffer failed, where it did. */
+function failureOf(context: MetalContext, ticket: number): BackendError | undefined {
   try {
-    context.wait();
+    context.wait(ticket);
+    return undefined;
   } catch (error) {
-    if (!(error instanceof BackendError) || error.code !== "deviceFailed") throw error;
+    if (error instanceof BackendError && error.code === "deviceFailed") return error;
+    throw error;
   }
 }
 
@@ -116,18 +121,16 @@ export function hasFailed(context: MetalContext, ticket: number): boolean {
   return ticket > 0 && context.native.orchard_ticket_poll(context.handle, ticket, stateScratch) !== 0;
 }
 
-function anyFailed(context: MetalContext, { first, last }: TicketRange): boolean {
-  for (let ticket = first; ticket <= last; ticket++) if (hasFailed(context, ticket)) return true;
-  return false;
+function firstFailed(context: MetalContext, { first, last }: TicketRange): number | undefined {
+  for (let ticket = first; ticket <= last; ticket++) if (hasFailed(context, ticket)) return ticket;
+  return undefined;
 }
 
-const reported = new Set<string>();
-
-function report(operations: number, failure: unknown): void {
-  const reason = failure instanceof Error ? failure.message : "a command buffer failed";
-  if (reported.has(reason)) return;
-  reported.add(reason);
-  console.warn(`[orchard] ${reason}\n[orchard] ${operations} operations are computed again on another backend.`);
+function report(context: MetalContext, { tickets }: Entry, operations: number): void {
+  const reason =
+    failureOf(context, firstFailed(context, tickets) ?? tickets.last)?.message ?? "a command buffer failed";
+  const cause = reason.replace(/\d+/, ""); // the number of the command buffer makes no other cause
+  tellOnce(`${reason}\n[orchard] ${operations} operations are computed again on another backend.`, cause);
 }
 
 function forgetDone(context: MetalContext, journal: Journal): void {

@@ -5,7 +5,7 @@ import { type LiveMemory, meter } from "../../tensor/usage.ts";
 import { Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { isMetalOpen, type MetalContext, metalContext } from "./context.ts";
-import { forgetFinished, hasFailed, isComplete, settleTicket } from "./journal.ts";
+import { forgetFinished, hasFailed, isComplete, settleOlderHalf, settleTicket } from "./journal.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
 
 /**
@@ -30,7 +30,7 @@ export class MetalMemory implements Memory {
     this.byteLength = Math.max(byteLength, 16);
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopt();
-    if (this.anchorAddress === 0) driveCollection(context, this.byteLength);
+    boundMemory(context, this.byteLength, this.anchorAddress === 0);
     usage.noteAllocation();
   }
 
@@ -50,7 +50,8 @@ export class MetalMemory implements Memory {
 
   hostBuffer(): ArrayBuffer {
     this.moveToHost();
-    settleTicket(this.context, this.info().lastTicket);
+    const { lastTicket } = this.info();
+    settleTicket(this.context, lastTicket === this.firstTicket ? 0 : lastTicket);
     // Where the device failed, the storage has other memory by now, and asks that one.
     if (this.released) return this.anchor;
     this.checkMove();
@@ -108,11 +109,14 @@ export class MetalMemory implements Memory {
   }
 
   private anchorAddress = 0;
+  /** Of whatever had the buffer before: the device has done nothing with it since. */
+  private firstTicket = 0;
 
   /** Ties the buffer to an array buffer, whose collection releases it. A private one has no contents to show, only an anchor. */
   private adopt(): ArrayBuffer {
-    const { contents } = this.info();
+    const { contents, lastTicket } = this.info();
     this.anchorAddress = contents;
+    this.firstTicket = lastTicket;
     const collected = (this.context.native.orchard_collected as unknown as { ptr: Pointer }).ptr;
     const [address, length] =
       contents === 0 ? [this.context.counterAddress, 8] : [contents as Pointer, this.byteLength];
@@ -165,20 +169,28 @@ function createBuffer(context: MetalContext, length: number, storage: StorageMod
 }
 
 const LEAST_GROWTH = 64 * 2 ** 20;
-let growth = LEAST_GROWTH;
-let privateBytes = 0;
+const MOST_GARBAGE = 256 * 2 ** 20;
+let newBytes = 0;
+let hasHidden = false;
+/** Live after the last collection that was asked for here. */
+let neededBytes = 0;
 
 /**
- * The garbage collector does not see private memory, so that it would never run in a loop that makes little else: it is run whenever so
- * many private bytes were allocated as half of all that was live after the last time, and 64 MB at least.
+ * Bounds what nothing else bounds, whenever as many bytes were allocated as half of what is needed, and 64 MB at least. Work that the
+ * device is behind with holds its operands: the older half of it is waited for, while the device goes on with the rest. And the garbage
+ * collector does not see private memory, and takes what was under way for needed: it is run where there was any, or where far more is
+ * live than was left the last time.
  */
-function driveCollection(context: MetalContext, byteLength: number): void {
-  privateBytes += byteLength;
-  if (privateBytes < growth) return;
-  forgetFinished(context);
+function boundMemory(context: MetalContext, byteLength: number, isHidden: boolean): void {
+  newBytes += byteLength;
+  hasHidden ||= isHidden;
+  if (newBytes < Math.max(LEAST_GROWTH, neededBytes / 2)) return;
+  newBytes = 0;
+  settleOlderHalf(context);
+  if (!hasHidden && liveMemory(context).liveBytes < 2 * neededBytes + MOST_GARBAGE) return;
   Bun.gc(true);
-  privateBytes = 0;
-  growth = Math.max(LEAST_GROWTH, liveMemory(context).liveBytes / 2);
+  hasHidden = false;
+  neededBytes = liveMemory(context).liveBytes;
 }
 
 const statisticsScratch = emptyStruct(layouts.statistics);

@@ -1,5 +1,6 @@
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { nextStart } from "../random/distribution.ts";
 import { reshape } from "../view/reshape.ts";
 import { dropoutMask } from "./dropout_mask.ts";
@@ -14,7 +15,7 @@ import {
   slopesOperand,
 } from "./operands.ts";
 import { alignmentOf, bandOf, checkNames, checkNumber, checkPath, type FlashAttentionOptions } from "./options.ts";
-import { type AttentionAttributes, dropoutOf, type InputName, inputNames } from "./problem.ts";
+import { type AttentionAttributes, dropoutOf, type InputName, inputNames, type Sequence } from "./problem.ts";
 import { type Route, routeOf } from "./route.ts";
 import { unfusedAttention } from "./unfused.ts";
 
@@ -78,11 +79,13 @@ export function flashAttention<D extends DType>(
   v: Tensor<D>,
   options: FlashAttentionOptions = {},
 ): Tensor<D> | FlashAttentionResult<D> {
-  const result = attention("flashAttention", q, k, v, options);
-  return options.returnLogSumExp || options.returnDropoutMask ? result : result.out;
+  return tidy(() => {
+    const result = attention("flashAttention", q, k, v, options);
+    return options.returnLogSumExp || options.returnDropoutMask ? result : result.out;
+  });
 }
 
-/** @internal Attention under the name of the function that was called. */
+/** @internal Attention under the name of the function that was called, which tidies up. */
 export function attention<D extends DType>(
   operation: string,
   q: Tensor<D>,
@@ -118,35 +121,38 @@ interface Prepared {
 function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: FlashAttentionOptions): Prepared {
   checkNames(operation, options);
   const projections = projectionsOf(operation, q, k, v);
-  const dim = projections.q.shape[3]!;
+  const [dim, valueDim] = [projections.q.shape[3]!, projections.v.shape[3]!];
+  const route = routeOf(operation, checkPath(operation, options.path ?? "auto"), dim, valueDim);
   const packed = packedSequences(operation, options.cuSeqlens, projections);
-  const route = routeOf(operation, checkPath(operation, options.path ?? "auto"), dim, projections.v.shape[3]!);
-  const scale = checkNumber(operation, "scale", options.scale ?? 1 / Math.sqrt(dim));
-  const softcap = options.softcap === undefined ? undefined : checkNumber(operation, "softcap", options.softcap);
-  const alignment = alignmentOf(operation, options);
-  const band = bandOf(operation, options);
   const p = checkNumber(operation, "dropout", options.dropout ?? 0);
-  const named = operandsOf(operation, projections, options, packed?.length ?? projections.pairs[0]);
-  const table = packed && { sequences: sequenceTable(packed) };
-  const operands: Partial<Record<InputName, Tensor | undefined>> = { ...named, ...table };
-  const inputs = inputNames.filter((name) => operands[name] !== undefined);
+  const formula = { ...formulaOf(operation, options, dim), packed };
+  const operands = operandsOf(operation, projections, options, packed);
+  const names = inputNames.filter((name) => operands[name] !== undefined);
   const dropout = p === 0 ? undefined : dropoutOf(p, nextStart(options).key);
   return {
-    attributes: { inputs, outputs: ["out", "logSumExp"], scale, softcap, alignment, band, dropout, packed },
-    inputs: inputs.map((name) => operands[name]!),
+    attributes: { ...formula, dropout, inputs: names, outputs: ["out", "logSumExp"] },
+    inputs: names.map((name) => operands[name]!),
     ...{ projections, route },
   };
 }
+
+const formulaOf = (operation: string, options: FlashAttentionOptions, dim: number) => ({
+  scale: checkNumber(operation, "scale", options.scale ?? 1 / Math.sqrt(dim)),
+  softcap: options.softcap === undefined ? undefined : checkNumber(operation, "softcap", options.softcap),
+  alignment: alignmentOf(operation, options),
+  band: bandOf(operation, options),
+});
 
 const operandsOf = (
   operation: string,
   projections: Projections,
   { mask, bias, sinks, alibi }: FlashAttentionOptions,
-  sequences: number,
-) => ({
+  packed: readonly Sequence[] | undefined,
+): Partial<Record<InputName, Tensor | undefined>> => ({
   ...{ q: projections.q, k: projections.k, v: projections.v },
   mask: pairOperand(operation, "mask", mask, "bool", projections),
   bias: pairOperand(operation, "bias", bias, projections.q.dtype, projections),
   sinks: sinksOperand(operation, sinks, projections),
-  slopes: slopesOperand(operation, alibi, projections, sequences),
+  slopes: slopesOperand(operation, alibi, projections, packed?.length ?? projections.pairs[0]),
+  sequences: packed && sequenceTable(packed),
 });

@@ -1,6 +1,7 @@
 import { ArgumentError, ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import type { GeneratorOptions } from "../random/distribution.ts";
 import { select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
@@ -58,9 +59,11 @@ export function scaledDotProductAttention<D extends DType>(
   const given = attnMask?.dtype === "bool" ? { mask: attnMask as Tensor<"bool"> } : { bias: attnMask };
   const causal = isCausal ? "top-left" : false;
   const own = { ...given, causal, dropout: dropoutP, scale, generator } as const;
-  if (query.rank !== 2) return attention(operation, query, key, value, own).out;
-  const [q, k, v] = [query, key, value].map((rows) => unsqueeze(rows, 0)) as [Tensor<D>, Tensor<D>, Tensor<D>];
-  return select(attention(operation, q, k, v, own).out, 0, 0);
+  return tidy(() => {
+    if (query.rank !== 2) return attention(operation, query, key, value, own).out;
+    const [q, k, v] = [query, key, value].map((rows) => unsqueeze(rows, 0)) as [Tensor<D>, Tensor<D>, Tensor<D>];
+    return select(attention(operation, q, k, v, own).out, 0, 0);
+  });
 }
 
 /** What PyTorch refuses and {@link flashAttention} does not. */

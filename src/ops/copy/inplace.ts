@@ -5,7 +5,8 @@ import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { add, div, mul, type Operand, sub } from "../elementwise/binary.ts";
+import { binary, type Operand } from "../elementwise/binary.ts";
+import type { BinaryName } from "../elementwise/codes.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { clone, copyInto } from "./copy.ts";
 
@@ -43,23 +44,18 @@ export function zero_<T extends Tensor>(x: T): T {
  *
  * @throws {DTypeError} where the sum's kind does not fit x: a float into integers. @throws as {@link copy_}
  */
-export const add_ = <T extends Tensor>(x: T, other: Operand): T => update("add_", x, other, add);
+export const add_ = <T extends Tensor>(x: T, other: Operand): T => update("add_", x, other, "add");
 /** x − other in x's memory. @see {@link add_} */
-export const sub_ = <T extends Tensor>(x: T, other: Operand): T => update("sub_", x, other, sub);
+export const sub_ = <T extends Tensor>(x: T, other: Operand): T => update("sub_", x, other, "sub");
 /** x · other in x's memory. @see {@link add_} */
-export const mul_ = <T extends Tensor>(x: T, other: Operand): T => update("mul_", x, other, mul);
+export const mul_ = <T extends Tensor>(x: T, other: Operand): T => update("mul_", x, other, "mul");
 /** x / other in x's memory. @see {@link add_} */
-export const div_ = <T extends Tensor>(x: T, other: Operand): T => update("div_", x, other, div);
+export const div_ = <T extends Tensor>(x: T, other: Operand): T => update("div_", x, other, "div");
 
-function update<T extends Tensor>(
-  operation: string,
-  x: T,
-  other: Operand,
-  compute: (a: Tensor, b: Operand) => Tensor,
-): T {
+function update<T extends Tensor>(operation: string, x: T, other: Operand, name: BinaryName): T {
   checkTarget(operation, x, other instanceof Tensor ? [other] : []);
   if (other instanceof Tensor) checkBroadcast(operation, x, other);
-  const result = compute(x, other);
+  const result = binary(name, x, other, operation);
   if (kindOf(result.dtype) > kindOf(x.dtype))
     throw new DTypeError(
       operation,
@@ -82,7 +78,7 @@ function assign<T extends Tensor>(operation: string, x: T, source: Tensor): T {
 const kindOf = (dtype: DType): number => (isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1);
 
 export function checkTarget(operation: string, x: Tensor, sources: readonly Tensor[]): void {
-  x.checkAlive(operation);
+  for (const tensor of [x, ...sources]) tensor.checkAlive(operation);
   if (needsGradient(x, ...sources))
     throw new AutogradError(
       operation,

@@ -54,7 +54,12 @@ export function full(shape: Shape, value: Scalar, options: CreationOptions = {})
 export const zeros = <D extends DType = "float32">(shape: Shape, options: CreationOptions<D> = {}): Tensor<D> =>
   filled("zeros", shape, 0, options.dtype ?? "float32", options) as Tensor<D>;
 
-/** A tensor of ones. @see {@link zeros} */
+/**
+ * A tensor of ones. @see {@link zeros}
+ *
+ * @example
+ * ones([2, 2]); // float32 [[1, 1], [1, 1]]
+ */
 export const ones = <D extends DType = "float32">(shape: Shape, options: CreationOptions<D> = {}): Tensor<D> =>
   filled("ones", shape, 1, options.dtype ?? "float32", options) as Tensor<D>;
 

@@ -90,6 +90,9 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
  * memory copies it at the first use, and the two part.)
  *
  * @param shape default `[array.length]`
+ *
+ * @example
+ * fromArray(new Int32Array([1, 2, 3, 4]), [2, 2]); // int32 [[1, 2], [3, 4]]
  */
 export function fromArray<A extends TensorArray>(array: A, shape: Shape = [array.length]): Tensor<DTypeOfArray<A>> {
   const dtype = dtypeOfArray(array) as DTypeOfArray<A> | undefined;

@@ -124,13 +124,23 @@ export type ResultOf<A extends Operand, B extends Operand> =
       ? PromoteScalar<E>
       : DType;
 
-/** @internal One of the operations of the table. */
-export function binary(name: BinaryName, a: Operand, b: Operand): Tensor {
+/**
+ * @internal One of the operations of the table.
+ * @param operation what the caller called, for errors
+ */
+export function binary(name: BinaryName, a: Operand, b: Operand, operation: string = name): Tensor {
   const { takes, saves, gradient } = rows[name];
-  const operands = promoteOperands(name, [a, b], takes);
+  const operands = promoteOperands(operation, [a, b], takes);
   const [left, right] = operands as [Tensor, Tensor];
-  const shape = broadcastShapes(name, left.shape, right.shape);
-  const output = execute(primitives[name], operands, shape, saves === "bool" ? "bool" : left.dtype, undefined);
+  const shape = broadcastShapes(operation, left.shape, right.shape);
+  const output = execute(
+    primitives[name],
+    operands,
+    shape,
+    saves === "bool" ? "bool" : left.dtype,
+    undefined,
+    operation,
+  );
   if (saves === "bool" || !(left.requiresGrad || right.requiresGrad)) return output;
   const shapes = [left.shape, right.shape] as const;
   record(name, operands, [output], saves === "operands" ? operands : [], ([incoming], [x, y], needs) =>
@@ -155,13 +165,35 @@ const pair = (name: BinaryName): Binary => ((a, b) => binary(name, a, b)) as Bin
  * @throws {DTypeError} where a number does not fit the integer tensor that it meets.
  */
 export const add = pair("add");
-/** a − b for each pair of elements, broadcast; integers wrap around. @throws {DTypeError} for bools. @see {@link add} */
+/**
+ * a − b for each pair of elements, broadcast; integers wrap around.
+ *
+ * @example
+ * sub(tensor([3, 5]), 1); // float32 [2, 4]
+ *
+ * @throws {DTypeError} for bools. @see {@link add}
+ */
 export const sub = pair("sub");
-/** a · b for each pair of elements, broadcast; integers wrap around, bools are joined by and. @see {@link add} */
+/**
+ * a · b for each pair of elements, broadcast; integers wrap around, bools are joined by and. @see {@link add}
+ *
+ * @example
+ * mul(tensor([3, 5]), tensor([2, 10])); // float32 [6, 50]
+ */
 export const mul = pair("mul");
-/** The larger of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add} */
+/**
+ * The larger of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add}
+ *
+ * @example
+ * maximum(tensor([1, 5]), 3); // float32 [3, 5]
+ */
 export const maximum = pair("maximum");
-/** The smaller of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add} */
+/**
+ * The smaller of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add}
+ *
+ * @example
+ * minimum(tensor([1, 5]), 3); // float32 [1, 3]
+ */
 export const minimum = pair("minimum");
 /**
  * a − b·⌊a/b⌋ for each pair of elements, broadcast: the remainder with the sign of the divisor, as in Python.
@@ -172,17 +204,57 @@ export const minimum = pair("minimum");
  * @throws {ArgumentError} `divisionByZero` for integers; on metal the result is 0 instead, since looking would wait for the device.
  */
 export const remainder = pair("remainder");
-/** The remainder with the sign of the dividend, as in C. @throws {ArgumentError} as {@link remainder}. */
+/**
+ * The remainder with the sign of the dividend, as in C.
+ *
+ * @example
+ * fmod(tensor([-7, 7]), 3); // float32 [-1, 1]
+ *
+ * @throws {ArgumentError} as {@link remainder}.
+ */
 export const fmod = pair("fmod");
-/** ⌊a/b⌋ for each pair of elements, broadcast; the dtype stays. The gradient is 0. @throws {ArgumentError} as {@link remainder}. */
+/**
+ * ⌊a/b⌋ for each pair of elements, broadcast; the dtype stays. The gradient is 0.
+ *
+ * @example
+ * floorDivide(tensor([-7, 7]), 2); // float32 [-4, 3]
+ *
+ * @throws {ArgumentError} as {@link remainder}.
+ */
 export const floorDivide = pair("floorDivide");
-/** The angle from −π to π of each point (b, a), in radians, broadcast; integers become float32. @see {@link add} */
+/**
+ * The angle from −π to π of each point (b, a), in radians, broadcast; integers become float32. @see {@link add}
+ *
+ * @example
+ * atan2(tensor([0, 1]), tensor([-1, 0])); // float32 [3.14159, 1.5708]
+ */
 export const atan2 = pair("atan2");
-/** a ∧ b for each pair of bits of integers, or bools, broadcast. @throws {DTypeError} for floats. */
+/**
+ * a ∧ b for each pair of bits of integers, or bools, broadcast.
+ *
+ * @example
+ * bitwiseAnd(tensor([6], { dtype: "int32" }), 3); // int32 [2]
+ *
+ * @throws {DTypeError} for floats.
+ */
 export const bitwiseAnd = pair("bitwiseAnd");
-/** a ∨ b for each pair of bits of integers, or bools, broadcast. @throws {DTypeError} for floats. */
+/**
+ * a ∨ b for each pair of bits of integers, or bools, broadcast.
+ *
+ * @example
+ * bitwiseOr(tensor([6], { dtype: "int32" }), 3); // int32 [7]
+ *
+ * @throws {DTypeError} for floats.
+ */
 export const bitwiseOr = pair("bitwiseOr");
-/** a ⊻ b for each pair of bits of integers, or bools, broadcast. @throws {DTypeError} for floats. */
+/**
+ * a ⊻ b for each pair of bits of integers, or bools, broadcast.
+ *
+ * @example
+ * bitwiseXor(tensor([6], { dtype: "int32" }), 3); // int32 [5]
+ *
+ * @throws {DTypeError} for floats.
+ */
 export const bitwiseXor = pair("bitwiseXor");
 
 /**

@@ -101,21 +101,63 @@ const ask = (name: UnaryName): Question => ((x) => unary(name, x)) as Question;
  * @throws {DTypeError} for bools.
  */
 export const neg = same("neg");
-/** |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg} */
+/**
+ * |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg}
+ *
+ * @example
+ * abs(tensor([-2, 0, 3])); // float32 [2, 0, 3]
+ */
 export const abs = same("abs");
-/** −1, 0 or 1 for each element; 0 for NaN, and a bool itself. The gradient is 0. */
+/**
+ * −1, 0 or 1 for each element; 0 for NaN, and a bool itself. The gradient is 0.
+ *
+ * @example
+ * sign(tensor([-2, 0, 3])); // float32 [-1, 0, 1]
+ */
 export const sign = same("sign");
-/** x² for each element; integers wrap around. @see {@link neg} */
+/**
+ * x² for each element; integers wrap around. @see {@link neg}
+ *
+ * @example
+ * square(tensor([-2, 3])); // float32 [4, 9]
+ */
 export const square = same("square");
-/** max(x, 0) for each element; NaN stays. The gradient at 0 is 0. @see {@link neg} */
+/**
+ * max(x, 0) for each element; NaN stays. The gradient at 0 is 0. @see {@link neg}
+ *
+ * @example
+ * relu(tensor([-2, 3])); // float32 [0, 3]
+ */
 export const relu = same("relu");
-/** The largest whole number ≤ x for each element. The gradient is 0. @see {@link neg} */
+/**
+ * The largest whole number ≤ x for each element. The gradient is 0. @see {@link neg}
+ *
+ * @example
+ * floor(tensor([-1.5, 1.5])); // float32 [-2, 1]
+ */
 export const floor = same("floor");
-/** The smallest whole number ≥ x for each element. The gradient is 0. @see {@link neg} */
+/**
+ * The smallest whole number ≥ x for each element. The gradient is 0. @see {@link neg}
+ *
+ * @example
+ * ceil(tensor([-1.5, 1.5])); // float32 [-1, 2]
+ */
 export const ceil = same("ceil");
-/** The nearest whole number for each element, halves to the even one. The gradient is 0. @see {@link neg} */
+/**
+ * The nearest whole number for each element, halves to the even one. The gradient is 0. @see {@link neg}
+ *
+ * @example
+ * round(tensor([0.5, 1.5, 2.5])); // float32 [0, 2, 2]
+ */
 export const round = same("round");
-/** ¬x for each bit of integers; not x for bools. @throws {DTypeError} for floats. */
+/**
+ * ¬x for each bit of integers; not x for bools.
+ *
+ * @example
+ * bitwiseNot(tensor([0, 5], { dtype: "int32" })); // int32 [-1, -6]
+ *
+ * @throws {DTypeError} for floats.
+ */
 export const bitwiseNot = same("bitwiseNot");
 
 /**
@@ -125,42 +167,137 @@ export const bitwiseNot = same("bitwiseNot");
  * exp(tensor([0, 1])); // float32 [1, 2.7183]
  */
 export const exp = float("exp");
-/** 2ˣ for each element. @see {@link exp} */
+/**
+ * 2ˣ for each element. @see {@link exp}
+ *
+ * @example
+ * exp2(tensor([0, 3])); // float32 [1, 8]
+ */
 export const exp2 = float("exp2");
-/** eˣ − 1 for each element, accurate near 0. @see {@link exp} */
+/**
+ * eˣ − 1 for each element, accurate near 0. @see {@link exp}
+ *
+ * @example
+ * expm1(tensor([0, 1])); // float32 [0, 1.71828]
+ */
 export const expm1 = float("expm1");
-/** ln x for each element; NaN below 0. @see {@link exp} */
+/**
+ * ln x for each element; NaN below 0. @see {@link exp}
+ *
+ * @example
+ * log(tensor([1, 10])); // float32 [0, 2.30259]
+ */
 export const log = float("log");
-/** log₂ x for each element; NaN below 0. @see {@link exp} */
+/**
+ * log₂ x for each element; NaN below 0. @see {@link exp}
+ *
+ * @example
+ * log2(tensor([1, 8])); // float32 [0, 3]
+ */
 export const log2 = float("log2");
-/** log₁₀ x for each element; NaN below 0. @see {@link exp} */
+/**
+ * log₁₀ x for each element; NaN below 0. @see {@link exp}
+ *
+ * @example
+ * log10(tensor([1, 1000])); // float32 [0, 3]
+ */
 export const log10 = float("log10");
-/** ln(1 + x) for each element, accurate near 0; NaN below −1. @see {@link exp} */
+/**
+ * ln(1 + x) for each element, accurate near 0; NaN below −1. @see {@link exp}
+ *
+ * @example
+ * log1p(tensor([0, 1])); // float32 [0, 0.69315]
+ */
 export const log1p = float("log1p");
-/** √x for each element; NaN below 0. @see {@link exp} */
+/**
+ * √x for each element; NaN below 0. @see {@link exp}
+ *
+ * @example
+ * sqrt(tensor([4, 9])); // float32 [2, 3]
+ */
 export const sqrt = float("sqrt");
-/** 1/√x for each element; NaN below 0. @see {@link exp} */
+/**
+ * 1/√x for each element; NaN below 0. @see {@link exp}
+ *
+ * @example
+ * rsqrt(tensor([4, 16])); // float32 [0.5, 0.25]
+ */
 export const rsqrt = float("rsqrt");
-/** 1/x for each element. @see {@link exp} */
+/**
+ * 1/x for each element. @see {@link exp}
+ *
+ * @example
+ * reciprocal(tensor([4, -2])); // float32 [0.25, -0.5]
+ */
 export const reciprocal = float("reciprocal");
-/** The hyperbolic tangent of each element. @see {@link exp} */
+/**
+ * The hyperbolic tangent of each element. @see {@link exp}
+ *
+ * @example
+ * tanh(tensor([0, 1])); // float32 [0, 0.76159]
+ */
 export const tanh = float("tanh");
-/** 1/(1 + e⁻ˣ) for each element. @see {@link exp} */
+/**
+ * 1/(1 + e⁻ˣ) for each element. @see {@link exp}
+ *
+ * @example
+ * sigmoid(tensor([0, 1])); // float32 [0.5, 0.73106]
+ */
 export const sigmoid = float("sigmoid");
-/** The error function 2/√π · ∫₀ˣ exp(−t²) dt of each element. @see {@link exp} */
+/**
+ * The error function 2/√π · ∫₀ˣ exp(−t²) dt of each element. @see {@link exp}
+ *
+ * @example
+ * erf(tensor([0, 1])); // float32 [0, 0.8427]
+ */
 export const erf = float("erf");
-/** The sine of each element, in radians. @see {@link exp} */
+/**
+ * The sine of each element, in radians. @see {@link exp}
+ *
+ * @example
+ * sin(tensor([0, 1])); // float32 [0, 0.84147]
+ */
 export const sin = float("sin");
-/** The cosine of each element, in radians. @see {@link exp} */
+/**
+ * The cosine of each element, in radians. @see {@link exp}
+ *
+ * @example
+ * cos(tensor([0, 1])); // float32 [1, 0.5403]
+ */
 export const cos = float("cos");
-/** The tangent of each element, in radians. @see {@link exp} */
+/**
+ * The tangent of each element, in radians. @see {@link exp}
+ *
+ * @example
+ * tan(tensor([0, 1])); // float32 [0, 1.55741]
+ */
 export const tan = float("tan");
 
-/** Whether each element is 0. */
+/**
+ * Whether each element is 0.
+ *
+ * @example
+ * logicalNot(tensor([0, 2])); // bool [true, false]
+ */
 export const logicalNot = ask("logicalNot");
-/** Whether each element is NaN; integers never are. */
+/**
+ * Whether each element is NaN; integers never are.
+ *
+ * @example
+ * isnan(tensor([1, NaN])); // bool [false, true]
+ */
 export const isnan = ask("isnan");
-/** Whether each element is an infinity; integers never are. */
+/**
+ * Whether each element is an infinity; integers never are.
+ *
+ * @example
+ * isinf(tensor([1, -Infinity])); // bool [false, true]
+ */
 export const isinf = ask("isinf");
-/** Whether each element is neither an infinity nor NaN; integers always are. */
+/**
+ * Whether each element is neither an infinity nor NaN; integers always are.
+ *
+ * @example
+ * isfinite(tensor([1, NaN])); // bool [true, false]
+ */
 export const isfinite = ask("isfinite");

@@ -1,15 +1,26 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { checkShape, elementCount, formatShape, MAX_RANK, type Shape } from "../../tensor/shape.ts";
+import {
+  checkShape,
+  collapse,
+  elementCount,
+  formatShape,
+  type LoopNest,
+  MAX_RANK,
+  rowMajorStrides,
+  type Shape,
+} from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { copyInto } from "../copy/copy.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { contiguous, copyInto } from "../copy/copy.ts";
 import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 
 /**
- * A copy that holds `x` several times along each axis. Each element is written once.
+ * A copy that holds `x` several times along each axis.
  *
  * @param repeats how often along each axis; more of them than `x` has axes make new ones in front
  *
@@ -31,7 +42,7 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
     );
   checkShape(operation, repeats);
   const own = reshape(x, [...new Array<number>(repeats.length - x.rank).fill(1), ...x.shape]);
-  return tooManyAxes(own.shape, repeats) ? inTwoSteps(operation, own, repeats) : repeated(operation, own, repeats);
+  return repeated(operation, own, repeats);
 }
 
 /**
@@ -43,54 +54,50 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
 export const tile = <D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> =>
   copies("tile", x, [...new Array<number>(Math.max(0, x.rank - repeats.length)).fill(1), ...repeats]);
 
-/** Copying sees an axis that is repeated as two: copies, and the elements of each. */
-const splits = (size: number, times: number): boolean => size !== 1 && times !== 1;
-
-const tooManyAxes = (shape: Shape, repeats: readonly number[]): boolean =>
-  shape.reduce((rank, size, axis) => rank + (splits(size, repeats[axis]!) ? 2 : 1), 0) > MAX_RANK;
-
-/** Half of the axes, then the others: what no loop over eight axes does at once. */
-function inTwoSteps<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
-  const last = repeats.map((times, axis) => (axis < MAX_RANK / 2 ? 1 : times));
-  const first = repeats.map((times, axis) => (axis < MAX_RANK / 2 ? times : 1));
-  return repeated(operation, repeated(operation, x, last), first);
-}
-
 function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   const shape = checkShape(
     operation,
     x.shape.map((size, axis) => size * repeats[axis]!),
   );
-  const output = empty(shape, x.dtype, {}, operation);
-  if (output.size > 0) copyRepeated(output, x, repeats);
+  const loop = loopOf(x, repeats, rowMajorStrides(shape));
+  const output =
+    loop.shape.length <= MAX_RANK ? atOnce(operation, x, shape, loop) : tidy(() => axisByAxis(operation, x, repeats));
   const own = x.shape;
   record(operation, [x], [output], [], ([gradient]) => [sumOfCopies(gradient!, own, repeats)]);
   return output;
 }
 
-function copyRepeated(output: Tensor, x: Tensor, repeats: readonly number[]): void {
-  const axes = x.shape.flatMap((size, axis) => {
-    const times = repeats[axis]!;
-    const stride = output.strides[axis]!;
-    const whole = { size: size * times, stride, from: times === 1 ? x.strides[axis]! : 0 };
-    if (!splits(size, times)) return [whole];
-    return [
-      { size: times, stride: stride * size, from: 0 },
-      { size, stride, from: x.strides[axis]! },
-    ];
-  });
-  const shape = axes.map(({ size }) => size);
-  const viewed = (tensor: Tensor, strides: readonly number[]) =>
-    new Tensor(tensor.storage, tensor.dtype, shape, strides, tensor.offset);
-  using to = viewed(
-    output,
-    axes.map(({ stride }) => stride),
+/** The copy's loop: an axis that is repeated counts as two, copies and the elements of each. Strides are the output's, then `x`'s. */
+function loopOf(x: Tensor, repeats: readonly number[], strides: readonly number[]): LoopNest {
+  const axes = x.shape.flatMap((size, axis) => [
+    { size: repeats[axis]!, to: strides[axis]! * size, from: 0 },
+    { size, to: strides[axis]!, from: x.strides[axis]! },
+  ]);
+  return collapse(
+    axes.map(({ size }) => size),
+    [axes.map(({ to }) => to), axes.map(({ from }) => from)],
   );
-  using from = viewed(
-    x,
-    axes.map((axis) => axis.from),
-  );
-  copyInto(to, from);
+}
+
+/** Each element of the output is written once. */
+function atOnce<D extends DType>(operation: string, x: Tensor<D>, shape: Shape, loop: LoopNest): Tensor<D> {
+  const output = empty(shape, x.dtype, {}, operation);
+  using to = new Tensor(output.storage, x.dtype, loop.shape, loop.strides[0]);
+  using from = new Tensor(x.storage, x.dtype, loop.shape, loop.strides[1], x.offset);
+  if (output.size > 0) copyInto(to, from);
+  return output;
+}
+
+/** What no loop over eight axes does at once: of a tensor without gaps, an axis is repeated in three, those around it being one run. */
+function axisByAxis<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
+  let result = noGrad(() => contiguous(x));
+  for (const [axis, times] of repeats.entries()) {
+    if (times === 1) continue;
+    const shape = result.shape.with(axis, result.shape[axis]! * times);
+    const only = repeats.map((_, own) => (own === axis ? times : 1));
+    result = atOnce(operation, result, shape, loopOf(result, only, rowMajorStrides(shape)));
+  }
+  return result;
 }
 
 /** The sum of a gradient over the copies along each axis. */

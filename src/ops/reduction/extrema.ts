@@ -42,7 +42,12 @@ export interface ValuesAndIndices<D extends DType = DType> {
 export const amax = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
   sharedExtremum("amax", "amax", x, options);
 
-/** The smallest element over axes. @see {@link amax} */
+/**
+ * The smallest element over axes. @see {@link amax}
+ *
+ * @example
+ * amin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // float32 [1, 3]
+ */
 export const amin = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
   sharedExtremum("amin", "amin", x, options);
 
@@ -112,14 +117,19 @@ function extremumAlong<D extends DType>(
  * beyond all numbers.
  *
  * @example
- * argmax(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [1, 0]
+ * argmax(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [1, 1]
  *
  * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for bools.
  */
 export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
   extremePlace("argmax", "max", x, options);
 
-/** The index of the smallest element. @see {@link argmax} */
+/**
+ * The index of the smallest element. @see {@link argmax}
+ *
+ * @example
+ * argmin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [0, 0]
+ */
 export const argmin = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
   extremePlace("argmin", "min", x, options);
 

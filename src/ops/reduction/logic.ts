@@ -16,6 +16,11 @@ export type TruthOf<D extends DType> = D extends "uint8" ? "uint8" : "bool";
 export const all = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<TruthOf<D>> =>
   fold("all", x, planReduction("all", x, options), x.dtype === "uint8" ? "uint8" : "bool") as Tensor<TruthOf<D>>;
 
-/** Whether any element along the axes is other than 0. False of nothing. @see {@link all} */
+/**
+ * Whether any element along the axes is other than 0. False of nothing. @see {@link all}
+ *
+ * @example
+ * any(tensor([0, 2])); // bool true
+ */
 export const any = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<TruthOf<D>> =>
   fold("any", x, planReduction("any", x, options), x.dtype === "uint8" ? "uint8" : "bool") as Tensor<TruthOf<D>>;

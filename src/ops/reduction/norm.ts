@@ -29,8 +29,8 @@ export interface NormOptions extends ReductionOptions {
  * @example
  * norm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
  *
- * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for p = ±∞ of
- * nothing. @throws {ArgumentError} where p is NaN.
+ * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for p = ∞ or
+ * below 0 of nothing. @throws {ArgumentError} where p is NaN.
  */
 export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): Tensor<D> {
   const { p = 2 } = options;
@@ -38,7 +38,7 @@ export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): 
     throw new ArgumentError("norm", "invalidOrder", `a number is wanted as p, ${String(p)} came`);
   const input = floatOperand("norm", x, undefined);
   const plan = planReduction("norm", input, options);
-  if (Math.abs(p) === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
+  if (p < 0 || p === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
   const output = fold(foldOf(p), input, plan, input.dtype, p);
   record("norm", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const slope = normSlope(saved!, spread(result!, plan, saved!.shape), p, plan);

@@ -43,8 +43,8 @@ const formulas: Readonly<Record<FoldName, Formula>> = {
   logsumexp: { float: logSumExpOf },
 };
 
-/** Compensated: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", 1974. */
-function sumOf(values: readonly number[]): number {
+/** @internal Compensated: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", 1974. */
+export function sumOf(values: readonly number[]): number {
   let total = 0;
   let lost = 0;
   for (const value of values) {

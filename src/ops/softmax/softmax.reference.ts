@@ -1,31 +1,36 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { elementCount, type Shape } from "../../tensor/shape.ts";
+import { sumOf } from "../reduction/reduce.reference.ts";
 import type { SoftmaxAttributes, SoftmaxName } from "./names.ts";
 
 type Line = readonly number[];
 
-const total = (line: Line): number => line.reduce((sum, value) => sum + value, 0);
 const largest = (line: Line): number => line.reduce((best, value) => (best >= value ? best : value));
-const exponentials = (x: Line): number[] => x.map((value) => Math.exp(value - largest(x)));
+
+function shifted(x: Line): number[] {
+  const top = largest(x);
+  return x.map((value) => value - top);
+}
 
 /** Of a line x; of gradients x is the gradient of the result and y the result. */
 const formulas: Readonly<Record<SoftmaxName, (x: Line, y: Line) => number[]>> = {
   softmax(x) {
-    const parts = exponentials(x);
-    const sum = total(parts);
+    const parts = shifted(x).map(Math.exp);
+    const sum = sumOf(parts);
     return parts.map((part) => part / sum);
   },
   logSoftmax(x) {
-    const logarithm = Math.log(total(exponentials(x)));
-    return x.map((value) => value - largest(x) - logarithm);
+    const differences = shifted(x);
+    const logarithm = Math.log(sumOf(differences.map(Math.exp)));
+    return differences.map((value) => value - logarithm);
   },
   softmaxGradient(g, y) {
-    const sum = total(g.map((value, k) => value * y[k]!));
+    const sum = sumOf(g.map((value, k) => value * y[k]!));
     return g.map((value, k) => y[k]! * (value - sum));
   },
   logSoftmaxGradient(g, y) {
-    const sum = total(g);
+    const sum = sumOf(g);
     return g.map((value, k) => value - Math.exp(y[k]!) * sum);
   },
 };

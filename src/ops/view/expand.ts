@@ -8,6 +8,9 @@ import { viewOf } from "./view.ts";
 /**
  * A view of a larger shape that repeats axes of size 1, and new axes in front, without a copy. −1 keeps an axis' size.
  *
+ * @example
+ * expand(tensor([[1], [2]]), [2, 3]); // float32 [[1, 1, 1], [2, 2, 2]]
+ *
  * @throws {ShapeError} where an axis is neither 1 nor of the wanted size.
  */
 export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {

@@ -39,7 +39,12 @@ export function transpose<D extends DType>(x: Tensor<D>, dim0: number, dim1: num
   return inOrder("transpose", x, order);
 }
 
-/** Another name of {@link transpose}. */
+/**
+ * Another name of {@link transpose}.
+ *
+ * @example
+ * swapaxes(tensor([[1, 2], [3, 4]]), 0, 1); // float32 [[1, 3], [2, 4]]
+ */
 export const swapaxes = transpose;
 
 /**

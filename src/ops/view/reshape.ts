@@ -17,6 +17,9 @@ import { viewOf } from "./view.ts";
  * The same elements in row-major order under another shape: a view where the strides allow it, else a copy. One size may be −1: it
  * becomes what is left.
  *
+ * @example
+ * reshape(tensor([1, 2, 3, 4]), [2, -1]); // float32 [[1, 2], [3, 4]]
+ *
  * @throws {ShapeError} where the number of elements differs.
  */
 export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {

@@ -26,7 +26,7 @@ template <class Term> inline double summed(int64_t count, Term term) {
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes)
     for (int lane = 0; lane < lanes; lane++) sums[lane] += term(i + lane);
-  for (int lane = 0; i < count; i++, lane++) sums[lane] += term(i);
+  for (int lane = 0; lane < lanes && i < count; i++, lane++) sums[lane] += term(i);
   return lanes_summed(sums);
 }
 
@@ -45,7 +45,7 @@ template <class C> inline C largest(const C *x, int64_t count) {
 // What exp(x - largest) is taken of: 0 in place of an infinite largest element.
 template <class C> inline C shift_of(C largest) { return std::isinf(largest) ? C(0) : largest; }
 
-// Σ exp(x - shift), in float64 but for the sum of four, which are all positive: it costs as much as half a rounding of each. Where `out` is
+// Σ exp(x - shift), for x ≤ shift, in float64 but for the sum of four, which are all positive: it costs as much as half a rounding of each. Where `out` is
 // given it gets the exponentials; it may be x.
 template <bool is_kept, class C> inline double exponentials(const C *x, C shift, C *out, int64_t count) {
   constexpr int block = 4 * lanes;

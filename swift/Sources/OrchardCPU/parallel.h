@@ -16,7 +16,7 @@ using ParallelBody = void (*)(void *context, int64_t begin, int64_t end);
 void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context) noexcept;
 
 // Calls body(begin, end) for the blocks [0, grain), [grain, 2 grain), … of [0, count), each once, on any thread, and returns
-// when all are done. The blocks are always the same, so what is computed per block does not depend on the number of threads.
+// when all are done. Blocks are begun in their order. They are always the same, so what is computed per block does not depend on the number of threads.
 // One block, and what is called from within a body, runs on the calling thread. A grain should be worth 10 µs or more: waking a
 // thread costs a few. The body must not throw.
 template <class Body> void parallel_for(int64_t count, int64_t grain, Body &&body) {

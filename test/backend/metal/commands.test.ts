@@ -42,7 +42,7 @@ test("the example of a kernel explains a race and its absence", () => {
 
 test("the demo learns on Metal as it does on the cpu backend", () => {
   const [ours, expected] = ["metal", "cpu"].map((name) =>
-    runWith({ ORCHARD_BACKEND: name }, "examples/demo.ts", "256", "1"),
+    runWith({ ORCHARD_BACKEND: name }, "examples/demo.ts", "256", "1", "500"),
   );
   const paths = [...ours!.out.matchAll(/^ {2}\w+ +(\w+) +\d+ {2}(.*)$/gm)].map(([, ...path]) => path);
   expect(paths.length).toBeGreaterThan(10);

@@ -1,13 +1,14 @@
 /** Every way in which Metal can fail: the result is the same, the way is recorded, the cause is told once. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { backward } from "../../../src/autograd/backward.ts";
+import { noGrad } from "../../../src/autograd/modes.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
 import { type FaultKind, MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
 import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { BackendError, DisposedError } from "../../../src/errors.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, mul } from "../../../src/ops/elementwise/binary.ts";
+import { add, mul, sub } from "../../../src/ops/elementwise/binary.ts";
 import { exp } from "../../../src/ops/elementwise/unary.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
@@ -123,6 +124,30 @@ describe("a command buffer that fails is computed again elsewhere", () => {
     add(tensor(values), 1).dataSync();
     expect(codepaths().map(({ backend }) => backend)).toEqual(["metal"]);
   });
+});
+
+test("training goes on through failures of every kind, to the same weights", () => {
+  const train = (steps: number, disturb: (step: number) => void): Float32Array => {
+    let w = tensor(values, { requiresGrad: true });
+    for (let step = 0; step < steps; step++) {
+      disturb(step);
+      backward(mul(exp(w), w), tensor(values));
+      const next = noGrad(() => sub(w, mul(w.grad!, 1e-3)));
+      w.dispose();
+      w = tensor(next.dataSync() as Float32Array, { requiresGrad: true });
+    }
+    return w.dataSync() as Float32Array;
+  };
+  const kinds: FaultKind[] = ["command-buffer", "allocate"];
+  const got = train(40, (step) =>
+    metalContext().injectFault(kinds[step % 2]!, { skip: step % 5, count: 1 + (step % 3) }),
+  );
+  expect(metalContext().statistics().failedTickets).toBeGreaterThan(5);
+  const wanted = withBackend("reference", () => train(40, () => undefined));
+  for (const [index, value] of got.entries())
+    expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
+  const causes = warnings.map((line) => line.replace(/\d+/g, "").split("\n")[0]);
+  expect(causes).toEqual([...new Set(causes)]); // each is told once, however often it came
 });
 
 describe("a context that was closed", () => {

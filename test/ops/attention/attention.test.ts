@@ -11,6 +11,13 @@ describe("attention", () => {
   testCases("pairs with dropout in half precision", pairsWith("dropout"), ["float16", "bfloat16"]);
   testCases("triples", triples(60, 11));
   testCases("sizes", sampledSizes(23), ["float32"]);
+  const others = sampledSizes(24);
+  for (const [at, dtype] of (["float16", "bfloat16"] as const).entries())
+    testCases(
+      "sizes in half precision",
+      others.filter((_, index) => index % 2 === at),
+      [dtype],
+    );
 });
 
 afterAll(writeGaps);

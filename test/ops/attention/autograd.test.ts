@@ -10,6 +10,7 @@ import {
   grad,
   mul,
   noGrad,
+  ones,
   randn,
   resetCodepaths,
   scaledDotProductAttention,
@@ -113,6 +114,16 @@ describe.each(ways)("on $name", (way) => {
       expect(numbers(through!)).toEqual(numbers(transpose(direct!, 1, 2)));
     });
   });
+});
+
+test("a call leaves nothing behind but what it returns: an operand's memory goes back with the operand", () => {
+  const operands = [0, 1, 2].map(() => randn([2, 5, 4])) as [Tensor, Tensor, Tensor];
+  const options = { alibi: [0.1], mask: ones([5, 5], { dtype: "bool" }), dropout: 0.5 };
+  const results = ways.map((way) => on(way, () => outputOf(operands, { ...options, path: way.path })));
+  for (const result of results) result.dataSync();
+  const all = [...operands, options.mask];
+  for (const operand of all) operand.dispose();
+  expect(all.map(({ storage }) => storage.isReleased)).toEqual(all.map(() => true));
 });
 
 const fused = ways.filter(({ path }) => path === "fused");

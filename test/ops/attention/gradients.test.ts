@@ -11,7 +11,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { Random } from "../samples.ts";
 import { caseOf, goTogether, type OptionName, optionNames } from "./cases.ts";
 import { type Call, drawCall } from "./draw.ts";
-import { type Way, ways } from "./run.ts";
+import { on, type Way, ways } from "./run.ts";
 
 const sizes = [2, 4, 5, 3, 2] as const;
 
@@ -80,6 +80,49 @@ describe.each(inFloat64)("on $name", (way) => {
         return enableGrad(() => grad(compute(...inputs), inputs, { gradOutputs, createGraph: true }));
       };
       expect(gradcheck(first, [...leaves, ...cotangents])).toBe(true);
+    });
+  });
+});
+
+const unit = (values: readonly number[]): number[] => values.map((value) => value / Math.sqrt(dot(values, values)));
+const sumOf = (a: readonly number[], b: readonly number[]): number[] => a.map((value, at) => value + b[at]!);
+
+/** Along a direction of length 1, by Richardson's extrapolation of central differences, which leaves an error of ε⁴. */
+function slopeAlong(weighted: (step: number) => number): number {
+  const central = (epsilon: number) => (weighted(epsilon) - weighted(-epsilon)) / (2 * epsilon);
+  return (4 * central(1 / 32) - central(1 / 16)) / 3;
+}
+
+const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
+
+const dot = (a: readonly number[], b: readonly number[]): number =>
+  a.reduce((total, value, at) => total + value * b[at]!, 0);
+
+describe.each(ways)("in float32 on $name", (way) => {
+  test.each(rows)("with %s, halfway between the gradient and a random direction", (_, names) => {
+    on(way, () => {
+      const of = caseOf(names, [2, 20, 37, 16, 8], 6);
+      const call = drawCall(of, "float32", way.backend, new Random(names.length + 8));
+      const compute = functionOf(call, way, of.logSumExp === true);
+      const leaves = [...call.leaves.values()];
+      const gradOutputs = [call.gradOut, ...(call.gradLogSumExp ? [call.gradLogSumExp] : [])];
+      const gradients = grad(compute(...leaves), leaves, { gradOutputs }).map(numbersOf);
+      const cotangents = gradOutputs.map(numbersOf);
+      for (const [at, leaf] of leaves.entries()) {
+        const values = numbersOf(leaf);
+        const own = gradients[at]!;
+        const random = new Random(at);
+        const direction = unit(sumOf(unit(own), unit(own.map(() => random.next() - 0.5))));
+        const numerical = slopeAlong((step) => {
+          const moved = Float32Array.from(values, (value, index) => value + step * direction[index]!);
+          const inputs = leaves.with(at, tensor(moved, { shape: leaf.shape }));
+          return compute(...inputs).reduce(
+            (total, result, index) => total + dot(numbersOf(result), cotangents[index]!),
+            0,
+          );
+        });
+        expect(Math.abs(dot(own, direction) - numerical)).toBeLessThan(2e-3 * Math.sqrt(dot(own, own)));
+      }
     });
   });
 });

@@ -129,8 +129,9 @@ void Loop::run_part(ElementwiseRow row, const View *views, int64_t begin, int64_
 
 Loop::Target Loop::target_of(const View &result) const {
   if (result.layout != Layout::dense) return Target::scattered;
+  bool is_large = count_ * result.size() >= streamed;
   bool is_aligned = reinterpret_cast<uintptr_t>(result.first) % stream_line == 0;
-  return is_aligned && count_ * result.size() >= streamed ? Target::streamed : Target::in_place;
+  return streams().copy && is_large && is_aligned ? Target::streamed : Target::in_place;
 }
 
 bool Loop::any(int operand, const void *base, Test test) const {

@@ -16,19 +16,18 @@ constexpr float ln2 = 0.693147181f, log2_e = 1.44269504f, pi = 3.14159265f;
 constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
 
 // a·b + c, rounded once where the instruction set can.
-inline float fused(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
-  return __builtin_fmaf(a, b, c);
+inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #else
-  return a * b + c;
+inline float fused(float a, float b, float c) { return a * b + c; }
+inline double fused(double a, double b, double c) { return a * b + c; }
 #endif
-}
 
 // The polynomial with these coefficients, the highest first.
 template <class Number, class... Rest> inline Number polynomial(Number x, Number highest, Rest... rest) {
   Number sum = highest;
-  if constexpr (std::is_same_v<Number, float>) ((sum = fused(sum, x, rest)), ...);
-  else ((sum = sum * x + rest), ...);
+  ((sum = fused(sum, x, rest)), ...);
   return sum;
 }
 
@@ -232,7 +231,7 @@ inline double wide_log2(float x) {
 inline float exp2_of_wide(double t) {
   double limited = t > 200.0 ? 200.0 : t < -200.0 ? -200.0 : t;
   double n = to_whole(limited), r = (limited - n) * 0.693147180559945309417;
-  double p = polynomial(r, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0);
+  double p = polynomial(r, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0);
   uint64_t bits = uint64_t(int64_t(int32_t(n == n ? n : 0.0)) + 1023) << 52;
   double power;
   std::memcpy(&power, &bits, sizeof power);

@@ -8,6 +8,7 @@
 
 namespace orchard {
 
+// Null where the instruction set has none.
 struct Streams {
   void (*copy)(const void *source, void *target, int64_t bytes); // to an address that is a multiple of `stream_line`
   void (*finish)();                                              // orders what was copied before what this thread does next

@@ -1,9 +1,9 @@
 #include "stream.h"
 
-#include <cstring>
 #if defined(__x86_64__)
+
+#include <cstring>
 #include <immintrin.h>
-#endif
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -14,12 +14,11 @@ inline void stream(Vector *target, const Vector *source) { _mm512_stream_si512(t
 #elif defined(__AVX__)
 using Vector = __m256i;
 inline void stream(Vector *target, const Vector *source) { _mm256_stream_si256(target, _mm256_loadu_si256(source)); }
-#elif defined(__x86_64__)
+#else
 using Vector = __m128i;
 inline void stream(Vector *target, const Vector *source) { _mm_stream_si128(target, _mm_loadu_si128(source)); }
 #endif
 
-#if defined(__x86_64__)
 void copy(const void *source, void *target, int64_t bytes) {
   const Vector *in = static_cast<const Vector *>(source);
   Vector *out = static_cast<Vector *>(target);
@@ -28,13 +27,17 @@ void copy(const void *source, void *target, int64_t bytes) {
   std::memcpy(out + vectors, in + vectors, bytes % int64_t(sizeof(Vector)));
 }
 void finish() { _mm_sfence(); }
-#else
-void copy(const void *source, void *target, int64_t bytes) { std::memcpy(target, source, bytes); }
-void finish() {}
-#endif
 
 } // namespace
 
 extern const Streams streams = {copy, finish};
 
 } // namespace orchard::ORCHARD_ISA
+
+#else
+
+namespace orchard::ORCHARD_ISA {
+extern const Streams streams = {nullptr, nullptr};
+}
+
+#endif

@@ -36,12 +36,21 @@ struct Lerp {
   }
 };
 
+// ln(1 + e^s) = max(s, 0) + ln u with u = 1 + t as rounded and t = e^-|s|. What was rounded away, c, adds c/u; it is at most 2^-24 of u,
+// so that 1.5 - u/2, which meets 1/u at 1 and 2, is near enough.
+inline float log_of_one_and_exp(float s) {
+  float t = exp(-absolute(s)), u = 1.0f + t, c = t - (u - 1.0f);
+  Logarithm l = logarithm(u);
+  return (s < 0.0f ? 0.0f : s) + fused(l.e, ln2, fused(c, 1.5f - 0.5f * u, l.of_f));
+}
+inline double log_of_one_and_exp(double s) { return (s < 0.0 ? 0.0 : s) + log1p(exp(-std::fabs(s))); }
+
 // ln(1 + e^(beta x))/beta; x itself beyond the threshold
 struct Softplus {
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T x, T beta, T threshold) {
     T scaled = x * beta;
-    T smooth = log1p(exp(scaled)) / beta;
+    T smooth = log_of_one_and_exp(scaled) / beta;
     return scaled > threshold ? x : smooth;
   }
 };

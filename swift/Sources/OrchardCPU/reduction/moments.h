@@ -126,7 +126,10 @@ template <class C> struct LogSumExp : FoldFacts {
     }
   }
 
-  double result(const State &state) const { return std::log(state.sum) + shift_of(state.largest); }
+  double result(const State &state) const {
+    bool is_infinite = state.largest == std::numeric_limits<double>::infinity();
+    return is_infinite ? state.largest : std::log(state.sum) + shift_of(state.largest);
+  }
 };
 
 // The largest (or smallest) element and its index: of equal ones the first, of NaNs too, which are beyond all numbers.

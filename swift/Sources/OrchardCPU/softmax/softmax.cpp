@@ -11,7 +11,7 @@ using namespace orchard;
 namespace {
 
 constexpr int64_t task_elements = 1 << 14;
-constexpr int64_t batch_elements = 1 << 18; // of adjacent lines: what is copied stays in the second-level cache
+constexpr int64_t batch_elements = 1 << 19; // of adjacent lines: what is copied stays in the second-level cache, and rows are long
 constexpr int64_t long_line = 1 << 17;      // a line of this length and more is divided among threads
 constexpr int64_t part_elements = 1 << 15;
 

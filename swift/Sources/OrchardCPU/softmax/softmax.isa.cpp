@@ -27,12 +27,12 @@ SoftmaxState merged(Softmax code, SoftmaxState a, SoftmaxState b) {
 // NaN where the largest element is infinite: x - top is then, or the sum of exponentials is not of it.
 template <class C> void results_of(Softmax code, const C *x, const C *y, C *out, int64_t count, SoftmaxState state) {
   C top = std::isinf(state.largest) ? std::numeric_limits<C>::quiet_NaN() : C(state.largest);
-  C total = C(state.sum), logarithm = C(std::log(state.sum));
+  C total = C(state.sum), share = C(1 / state.sum), logarithm = C(std::log(state.sum));
   auto each = [=](auto result) {
     for (int64_t i = 0; i < count; i++) out[i] = result(i);
   };
   switch (code) {
-  case Softmax::softmax: return each([=](int64_t i) { return exponential(C(x[i] - top)) / total; });
+  case Softmax::softmax: return each([=](int64_t i) { return exponential(C(x[i] - top)) * share; });
   case Softmax::log_softmax: return each([=](int64_t i) { return (x[i] - top) - logarithm; });
   case Softmax::softmax_gradient: return each([=](int64_t i) { return y[i] * (x[i] - total); });
   case Softmax::log_softmax_gradient: return each([=](int64_t i) { return x[i] - exponential(y[i]) * total; });
@@ -41,8 +41,8 @@ template <class C> void results_of(Softmax code, const C *x, const C *y, C *out,
 
 // A line that stays in the cache: its exponentials are kept.
 template <class C> void softmax(const C *x, C *out, int64_t count) {
-  C total = C(exponentials<true>(x, largest(x, count), out, count));
-  for (int64_t i = 0; i < count; i++) out[i] /= total;
+  C share = C(1 / exponentials<true>(x, largest(x, count), out, count));
+  for (int64_t i = 0; i < count; i++) out[i] *= share;
 }
 
 template <class C> void line(Softmax code, const C *x, const C *y, C *out, int64_t count) {
@@ -72,16 +72,15 @@ template <class C> void columns(Softmax code, Columns<C> own) {
   else {
     for (int64_t line = 0; line < own.lines; line++) tops[line] = -std::numeric_limits<C>::infinity();
     own.each([&](int64_t i, int64_t line) { tops[line] = larger(tops[line], x[i]); });
-    own.each([&](int64_t i, int64_t line) {
-      x[i] -= tops[line];
-      C exponent = exponential(x[i]);
-      if (code == Softmax::softmax) x[i] = exponent;
-      sums[line] += double(exponent);
-    });
+    own.each([&](int64_t i, int64_t line) { x[i] -= tops[line]; });
+    if (code == Softmax::softmax) own.each([&](int64_t i, int64_t) { x[i] = exponential(x[i]); });
+    if (code == Softmax::softmax) own.each([&](int64_t i, int64_t line) { sums[line] += double(x[i]); });
+    else own.each([&](int64_t i, int64_t line) { sums[line] += double(exponential(x[i])); });
   }
-  for (int64_t line = 0; line < own.lines; line++) totals[line] = C(code == Softmax::log_softmax ? std::log(sums[line]) : sums[line]);
+  for (int64_t line = 0; line < own.lines; line++)
+    totals[line] = C(code == Softmax::softmax ? 1 / sums[line] : code == Softmax::log_softmax ? std::log(sums[line]) : sums[line]);
   switch (code) {
-  case Softmax::softmax: return own.each([&](int64_t i, int64_t line) { x[i] /= totals[line]; });
+  case Softmax::softmax: return own.each([&](int64_t i, int64_t line) { x[i] *= totals[line]; });
   case Softmax::log_softmax: return own.each([&](int64_t i, int64_t line) { x[i] -= totals[line]; });
   case Softmax::softmax_gradient: return own.each([&](int64_t i, int64_t line) { x[i] = y[i] * (x[i] - totals[line]); });
   case Softmax::log_softmax_gradient: return own.each([&](int64_t i, int64_t line) { x[i] -= exponential(y[i]) * totals[line]; });

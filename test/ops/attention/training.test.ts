@@ -1,0 +1,17 @@
+/** A model of two attention layers learns, and learns the same whichever way attention is computed. */
+import { expect, test } from "bun:test";
+import { withBackend } from "../../../src/backend/policy.ts";
+import { trainAttention } from "../../support/attention-model.ts";
+import { on, ways } from "./run.ts";
+
+const [steps, seed] = [50, 7];
+const expected = withBackend("reference", () => trainAttention(steps, seed, "fused"));
+
+test("the loss falls to less than half", () => {
+  expect(expected.at(-1)!).toBeLessThan(expected[0]! / 2);
+});
+
+test.each(ways)("the curve of losses on $name", (way) => {
+  const losses = on(way, () => trainAttention(steps, seed, way.path));
+  for (const [step, loss] of losses.entries()) expect(Math.abs(loss - expected[step]!)).toBeLessThan(2e-5);
+});

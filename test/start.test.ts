@@ -1,0 +1,27 @@
+/** What a program loads that imports the package: no dylib, until an operation needs one. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { packageRoot } from "../src/debug/paths.ts";
+
+const from = JSON.stringify(join(packageRoot, "src", "index.ts"));
+
+/** The dylibs of ours that a process has mapped after it ran a program. */
+function loadedBy(program: string): string[] {
+  const tell = 'console.log(await Bun.file("/proc/self/maps").text());';
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", `${program}\n${tell}`], {
+    cwd: packageRoot,
+    env: { ...process.env, ORCHARD_BACKEND: "cpu" },
+  });
+  expect([stderr.toString(), exitCode]).toEqual(["", 0]);
+  return [...new Set([...stdout.toString().matchAll(/libOrchard(\w+)\.so/g)].map(([, name]) => name!))].sort();
+}
+
+// On macOS a process can't read its own map.
+test.if(process.platform === "linux")("importing loads none, an operation its backend's alone", () => {
+  expect(loadedBy(`import ${from};`)).toEqual([]);
+  expect(loadedBy(`import { add, tensor } from ${from}; add(tensor([1, 2]), 1);`)).toEqual(["CPU"]);
+  expect(
+    loadedBy(`import { add, tensor, withBackend } from ${from};
+    withBackend("reference", () => add(tensor([1, 2]), 1));`),
+  ).toEqual([]);
+});

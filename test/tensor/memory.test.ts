@@ -1,0 +1,215 @@
+/** When a tensor's memory goes back: by count, by scope, by collection; and what `memory()` says of it. */
+import { beforeEach, describe, expect, test } from "bun:test";
+import { backward, detach } from "../../src/autograd/backward.ts";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { setBackend, withBackend } from "../../src/backend/policy.ts";
+import { environmentFlag } from "../../src/debug/environment.ts";
+import { fill_ } from "../../src/ops/copy/inplace.ts";
+import { empty, ones, zeros } from "../../src/ops/creation/full.ts";
+import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add, mul } from "../../src/ops/elementwise/binary.ts";
+import { exp } from "../../src/ops/elementwise/unary.ts";
+import { sum } from "../../src/ops/reduction/sum.ts";
+import { transpose } from "../../src/ops/view/permute.ts";
+import { reshape } from "../../src/ops/view/reshape.ts";
+import { slice } from "../../src/ops/view/slice.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { keep, tidy } from "../../src/tensor/tidy.ts";
+import { memory, resetPeakMemory } from "../../src/tensor/usage.ts";
+
+const SIDE = 256;
+const BYTES = 4 * SIDE * SIDE;
+const block = () => ones([SIDE, SIDE]);
+const live = () => memory().host.liveBytes;
+
+beforeEach(() => {
+  setBackend("cpu");
+  block().dispose(); // the dylib is loaded
+  Bun.gc(true);
+});
+
+describe("a storage is counted", () => {
+  test("it goes back with the last of its tensors, at once", () => {
+    const before = live();
+    const x = block();
+    const views = [transpose(x, 0, 1), reshape(x, [SIDE * SIDE]), detach(x)];
+    expect(live()).toBe(before + BYTES);
+    x.dispose();
+    views[0]!.dispose();
+    views[1]!.dispose();
+    expect(views[2]!.dataSync()[0]).toBe(1);
+    views[2]!.dispose();
+    expect([x.storage.isReleased, live()]).toEqual([true, before]);
+  });
+
+  test("using ends with the block, by an error too", () => {
+    const before = live();
+    let seen: Tensor | undefined;
+    const body = () => {
+      using x = block();
+      using y = exp(x);
+      seen = y;
+      expect(live()).toBe(before + 2 * BYTES);
+      throw new Error("inside");
+    };
+    expect(body).toThrow("inside");
+    expect([seen!.isDisposed, live()]).toEqual([true, before]);
+  });
+
+  test("dispose() twice counts once, and leaves a view's share alone", () => {
+    const x = block();
+    const view = reshape(x, [SIDE * SIDE]);
+    x.dispose();
+    x.dispose();
+    expect(view.dataSync()[0]).toBe(1);
+    view.dispose();
+  });
+});
+
+describe("tidy gives back what was made in it", () => {
+  test("but for what it returns, anywhere inside", () => {
+    const before = live();
+    const result = tidy(() => {
+      const [a, b, c, d, e] = [block(), block(), block(), block(), block()] as const;
+      add(a, b);
+      return { list: [c, { deep: d }], map: new Map([["e", e]]), number: 1 };
+    });
+    expect(live()).toBe(before + 3 * BYTES);
+    expect(result.map.get("e")!.dataSync()[0]).toBe(1);
+    for (const one of [result.list[0], (result.list[1] as { deep: Tensor }).deep, result.map.get("e")!])
+      (one as Tensor).dispose();
+    expect(live()).toBe(before);
+  });
+
+  test("a returned view keeps its memory, though the tensor that it is of goes", () => {
+    const before = live();
+    const view = tidy(() => transpose(exp(block()), 0, 1));
+    expect([view.dataSync()[5], live()]).toEqual([Math.fround(Math.E), before + BYTES]);
+    view.dispose();
+  });
+
+  test("nested: the outer scope takes over what the inner one returns", () => {
+    const before = live();
+    let middle: Tensor | undefined;
+    const outer = tidy(() => {
+      middle = tidy(() => exp(block()));
+      expect([middle.isDisposed, live()]).toEqual([false, before + BYTES]);
+      return add(middle, 1);
+    });
+    expect([middle!.isDisposed, live()]).toEqual([true, before + BYTES]);
+    outer.dispose();
+  });
+
+  test("by an error, thrown or rejected", async () => {
+    const before = live();
+    expect(() =>
+      tidy(() => {
+        block();
+        throw new Error("inside");
+      }),
+    ).toThrow("inside");
+    expect(live()).toBe(before);
+    const later = tidy(async () => {
+      block();
+      await Bun.sleep(1);
+      block();
+      throw new Error("later");
+    });
+    await expect(later).rejects.toThrow("later");
+    expect(live()).toBe(before);
+  });
+
+  test("across awaits, for its own body alone", async () => {
+    const before = live();
+    const made: Record<string, Tensor> = {};
+    const work = async (name: string, pause: number) => {
+      made[name] = block();
+      await Bun.sleep(pause);
+      return exp(made[name]);
+    };
+    const [first, second] = [tidy(() => work("first", 5)), tidy(() => work("second", 1))];
+    const outside = block(); // while both wait
+    const [x, y] = [await first, await second];
+    expect([made["first"]!.isDisposed, made["second"]!.isDisposed, outside.isDisposed]).toEqual([true, true, false]);
+    expect([x.isDisposed, y.isDisposed, live()]).toEqual([false, false, before + 3 * BYTES]);
+    for (const one of [x, y, outside]) one.dispose();
+  });
+
+  test("not what is kept, nor parameters, nor gradients", () => {
+    const w = tensor([1, 2], { requiresGrad: true });
+    const [kept, parameter, plain] = tidy(() => {
+      const made = [keep(mul(w, 1)), zeros([2], { requiresGrad: true }), mul(w, 3)] as const;
+      backward(sum(mul(w, w)));
+      return made.map((one) => () => one); // hidden from tidy
+    }) as [() => Tensor, () => Tensor, () => Tensor];
+    expect([kept().isDisposed, parameter().isDisposed, plain().isDisposed]).toEqual([false, false, true]);
+    expect(w.grad!.toArray()).toEqual([2, 4]);
+  });
+
+  test("what a backward pass needs waits for it", () => {
+    const x = ones([SIDE, SIDE], { requiresGrad: true });
+    const before = live();
+    const loss = tidy(() => sum(exp(mul(x, x))));
+    expect(live()).toBeGreaterThan(before);
+    backward(loss);
+    expect(x.grad!.dataSync()[0]).toBeCloseTo(2 * Math.E, 5);
+    expect(live()).toBe(before + BYTES); // the gradient
+  });
+});
+
+describe("what is forgotten is collected", () => {
+  const forget = (count: number) => {
+    for (let made = 0; made < count; made++) block();
+  };
+
+  test("in a loop that neither waits nor collects: live bytes drive the collector", () => {
+    resetPeakMemory();
+    const before = live();
+    forget(4000);
+    expect(memory().host.peakBytes - before).toBeLessThan((4000 * BYTES) / 4);
+  });
+
+  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each(["shared", "private"] as const)(
+    "on metal too, in %s buffers that operations read",
+    (storage) => {
+      withBackend("metal", () => {
+        metalContext().wait();
+        Bun.gc(true);
+        resetPeakMemory();
+        const before = memory().metal.liveBytes;
+        for (let made = 0; made < 1000; made++) {
+          const big = fill_(slice(empty([1024, 1024], { storage }), { end: 1 }), 1);
+          exp(big); // it reads little of what it holds
+        }
+        expect(memory().metal.peakBytes - before).toBeLessThan(512 * 2 ** 20);
+      });
+    },
+  );
+});
+
+describe("memory()", () => {
+  test("counts live bytes, blocks and the peak since it was reset, by place", () => {
+    const before = memory().host;
+    const [a, b] = [block(), block()];
+    expect(memory().host).toMatchObject({ liveBytes: before.liveBytes + 2 * BYTES, blocks: before.blocks + 2 });
+    b.dispose();
+    expect(memory().host.peakBytes).toBeGreaterThanOrEqual(before.liveBytes + 2 * BYTES);
+    resetPeakMemory();
+    expect(memory().host.peakBytes).toBe(before.liveBytes + BYTES);
+    a.dispose();
+    expect(memory().host.peakBytes).toBe(before.liveBytes + BYTES);
+  });
+
+  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("counts Metal's buffers apart, and none once it is closed", () => {
+    withBackend("metal", () => {
+      metalContext().wait();
+      const before = memory();
+      const x = block();
+      expect(memory().metal.liveBytes).toBe(before.metal.liveBytes + BYTES);
+      expect(memory().host.liveBytes).toBe(before.host.liveBytes);
+      x.dispose();
+      metalContext().close();
+      expect(memory().metal).toMatchObject({ liveBytes: 0, blocks: 0 });
+    });
+  });
+});
