@@ -42,6 +42,33 @@ export const declarations = {
   orchard_cpu_triangle: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_one_hot: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_sort: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
+  orchard_cpu_attention: {
+    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
+    returns: "i32",
+  },
+  orchard_cpu_attention_backward: {
+    args: [
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+    ],
+    returns: "i32",
+  },
+  orchard_cpu_attention_dropout_mask: { args: ["buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

@@ -1,9 +1,12 @@
 /** Attention as backends run it. `problem.ts` says what each computes. */
 import type { Primitive } from "../../backend/backend.ts";
+import { backwardCpu } from "./backward.cpu.ts";
 import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
+import { dropoutMaskCpu } from "./dropout_mask.cpu.ts";
 import { dropoutMaskMetal } from "./dropout_mask.metal.ts";
 import { dropoutMaskReference } from "./dropout_mask.reference.ts";
+import { forwardCpu } from "./forward.cpu.ts";
 import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
@@ -13,7 +16,7 @@ export const attentionForward: Primitive<AttentionAttributes> = {
   name: "attentionForward",
   implementations: {
     metal: forwardMetal,
-    cpu: { missing: "the cpu backend has no kernel for attention yet" },
+    cpu: forwardCpu,
     reference: forwardReference,
   },
 };
@@ -23,7 +26,7 @@ export const attentionBackward: Primitive<AttentionAttributes> = {
   name: "attentionBackward",
   implementations: {
     metal: backwardMetal,
-    cpu: { missing: "the cpu backend has no kernel for the gradient of attention yet" },
+    cpu: backwardCpu,
     reference: backwardReference,
   },
 };
@@ -36,7 +39,7 @@ export const attentionDropoutMask: Primitive<DropoutMaskAttributes> = {
   name: "attentionDropoutMask",
   implementations: {
     metal: dropoutMaskMetal,
-    cpu: { missing: "the cpu backend has no kernel for the mask of attention's dropout yet" },
+    cpu: dropoutMaskCpu,
     reference: dropoutMaskReference,
   },
 };

@@ -223,6 +223,27 @@ ORCHARD_CPU_API int32_t orchard_cpu_one_hot(const double *block, const void *ind
 // the line of x, values, indices, nest over the other axes of x, values, indices.
 ORCHARD_CPU_API int32_t orchard_cpu_sort(const double *block, const void *x, void *values, void *indices);
 
+// ---------------------------------------------------------------- attention
+//
+// src/ops/attention/problem.ts has the formulas and says what each operand is. A block begins with: dtype of q, batch, heads, kvHeads, queries,
+// keys, dim, valueDim, scale, softcap (0: none), left and right of the band (infinity: no bound), 1 where it is aligned bottom-right or else
+// 0, then dropout: two words of its key, its threshold (0: none), keepScale; then the number of packed sequences (-1: each batch is one), each
+// as queryStart, queries, keyStart, keys. Then for each operand in the order of the arguments: 1 where it is there or else 0, bytes of an
+// element, offset, strides of batch, head, row and column (0 repeats). An operand that is not there may be any address.
+
+// out and logSumExp.
+ORCHARD_CPU_API int32_t orchard_cpu_attention(const double *block, const void *q, const void *k, const void *v, const void *mask,
+                                              const void *bias, const void *sinks, const void *slopes, void *out, void *logSumExp);
+
+// Those gradients that are there. gradBias is row-major.
+ORCHARD_CPU_API int32_t orchard_cpu_attention_backward(const double *block, const void *q, const void *k, const void *v, const void *mask,
+                                                       const void *bias, const void *sinks, const void *slopes, const void *out,
+                                                       const void *logSumExp, const void *gradOut, const void *gradLogSumExp,
+                                                       void *gradQ, void *gradK, void *gradV, void *gradBias, void *gradSinks);
+
+// Which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys]. Block: these four, dropout and sequences as above, offset.
+ORCHARD_CPU_API int32_t orchard_cpu_attention_dropout_mask(const double *block, void *out);
+
 #ifdef __cplusplus
 }
 #endif

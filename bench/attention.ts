@@ -1,0 +1,149 @@
+// `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn: forward alone, and
+// forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without it the table has ours alone.
+import { join } from "node:path";
+import { presentPython } from "../scripts/fixtures/environment.ts";
+import { grad } from "../src/autograd/backward.ts";
+import { cpuLibrary } from "../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../src/backend/cpu/report.ts";
+import { withBackend, withStrict } from "../src/backend/policy.ts";
+import { flashAttention } from "../src/ops/attention/flash_attention.ts";
+import { randn } from "../src/ops/random/randn.ts";
+import type { Tensor } from "../src/tensor/tensor.ts";
+import { table } from "./measure.ts";
+
+/** One row of the table. */
+interface Case {
+  readonly heads: number;
+  readonly rows: number;
+  readonly dim: number;
+  readonly causal: boolean;
+  readonly backward: boolean;
+}
+
+const lengths = [512, 1024, 2048, 4096];
+const cases: readonly Case[] = [false, true].flatMap((backward) =>
+  [false, true].flatMap((causal) =>
+    [64, 128].flatMap((dim) => lengths.map((rows) => ({ heads: 8, rows, dim, causal, backward }))),
+  ),
+);
+
+/** Two matrix products forward, five backward; half of them where causal. */
+const operationsOf = ({ heads, rows, dim, causal, backward }: Case): number =>
+  heads * rows * rows * dim * (backward ? 14 : 4) * (causal ? 0.5 : 1);
+
+/** More of the short ones, whose times spread more. */
+const roundsOf = (each: Case): number => Math.min(25, Math.max(5, Math.round(4e10 / operationsOf(each))));
+
+/** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
+const settling = 15;
+
+/** Runs a case once and says how many milliseconds it took. */
+type Run = () => Promise<number>;
+
+/** The public function, as a user calls it. */
+function ours({ heads, rows, dim, causal, backward }: Case): Run {
+  const draw = (requiresGrad = false): Tensor => randn([1, heads, rows, dim], { requiresGrad });
+  const [q, k, v, cotangent] = [draw(backward), draw(backward), draw(backward), draw()];
+  const call = (): Tensor[] => {
+    const out = flashAttention(q, k, v, { causal });
+    return backward ? [out, ...grad(out, [q, k, v], { gradOutputs: [cotangent] })] : [out];
+  };
+  return async () => {
+    const started = performance.now();
+    const results = call();
+    const taken = performance.now() - started;
+    for (const result of results) result.dispose();
+    return taken;
+  };
+}
+
+/** PyTorch in a process of its own. */
+class PyTorch {
+  readonly #process;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(python: string, threads: number) {
+    this.#process = Bun.spawn([python, "-W", "ignore", join(import.meta.dir, "attention.py")], {
+      ...({ stdin: "pipe", stdout: "pipe", stderr: "inherit" } as const),
+      env: { ...process.env, OMP_NUM_THREADS: `${threads}` },
+    });
+    this.#lines = linesOf(this.#process.stdout);
+  }
+
+  /** What it says next. */
+  async hear(): Promise<string> {
+    const { value, done } = await this.#lines.next();
+    if (done) throw new Error("PyTorch's process ended before it answered; what it wrote is above");
+    return value;
+  }
+
+  async ask(line: string): Promise<string> {
+    this.#process.stdin.write(`${line}\n`);
+    await this.#process.stdin.flush();
+    return this.hear();
+  }
+
+  async prepare(each: Case): Promise<Run> {
+    await this.ask(JSON.stringify(each));
+    return async () => Number(await this.ask("run"));
+  }
+
+  async close(): Promise<void> {
+    await this.#process.stdin.end();
+    await this.#process.exited;
+  }
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!;
+
+/** Medians of each way, run in turn after a round to warm up; and the median of the ratios within a round. */
+async function measure(runs: readonly Run[], rounds: number) {
+  const samples: number[][] = [];
+  for (let round = -1; round < rounds; round++) {
+    const taken: number[] = [];
+    for (const run of runs) {
+      await Bun.sleep(settling);
+      taken.push(await run());
+    }
+    if (round >= 0) samples.push(taken);
+  }
+  const medians = runs.map((_, at) => median(samples.map((taken) => taken[at]!)));
+  const ratios = samples.map(([own, other]) => (other === undefined ? Number.NaN : other / own!));
+  return { medians, ratio: median(ratios) };
+}
+
+const threads = cpuInfo(cpuLibrary().native).threads;
+const python = presentPython();
+const other = python === undefined ? undefined : new PyTorch(python, threads);
+console.log(`Attention on the cpu backend, ${threads} threads, float32, 8 heads (medians, milliseconds)`);
+console.log(other ? await other.hear() : "PyTorch is not there: `bun run fixtures` brings it");
+
+const shown = (value: number | undefined, digits: number): string =>
+  value === undefined || Number.isNaN(value) ? "" : value.toFixed(digits);
+
+async function rowOf(each: Case): Promise<string[]> {
+  const runs = [ours(each), ...(other ? [await other.prepare(each)] : [])];
+  const { medians, ratio } = await measure(runs, roundsOf(each));
+  const [own, theirs] = medians;
+  const name = `${each.backward ? "forward + backward" : "forward"} ${each.causal ? "causal" : "dense"} D ${each.dim} N ${each.rows}`;
+  return [name, shown(own, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / own! / 1e6, 0)];
+}
+
+const rows: string[][] = [];
+const wanted = process.argv.slice(2).join(" ");
+for (const each of cases)
+  if (JSON.stringify(each).includes(wanted))
+    rows.push(await withStrict(true, () => withBackend("cpu", () => rowOf(each))));
+console.log(table(["", "ours", "PyTorch", "PyTorch / ours", "GFLOP/s"], rows));
+await other?.close();

@@ -1,0 +1,88 @@
+// Attention, its gradients and the mask of its dropout. src/ops/attention/problem.ts has the formulas; letters and names are the same here.
+#pragma once
+
+#include "../block.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace orchard {
+
+// Strides in elements, of batch, head, row and column; `data` is the first element, null where there is no such operand.
+struct AttentionOperand {
+  char *data = nullptr;
+  int64_t batch = 0, head = 0, row = 0, column = 0;
+
+  int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const { return b * batch + h * head + r * row + c * column; }
+};
+
+// `index` is what dropout and slopes count, `batch` is where the rows lie.
+struct AttentionSequence {
+  int64_t index, batch, query_start, queries, key_start, keys;
+};
+
+struct AttentionDropout {
+  uint32_t key[2];
+  uint32_t threshold; // words below it drop; 0: no dropout
+  double keep_scale;
+};
+
+// Keys [first, end) of a sequence, or queries of it.
+struct AttentionRange {
+  int64_t first, end;
+};
+
+struct AttentionProblem {
+  DType dtype;
+  int64_t batch, heads, kv_heads, group, queries, keys, dim, value_dim;
+  double scale, softcap; // softcap 0: none
+  int64_t left, right;   // of the band; `unbounded`: none
+  bool is_bottom_right;
+  AttentionDropout dropout;
+  std::vector<AttentionSequence> sequences;
+  AttentionOperand q, k, v, mask, bias, sinks, slopes, out, log_sum_exp, grad_out, grad_log_sum_exp;
+  AttentionOperand grad_q, grad_k, grad_v, grad_bias, grad_sinks;
+
+  static constexpr int64_t unbounded = int64_t(1) << 52;
+
+  int64_t shift(const AttentionSequence &sequence) const { return is_bottom_right ? sequence.keys - sequence.queries : 0; }
+
+  // Keys that any of the queries from `i` to `last` attends to by its band.
+  AttentionRange keys_of(const AttentionSequence &sequence, int64_t i, int64_t last) const {
+    int64_t opposite = shift(sequence), first = std::clamp<int64_t>(i + opposite - left, 0, sequence.keys);
+    return {first, std::clamp<int64_t>(last + opposite + right + 1, first, sequence.keys)};
+  }
+
+  // Queries that attend to any of the keys from `j` to `last`.
+  AttentionRange queries_of(const AttentionSequence &sequence, int64_t j, int64_t last) const {
+    int64_t opposite = shift(sequence), first = std::clamp<int64_t>(j - opposite - right, 0, sequence.queries);
+    return {first, std::clamp<int64_t>(last - opposite + left + 1, first, sequence.queries)};
+  }
+};
+
+// Keys whose scores are looked at together.
+constexpr int64_t attention_tile_keys = 128;
+
+// By dtype: float64, float32, float16, bfloat16. They run on all threads, and throw Failure where there is no memory.
+struct AttentionForwardKernels {
+  void (*run[4])(const AttentionProblem &);
+};
+struct AttentionBackwardKernels {
+  void (*run[4])(const AttentionProblem &);
+};
+
+// Sets a row-major bool [batch, heads, queries, keys].
+struct AttentionDropoutMask {
+  void (*run)(const AttentionProblem &problem, uint8_t *out);
+};
+
+inline int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+inline int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
+inline int64_t rounded_down(int64_t value, int64_t to) { return value / to * to; }
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(AttentionForwardKernels, attention_forward_kernels)
+ORCHARD_ISA_TABLE(AttentionBackwardKernels, attention_backward_kernels)
+ORCHARD_ISA_TABLE(AttentionDropoutMask, attention_dropout_mask)

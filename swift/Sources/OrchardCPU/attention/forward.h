@@ -1,0 +1,225 @@
+// Attention forward, in tiles of keys and panels of queries, with the running maximum and sum of "online softmax".
+// Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023, algorithm 1.
+//
+//   for each head of keys and chunk of queries, in parallel:
+//     for each tile of keys: pack its keys and values
+//       for each head that shares them, each panel of its queries:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + vᵀ p
+//     o / l and m + ln l are written
+//
+// Chunks are the same for any number of threads, and a query's tiles come in the order of their keys.
+#pragma once
+
+#include "../indexing/scratch_slots.h"
+#include "dropout.h"
+#include "exponential_vector.h"
+#include "panels.h"
+#include "scores.h"
+
+namespace orchard::ORCHARD_ISA {
+
+// `vectors`: of a panel of queries.
+template <class S, int vectors> class AttentionForward {
+  using T = Compute<S>;
+  using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  static constexpr int64_t width = vectors * lanes<T>;
+  static constexpr int64_t tile_keys = attention_tile_keys;
+  static constexpr int64_t wanted_tasks = 64, least_chunk = 384, most_chunk = 4096; // of queries: a chunk packs all keys
+
+public:
+  explicit AttentionForward(const AttentionProblem &problem)
+      : p_(problem), scores_(problem), value_rows_(rounded_up(problem.value_dim, panel_rows)),
+        panel_size_(width * (problem.dim + value_rows_ + 2)) {}
+
+  void run() {
+    plan();
+    if (tasks_.empty()) return;
+    int64_t most_panels = 0;
+    for (const Task &task : tasks_) most_panels = std::max(most_panels, p_.group * divided_up(task.queries, width));
+    int64_t tile = tile_keys * (p_.dim + value_rows_ + (p_.dropout.threshold ? 2 : 1) * width);
+    ScratchSlots<T> slots(int64_t(tasks_.size()), rounded_up(tile + most_panels * panel_size_, lanes<T>));
+    parallel_for(int64_t(tasks_.size()), 1, [&](int64_t at, int64_t) {
+      slots.with([&](T *scratch) { run_task(tasks_[size_t(at)], scratch); });
+    });
+  }
+
+private:
+  // Queries of all the heads that share one head of keys.
+  struct Task {
+    const AttentionSequence *sequence;
+    int64_t kv_head, first, queries;
+  };
+
+  // Where a task's numbers lie.
+  struct Space {
+    T *s, *factors, *keys, *values, *panels;
+  };
+
+  // A panel of queries of one head, and what is known of them so far: [dim, width], [value rows, width], [width], [width].
+  struct Panel {
+    int64_t head, first, queries;
+    T *q, *out, *largest, *sum;
+  };
+
+  struct Tile {
+    int64_t first, count;
+    bool has_loud;
+    bool loud[tile_keys];
+  };
+
+  void plan() {
+    int64_t units = std::max<int64_t>(1, p_.kv_heads * int64_t(p_.sequences.size()));
+    for (const AttentionSequence &sequence : p_.sequences) {
+      int64_t chunk = std::clamp(divided_up(sequence.queries * units, wanted_tasks), least_chunk, most_chunk);
+      chunk = rounded_up(chunk, width);
+      for (int64_t head = 0; head < p_.kv_heads; head++)
+        for (int64_t first = 0; first < sequence.queries; first += chunk)
+          tasks_.push_back({&sequence, head, first, std::min(chunk, sequence.queries - first)});
+    }
+  }
+
+  void run_task(const Task &task, T *scratch) const {
+    Space space = divide(scratch);
+    int64_t count = p_.group * divided_up(task.queries, width);
+    for (int64_t at = 0; at < count; at++) start_panel(task, panel_at(task, space, at));
+    AttentionRange range = p_.keys_of(*task.sequence, task.first, task.first + task.queries - 1);
+    Tile tile;
+    for (int64_t first = rounded_down(range.first, panel_rows); first < range.end; first += tile_keys) {
+      tile.first = first;
+      tile.count = std::min(tile_keys, range.end - first);
+      pack_tile(task, tile, space);
+      for (int64_t at = 0; at < count; at++) add_tile(task, tile, space, panel_at(task, space, at));
+    }
+    for (int64_t at = 0; at < count; at++) finish_panel(task, panel_at(task, space, at));
+  }
+
+  Space divide(T *scratch) const {
+    Space space;
+    space.s = scratch;
+    space.factors = space.s + tile_keys * width;
+    space.keys = space.factors + (p_.dropout.threshold ? tile_keys * width : 0);
+    space.values = space.keys + tile_keys * p_.dim;
+    space.panels = space.values + tile_keys * value_rows_;
+    return space;
+  }
+
+  Panel panel_at(const Task &task, const Space &space, int64_t at) const {
+    int64_t per_head = divided_up(task.queries, width), first = at % per_head * width;
+    T *q = space.panels + at * panel_size_, *out = q + width * p_.dim, *largest = out + width * value_rows_;
+    return {task.kv_head * p_.group + at / per_head, task.first + first, std::min(width, task.queries - first), q, out, largest, largest + width};
+  }
+
+  void start_panel(const Task &task, const Panel &panel) const {
+    const AttentionSequence &sequence = *task.sequence;
+    pack_rows<width>(rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim), panel.queries, panel.q);
+    std::fill_n(panel.out, width * value_rows_, T(0));
+    std::fill_n(panel.largest, width, -std::numeric_limits<T>::infinity());
+    std::fill_n(panel.sum, width, T(0));
+  }
+
+  Rows<S> values_of(const Task &task, const Tile &tile) const {
+    return rows_of<S>(p_.v, task.sequence->batch, task.kv_head, task.sequence->key_start + tile.first, p_.value_dim);
+  }
+
+  void pack_tile(const Task &task, Tile &tile, const Space &space) const {
+    pack_rows<panel_rows>(rows_of<S>(p_.k, task.sequence->batch, task.kv_head, task.sequence->key_start + tile.first, p_.dim), tile.count,
+                          space.keys);
+    pack_columns(values_of(task, tile), tile.count, space.values);
+    tile.has_loud = take_out_loud(space.values, tile.count, value_rows_ / panel_rows, panel_rows * tile.count, panel_rows, tile.loud);
+  }
+
+  // What a panel's queries have to do with a tile's keys, from `first` on.
+  void add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel) const {
+    AttentionRange range = p_.keys_of(*task.sequence, panel.first, panel.first + panel.queries - 1);
+    int64_t first = rounded_down(std::max<int64_t>(range.first - tile.first, 0), panel_rows);
+    int64_t count = std::min(range.end - tile.first, tile.count) - first;
+    if (count <= 0) return;
+    TilePlace place{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
+    const T scale = T(p_.scale);
+    for (int64_t key = 0; key < count; key += panel_rows)
+      multiply_panel<Product::scaled, vectors, T>(p_.dim, space.keys + (first + key) * p_.dim, panel.q, &scale, space.s + key * width);
+    scores_.apply(place, space.s, nullptr);
+    alignas(64) T decay[width];
+    exponentiate(space.s, count, panel, decay);
+    if (p_.dropout.threshold) drop(place, space);
+    for (int64_t column = 0; column < value_rows_; column += panel_rows)
+      multiply_panel<Product::added_to_scaled, vectors, T>(count, space.values + column * tile.count + first * panel_rows, space.s, decay,
+                                                    panel.out + column * width);
+    if (tile.has_loud) add_loud(task, tile, first, count, space.s, panel);
+  }
+
+  // s becomes exp(s − m), m the largest score so far; decay: what was computed with an older m is to be multiplied with.
+  static void exponentiate(T *s, int64_t count, const Panel &panel, T *decay) {
+    Vector<T> largest[vectors], shift[vectors], sum[vectors];
+    for (int v = 0; v < vectors; v++) largest[v] = load_vector(panel.largest + v * lanes<T>);
+    for (int64_t key = 0; key < count; key++)
+      for (int v = 0; v < vectors; v++) {
+        Vector<T> score = load_vector(s + key * width + v * lanes<T>);
+        largest[v] = score > largest[v] ? score : largest[v];
+      }
+    const Vector<T> none = {};
+    for (int v = 0; v < vectors; v++) {
+      shift[v] = largest[v] == none - std::numeric_limits<T>::infinity() ? none : largest[v];
+      Vector<T> factor = exponential(load_vector(panel.largest + v * lanes<T>) - shift[v]);
+      sum[v] = load_vector(panel.sum + v * lanes<T>) * factor;
+      store_vector(factor, decay + v * lanes<T>);
+      store_vector(largest[v], panel.largest + v * lanes<T>);
+    }
+    for (int64_t key = 0; key < count; key++)
+      for (int v = 0; v < vectors; v++) {
+        T *place = s + key * width + v * lanes<T>;
+        Vector<T> own = exponential(load_vector(place) - shift[v]);
+        sum[v] += own;
+        store_vector(own, place);
+      }
+    for (int v = 0; v < vectors; v++) store_vector(sum[v], panel.sum + v * lanes<T>);
+  }
+
+  void drop(const TilePlace &place, const Space &space) const {
+    dropout_factors<width>(p_.dropout, place.sequence.index, place.head, place.i, place.j, place.keys, space.factors);
+    for (int64_t at = 0; at < place.keys * width; at++) space.s[at] = space.factors[at] == T(0) ? T(0) : space.s[at] * space.factors[at];
+  }
+
+  void add_loud(const Task &task, const Tile &tile, int64_t first, int64_t count, const T *probabilities, const Panel &panel) const {
+    Rows<S> values = values_of(task, tile);
+    for (int64_t key = 0; key < count; key++)
+      for (int64_t lane = 0; tile.loud[first + key] && lane < panel.queries; lane++) {
+        T probability = probabilities[key * width + lane];
+        for (int64_t column = 0; probability != T(0) && column < p_.value_dim; column++)
+          panel.out[column * width + lane] += probability * values.at(first + key, column);
+      }
+  }
+
+  // Sinks take their share, sums become logarithms, and lanes become rows.
+  void finish_panel(const Task &task, const Panel &panel) const {
+    const AttentionSequence &sequence = *task.sequence;
+    for (int64_t lane = 0; lane < panel.queries; lane++) {
+      int64_t row = sequence.query_start + panel.first + lane;
+      T factor = finish_sum(panel, lane, reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(sequence.batch, panel.head, row));
+      S *out = reinterpret_cast<S *>(p_.out.data) + p_.out.at(sequence.batch, panel.head, row);
+      for (int64_t column = 0; column < p_.value_dim; column++)
+        out[column * p_.out.column] = store<S>(factor == T(0) ? T(0) : panel.out[column * width + lane] * factor);
+    }
+  }
+
+  // Returns what the output is to be multiplied with; 0 where nobody was attended to.
+  T finish_sum(const Panel &panel, int64_t lane, Statistic *log_sum_exp) const {
+    T largest = panel.largest[lane], sum = panel.sum[lane], factor = 1;
+    bool is_empty = sum == T(0);
+    if (p_.sinks.data) {
+      T sink = load(reinterpret_cast<const S *>(p_.sinks.data)[p_.sinks.at(0, panel.head, 0)]);
+      T whole = sink > largest ? sink : largest, shift = whole == -std::numeric_limits<T>::infinity() ? T(0) : whole;
+      factor = std::exp(largest - shift);
+      sum = sum * factor + std::exp(sink - shift);
+      largest = whole;
+    }
+    *log_sum_exp = Statistic(largest + std::log(sum));
+    return is_empty ? T(0) : factor / sum;
+  }
+
+  const AttentionProblem &p_;
+  const Scores<S, int(width)> scores_;
+  const int64_t value_rows_, panel_size_;
+  std::vector<Task> tasks_;
+};
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,18 @@
+#include "forward.h"
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+// Few queries (decoding) are not worth a wide panel.
+template <class S> void forward(const AttentionProblem &problem) {
+  int64_t queries = 0;
+  for (const AttentionSequence &sequence : problem.sequences) queries = std::max(queries, sequence.queries);
+  if (queries <= lanes<Compute<S>>) AttentionForward<S, 1>(problem).run();
+  else AttentionForward<S, panel_vectors>(problem).run();
+}
+
+} // namespace
+
+extern const AttentionForwardKernels attention_forward_kernels = {{forward<double>, forward<float>, forward<Float16>, forward<BFloat16>}};
+
+} // namespace orchard::ORCHARD_ISA

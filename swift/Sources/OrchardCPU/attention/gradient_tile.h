@@ -1,0 +1,164 @@
+// What a panel of queries and a tile of keys give to the gradients: five products, with the probabilities between them.
+//
+//   s = k qᵀ, p = exp(s − L)      dp = v dOᵀ, ds = p (dp − Δ)      dv += (kept p) dO      dk += du q      dq += du k
+#pragma once
+
+#include "dropout.h"
+#include "exponential_vector.h"
+#include "panels.h"
+#include "scores.h"
+
+namespace orchard::ORCHARD_ISA {
+
+// Where the numbers of one thread lie. Rows of keys are those of a chunk of a sequence's keys, rows of queries all of one head.
+template <class T> struct GradientSpace {
+  T *keys, *key_columns, *values;           // panels of rows; of columns, tile by tile; of rows
+  T *queries, *query_rows;                  // panels of rows; row-major
+  T *grad_out, *grad_out_rows;              // the same of dO
+  T *log_sum_exp, *delta;                   // L, where it is not −∞, and Δ
+  T *grad_keys, *grad_values, *grad_queries; // row-major; row-major; panels of [columns, width]; without scale
+  T *s, *dp, *factors, *slopes;             // a tile's
+  bool *loud_keys, *loud_queries, *loud_grad_out;
+  bool has_loud_keys, has_loud_queries, has_loud_grad_out;
+};
+
+// Keys from `first` on, counted in the chunk, which begins at the key `chunk` of the sequence.
+struct KeyTile {
+  const AttentionSequence &sequence;
+  int64_t head, kv_head, chunk, first, count;
+};
+
+template <class S> class GradientTile {
+public:
+  using T = Compute<S>;
+  static constexpr int vectors = panel_vectors;
+  static constexpr int64_t width = vectors * lanes<T>;
+
+  // grad_bias: where the gradient of the bias is summed, or null.
+  GradientTile(const AttentionProblem &problem, const GradientSpace<T> &space, T *grad_bias)
+      : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)),
+        value_row_(rounded_up(problem.value_dim, lanes<T>)), dim_columns_(rounded_up(problem.dim, panel_rows)) {}
+
+  // Adds what the queries from `query` on, a whole panel or the last ones, have to do with the tile's keys.
+  void add(const KeyTile &tile, int64_t query) const {
+    int64_t queries = std::min(width, tile.sequence.queries - query), start = tile.chunk + tile.first;
+    AttentionRange range = p_.keys_of(tile.sequence, query, query + queries - 1);
+    int64_t skipped = rounded_down(std::max<int64_t>(range.first - start, 0), panel_rows);
+    int64_t count = std::min(range.end - start, tile.count) - skipped;
+    if (count <= 0) return;
+    TilePlace place{tile.sequence, tile.head, query, queries, start + skipped, count};
+    multiply(tile, place, skipped);
+    differentiate(place);
+    if (grad_bias_) add_to_bias(place);
+    if (p_.softcap != 0) apply_slopes(count);
+    add_to_keys(tile, place, skipped);
+    add_to_queries(tile, place, skipped);
+    if (space_.has_loud_keys || space_.has_loud_queries || space_.has_loud_grad_out) add_loud(tile, place, skipped);
+  }
+
+private:
+  void multiply(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
+    const T *keys = space_.keys + (tile.first + skipped) * p_.dim, *values = space_.values + (tile.first + skipped) * p_.value_dim;
+    const T scale = T(p_.scale), one = 1;
+    for (int64_t key = 0; key < place.keys; key += panel_rows) {
+      multiply_panel<Product::scaled, vectors, T>(p_.dim, keys + key * p_.dim, space_.queries + place.i * p_.dim, &scale, space_.s + key * width);
+      multiply_panel<Product::scaled, vectors, T>(p_.value_dim, values + key * p_.value_dim, space_.grad_out + place.i * p_.value_dim, &one,
+                                              space_.dp + key * width);
+    }
+  }
+
+  // s becomes the probabilities as they are multiplied with the values, dp becomes ds. Lines up to a whole panel become 0.
+  void differentiate(const TilePlace &place) const {
+    scores_.apply(place, space_.s, p_.softcap != 0 ? space_.slopes : nullptr);
+    if (p_.dropout.threshold) {
+      dropout_factors<int(width)>(p_.dropout, place.sequence.index, place.head, place.i, place.j, place.keys, space_.factors);
+      differentiate_lines<true>(place);
+    } else differentiate_lines<false>(place);
+    int64_t end = place.keys * width, rest = rounded_up(place.keys, panel_rows) * width - end;
+    std::fill_n(space_.s + end, rest, T(0));
+    std::fill_n(space_.dp + end, rest, T(0));
+  }
+
+  // A probability of 0 takes no part, whatever dp is.
+  template <bool has_dropout> void differentiate_lines(const TilePlace &place) const {
+    const Vector<T> none = {}, nobody = none - std::numeric_limits<T>::infinity();
+    Vector<T> log_sum_exp[vectors], delta[vectors];
+    for (int v = 0; v < vectors; v++) {
+      log_sum_exp[v] = load_vector(space_.log_sum_exp + place.i + v * lanes<T>);
+      delta[v] = load_vector(space_.delta + place.i + v * lanes<T>);
+    }
+    for (int64_t key = 0; key < place.keys; key++)
+      for (int v = 0; v < vectors; v++) {
+        int64_t at = key * width + v * lanes<T>;
+        Vector<T> s = load_vector(space_.s + at), dp = load_vector(space_.dp + at);
+        Vector<T> p = s == nobody ? none : exponential(s - log_sum_exp[v]), kept = p; // L may be NaN
+        if constexpr (has_dropout) {
+          Vector<T> factor = load_vector(space_.factors + at);
+          kept = factor == none ? none : p * factor;
+          dp = factor == none ? none : dp * factor;
+        }
+        store_vector(kept, space_.s + at);
+        store_vector(p == none ? none : p * (dp - delta[v]), space_.dp + at);
+      }
+  }
+
+  void add_to_bias(const TilePlace &place) const {
+    const AttentionOperand &bias = p_.grad_bias;
+    T *sums = grad_bias_ + bias.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
+    for (int64_t key = 0; key < place.keys; key++)
+      for (int64_t lane = 0; lane < place.queries; lane++) sums[lane * bias.row + key * bias.column] += space_.dp[key * width + lane];
+  }
+
+  void apply_slopes(int64_t keys) const {
+    for (int64_t at = 0; at < keys * width; at++) space_.dp[at] = space_.dp[at] == T(0) ? T(0) : space_.dp[at] * space_.slopes[at];
+  }
+
+  void add_to_keys(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
+    if (!p_.grad_k.data) return;
+    T *grad_values = space_.grad_values + (tile.first + skipped) * value_row_, *grad_keys = space_.grad_keys + (tile.first + skipped) * dim_row_;
+    for (int64_t key = 0; key < place.keys; key += outer_rows) {
+      add_outer_rows<int(width)>(place.queries, space_.s + key * width, space_.grad_out_rows + place.i * value_row_,
+                                 grad_values + key * value_row_, value_row_);
+      add_outer_rows<int(width)>(place.queries, space_.dp + key * width, space_.query_rows + place.i * dim_row_, grad_keys + key * dim_row_,
+                                 dim_row_);
+    }
+  }
+
+  void add_to_queries(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
+    if (!p_.grad_q.data) return;
+    const T *columns = space_.key_columns + tile.first * dim_columns_ + skipped * panel_rows;
+    T *sums = space_.grad_queries + place.i * dim_columns_;
+    for (int64_t column = 0; column < dim_columns_; column += panel_rows)
+      multiply_panel<Product::added, vectors, T>(place.keys, columns + column * tile.count, space_.dp, nullptr, sums + column * width);
+  }
+
+  // ---------------------------------------------------------------- rows that hold NaN or infinity
+
+  void add_loud(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
+    const AttentionSequence &sequence = tile.sequence;
+    Rows<S> keys = rows_of<S>(p_.k, sequence.batch, tile.kv_head, sequence.key_start + place.j, p_.dim);
+    Rows<S> queries = rows_of<S>(p_.q, sequence.batch, tile.head, sequence.query_start + place.i, p_.dim);
+    Rows<S> grad_out = rows_of<S>(p_.grad_out, sequence.batch, tile.head, sequence.query_start + place.i, p_.value_dim);
+    for (int64_t key = 0; key < place.keys; key++)
+      for (int64_t lane = 0; lane < place.queries; lane++) {
+        int64_t row = tile.first + skipped + key;
+        T p = space_.s[key * width + lane], du = space_.dp[key * width + lane];
+        if (space_.has_loud_grad_out && space_.loud_grad_out[place.i + lane]) add_row(grad_out, lane, p, space_.grad_values + row * value_row_, 1);
+        if (space_.has_loud_queries && space_.loud_queries[place.i + lane])
+          add_row(queries, lane, du, space_.grad_keys + row * dim_row_, 1);
+        if (space_.has_loud_keys && space_.loud_keys[row]) add_row(keys, key, du, space_.grad_queries + place.i * dim_columns_ + lane, width);
+      }
+  }
+
+  static void add_row(Rows<S> rows, int64_t row, T factor, T *sums, int64_t stride) {
+    for (int64_t column = 0; factor != T(0) && column < rows.length; column++) sums[column * stride] += factor * rows.at(row, column);
+  }
+
+  const AttentionProblem &p_;
+  const GradientSpace<T> &space_;
+  T *grad_bias_;
+  const Scores<S, int(width)> scores_;
+  const int64_t dim_row_, value_row_, dim_columns_;
+};
+
+} // namespace orchard::ORCHARD_ISA

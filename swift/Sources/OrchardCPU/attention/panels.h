@@ -1,0 +1,76 @@
+// Rows of an operand brought into the order in which products read them, and into the type in which they are computed.
+#pragma once
+
+#include "../matmul/pack.h"
+#include "attention.h"
+#include "tile.h"
+
+#include <cmath>
+
+namespace orchard::ORCHARD_ISA {
+
+// Rows of one head: element (r, c) is at data[r · row + c · column].
+template <class S> struct Rows {
+  const S *data;
+  int64_t row, column, length;
+
+  Rows from(int64_t first) const { return {data + first * row, row, column, length}; }
+  Compute<S> at(int64_t r, int64_t c) const { return load(data[r * row + c * column]); }
+};
+
+template <class S>
+inline Rows<S> rows_of(const AttentionOperand &operand, int64_t batch, int64_t head, int64_t first, int64_t length) {
+  return {reinterpret_cast<const S *>(operand.data) + operand.at(batch, head, first), operand.row, operand.column, length};
+}
+
+// Panels of `width` rows: out[panel][column][row of the panel]. The last panel is filled up with zeros.
+template <int width, class S> inline void pack_rows(Rows<S> rows, int64_t count, Compute<S> *out) {
+  for (int64_t r = 0; r < count; r += width, out += width * rows.length)
+    pack_panel<Compute<S>, width>(rows.from(r).data, rows.row, rows.column, std::min<int64_t>(width, count - r), rows.length, out);
+}
+
+// Panels of panel_rows columns: out[panel][row][column of the panel]. The last panel is filled up with zeros.
+template <class S> inline void pack_columns(Rows<S> rows, int64_t count, Compute<S> *out) {
+  for (int64_t c = 0; c < rows.length; c += panel_rows, out += panel_rows * count)
+    pack_panel<Compute<S>, panel_rows>(rows.data + c * rows.column, rows.column, rows.row,
+                                       std::min<int64_t>(panel_rows, rows.length - c), count, out);
+}
+
+// Row-major, each row filled up with zeros to `stride`.
+template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t stride, Compute<S> *out) {
+  for (int64_t r = 0; r < count; r++, out += stride) {
+    load_row(rows.from(r).data, rows.column, out, rows.length);
+    std::fill(out + rows.length, out + stride, Compute<S>(0));
+  }
+}
+
+template <class T> inline void scale_all(T *numbers, int64_t count, T factor) {
+  for (int64_t i = 0; i < count; i++) numbers[i] *= factor;
+}
+
+template <class T> inline bool all_finite(const T *numbers, int64_t count) {
+  T sum = 0; // of zeros, or NaN
+  constexpr int side_by_side = 64;
+  T sums[side_by_side] = {};
+  int64_t i = 0;
+  for (; i + side_by_side <= count; i += side_by_side)
+    for (int k = 0; k < side_by_side; k++) sums[k] += numbers[i + k] * T(0);
+  for (; i < count; i++) sum += numbers[i] * T(0);
+  for (T own : sums) sum += own;
+  return sum == T(0);
+}
+
+// Rows that hold NaN or infinity. Products sum over all rows of a tile, those with a factor of 0 too, where 0 · NaN would be NaN: such rows are
+// taken out of what is packed (row r is `length` numbers in each panel), and added apart for the pairs that have to do with them. Returns
+// whether there are any, and only then says which.
+template <class T> inline bool take_out_loud(T *packed, int64_t rows, int64_t panels, int64_t panel_stride, int64_t length, bool *loud) {
+  if (all_finite(packed, panels * panel_stride)) return false;
+  for (int64_t r = 0; r < rows; r++) {
+    loud[r] = false;
+    for (int64_t p = 0; p < panels; p++) loud[r] |= !all_finite(packed + p * panel_stride + r * length, length);
+    for (int64_t p = 0; loud[r] && p < panels; p++) std::fill_n(packed + p * panel_stride + r * length, length, T(0));
+  }
+  return true;
+}
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,156 @@
+/** What is the cpu backend's own: instruction sets, threads, chunks of keys, scratch memory, and rows taken out of its products. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { grad } from "../../../src/autograd/backward.ts";
+import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { randn } from "../../../src/ops/random/randn.ts";
+import { Generator } from "../../../src/random/generator.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { alone, caseOf } from "./cases.ts";
+import { checkCase, type Way } from "./run.ts";
+
+const { native } = cpuLibrary();
+const { isas } = cpuInfo(native);
+const { memoryLimit } = cpuStatistics(native);
+const way: Way = { name: "cpu", backend: "cpu", path: "fused" };
+const onCpu = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("cpu", body));
+
+afterEach(() => {
+  configure(native, "isa", "auto");
+  configure(native, "threads", "auto");
+  native.orchard_cpu_set_memory_limit(memoryLimit);
+  native.orchard_cpu_fail_allocations(0);
+});
+
+const generator = new Generator(21);
+const parameter = (...shape: number[]): Tensor => randn(shape, { generator, requiresGrad: true });
+
+/** Output, log-sum-exp and all gradients of a call whose dropout is always the same. */
+function results(leaves: readonly Tensor[], options: FlashAttentionOptions, gradOut: Tensor): Tensor[] {
+  const [q, k, v] = leaves as [Tensor, Tensor, Tensor];
+  const all = { ...options, generator: new Generator(2), returnLogSumExp: true } as const;
+  const { out, logSumExp } = flashAttention(q, k, v, all);
+  return [out, logSumExp, ...grad(out, leaves, { gradOutputs: [gradOut] })];
+}
+
+const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
+const allOf = (tensors: readonly Tensor[]): number[][] => tensors.map(numbersOf);
+
+describe.each(isas)("on %s", (isa) => {
+  // One size of each option, another one for the next.
+  const rotated = alone.filter((_, at) => at % 4 === Math.floor(at / 4) % 4);
+  test.each(rotated.map((each) => [each.name, each] as const))("%s", (_, each) => {
+    configure(native, "isa", isa);
+    checkCase(each, "float32", way);
+  });
+
+  test.each(["float64", "float16", "bfloat16"] as const)("%s", (dtype) => {
+    configure(native, "isa", isa);
+    checkCase(caseOf(["causal", "dropout", "grouped"], [1, 33, 65, 31, 20], 3), dtype, way);
+  });
+});
+
+describe("several chunks of keys", () => {
+  const sizes = [2, 24, 600, 8, 5] as const;
+  test.each(["bhij", "ij", "hj", "bi", "i", "h"])("with a gradient of bias[%s]", (bias) => {
+    checkCase({ ...caseOf(["causal"], sizes, 5), bias, name: `bias of ${bias}` }, "float32", way);
+  });
+
+  test.each([
+    ["sinks", "dropout"],
+    ["packed", "softcap"],
+    ["windowBoth", "grouped"],
+    ["multiQuery", "logSumExp"],
+  ] as const)("with %s and %s", (first, second) => {
+    checkCase(caseOf([first, second], sizes, 6), "float32", way);
+  });
+});
+
+test("results have the same bits on any number of threads", () => {
+  const [q, k, v] = [parameter(2, 4, 500, 24), parameter(2, 2, 700, 24), parameter(2, 2, 700, 40)];
+  const [bias, sinks] = [parameter(4, 1, 700), parameter(4)];
+  const gradOut = parameter(2, 4, 500, 40);
+  const options = { causal: true, dropout: 0.2, softcap: 3, bias, sinks } as const;
+  const [first, ...others] = ["1", "2", "3", "8"].map((threads) => {
+    configure(native, "threads", threads);
+    return allOf(onCpu(() => results([q, k, v, bias, sinks], options, gradOut)));
+  });
+  expect(first!.flat().every(Number.isFinite)).toBe(true);
+  for (const other of others) expect(other).toEqual(first!);
+});
+
+describe("memory", () => {
+  const megabyte = 2 ** 20;
+  const rows = 8192; // a matrix of their scores takes 256 MB
+  const run = () => {
+    const leaves = [0, 1, 2].map(() => parameter(1, 1, rows, 16));
+    const before = cpuStatistics(native).liveBytes;
+    const withLimit = (limit: number) => {
+      native.orchard_cpu_set_memory_limit(before + limit);
+      return onCpu(() => results(leaves, { causal: true, dropout: 0.1 }, leaves[0]!));
+    };
+    return withLimit;
+  };
+
+  test("grows with the rows and not with their square", () => {
+    const results = run()(48 * megabyte);
+    for (const each of results) expect(numbersOf(each).every(Number.isFinite)).toBe(true);
+  });
+
+  test("that is not there is an error, and nothing is kept", () => {
+    const withLimit = run();
+    const { liveBytes } = cpuStatistics(native);
+    expect(() => withLimit(megabyte / 4)).toThrow("cpu: out of memory");
+    expect(cpuStatistics(native).liveBytes).toBeLessThan(liveBytes + megabyte);
+  });
+});
+
+describe("rows that are not finite", () => {
+  const values = (x: Tensor, rows: readonly number[], value: number): Tensor => {
+    const width = x.shape[3]!;
+    const all = numbersOf(x).map((own, at) => (rows.includes(Math.floor(at / width)) ? value : own));
+    return tensor(all, { shape: x.shape, requiresGrad: true });
+  };
+  const [q, k, v, gradOut] = [0, 1, 2, 3].map(() => parameter(1, 1, 60, 8)) as [Tensor, Tensor, Tensor, Tensor];
+  const run = (from: Tensor, incoming: Tensor) => allOf(onCpu(() => results([from, k, v], { causal: true }, incoming)));
+  const rowsOf = (gradient: readonly number[], first: number, end: number) => gradient.slice(first * 8, end * 8);
+  const quiet = run(q, gradOut);
+
+  test.each([Number.NaN, Infinity])(
+    "a gradient of %d reaches the values that its row attends to, and no other",
+    (loud) => {
+      const [, , gradQ, gradK, gradV] = run(q, values(gradOut, [30], loud));
+      for (const gradient of [gradK!, gradV!]) {
+        expect(rowsOf(gradient, 31, 60)).toEqual(rowsOf(gradient === gradK ? quiet[3]! : quiet[4]!, 31, 60));
+        expect(rowsOf(gradient, 0, 31).some(Number.isFinite)).toBe(false);
+      }
+      expect(rowsOf(gradQ!, 0, 30)).toEqual(rowsOf(quiet[2]!, 0, 30));
+    },
+  );
+
+  test("a query of NaN reaches the keys that it attends to, and no other", () => {
+    const [out, , gradQ, gradK] = run(values(q, [30], Number.NaN), gradOut);
+    expect(rowsOf(gradK!, 31, 60)).toEqual(rowsOf(quiet[3]!, 31, 60));
+    expect(rowsOf(gradK!, 0, 31).every(Number.isNaN)).toBe(true);
+    for (const [own, wanted] of [
+      [out!, quiet[0]!],
+      [gradQ!, quiet[2]!],
+    ] as const) {
+      expect(rowsOf(own, 0, 30)).toEqual(rowsOf(wanted, 0, 30));
+      expect(rowsOf(own, 30, 31).every(Number.isNaN)).toBe(true);
+      expect(rowsOf(own, 31, 60)).toEqual(rowsOf(wanted, 31, 60));
+    }
+  });
+
+  test("rows that attend to nothing give nothing, whatever they hold", () => {
+    const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)]; // the first 40 of 60 queries stand before the first key
+    const loud = Array.from({ length: 40 }, (_, row) => row);
+    const of = (from: Tensor, incoming: Tensor) =>
+      allOf(onCpu(() => results([from, few, fewer], { causal: true }, incoming)));
+    expect(of(values(q, loud, Number.NaN), values(gradOut, loud, Infinity))).toEqual(of(q, gradOut));
+  });
+});
