@@ -70,9 +70,12 @@ describe("several chunks of keys", () => {
   });
 });
 
-test("results have the same bits on any number of threads", () => {
+test.each([
+  ["for each key", [4, 1, 700]],
+  ["for each query", [500, 1]],
+] as const)("results have the same bits on any number of threads, with a bias %s", (_, shape) => {
   const [q, k, v] = [parameter(2, 4, 500, 24), parameter(2, 2, 700, 24), parameter(2, 2, 700, 40)];
-  const [bias, sinks] = [parameter(4, 1, 700), parameter(4)];
+  const [bias, sinks] = [parameter(...shape), parameter(4)];
   const gradOut = parameter(2, 4, 500, 40);
   const options = { causal: true, dropout: 0.2, softcap: 3, bias, sinks } as const;
   const [first, ...others] = ["1", "2", "3", "8"].map((threads) => {

@@ -229,17 +229,12 @@ private:
     return reinterpret_cast<S *>(operand.data) + operand.at(batch, head, row);
   }
 
-  static void write_row(const T *numbers, S *out, int64_t stride, int64_t count) {
-    if (stride == 1) return narrow(numbers, out, count);
-    for (int64_t c = 0; c < count; c++) out[c * stride] = store<S>(numbers[c]);
-  }
-
   void write_keys(const Unit &unit, int64_t first, int64_t keys, const Space &space) const {
     scale_all(space.grad_keys, keys * dim_row_, T(p_.scale));
     for (int64_t key = 0; key < keys; key++) {
       int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first + key;
-      write_row(space.grad_keys + key * dim_row_, row_of(p_.grad_k, batch, unit.kv_head, row), p_.grad_k.column, p_.dim);
-      write_row(space.grad_values + key * value_row_, row_of(p_.grad_v, batch, unit.kv_head, row), p_.grad_v.column, p_.value_dim);
+      write_row<S>(space.grad_keys + key * dim_row_, row_of(p_.grad_k, batch, unit.kv_head, row), p_.grad_k.column, p_.dim);
+      write_row<S>(space.grad_values + key * value_row_, row_of(p_.grad_v, batch, unit.kv_head, row), p_.grad_v.column, p_.value_dim);
     }
   }
 
@@ -248,15 +243,17 @@ private:
   int64_t query_place(int64_t batch, int64_t head, int64_t row) const { return ((batch * p_.heads + head) * p_.queries + row) * p_.dim; }
 
   void write_queries(const AttentionSequence &sequence, int64_t head, int64_t chunk, const Space &space) const {
-    for (int64_t i = 0; i < sequence.queries; i++) {
-      const T *from = space.grad_queries + i / width * width * dim_columns_ + i % width;
-      int64_t row = sequence.query_start + i;
+    T factors[width];
+    std::fill_n(factors, width, T(p_.scale));
+    for (int64_t first = 0; first < sequence.queries; first += width) {
+      const T *panel = space.grad_queries + first * dim_columns_;
+      int64_t rows = std::min(width, sequence.queries - first), row = sequence.query_start + first;
       if (partial_) {
         T *to = partial_ + chunk * query_numbers() + query_place(sequence.batch, head, row);
-        for (int64_t c = 0; c < p_.dim; c++) to[c] = from[c * width] * T(p_.scale);
+        unpack_rows<int(width), T>(panel, rows, p_.dim, factors, 1, [&](int64_t at) { return to + at * p_.dim; });
       } else {
-        S *to = row_of(p_.grad_q, sequence.batch, head, row);
-        for (int64_t c = 0; c < p_.dim; c++) to[c * p_.grad_q.column] = store<S>(from[c * width] * T(p_.scale));
+        unpack_rows<int(width), S>(panel, rows, p_.dim, factors, p_.grad_q.column,
+                                   [&](int64_t at) { return row_of(p_.grad_q, sequence.batch, head, row + at); });
       }
     }
   }
@@ -268,7 +265,7 @@ private:
         T *first = partial_ + query_place(batch, head, row);
         for (int64_t chunk = 1; chunk < chunks_; chunk++)
           for (int64_t c = 0; c < p_.dim; c++) first[c] += first[chunk * query_numbers() + c];
-        write_row(first, row_of(p_.grad_q, batch, head, row), p_.grad_q.column, p_.dim);
+        write_row<S>(first, row_of(p_.grad_q, batch, head, row), p_.grad_q.column, p_.dim);
       }
     });
   }

@@ -23,7 +23,7 @@ template <class S, int vectors> class AttentionForward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = attention_tile_keys;
-  static constexpr int64_t wanted_tasks = 64, least_chunk = 384, most_chunk = 4096; // of queries: a chunk packs all keys
+  static constexpr int64_t wanted_tasks = 64, least_chunk = 768, most_chunk = 4096; // of queries: a chunk packs all keys
 
 public:
   explicit AttentionForward(const AttentionProblem &problem)
@@ -192,13 +192,13 @@ private:
   // Sinks take their share, sums become logarithms, and lanes become rows.
   void finish_panel(const Task &task, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
-    for (int64_t lane = 0; lane < panel.queries; lane++) {
-      int64_t row = sequence.query_start + panel.first + lane;
-      T factor = finish_sum(panel, lane, reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(sequence.batch, panel.head, row));
-      S *out = reinterpret_cast<S *>(p_.out.data) + p_.out.at(sequence.batch, panel.head, row);
-      for (int64_t column = 0; column < p_.value_dim; column++)
-        out[column * p_.out.column] = store<S>(factor == T(0) ? T(0) : panel.out[column * width + lane] * factor);
-    }
+    int64_t batch = sequence.batch, row = sequence.query_start + panel.first;
+    T factors[width] = {};
+    for (int64_t lane = 0; lane < panel.queries; lane++)
+      factors[lane] = finish_sum(panel, lane, reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, row + lane));
+    unpack_rows<int(width), S>(panel.out, panel.queries, p_.value_dim, factors, p_.out.column, [&](int64_t lane) {
+      return reinterpret_cast<S *>(p_.out.data) + p_.out.at(batch, panel.head, row + lane);
+    });
   }
 
   // Returns what the output is to be multiplied with; 0 where nobody was attended to.

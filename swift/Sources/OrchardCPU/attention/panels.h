@@ -4,6 +4,7 @@
 #include "../matmul/pack.h"
 #include "attention.h"
 #include "tile.h"
+#include "transpose.h"
 
 #include <cmath>
 
@@ -23,10 +24,55 @@ inline Rows<S> rows_of(const AttentionOperand &operand, int64_t batch, int64_t h
   return {reinterpret_cast<const S *>(operand.data) + operand.at(batch, head, first), operand.row, operand.column, length};
 }
 
+template <class S> inline void write_row(const Compute<S> *numbers, S *out, int64_t stride, int64_t count) {
+  if (stride == 1) return narrow(numbers, out, count);
+  for (int64_t c = 0; c < count; c++) out[c * stride] = store<S>(numbers[c]);
+}
+
+// Numbers of a row from a column on, at most a vector's; 0 beyond the last row and column.
+template <class S> inline Vector<Compute<S>> load_part(Rows<S> rows, int64_t row, int64_t count, int64_t column) {
+  using T = Compute<S>;
+  Vector<T> numbers = {};
+  if (row >= count) return numbers;
+  const S *from = rows.data + row * rows.row + column * rows.column;
+  int64_t length = std::min<int64_t>(lanes<T>, rows.length - column);
+  if (std::is_same_v<S, T> && rows.column == 1 && length == lanes<T>) return load_vector(reinterpret_cast<const T *>(from));
+  T space[lanes<T>] = {};
+  load_row(from, rows.column, space, length);
+  return load_vector(space);
+}
+
 // Panels of `width` rows: out[panel][column][row of the panel]. The last panel is filled up with zeros.
 template <int width, class S> inline void pack_rows(Rows<S> rows, int64_t count, Compute<S> *out) {
-  for (int64_t r = 0; r < count; r += width, out += width * rows.length)
-    pack_panel<Compute<S>, width>(rows.from(r).data, rows.row, rows.column, std::min<int64_t>(width, count - r), rows.length, out);
+  using T = Compute<S>;
+  constexpr int part = std::min<int>(width, lanes<T>); // rows of a square that are in one panel
+  int64_t end = rounded_up(count, width);
+  for (int64_t r = 0; r < end; r += lanes<T>)
+    for (int64_t c = 0; c < rows.length; c += lanes<T>) {
+      Vector<T> square[lanes<T>];
+      for (int i = 0; i < lanes<T>; i++) square[i] = load_part(rows, r + i, count, c);
+      transpose<T>(square);
+      for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, rows.length - c); i++)
+        for (int64_t p = 0; p < lanes<T> && r + p < end; p += part)
+          __builtin_memcpy(out + rounded_down(r + p, width) * rows.length + (c + i) * width + (r + p) % width,
+                           reinterpret_cast<const T *>(&square[i]) + p, part * sizeof(T));
+    }
+}
+
+// The reverse for one panel [columns][width]: writes `rows` rows of it to row_of(row), each times its factor; 0 where that is 0.
+template <int width, class S, class RowOf>
+inline void unpack_rows(const Compute<S> *panel, int64_t rows, int64_t columns, const Compute<S> *factors, int64_t stride, RowOf row_of) {
+  using T = Compute<S>;
+  for (int64_t r = 0; r < rows; r += lanes<T>)
+    for (int64_t c = 0; c < columns; c += lanes<T>) {
+      int64_t length = std::min<int64_t>(lanes<T>, columns - c);
+      Vector<T> square[lanes<T>] = {};
+      const Vector<T> none = {}, factor = load_vector(factors + r);
+      for (int64_t i = 0; i < length; i++) square[i] = factor == none ? none : load_vector(panel + (c + i) * width + r) * factor;
+      transpose<T>(square);
+      for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, rows - r); i++)
+        write_row<S>(reinterpret_cast<const T *>(&square[i]), row_of(r + i) + c * stride, stride, length);
+    }
 }
 
 // Panels of panel_rows columns: out[panel][row][column of the panel]. The last panel is filled up with zeros.
