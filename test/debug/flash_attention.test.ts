@@ -109,6 +109,22 @@ describe.if(hasMetal)("on metal", () => {
     ]);
   });
 
+  test("copies are told: from private memory to where the cpu reads, and none of views", () => {
+    const { lines } = record(
+      `const x = withBackend("metal", () => orchard.full([1, 16, 2, 8], 3, { dtype: "float32", storage: "private" }));
+      const view = orchard.transpose(x, 1, 2);
+      withBackend("metal", () => flashAttention(view, view, view));
+      flashAttention(view, view, view);
+      flashAttention(view, view, view);`,
+      on,
+    );
+    expect(lines.map((line) => /on (\w+) .*copies (\d)/.exec(line)?.slice(1))).toEqual([
+      ["metal", "0"],
+      ["cpu", "1"],
+      ["cpu", "0"],
+    ]);
+  });
+
   test("a failure and the fallback after it are two lines with one cause, and one call", () => {
     const { lines, folder } = record(
       `const [q, k, v] = withBackend("metal", () => operands().map((x) => x.detach()));
