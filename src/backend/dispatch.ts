@@ -1,6 +1,7 @@
 /** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
 import { ambient } from "../ambient.ts";
 import { environmentFlag } from "../debug/environment.ts";
+import { observer, type WatchedCall } from "../debug/observer.ts";
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { AllocationHint, Memory } from "../tensor/memory.ts";
@@ -129,7 +130,11 @@ function attempt<Attributes>(
       continue;
     }
     try {
-      const outputs = runOn(backends[name], primitive, inputs, attributes, outputsOn, discard);
+      const outputs = observer
+        ? observer.watch(watched(primitive, name, reason, inputs, attributes), () =>
+            runOn(backends[name], primitive, inputs, attributes, outputsOn, discard),
+          )
+        : runOn(backends[name], primitive, inputs, attributes, outputsOn, discard);
       count(operation, name, reason);
       if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
       return outputs as Tensor[];
@@ -143,6 +148,14 @@ function attempt<Attributes>(
   if (failure !== undefined) throw asOf(called, failure);
   throw new BackendError(called, "noBackend", `no backend can run it: ${reason}`);
 }
+
+const watched = <Attributes>(
+  { name: operation }: Primitive<Attributes>,
+  backend: BackendName,
+  reason: string,
+  inputs: readonly Tensor[],
+  attributes: Attributes,
+): WatchedCall => ({ operation, within: ambient().within, backend, reason, inputs, attributes });
 
 function runOn<Attributes>(
   backend: Backend,
@@ -180,12 +193,18 @@ function redo<Attributes>(
   lostOn: BackendName,
 ): void {
   let cause: unknown;
+  const reason = `${lostOn}: the command buffer failed`;
   for (const name of orderFrom[lostOn].slice(1)) {
     if (whyNot(primitive, name, call.inputs, call.attributes) !== undefined) continue;
     try {
-      for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
-      (primitive.implementations[name] as Implementation<Attributes>).run(call);
-      count(primitive.name, name, `${lostOn}: the command buffer failed`);
+      const run = (): readonly Tensor[] => {
+        for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
+        (primitive.implementations[name] as Implementation<Attributes>).run(call);
+        return call.outputs;
+      };
+      if (observer) observer.watch(watched(primitive, name, reason, call.inputs, call.attributes), run);
+      else run();
+      count(primitive.name, name, reason);
       return;
     } catch (error) {
       if (!isRecoverable(error)) throw error;

@@ -43,6 +43,20 @@ const own = {
     fallback: "0",
     meaning: "1: every operation prints the backend that ran it, and why",
   },
+  ORCHARD_DEBUG_FLASH_ATN: {
+    fallback: "0",
+    meaning:
+      "1: every pass of `flashAttention` is told on standard error, and counted in `flashattn_kernel_calls.log` in the temporary folder",
+  },
+  ORCHARD_DEBUG_FLASHATN: { fallback: "0", meaning: "The same as `ORCHARD_DEBUG_FLASH_ATN`" },
+  ORCHARD_TENSOR_PROFILE: {
+    fallback: "0",
+    meaning: "1: every allocation is a line of `orchard_tensor_profile.log` in the temporary folder",
+  },
+  ORCHARD_TRACE: {
+    fallback: "no trace",
+    meaning: "The file for a trace that Perfetto opens, made anew; `%p` in it becomes the process's number",
+  },
   ORCHARD_REPORT: {
     fallback: "`report`",
     meaning: "The folder in which `bun run test` leaves its reports",

@@ -1,5 +1,6 @@
 /** Bytes that tensors live in, and where they are. */
 import type { StorageMode } from "../backend/metal/abi.ts";
+import { observer } from "../debug/observer.ts";
 import { OutOfMemoryError } from "../errors.ts";
 
 /** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
@@ -36,6 +37,7 @@ export class ScriptMemory implements Memory {
   constructor(content: number | ArrayBuffer) {
     // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times as fast as a
     // buffer, which it gets when it is asked for one.
+    if (observer && typeof content === "number") observer.allocated(content, "script");
     this.bytes = typeof content === "number" ? scriptBytes(content || 1) : new Uint8Array(content);
   }
 

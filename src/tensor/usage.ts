@@ -23,11 +23,11 @@ interface Meter {
 const meters = new Map<Place, Meter>();
 
 /** @internal Registers how a place's live memory is read. */
-export function meter(place: Place, read: () => LiveMemory): { noteAllocation(): void } {
+export function meter(place: Place, read: () => LiveMemory): { noteAllocation(): MemoryUsage } {
   const own: Meter = { read, peakBytes: 0 };
   meters.set(place, own);
   // What is live grows by allocations only, so that a look after each of them misses no peak.
-  return { noteAllocation: () => void usageOf(own) };
+  return { noteAllocation: () => usageOf(own) };
 }
 
 function usageOf(own: Meter): MemoryUsage {

@@ -1,3 +1,4 @@
+import { observer } from "../../debug/observer.ts";
 import { OrchardError, OutOfMemoryError } from "../../errors.ts";
 import { allocateHost, installHostAllocator, type Memory } from "../../tensor/memory.ts";
 import { type LiveMemory, meter } from "../../tensor/usage.ts";
@@ -21,7 +22,8 @@ export const cpuBackend: Backend = {
       installHostAllocator((byteLength) => {
         if (byteLength < LARGE) return null;
         const memory = new BlockMemory(allocateOrCollect(native, byteLength));
-        noteAllocation();
+        const used = noteAllocation();
+        if (observer) observer.allocated(byteLength, "host", used);
         return memory;
       });
       return undefined;

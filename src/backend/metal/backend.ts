@@ -1,9 +1,11 @@
+import { read } from "bun:ffi";
+import { observer } from "../../debug/observer.ts";
 import { OrchardError } from "../../errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
-import { metalContext } from "./context.ts";
+import { type MetalContext, metalContext } from "./context.ts";
 import { noteEncoded, settleReaders } from "./journal.ts";
 import { takeTickets } from "./launch.ts";
 import { libraryCandidates } from "./loader.ts";
@@ -42,9 +44,13 @@ export const metalBackend: Backend = {
       reads: inputs.map(({ storage }) => storage),
       writes: outputs.map(({ storage }) => storage),
     };
+    if (observer) observer.encoded(entry.tickets, completionOf(metalContext()));
     noteEncoded(metalContext(), { ...entry, redo: () => redoOnHost(entry.writes, redo) });
   },
 };
+
+const completionOf = (context: MetalContext) => () =>
+  context.isClosed ? undefined : { completed: Number(read.u64(context.counterAddress, 0)) };
 
 /** Brings outputs to host memory, with what other operations wrote there, and computes into them. */
 function redoOnHost(outputs: readonly Storage[], redo: () => void): void {

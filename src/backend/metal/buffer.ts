@@ -1,4 +1,6 @@
+import { observer } from "../../debug/observer.ts";
 import { ArgumentError, DisposedError } from "../../errors.ts";
+import { memory } from "../../tensor/usage.ts";
 import { BUFFER_ZERO, Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
@@ -81,6 +83,7 @@ export class DeviceBuffer implements Disposable {
     this.context.call(`DeviceBuffer ${this.label}`, native.orchard_buffer_create(handle, block, block.length, out));
     this.ownHandle = Number(out[0]);
     forgotten.register(this, { context: this.context, handle: this.ownHandle }, this);
+    if (observer) observer.allocated(this.byteLength, this.storage, memory().metal, this.label);
     if (typeof content !== "number") this.writeOrDispose(content);
   }
 

@@ -1,4 +1,5 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
+import { observer } from "../../debug/observer.ts";
 import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../errors.ts";
 import { type AllocationHint, allocateHost, type Memory } from "../../tensor/memory.ts";
 import { type LiveMemory, meter } from "../../tensor/usage.ts";
@@ -31,7 +32,8 @@ export class MetalMemory implements Memory {
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopt();
     boundMemory(context, this.byteLength, this.anchorAddress === 0);
-    usage.noteAllocation();
+    const used = usage.noteAllocation();
+    if (observer) observer.allocated(this.byteLength, this.storage, used, label);
   }
 
   get isClosed(): boolean {

@@ -1,3 +1,5 @@
+import { flashAttentionLog } from "../../debug/observer.ts";
+import { toldUnfused } from "../../debug/unfused_attention.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -16,8 +18,8 @@ import {
 } from "./operands.ts";
 import { alignmentOf, bandOf, checkNames, checkNumber, checkPath, type FlashAttentionOptions } from "./options.ts";
 import { type AttentionAttributes, dropoutOf, type InputName, inputNames, type Sequence } from "./problem.ts";
-import { type Route, routeOf } from "./route.ts";
-import { unfusedAttention } from "./unfused.ts";
+import { MAX_DIM, type Route, routeOf } from "./route.ts";
+import { type Attended, unfusedAttention } from "./unfused.ts";
 
 /** What {@link flashAttention} gives where more than its output is asked for. */
 export interface FlashAttentionResult<D extends DType = DType> {
@@ -95,7 +97,9 @@ export function attention<D extends DType>(
 ): FlashAttentionResult<D> {
   const { attributes, inputs, projections, route } = prepare(operation, q, k, v, options);
   const { out, logSumExp } =
-    route.kind === "unfused" ? unfusedAttention(attributes, inputs) : fusedAttention(attributes, inputs, route);
+    route.kind === "unfused"
+      ? unfused(attributes, inputs, options.path === "unfused" ? "as asked" : `dim or valueDim over ${MAX_DIM}`)
+      : fusedAttention(attributes, inputs, route);
   const { pairs, hasHeads } = projections;
   const withoutHead = <T extends Tensor>(x: Tensor): T => (hasHeads ? x : reshape(x, x.shape.toSpliced(1, 1))) as T;
   return {
@@ -108,6 +112,11 @@ export function attention<D extends DType>(
 function fusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[], { backend }: Route) {
   const [out, logSumExp] = FlashAttention.apply({ attributes, backend }, ...inputs) as [Tensor, Tensor];
   return { out, logSumExp };
+}
+
+function unfused(attributes: AttentionAttributes, inputs: readonly Tensor[], reason: string): Attended {
+  const compute = (operands: readonly Tensor[]): Attended => unfusedAttention(attributes, operands);
+  return flashAttentionLog ? toldUnfused(flashAttentionLog, attributes, inputs, reason, compute) : compute(inputs);
 }
 
 interface Prepared {

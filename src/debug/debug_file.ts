@@ -1,0 +1,39 @@
+/** Files that record what happens. Where one can't be written, that is told once, and the work that is recorded goes on. */
+import { openSync, writeSync } from "node:fs";
+import { tellOnce } from "../backend/tell.ts";
+
+/** A file that is opened when it is first needed, and given up at the first failure. */
+export class DebugFile {
+  private descriptor: number | undefined;
+  private isGivenUp = false;
+
+  /** @param open gives the descriptor */
+  constructor(
+    readonly path: string,
+    private readonly open: (path: string) => number,
+  ) {}
+
+  /** Does something with the open file, unless it was given up. */
+  use(body: (descriptor: number) => void): void {
+    if (this.isGivenUp) return;
+    try {
+      this.descriptor ??= this.open(this.path);
+      body(this.descriptor);
+    } catch (error) {
+      this.isGivenUp = true;
+      const why = error instanceof Error ? error.message : String(error);
+      tellOnce(`${this.path} can't be written, so nothing more is recorded there: ${why}`);
+    }
+  }
+}
+
+/** A file to which several processes add lines, each with one write to the end, so that none is lost and none is torn. */
+export const appended = (path: string): DebugFile => new DebugFile(path, (name) => openSync(name, "a"));
+
+/** Writes all of it. @throws where the file takes a part only. */
+export function writeWhole(descriptor: number, text: string, position: number | null = null): number {
+  const bytes = Buffer.from(text);
+  const written = writeSync(descriptor, bytes, 0, bytes.length, position);
+  if (written !== bytes.length) throw new Error(`it took ${written} of ${bytes.length} bytes`);
+  return written;
+}

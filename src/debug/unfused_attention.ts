@@ -1,0 +1,93 @@
+import type { AttentionAttributes } from "../ops/attention/problem.ts";
+import type { Attended } from "../ops/attention/unfused.ts";
+import { viewOf } from "../ops/view/view.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { FlashAttentionLog } from "./flash_attention.ts";
+import { copiesSoFar } from "./observer.ts";
+
+/**
+ * Tells of attention that is made of other operations, forward and backward: a backward begins when the gradient of a result is known, and
+ * lasts until those of its operands are.
+ *
+ * @param compute from operands to results
+ */
+export function toldUnfused(
+  log: FlashAttentionLog,
+  { inputs: names }: AttentionAttributes,
+  inputs: readonly Tensor[],
+  reason: string,
+  compute: (inputs: readonly Tensor[]) => Attended,
+): Attended {
+  const operands = names.map((name, at) => [name, inputs[at]!] as const);
+  const backward = new BackwardWatch(inputs.filter(({ requiresGrad }) => requiresGrad).length, (spent) =>
+    log.unfused("backward", operands, { ...spent, reason }),
+  );
+  const spend = stopwatch();
+  const { out, logSumExp } = compute(inputs.map((input) => sameView(input, () => backward.reached())));
+  log.unfused("forward", operands, { ...spend(), reason });
+  return {
+    out: sameView(out, () => backward.began("out")),
+    logSumExp: sameView(logSumExp, () => backward.began("logSumExp")),
+  };
+}
+
+/** The same elements; `passed` is called when their gradient is known. */
+const sameView = (x: Tensor, passed: () => void): Tensor =>
+  viewOf("flashAttention", x, x.shape, x.strides, x.offset, (gradients) => {
+    passed();
+    return gradients;
+  });
+
+interface Spent {
+  readonly milliseconds: number;
+  readonly copies: number;
+}
+
+function stopwatch(): () => Spent {
+  const [start, copies] = [performance.now(), copiesSoFar()];
+  return () => ({ milliseconds: performance.now() - start, copies: copiesSoFar() - copies });
+}
+
+interface PassUnderWay {
+  readonly results: Set<string>;
+  readonly spend: () => Spent;
+  reached: number;
+  spent: Spent;
+}
+
+/** Finds where backward passes through one graph begin and end. Not every pass wants the gradients of all operands. */
+class BackwardWatch {
+  private pass: PassUnderWay | undefined;
+
+  constructor(
+    private readonly operands: number,
+    private readonly tell: (spent: Spent) => void,
+  ) {}
+
+  /** The gradient of a result is known: once in each pass. */
+  began(result: string): void {
+    if (this.pass?.results.has(result)) this.end(this.pass);
+    if (this.pass === undefined) this.begin();
+    this.pass?.results.add(result);
+  }
+
+  /** The gradient of an operand is known. */
+  reached(): void {
+    if (this.pass === undefined) return;
+    this.pass.spent = this.pass.spend();
+    if (++this.pass.reached === this.operands) this.end(this.pass);
+  }
+
+  private begin(): void {
+    const spend = stopwatch();
+    const pass = { results: new Set<string>(), spend, reached: 0, spent: spend() };
+    this.pass = pass;
+    queueMicrotask(() => this.end(pass)); // a pass is synchronous
+  }
+
+  private end(pass: PassUnderWay): void {
+    if (this.pass !== pass) return;
+    this.pass = undefined;
+    this.tell(pass.spent);
+  }
+}

@@ -1,0 +1,183 @@
+/** `ORCHARD_DEBUG_FLASH_ATN`: what is told of attention's passes, and counted. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { child, hasMetal, newFolder, record, recordsIn } from "../support/recorded.ts";
+
+const on = { ORCHARD_DEBUG_FLASH_ATN: "1" };
+const nowhere = { ORCHARD_LIBRARY: "/nowhere/metal" };
+const COUNTS = "flashattn_kernel_calls.log";
+
+/** Lines without the time that passes took, which must be a number. */
+const untimed = (lines: readonly string[]): string[] =>
+  lines.map((line) => line.replace(/, \d+\.\d{3} ms/, ", … ms").replace("[orchard] flashAttention ", ""));
+
+const shapes = "q [1, 2, 16, 8], k [1, 2, 16, 8], v [1, 2, 16, 8]";
+const backwardShapes = `${shapes}, out [1, 2, 16, 8], logSumExp [1, 2, 16], gradOut [1, 2, 16, 8]`;
+const step = "const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v, { causal: true })));";
+
+interface Counts {
+  readonly pid: number;
+  readonly forward: number;
+  readonly backward: number;
+}
+
+const countsIn = (folder: string): Counts[] =>
+  readFileSync(join(folder, COUNTS), "utf8")
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => {
+      const found = /^\d{4}-\d\d-\d\dT[\d:.]+Z pid (\d+) thread \d+ forward (\d{12}) backward (\d{12})$/.exec(line);
+      expect([line, found !== null]).toEqual([line, true]);
+      const [pid, forward, backward] = found!.slice(1).map(Number) as [number, number, number];
+      return { pid, forward, backward };
+    });
+
+describe("what is told", () => {
+  test.each(["ORCHARD_DEBUG_FLASH_ATN", "ORCHARD_DEBUG_FLASHATN"])("of fused passes, under %s=1", (name) => {
+    const { lines, folder } = record(step, { [name]: "1" });
+    expect(untimed(lines)).toEqual([
+      `forward: path fused on cpu (preferred), float32, ${shapes}; copies 0, … ms`,
+      `backward: path fused on cpu (preferred), float32, ${backwardShapes}; copies 0, … ms`,
+    ]);
+    expect(countsIn(folder)).toEqual([expect.objectContaining({ forward: 1, backward: 1 })]);
+  });
+
+  test("why the backends before did not run it", () => {
+    const { lines } = record(step, { ...on, ...nowhere, ORCHARD_BACKEND: "metal" });
+    const [warning, ...told] = untimed(lines);
+    expect(warning).toContain("metal is left out");
+    expect(told[0]).toStartWith(
+      "forward: path fused on cpu (metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there), float32, ",
+    );
+  });
+
+  test("of unfused passes: each one once, of the operands of the forward", () => {
+    const { lines, folder } = record(
+      `const [q, k, v] = operands();
+      const loss = sum(flashAttention(q, k, v, { path: "unfused" }));
+      backward(loss, undefined, { retainGraph: true });
+      backward(loss);
+      orchard.grad(sum(flashAttention(q, k, v, { path: "unfused" })), [k]);
+      flashAttention(q.detach(), k.detach(), v.detach(), { path: "unfused" });
+      const wide = randn([1, 1, 2, 300]);
+      flashAttention(wide, wide, wide);`,
+      on,
+    );
+    const told = (pass: string) => `${pass}: path unfused (as asked), float32, ${shapes}; copies 0, … ms`;
+    const wide = "q [1, 1, 2, 300], k [1, 1, 2, 300], v [1, 1, 2, 300]";
+    expect(untimed(lines).sort()).toEqual([
+      ...Array.from({ length: 3 }, () => told("backward")),
+      ...Array.from({ length: 3 }, () => told("forward")),
+      `forward: path unfused (dim or valueDim over 256), float32, ${wide}; copies 0, … ms`,
+    ]);
+    expect(recordsIn(folder)).toEqual([]); // no kernel of attention was called
+  });
+
+  test("changes no result and no gradient, fused or unfused", () => {
+    const program = `orchard.manualSeed(7);
+      for (const path of ["fused", "unfused"]) {
+        const leaves = operands();
+        const { out, logSumExp } = flashAttention(...leaves, { path, dropout: 0.2, returnLogSumExp: true });
+        backward(sum(orchard.add(sum(out), sum(logSumExp))));
+        console.log(JSON.stringify([out, logSumExp, ...leaves.map(({ grad }) => grad)].map((x) => x.toArray())));
+      }`;
+    const silent = record(program, {});
+    const told = record(program, on);
+    expect([silent.exitCode, told.lines.length]).toEqual([0, 4]);
+    expect(silent.printed.length).toBeGreaterThan(10_000);
+    expect(told.printed).toBe(silent.printed);
+  });
+
+  test("nothing, and no file, where it is off", () => {
+    const { lines, folder, exitCode } = record(step, { ORCHARD_DEBUG_FLASH_ATN: "0" });
+    expect([exitCode, lines, recordsIn(folder)]).toEqual([0, [], []]);
+  });
+});
+
+describe.if(hasMetal)("on metal", () => {
+  test("copies are told: of operands in the host's memory, and none the second time", () => {
+    const { lines } = record(
+      `const [q, k, v] = [0, 1, 2].map(() => orchard.reshape(tensor(new Float32Array(128)), [1, 1, 16, 8]));
+      withBackend("metal", () => [flashAttention(q, k, v), flashAttention(q, k, v), flashAttention(q, q, q)]);`,
+      on,
+    );
+    expect(untimed(lines).map((line) => /copies \d, … ms to encode$/.exec(line)?.[0])).toEqual([
+      "copies 3, … ms to encode",
+      "copies 0, … ms to encode",
+      "copies 0, … ms to encode",
+    ]);
+  });
+
+  test("copies are told: from private memory to where the cpu reads, and none of views", () => {
+    const { lines } = record(
+      `const x = withBackend("metal", () => orchard.full([1, 16, 2, 8], 3, { dtype: "float32", storage: "private" }));
+      const view = orchard.transpose(x, 1, 2);
+      withBackend("metal", () => flashAttention(view, view, view));
+      flashAttention(view, view, view);
+      flashAttention(view, view, view);`,
+      on,
+    );
+    expect(lines.map((line) => /on (\w+) .*copies (\d)/.exec(line)?.slice(1))).toEqual([
+      ["metal", "0"],
+      ["cpu", "1"],
+      ["cpu", "0"],
+    ]);
+  });
+
+  test("a failure and the fallback after it are two lines with one cause, and one call", () => {
+    const { lines, folder } = record(
+      `const [q, k, v] = withBackend("metal", () => operands().map((x) => x.detach()));
+      metalContext().injectFault("pipeline");
+      withBackend("metal", () => flashAttention(q, k, v));`,
+      on,
+    );
+    const told = untimed(lines).filter((line) => line.startsWith("forward"));
+    expect(told).toHaveLength(2);
+    const cause = /^forward: failed on metal after .* ms: (.*)$/.exec(
+      lines.find((line) => line.includes("failed on"))!.replace("[orchard] flashAttention ", ""),
+    )?.[1];
+    expect(cause?.length).toBeGreaterThan(10);
+    expect(told[1]).toStartWith(`forward: path fused on cpu (metal: ${cause}), float32, `);
+    expect(countsIn(folder)).toEqual([expect.objectContaining({ forward: 1, backward: 0 })]);
+  });
+});
+
+describe("the counts", () => {
+  test("of processes at the same time, one of them killed, are all there", async () => {
+    const folder = newFolder();
+    const { command, options } = child(
+      `const [q, k, v] = operands([1, 1, 2, 2]);
+      for (let call = 0; call < 200; call++) backward(sum(flashAttention(q, k, v)));
+      console.log("done");
+      if (process.env.FOREVER) for (;;) flashAttention(q, k, v);`,
+      folder,
+      on,
+    );
+    const ending = [0, 1, 2].map(() => Bun.spawn(command, { ...options, stderr: "ignore" }));
+    const killed = Bun.spawn(command, { ...options, stderr: "ignore", env: { ...options.env, FOREVER: "1" } });
+    await killed.stdout.getReader().read(); // "done"
+    killed.kill("SIGKILL");
+    await Promise.all([...ending, killed].map(({ exited }) => exited));
+    const counts = countsIn(folder);
+    expect(counts.map(({ pid }) => pid).sort()).toEqual([...ending, killed].map(({ pid }) => pid).sort());
+    for (const { pid, forward, backward } of counts) {
+      expect(backward).toBe(200);
+      if (pid !== killed.pid) expect(forward).toBe(200);
+      else expect(forward).toBeGreaterThanOrEqual(200);
+    }
+  });
+
+  test("that can't be written are told of once, and passes go on", () => {
+    const { lines, exitCode } = record(`${step} ${step.replace("const [q, k, v]", "const [a, b, c]")}`, {
+      ...on,
+      TMPDIR: "/nowhere",
+    });
+    expect(exitCode).toBe(0);
+    const warnings = lines.filter((line) => !line.startsWith("[orchard] flashAttention "));
+    expect(warnings).toEqual([
+      expect.stringMatching(/^\[orchard\] \/nowhere\/flashattn_kernel_calls\.log can't be written, /),
+    ]);
+    expect(lines).toHaveLength(5);
+  });
+});

@@ -1,0 +1,263 @@
+/** `ORCHARD_TRACE`: a file of trace events that is JSON at any time. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { child, hasMetal, newFolder, record, recordsIn } from "../support/recorded.ts";
+
+interface TraceEvent {
+  readonly ph: string;
+  readonly name: string;
+  readonly cat?: string;
+  readonly id?: number;
+  readonly ts: number;
+  readonly dur: number;
+  readonly pid: number;
+  readonly tid: number;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+/** @throws where it is not JSON */
+const parse = (path: string): TraceEvent[] => JSON.parse(readFileSync(path, "utf8")) as TraceEvent[];
+
+/** The events of a program that runs to its end. */
+function trace(program: string, settings: Record<string, string> = {}) {
+  const folder = newFolder();
+  const path = join(folder, "trace.json");
+  const outcome = record(program, { ORCHARD_TRACE: path, ...settings }, folder);
+  const events = parse(path);
+  const spans = events.filter(({ ph }) => ph === "X");
+  return { ...outcome, path, events, spans };
+}
+
+describe("the events", () => {
+  test("an operation is a span with its backend, shapes and reason", () => {
+    const { spans, lines } = trace(`orchard.matmul(zeros([2, 3]), zeros([3, 4]));`, {
+      ORCHARD_BACKEND: "metal",
+      ORCHARD_LIBRARY: "/nowhere/metal",
+    });
+    expect(lines).toHaveLength(1); // metal is left out
+    expect(spans.map(({ name }) => name)).toEqual(["fill", "fill", "matmul"]);
+    const { cat, args, ts, dur } = spans[2]!;
+    expect(cat).toBe("cpu");
+    expect(args).toEqual({
+      backend: "cpu",
+      reason: "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there",
+      inputs: ["float32[2, 3]", "float32[3, 4]"],
+      outputs: ["float32[2, 4]"],
+      copies: 0,
+    });
+    expect(dur).toBeGreaterThan(0);
+    expect(ts).toBeGreaterThanOrEqual(spans[1]!.ts + spans[1]!.dur);
+  });
+
+  test("an operation of a backward pass says of what", () => {
+    const { spans } = trace("const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v)));");
+    const { args } = spans.find(({ name }) => name === "attentionBackward")!;
+    expect(args["within"]).toBe("backward of FlashAttention");
+  });
+
+  test("an operation that fails is a span with the reason", () => {
+    const { spans, exitCode } = trace(`try { orchard.zeros([2 ** 25, 2 ** 25]); } catch { console.log("refused"); }`);
+    expect(exitCode).toBe(0);
+    expect(spans.map(({ name, cat }) => `${name} ${cat}`)).toEqual(["fill cpu", "fill reference"]);
+    for (const { args } of spans) expect(String(args["failure"])).toContain(String(2 ** 52));
+  });
+
+  test("allocations are counters: what was allocated so far, and what is live", () => {
+    const { events } = trace("const x = zeros([512, 512]); orchard.exp(x).dispose(); orchard.neg(tensor([1, 2]));");
+    const values = (name: string, key: string) =>
+      events.filter((event) => event.ph === "C" && event.name === name).map(({ args }) => Number(args[key]));
+    const bytes = 2 ** 20;
+    expect(values("allocated bytes so far", "host")).toEqual([bytes, 2 * bytes, 2 * bytes, 2 * bytes]);
+    expect(values("allocated bytes so far", "script")).toEqual([0, 0, 8, 16]); // an operand and a result
+    const [one, two] = values("live bytes (host)", "live") as [number, number];
+    expect([one >= bytes, two]).toEqual([true, 2 * one]);
+    expect(values("peak bytes (host)", "peak")).toEqual([one, two]);
+  });
+
+  test("each has what the format wants of its phase", () => {
+    const { events } = trace("const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v)));");
+    expect(events.filter(({ ph }) => ph === "M").map(({ name, args }) => [name, args["name"]])).toEqual([
+      ["process_name", `orchard ${events[0]!.pid}`],
+      ["thread_name", "main"],
+    ]);
+    for (const event of events) {
+      expect([event.name, typeof event.pid, typeof event.tid]).toEqual([event.name, "number", "number"]);
+      if (event.ph !== "M") expect(event.ts).toBeGreaterThan(0);
+      if (event.ph === "X") expect(event.dur).toBeGreaterThanOrEqual(0);
+    }
+  });
+
+  test.if(hasMetal)("a command buffer is a span beside the threads, which ends once it is seen to be done", () => {
+    const { events, spans } = trace(
+      `const host = tensor([1, 2]);
+      withBackend("metal", () => {
+        const x = orchard.exp(host);
+        console.log(x.toArray().length);
+        orchard.neg(x);
+      });`,
+    );
+    const buffers = events.filter(({ cat }) => cat === "command buffer");
+    expect(buffers.map(({ ph, id }) => `${ph} ${id}`)).toEqual(["b 1", "b 2", "e 1"]);
+    expect(buffers.map(({ ts }) => ts)).toEqual(buffers.map(({ ts }) => ts).sort((a, b) => a - b));
+    expect(spans.map(({ name, args }) => [name, args["tickets"]])).toEqual([
+      ["exp", [1, 1]],
+      ["neg", [2, 2]],
+    ]);
+    expect(spans[0]!.args["copies"]).toBe(1); // to the device
+  });
+
+  test.if(hasMetal)("what a failed command buffer lost is computed again, and shown", () => {
+    const { spans, printed } = trace(
+      `withBackend("metal", () => {
+        const x = orchard.exp(tensor([0, 0]));
+        metalContext().injectFault("command-buffer");
+        console.log(JSON.stringify(x.toArray()));
+      });`,
+    );
+    expect(printed).toBe("[1,1]");
+    expect(spans.map(({ name, cat, args }) => [name, cat, args["reason"]])).toEqual([
+      ["exp", "metal", "preferred"],
+      ["exp", "cpu", "metal: the command buffer failed"],
+    ]);
+  });
+});
+
+describe("the file is JSON", () => {
+  const forever =
+    "for (let call = 0; ; call++) { orchard.exp(tensor([1, 2])); if (call === 200) console.log('under way'); }";
+
+  test("while the process runs, and after it is killed", async () => {
+    const folder = newFolder();
+    const path = join(folder, "trace.json");
+    const { command, options } = child(forever, folder, { ORCHARD_TRACE: path });
+    const running = Bun.spawn(command, options);
+    await running.stdout.getReader().read();
+    running.kill("SIGKILL");
+    await running.exited;
+    expect(running.signalCode).toBe("SIGKILL");
+    expect(parse(path).filter(({ name }) => name === "exp").length).toBeGreaterThanOrEqual(200);
+  });
+
+  test.each([
+    ["process.exit(3);", 3],
+    ["throw new Error('early');", 1],
+  ])("after %s", (end, code) => {
+    const { spans, exitCode } = trace(`orchard.exp(tensor([1, 2])); ${end}`);
+    expect([exitCode, spans.map(({ name }) => name)]).toEqual([code, ["exp"]]);
+  });
+
+  test("whatever names, reasons and messages hold", () => {
+    const { spans } = trace("orchard.exp(tensor([1, 2]));", {
+      ORCHARD_BACKEND: "metal",
+      ORCHARD_LIBRARY: '/nowhere/"quoted"\\\n',
+    });
+    expect(String(spans[0]!.args["reason"])).toContain('"quoted"\\');
+  });
+});
+
+describe("the path", () => {
+  test("%p is the process's number", () => {
+    const folder = newFolder();
+    record("orchard.exp(tensor([1, 2]));", { ORCHARD_TRACE: join(folder, "trace-%p.json") }, folder);
+    const [name] = recordsIn(folder);
+    const [{ pid }] = parse(join(folder, name!)) as [TraceEvent];
+    expect(name).toBe(`trace-${pid}.json`);
+  });
+
+  test("a file from before is replaced", () => {
+    const folder = newFolder();
+    const path = join(folder, "trace.json");
+    writeFileSync(path, "x".repeat(1_000_000));
+    record("orchard.exp(tensor([1, 2]));", { ORCHARD_TRACE: path }, folder);
+    expect(parse(path).some(({ name }) => name === "exp")).toBe(true);
+  });
+
+  test("a second process of the same path leaves two whole traces: its own, and the first's without a name", async () => {
+    const folder = newFolder();
+    const path = join(folder, "trace.json");
+    const { command, options } = child(
+      "orchard.exp(tensor([1, 2])); console.log('begun'); await Bun.stdin.text(); for (let call = 0; call < 500; call++) orchard.exp(tensor([1, 2]));",
+      folder,
+      { ORCHARD_TRACE: path },
+    );
+    const first = Bun.spawn(command, { ...options, stdin: "pipe" });
+    await first.stdout.getReader().read();
+    record("orchard.neg(tensor([1, 2]));", { ORCHARD_TRACE: path }, folder);
+    first.stdin.end();
+    await first.exited;
+    expect(
+      parse(path)
+        .filter(({ ph }) => ph === "X")
+        .map(({ name }) => name),
+    ).toEqual(["neg"]);
+  });
+
+  test("a worker writes a file of its own", () => {
+    const folder = newFolder();
+    const program = `
+      if (Bun.isMainThread) {
+        const { promise, resolve } = Promise.withResolvers();
+        const worker = new Worker(process.env.WORKER);
+        worker.onmessage = resolve;
+        await promise;
+        orchard.neg(tensor([1, 2]));
+        process.exit(0);
+      }`;
+    const worker = join(folder, "worker.ts");
+    const index = JSON.stringify(join(import.meta.dir, "..", "..", "src", "index.ts"));
+    writeFileSync(worker, `import { exp, tensor } from ${index}; exp(tensor([1, 2])); postMessage("done");`);
+    const path = join(folder, "trace.json");
+    const { exitCode } = record(program, { ORCHARD_TRACE: path, WORKER: worker }, folder);
+    const names = recordsIn(folder).sort();
+    expect([exitCode, names]).toEqual([0, ["trace.json", expect.stringMatching(/^trace\.thread-\d+\.json$/) as never]]);
+    const operations = names.map((name) =>
+      parse(join(folder, name))
+        .filter(({ ph }) => ph === "X")
+        .map((event) => event.name),
+    );
+    expect(operations).toEqual([["neg"], ["exp"]]);
+  });
+});
+
+describe("a file that can't be written is told of once, and work goes on", () => {
+  const program = "console.log(orchard.neg(orchard.neg(tensor([1, 2]))).toArray());";
+
+  test("in a folder that is not there", () => {
+    const { lines, printed } = record(program, { ORCHARD_TRACE: "/nowhere/trace.json" });
+    expect([printed, lines]).toEqual([
+      "[ 1, 2 ]",
+      [
+        expect.stringMatching(
+          /^\[orchard\] \/nowhere\/trace\.json can't be written, so nothing more is recorded there: ENOENT/,
+        ),
+      ],
+    ]);
+  });
+
+  test("where a folder is, which stays", () => {
+    const folder = newFolder();
+    mkdirSync(join(folder, "trace.json"));
+    const { lines, printed } = record(program, { ORCHARD_TRACE: join(folder, "trace.json") }, folder);
+    expect([printed, lines.length]).toEqual(["[ 1, 2 ]", 1]);
+    expect(readdirSync(folder)).toContain("trace.json");
+  });
+
+  test("when the disk is full: what is there is JSON", () => {
+    const folder = newFolder();
+    const path = join(folder, "trace.json");
+    const { command, options } = child(
+      `for (let call = 0; call < 100; call++) orchard.exp(tensor([1, 2])); ${program}`,
+      folder,
+      {
+        ORCHARD_TRACE: path,
+      },
+    );
+    // A limit of files' lengths instead of a full disk: a write that goes over it takes a part, and the next one fails.
+    const limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$@"', "sh", ...command];
+    const { stdout, stderr } = Bun.spawnSync(limited, options);
+    expect(stdout.toString().trim()).toBe("[ 1, 2 ]");
+    expect(stderr.toString().trim()).toMatch(/^\[orchard\] .*trace\.json can't be written, .*$/);
+    expect(parse(path).length).toBeGreaterThan(5);
+  });
+});

@@ -1,0 +1,45 @@
+/** Programs in processes of their own, with a temporary folder of their own, and what they leave there. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { environmentFlag } from "../../src/debug/environment.ts";
+import { packageRoot } from "../../src/debug/paths.ts";
+import { withoutAnnouncement } from "./child.ts";
+
+/** False where the metal backend was not built, as asked. */
+export const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
+
+export const newFolder = (): string => mkdtempSync(join(tmpdir(), "orchard-recorded-"));
+
+/** Names that programs find in scope, beside what the package exports. */
+const prelude = `
+  import * as orchard from ${JSON.stringify(join(packageRoot, "src", "index.ts"))};
+  const { backward, flashAttention, metalContext, randn, sum, tensor, withBackend, zeros } = orchard;
+  const operands = (shape = [1, 2, 16, 8]) => [0, 1, 2].map(() => randn(shape, { requiresGrad: true }));
+`;
+
+/** Command and environment of a program that runs on the cpu backend, unless it asks for another. */
+export function child(program: string, folder: string, settings: Record<string, string>) {
+  return {
+    command: [process.execPath, "-e", prelude + program],
+    options: {
+      cwd: packageRoot,
+      env: { ...process.env, ORCHARD_BACKEND: "cpu", TMPDIR: folder, ...settings },
+      stdout: "pipe",
+      stderr: "pipe",
+    } as const,
+  };
+}
+
+/** Runs a program to its end. */
+export function record(program: string, settings: Record<string, string>, folder: string = newFolder()) {
+  const { command, options } = child(program, folder, settings);
+  const { stdout, stderr, exitCode } = Bun.spawnSync(command, options);
+  const said = withoutAnnouncement(stderr.toString()).trim();
+  const file = (name: string): string => readFileSync(join(folder, name), "utf8");
+  return { folder, exitCode, printed: stdout.toString().trim(), lines: said === "" ? [] : said.split("\n"), file };
+}
+
+/** The logs in a folder: other files there are not ours. */
+export const recordsIn = (folder: string): string[] =>
+  existsSync(folder) ? readdirSync(folder).filter((name) => /\.(log|json)$/.test(name)) : [];
