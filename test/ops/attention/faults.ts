@@ -1,0 +1,59 @@
+/** Ways in which Metal's attention can be made to fail, and what is recorded of each. */
+import type { Implementation } from "../../../src/backend/backend.ts";
+import { type FaultKind, metalContext } from "../../../src/backend/metal/context.ts";
+import { backwardMetal } from "../../../src/ops/attention/backward.metal.ts";
+import { dropoutMaskMetal } from "../../../src/ops/attention/dropout_mask.metal.ts";
+import { forwardMetal } from "../../../src/ops/attention/forward.metal.ts";
+
+/** The operations of a call, in the order in which a step runs them. */
+export const operations = ["attentionForward", "attentionDropoutMask", "attentionBackward"] as const;
+export type AttentionOperation = (typeof operations)[number];
+
+/** The reason that `codepaths()` gives for what ran elsewhere. */
+export const injectedFaults: Readonly<Record<FaultKind, RegExp>> = {
+  library: /^metal: .*Injected failure of the compiler/,
+  pipeline: /^metal: .*Injected failure of the pipeline/,
+  allocate: /^metal: out of memory$/,
+  "command-buffer": /^metal: the command buffer failed$/,
+};
+export const faultKinds = Object.keys(injectedFaults) as FaultKind[];
+
+/** Fails once, after `skip` occurrences that do not. A refused allocation is tried twice before it counts as one. */
+export const injectOnce = (kind: FaultKind, skip: number): void =>
+  metalContext().injectFault(kind, { skip, count: kind === "allocate" ? 2 : 1 });
+
+export function clearFaults(): void {
+  for (const kind of faultKinds) metalContext().injectFault(kind, { count: 0 });
+}
+
+/** Pipelines that are made in `body` have room for so many threads only. */
+export function withThreadLimit<Result>(threads: number, body: () => Result): Result {
+  const context = metalContext();
+  const before = context.report().settings?.["max_threads"] ?? "1024";
+  context.configure("max_threads", threads);
+  try {
+    return body();
+  } finally {
+    context.configure("max_threads", before);
+  }
+}
+
+type Refusing = Pick<Implementation<never>, "unsupported">;
+const implementations: Readonly<Record<AttentionOperation, Refusing>> = {
+  attentionForward: forwardMetal,
+  attentionDropoutMask: dropoutMaskMetal,
+  attentionBackward: backwardMetal,
+};
+
+/** In `body` Metal's kernels lack an option that the calls of an operation have. */
+export function withoutSupport<Result>(operation: AttentionOperation, why: string, body: () => Result): Result {
+  const implementation = implementations[operation];
+  const known = implementation.unsupported;
+  implementation.unsupported = () => why;
+  try {
+    return body();
+  } finally {
+    if (known) implementation.unsupported = known;
+    else delete implementation.unsupported;
+  }
+}

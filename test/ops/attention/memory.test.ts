@@ -1,0 +1,63 @@
+/** The most memory that a forward and a backward pass take: operands, result and gradients, and little else. */
+import { afterAll, expect, test } from "bun:test";
+import { backward } from "../../../src/autograd/backward.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { randn } from "../../../src/ops/index.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { memory, resetPeakMemory } from "../../../src/tensor/usage.ts";
+import { gaps, tested, writeGaps } from "../run.ts";
+
+/** Most bytes by sequence length, for B = 1, H = 32, D = 64 in float16: eight tensors of N · 4096 bytes, and up to 8 % more. */
+const limits = { 512: 18e6, 2048: 72e6, 4096: 145e6 } as const;
+type Length = keyof typeof limits;
+const lengths: readonly Length[] = [512, 2048, 4096];
+const places = { cpu: "host", metal: "metal" } as const;
+
+const rows = lengths.flatMap((length) =>
+  (["cpu", "metal"] as const)
+    .filter((backend) => tested.includes(backend))
+    .map((backend) => ({ backend, length, isSlow: backend === "metal" && length > 512 })),
+);
+
+for (const { length, isSlow } of rows)
+  if (isSlow) gaps.push(`attention's peak memory at N = ${length} on metal: takes the software device minutes`);
+gaps.push(
+  "attention's peak memory on cpu: tensors alone, memory() does not see what a native operation takes meanwhile",
+);
+afterAll(writeGaps);
+
+const dispose = (...tensors: readonly (Tensor | null)[]): void => {
+  for (const each of tensors) each?.dispose();
+};
+
+/** Bytes live at most in a causal forward and backward pass, and after it, beside those that were live before. */
+function measure(backend: keyof typeof places, length: number, dropout: number) {
+  const place = places[backend];
+  const draw = (requiresGrad: boolean) => randn([1, 32, length, 64], { dtype: "float16", requiresGrad });
+  const first = draw(false); // what the first call loads
+  first.dataSync();
+  first.dispose();
+  Bun.gc(true);
+  const before = memory()[place].liveBytes;
+  const [q, k, v, gradOut] = [draw(true), draw(true), draw(true), draw(false)];
+  resetPeakMemory();
+  const out = flashAttention(q, k, v, { causal: true, dropout });
+  backward(out, gradOut);
+  q.grad!.dataSync(); // the device is done
+  const { peakBytes, liveBytes } = memory()[place];
+  dispose(q, k, v, gradOut, out, q.grad, k.grad, v.grad);
+  return { peak: peakBytes - before, live: liveBytes - before };
+}
+
+test.each(rows.filter(({ isSlow }) => !isSlow))("N = $length on $backend", ({ backend, length }) => {
+  withStrict(true, () =>
+    withBackend(backend, () => {
+      const { peak, live } = measure(backend, length, backend === "cpu" ? 0.1 : 0);
+      const tensors = 8 * 32 * length * 64 * 2;
+      expect(live).toBe(tensors); // log-sum-exp and Δ are gone
+      expect(peak).toBeGreaterThan(tensors);
+      expect(peak).toBeLessThanOrEqual(limits[length]);
+    }),
+  );
+});
