@@ -1,6 +1,7 @@
 #include "race.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace mrt::checker {
 
@@ -11,9 +12,15 @@ void Order::begin_dispatch(const DispatchRecord &record) {
   dispatches_[++dispatch_ % kept_dispatches] = record;
   dispatch_start_ = group_start_ = next_;
   has_fences_ = false;
-  // An encoder that is still open is among the last epochs; older ones can't come back.
-  if (epochs_.size() > 64) epochs_.clear();
+  forget_old_epochs(record.epoch);
   epoch_start_ = epochs_.emplace(record.epoch, next_).first->second;
+}
+
+// An encoder may stay open while others come and go; one from before all dispatches that are remembered has none to race with.
+void Order::forget_old_epochs(uint64_t newest) {
+  if (epochs_.size() <= 2 * kept_dispatches) return;
+  for (auto epoch = epochs_.begin(); epoch != epochs_.end();)
+    epoch = epoch->first + kept_dispatches < newest ? epochs_.erase(epoch) : std::next(epoch);
 }
 
 void Order::restart() {

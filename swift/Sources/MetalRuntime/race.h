@@ -81,6 +81,7 @@ private:
   struct Group { mrt_u32 position[3]; mrt_u32 size[3]; mrt_u32 dispatch; Moment published; };
   struct Fences { Moment fence = 0; std::vector<Moment> simdgroup; };
 
+  void forget_old_epochs(uint64_t newest);
   Gap find_gap(Moment then, Moment now, Space space) const;
   Moment take_block(mrt_u32 simdgroup);
   void take_blocks();

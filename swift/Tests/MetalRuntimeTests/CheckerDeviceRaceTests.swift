@@ -147,6 +147,21 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         XCTAssertEqual(Set(found.compactMap(\.buffer)), ["numbers"])
     }
 
+    /// An encoder stays open while many others come and go.
+    func testAnEpochThatLasts() throws {
+        let library = try KernelLibrary(fill)
+        let first = try library.function("k"), second = try library.function("next")
+        let ours = mrt_epoch_next()
+        let elsewhere = TestBuffer([Float](repeating: 0, count: 256))
+        let found = try checked {
+            try first.run([numbers], grid: 64, group: 32, epoch: ours)
+            for _ in 0..<200 { try first.run([elsewhere], grid: 64, group: 32, epoch: mrt_epoch_next()) }
+            try second.run([numbers, out], grid: 64, group: 32, epoch: ours)
+        }
+        XCTAssertEqual(Set(found.map(\.kind)), ["dispatch-race"])
+        XCTAssertEqual(Set(found.compactMap(\.buffer)), ["numbers"])
+    }
+
     func testReadsOfOneEpochAreSilent() throws {
         let function = try KernelLibrary(fill).function("next")
         let other = TestBuffer([Float](repeating: 0, count: 256))

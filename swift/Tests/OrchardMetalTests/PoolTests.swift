@@ -108,7 +108,7 @@ final class PoolTests: XCTestCase {
     func testImpossibleLengths() throws {
         let client = try Client()
         assertFails(ORCHARD_INVALID_ARGUMENT, "0 bytes") { _ = try client.buffer(0) }
-        assertFails(ORCHARD_LIMIT_EXCEEDED, "\(UInt64.max) bytes") { _ = try client.buffer(.max) }
+        assertFails(ORCHARD_OUT_OF_MEMORY, "\(UInt64.max) bytes") { _ = try client.buffer(.max) }
         assertFails(ORCHARD_INVALID_ARGUMENT, "Storage 9") { _ = try client.buffer(4, orchard_storage(9)) }
     }
 }
