@@ -1,7 +1,7 @@
 /** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
 import { ambient } from "../ambient.ts";
 import { environmentFlag } from "../debug/environment.ts";
-import { observer, type WatchedCall } from "../debug/observer.ts";
+import { type Observer, observer, type WatchedCall } from "../debug/observer.ts";
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { AllocationHint, Memory } from "../tensor/memory.ts";
@@ -130,11 +130,8 @@ function attempt<Attributes>(
       continue;
     }
     try {
-      const outputs = observer
-        ? observer.watch(watched(primitive, name, reason, inputs, attributes), () =>
-            runOn(backends[name], primitive, inputs, attributes, outputsOn, discard),
-          )
-        : runOn(backends[name], primitive, inputs, attributes, outputsOn, discard);
+      const run = observer ? runWatched(observer, reason) : runOn;
+      const outputs = run(backends[name], primitive, inputs, attributes, outputsOn, discard);
       count(operation, name, reason);
       if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
       return outputs as Tensor[];
@@ -148,6 +145,14 @@ function attempt<Attributes>(
   if (failure !== undefined) throw asOf(called, failure);
   throw new BackendError(called, "noBackend", `no backend can run it: ${reason}`);
 }
+
+/** {@link runOn} while somebody watches: apart, so that a call that nobody watches makes no closure. */
+const runWatched =
+  (watcher: Observer, reason: string): typeof runOn =>
+  (backend, primitive, inputs, attributes, outputsOn, discard) =>
+    watcher.watch(watched(primitive, backend.name, reason, inputs, attributes), () =>
+      runOn(backend, primitive, inputs, attributes, outputsOn, discard),
+    );
 
 const watched = <Attributes>(
   { name: operation }: Primitive<Attributes>,
@@ -197,11 +202,7 @@ function redo<Attributes>(
   for (const name of orderFrom[lostOn].slice(1)) {
     if (whyNot(primitive, name, call.inputs, call.attributes) !== undefined) continue;
     try {
-      const run = (): readonly Tensor[] => {
-        for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
-        (primitive.implementations[name] as Implementation<Attributes>).run(call);
-        return call.outputs;
-      };
+      const run = () => runAgain(primitive, call, name);
       if (observer) observer.watch(watched(primitive, name, reason, call.inputs, call.attributes), run);
       else run();
       count(primitive.name, name, reason);
@@ -213,6 +214,16 @@ function redo<Attributes>(
   }
   const message = `the command buffer failed on ${lostOn}, and no other backend could compute it again`;
   throw new BackendError(primitive.name, "lost", message, { cause });
+}
+
+function runAgain<Attributes>(
+  { implementations }: Primitive<Attributes>,
+  call: OperationCall<Attributes>,
+  name: BackendName,
+): readonly Tensor[] {
+  for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
+  (implementations[name] as Implementation<Attributes>).run(call);
+  return call.outputs;
 }
 
 function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {

@@ -65,7 +65,8 @@ interface Running {
   tickets: TicketRange | undefined;
 }
 
-class Observer {
+/** Passes on to recorders what happens. */
+export class Observer {
   private running: Running | undefined;
   /** Those that Metal's statistics do not count. */
   private copies = 0;

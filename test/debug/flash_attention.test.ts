@@ -74,6 +74,17 @@ describe("what is told", () => {
     expect(recordsIn(folder)).toEqual([]); // no kernel of attention was called
   });
 
+  test("of unfused backward passes that do not reach every operand: each one once", () => {
+    const { lines } = record(
+      `const [q, k, v] = operands();
+      const { logSumExp } = flashAttention(q, k, v, { path: "unfused", returnLogSumExp: true });
+      backward(sum(logSumExp), undefined, { retainGraph: true });
+      backward(sum(logSumExp)); // v has no influence on it`,
+      on,
+    );
+    expect(untimed(lines).map((line) => line.split(":")[0])).toEqual(["forward", "backward", "backward"]);
+  });
+
   test("changes no result and no gradient, fused or unfused", () => {
     const program = `orchard.manualSeed(7);
       for (const path of ["fused", "unfused"]) {

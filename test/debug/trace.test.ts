@@ -1,6 +1,6 @@
 /** `ORCHARD_TRACE`: a file of trace events that is JSON at any time. */
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { child, hasMetal, newFolder, record, recordsIn } from "../support/recorded.ts";
 
@@ -241,6 +241,15 @@ describe("a file that can't be written is told of once, and work goes on", () =>
     const { lines, printed } = record(program, { ORCHARD_TRACE: join(folder, "trace.json") }, folder);
     expect([printed, lines.length]).toEqual(["[ 1, 2 ]", 1]);
     expect(readdirSync(folder)).toContain("trace.json");
+  });
+
+  test("where a device is, which stays", () => {
+    const folder = newFolder();
+    const path = join(folder, "trace.json");
+    symlinkSync("/dev/null", path);
+    const { lines, printed } = record(program, { ORCHARD_TRACE: path }, folder);
+    expect([printed, lines]).toEqual(["[ 1, 2 ]", [expect.stringContaining("it is there and no file")]]);
+    expect(readlinkSync(path)).toBe("/dev/null");
   });
 
   test("when the disk is full: what is there is JSON", () => {

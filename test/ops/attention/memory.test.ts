@@ -44,7 +44,7 @@ function measure(backend: keyof typeof places, length: number, dropout: number) 
   resetPeakMemory();
   const out = flashAttention(q, k, v, { causal: true, dropout });
   backward(out, gradOut);
-  q.grad!.dataSync(); // the device is done
+  for (const { grad } of [q, k, v]) grad!.dataSync(); // the device is done: one may lie in a later command buffer
   const { peakBytes, liveBytes } = memory()[place];
   dispose(q, k, v, gradOut, out, q.grad, k.grad, v.grad);
   return { peak: peakBytes - before, live: liveBytes - before };
