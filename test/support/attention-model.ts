@@ -44,8 +44,17 @@ function attend(x: Tensor, { project, back }: Layer, path: AttentionPath): Tenso
   return x.add(joined.reshape([BATCH, LENGTH, WIDTH]).matmul(back)) as Tensor;
 }
 
-/** The loss of each step of a training that starts from a seed, on the backend of the moment. */
-export function trainAttention(steps: number, seed: number, path: AttentionPath): number[] {
+/**
+ * The loss of each step of a training that starts from a seed, on the backend of the moment.
+ *
+ * @param beforeStep is called with the number of each step
+ */
+export function trainAttention(
+  steps: number,
+  seed: number,
+  path: AttentionPath,
+  beforeStep: (step: number) => void = () => undefined,
+): number[] {
   manualSeed(seed);
   const embedding = weight(TOKENS, WIDTH);
   const places = weight(LENGTH, WIDTH);
@@ -54,8 +63,9 @@ export function trainAttention(steps: number, seed: number, path: AttentionPath)
   const parameters = [embedding, places, out, ...layers.flatMap(({ project, back }) => [project, back])];
   const tokens = randint(0, TOKENS, [BATCH, LENGTH + BACK]);
   const [seen, wanted] = [tokens.narrow(1, BACK, LENGTH), tokens.narrow(1, 0, LENGTH)];
-  return Array.from({ length: steps }, () =>
+  return Array.from({ length: steps }, (_, step) =>
     tidy(() => {
+      beforeStep(step);
       const embedded = embedding.indexSelect(seen.reshape([-1]), { dim: 0 }).reshape([BATCH, LENGTH, WIDTH]);
       const x = layers.reduce((rows, layer) => attend(rows, layer, path), embedded.add(places) as Tensor);
       const logs = logSoftmax(x.matmul(out));

@@ -1,0 +1,68 @@
+/** The model of two attention layers learns the same while Metal fails in one way or another, step after step. */
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
+import { forgetFailures } from "../../../src/backend/dispatch.ts";
+import { type FaultKind, metalContext } from "../../../src/backend/metal/context.ts";
+import { withBackend } from "../../../src/backend/policy.ts";
+import { environmentFlag } from "../../../src/debug/environment.ts";
+import { trainAttention } from "../../support/attention-model.ts";
+import { checkFindings } from "../run.ts";
+import {
+  type AttentionOperation,
+  clearFaults,
+  faultKinds,
+  injectedFaults,
+  withoutSupport,
+  withThreadLimit,
+} from "./faults.ts";
+
+const [steps, seed] = [50, 7];
+
+let warn: ReturnType<typeof spyOn>;
+
+beforeEach(() => {
+  warn = spyOn(console, "warn").mockImplementation(() => undefined);
+});
+afterEach(() => warn.mockRestore());
+
+const learn = (beforeStep?: (step: number) => void): number[] => trainAttention(steps, seed, "auto", beforeStep);
+const expected = withBackend("reference", () => learn());
+
+/** Trains on Metal, from a context that has compiled nothing. An operation falls back at times, with this reason on record. */
+function checkCurve(operation: AttentionOperation, cause: RegExp, train: () => number[]): void {
+  metalContext().close();
+  // What comes after a command buffer that fails does read what nothing has written, and is computed again.
+  metalContext().configure("check", cause !== injectedFaults["command-buffer"]);
+  forgetFailures();
+  resetCodepaths();
+  const losses = withBackend("metal", train);
+  clearFaults();
+  checkFindings({ name: "training under faults" });
+  for (const [step, loss] of losses.entries()) expect(Math.abs(loss - expected[step]!)).toBeLessThan(2e-5);
+  const fellBack = codepaths().filter(({ backend, reason }) => backend !== "metal" && cause.test(reason));
+  expect(fellBack.map(({ operation }) => operation)).toContain(operation);
+}
+
+/** What fails in a step: most of what is compiled; one allocation, each time another; one command buffer. */
+const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count: number }>> = {
+  library: () => ({ skip: 4, count: 1000 }),
+  pipeline: () => ({ skip: 4, count: 1000 }),
+  allocate: (step) => ({ skip: (7 * step) % 60, count: 2 }),
+  "command-buffer": (step) => ({ skip: step % 3, count: 1 }),
+};
+
+describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses", () => {
+  test.each(faultKinds)("where steps meet a fault: %s", (kind) => {
+    const disturb = (step: number) => metalContext().injectFault(kind, plans[kind](step));
+    checkCurve("attentionBackward", injectedFaults[kind], () => learn(disturb));
+  });
+
+  test("where pipelines have room for few threads", () => {
+    const cause = /^metal: .*threads is wanted, this pipeline's most are 64/;
+    checkCurve("attentionBackward", cause, () => withThreadLimit(64, () => learn()));
+  });
+
+  test.each(["attentionForward", "attentionBackward"] as const)("where %s lacks an option", (operation) => {
+    checkCurve(operation, /^metal: no such option$/, () => withoutSupport(operation, "no such option", () => learn()));
+  });
+});
