@@ -135,7 +135,7 @@ function attempt<Attributes>(
             runOn(backends[name], primitive, inputs, attributes, outputsOn, discard),
           )
         : runOn(backends[name], primitive, inputs, attributes, outputsOn, discard);
-      count(operation, name, reason);
+      countCodepath(operation, name, reason);
       if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
       return outputs as Tensor[];
     } catch (error) {
@@ -204,7 +204,7 @@ function redo<Attributes>(
       };
       if (observer) observer.watch(watched(primitive, name, reason, call.inputs, call.attributes), run);
       else run();
-      count(primitive.name, name, reason);
+      countCodepath(primitive.name, name, reason);
       return;
     } catch (error) {
       if (!isRecoverable(error)) throw error;
@@ -291,7 +291,8 @@ export function forgetFailures(): void {
   forgetTold();
 }
 
-function count(operation: string, name: BackendName, reason: string): void {
+/** Counts a call of a way, and prints it under `ORCHARD_DEBUG=1`. */
+export function countCodepath(operation: string, name: BackendName, reason: string): void {
   codepathCount(operation, name, reason).calls++;
   if (debug) console.error(`[orchard] ${ambient().within}${operation}: ${name} (${reason})`);
 }
