@@ -1,6 +1,16 @@
 /** The file of measured crossovers: written whole or not at all, and believed only where it was measured. */
 import { afterAll, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../../package.json";
@@ -107,23 +117,14 @@ test("a write that fails leaves the old file as it was, and nothing beside it", 
   expect(readdirSync(join(root, "deep")).toSorted()).toEqual(["blocked.json", "folder"]);
 });
 
-test("readers beside a writer never see half a file", async () => {
-  writeTable(path, tableOf(1));
-  const program = `
-    import { writeTable } from "./src/ops/attention/crossover_file.ts";
-    const of = (pairs) => ({ pairs: { cpu: { float32: Array(4).fill(Array(3).fill(pairs)) } }, scoresShare: 0.5 });
-    for (let n = 1; n <= 200; n++) writeTable(${JSON.stringify(path)}, of(n));`;
-  const writer = Bun.spawn([process.execPath, "-e", program], { cwd: packageRoot, stderr: "inherit" });
-  const seen = new Set<number>();
-  while (writer.exitCode === null) {
-    const { table, problem } = readTable(path);
-    expect(problem).toBeUndefined();
-    seen.add(table.pairs.cpu!.float32![0]![0]!);
-    await Bun.sleep(0);
-  }
-  expect(await writer.exited).toBe(0);
-  expect(readTable(path).table).toEqual(tableOf(200));
-  expect(seen.size).toBeGreaterThan(1);
+test("who has the old file open goes on reading it: it is replaced, not written over", () => {
+  writeTable(path, tableOf(64));
+  const before = readFileSync(path, "utf8");
+  const open = openSync(path, "r");
+  writeTable(path, tableOf(65_536));
+  expect(readFileSync(open, "utf8")).toBe(before);
+  closeSync(open);
+  expect(readTable(path).table).toEqual(tableOf(65_536));
 });
 
 test("the variable names the file, or says that there is none", () => {
@@ -132,27 +133,41 @@ test("the variable names the file, or says that there is none", () => {
   expect(tablePath({ XDG_CACHE_HOME: "/c", ORCHARD_ATTENTION_TABLE: "none" })).toBeUndefined();
 });
 
-/** A process that calls attention twice; its reasons, and its warnings. */
-function attend(environment: Record<string, string>) {
+/** A process that calls attention twice, with something done between; its one reason, whether a kernel ran, and its warnings. */
+function attend(environment: Record<string, string>, between = "") {
   const program = `
     import { codepaths, flashAttention, withBackend, zeros } from "./src/index.ts";
     const q = zeros([1, 1, 8, 8]);
-    withBackend("cpu", () => { flashAttention(q, q, q); flashAttention(q, q, q); });
-    console.log(codepaths().find(({ operation }) => operation === "flashAttention")?.reason);`;
+    withBackend("cpu", () => flashAttention(q, q, q));
+    ${between};
+    withBackend("cpu", () => flashAttention(q, q, q));
+    const ways = codepaths().filter(({ operation }) => operation === "flashAttention");
+    console.log(ways.map(({ reason }) => reason).join(" and "));
+    console.log(codepaths().some(({ operation }) => operation === "attentionForward"));`;
   const { ORCHARD_ATTENTION_TABLE: _, ...others } = process.env;
   const env = { ...others, ...environment };
   const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot, env });
-  return { reason: stdout.toString().trim(), warnings: stderr.toString().trim().split("\n").filter(Boolean) };
+  const [reason, ranKernel] = stdout.toString().split("\n");
+  return { reason, ranKernel, warnings: stderr.toString().trim().split("\n").filter(Boolean) };
 }
 
 test("a process routes by the measured table", () => {
   writeTable(path, tableOf(64));
   const measured = "the measured crossover for float32, dim up to 32, batch · heads from 1";
   expect(attend({ ORCHARD_ATTENTION_TABLE: path })).toEqual({
-    ...{ reason: `unfused: at most 64 scores a head, ${measured}`, warnings: [] },
+    ...{ reason: `unfused: at most 64 scores a head, ${measured}`, ranKernel: "false", warnings: [] },
   });
   writeTable(path, tableOf(63));
-  expect(attend({ ORCHARD_ATTENTION_TABLE: path }).reason).toBe(`fused: over 63 scores a head, ${measured}`);
+  expect(attend({ ORCHARD_ATTENTION_TABLE: path })).toEqual({
+    ...{ reason: `fused: over 63 scores a head, ${measured}`, ranKernel: "true", warnings: [] },
+  });
+});
+
+test("a process reads the table once: its choices stay, whatever becomes of the file", () => {
+  writeTable(path, tableOf(64));
+  const removal = `(await import("node:fs")).rmSync(${JSON.stringify(path)})`;
+  expect(attend({ ORCHARD_ATTENTION_TABLE: path }, removal).reason).toMatch(/^unfused: [^:]*$/);
+  expect(existsSync(path)).toBe(false);
 });
 
 test("a process warns once of a file that it does not use", () => {
