@@ -5,6 +5,8 @@ interface Command {
   /** What follows its name. */
   readonly words: string;
   readonly description: string;
+  /** The words of which it takes one or none, and what `--help` says of each. */
+  readonly options?: Readonly<Record<string, string>>;
   /** Returns the exit code. */
   run(words: readonly string[]): Promise<number>;
 }
@@ -19,6 +21,18 @@ const commands: Readonly<Record<string, Command>> = {
       const diagnoses = diagnose(cacheFolder());
       console.log(formatDiagnoses(diagnoses));
       return diagnoses.some(({ state }) => state === "missing") ? 1 : 0;
+    },
+  },
+  tune: {
+    words: "[--quick | --reset]",
+    description: "Measure from which size on fused attention is faster here, and route by it",
+    options: {
+      "--quick": "a coarser grid, in a few seconds",
+      "--reset": "remove what was measured: the shipped table holds again",
+    },
+    async run([word]) {
+      const { runTune } = await import("./debug/tune.ts");
+      return runTune(word);
     },
   },
   "metal check": {
@@ -52,6 +66,13 @@ const commands: Readonly<Record<string, Command>> = {
   },
 };
 
+/** What `--help` says of a command that has options. */
+function helpOf(name: string, { words, description, options = {} }: Command): string {
+  const widest = Math.max(...Object.keys(options).map(({ length }) => length));
+  const rows = Object.entries(options).map(([word, meaning]) => `  ${word.padEnd(widest)}  ${meaning}`);
+  return `orchard ${name} ${words}: ${description}\n\n${rows.join("\n")}`;
+}
+
 function usage(): string {
   const calls = Object.entries(commands).map(([name, { words, description }]) => ({
     call: `orchard ${name} ${words}`.trimEnd(),
@@ -62,14 +83,18 @@ function usage(): string {
   return `orchard ${packageFile.version}: ${packageFile.description}\n\n${rows.join("\n")}`;
 }
 
+const takes = ({ words, options }: Command, given: readonly string[]): boolean =>
+  options ? given.length <= 1 && given.every((word) => word in options) : given.length > 0 || !words;
+
 /** Runs the command that the words begin with. What can't be run gets the usage, on stderr. */
 async function main(words: readonly string[]): Promise<number> {
   const given = `${words.join(" ")} `;
   const [name, command] = Object.entries(commands).find(([known]) => given.startsWith(`${known} `)) ?? [];
   const rest = words.slice(name?.split(" ").length ?? 0);
   if (words[0] === "--version") return say(packageFile.version);
+  if (name && command?.options && rest.includes("--help")) return say(helpOf(name, command));
   if (words.length === 0 || rest[0] === "--help" || (!command && rest.includes("--help"))) return say(usage());
-  if (command && (rest.length > 0 || !command.words)) return command.run(rest);
+  if (command && takes(command, rest)) return command.run(rest);
   console.error(
     `${command ? `${given}wants ${command.words}` : `There is no command "${given.trim()}"`}.\n\n${usage()}`,
   );

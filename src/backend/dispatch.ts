@@ -132,7 +132,7 @@ function attempt<Attributes>(
     try {
       const run = observer ? runWatched(observer, reason) : runOn;
       const outputs = run(backends[name], primitive, inputs, attributes, outputsOn, discard);
-      count(operation, name, reason);
+      countCodepath(operation, name, reason);
       if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
       return outputs as Tensor[];
     } catch (error) {
@@ -205,7 +205,7 @@ function redo<Attributes>(
       const run = () => runAgain(primitive, call, name);
       if (observer) observer.watch(watched(primitive, name, reason, call.inputs, call.attributes), run);
       else run();
-      count(primitive.name, name, reason);
+      countCodepath(primitive.name, name, reason);
       return;
     } catch (error) {
       if (!isRecoverable(error)) throw error;
@@ -302,7 +302,8 @@ export function forgetFailures(): void {
   forgetTold();
 }
 
-function count(operation: string, name: BackendName, reason: string): void {
+/** Counts a call of a way, and prints it under `ORCHARD_DEBUG=1`. */
+export function countCodepath(operation: string, name: BackendName, reason: string): void {
   codepathCount(operation, name, reason).calls++;
   if (debug) console.error(`[orchard] ${ambient().within}${operation}: ${name} (${reason})`);
 }

@@ -10,6 +10,7 @@ import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
 import { OrchardError } from "../errors.ts";
 import { metalContext, metalKernel } from "../index.ts";
+import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { environment } from "./environment.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
 
@@ -32,6 +33,7 @@ export function diagnose(cacheFolder: string): Diagnosis[] {
     compiler(),
     ...metal(),
     ...cpu(),
+    attentionTable(),
     cache("compiled kernels", environment("ORCHARD_METAL_CACHE") ?? join(cacheFolder, "kernels")),
     cache("toolchains", join(cacheFolder, "toolchain")),
   ];
@@ -124,6 +126,16 @@ function noBlas(problems: readonly string[]): Diagnosis {
   const wanted = environment("ORCHARD_BLAS");
   if (wanted === "none") return diagnosis;
   return { ...diagnosis, mend: wanted ? "unset ORCHARD_BLAS" : "bun run setup" };
+}
+
+/** The table by which attention is routed. */
+function attentionTable(): Diagnosis {
+  const subject = "attention";
+  const { date, problem } = readTable();
+  if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, mend: "orchard tune" };
+  if (date === undefined)
+    return { subject, state: "ok", detail: "shipped crossovers; `orchard tune` measures this machine" };
+  return { subject, state: "ok", detail: `crossovers measured ${date}, ${tablePath()}` };
 }
 
 function convertSomething(native: CpuNative): string {

@@ -57,6 +57,10 @@ const own = {
     fallback: "no trace",
     meaning: "The file for a trace that Perfetto opens, made anew; `%p` in it becomes the process's number",
   },
+  ORCHARD_ATTENTION_TABLE: {
+    fallback: "`orchard/attention.json` in the cache folder",
+    meaning: "Path of the crossovers that `orchard tune` measures; `none`: the shipped ones",
+  },
   ORCHARD_REPORT: {
     fallback: "`report`",
     meaning: "The folder in which `bun run test` leaves its reports",

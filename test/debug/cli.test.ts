@@ -9,10 +9,16 @@ function orchard(...words: string[]) {
 }
 
 const usage =
-  /^orchard 0[\s\S]*\n {2}orchard doctor +Show.*\n {2}orchard metal check <file\.metal> … .*\n {2}orchard swift <.*\n$/;
+  /^orchard 0[\s\S]*\n {2}orchard doctor +Show.*\n {2}orchard tune .*\n {2}orchard metal check <file\.metal> … .*\n {2}orchard swift <.*\n$/;
 
 test.each([[[]], [["--help"]], [["metal", "--help"]], [["swift", "--help"]]])("%p shows every command", (words) => {
   expect(orchard(...words)).toEqual({ out: expect.stringMatching(usage), err: "", exitCode: 0 });
+});
+
+test.each([[["tune", "--help"]], [["tune", "--quick", "--help"]]])("%p explains the command's words", (words) => {
+  const { out, err, exitCode } = orchard(...words);
+  expect([err, exitCode]).toEqual(["", 0]);
+  expect(out).toMatch(/^orchard tune \[--quick \| --reset\]: .*\n\n {2}--quick {2}.*\n {2}--reset {2}.*\n$/);
 });
 
 test("--version is the package's", () => {
@@ -23,6 +29,8 @@ test.each([
   [["nothing"], 'There is no command "nothing".\n'],
   [["metal"], 'There is no command "metal".\n'],
   [["swift"], "swift wants <program.swift> [words].\n"],
+  [["tune", "--fast"], "tune --fast wants [--quick | --reset].\n"],
+  [["tune", "--quick", "--reset"], "tune --quick --reset wants [--quick | --reset].\n"],
   [["metal", "check"], "metal check wants <file.metal> ….\n"],
 ])("%p is refused, with the usage", (words, sentence) => {
   const { out, err, exitCode } = orchard(...words);

@@ -1,3 +1,5 @@
+import { countCodepath } from "../../backend/dispatch.ts";
+import { getBackend } from "../../backend/policy.ts";
 import { flashAttentionLog } from "../../debug/observer.ts";
 import { toldUnfused } from "../../debug/unfused_attention.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -18,7 +20,7 @@ import {
 } from "./operands.ts";
 import { alignmentOf, bandOf, checkNames, checkNumber, checkPath, type FlashAttentionOptions } from "./options.ts";
 import { type AttentionAttributes, dropoutOf, type InputName, inputNames, type Sequence } from "./problem.ts";
-import { MAX_DIM, type Route, routeOf } from "./route.ts";
+import { type Route, routeOf, unmeasuredOptions } from "./route.ts";
 import { type Attended, unfusedAttention } from "./unfused.ts";
 
 /** What {@link flashAttention} gives where more than its output is asked for. */
@@ -96,10 +98,9 @@ export function attention<D extends DType>(
   options: FlashAttentionOptions,
 ): FlashAttentionResult<D> {
   const { attributes, inputs, projections, route } = prepare(operation, q, k, v, options);
+  countCodepath(operation, route.backend ?? getBackend(), `${route.kind}: ${route.reason}`);
   const { out, logSumExp } =
-    route.kind === "unfused"
-      ? unfused(attributes, inputs, options.path === "unfused" ? "as asked" : `dim or valueDim over ${MAX_DIM}`)
-      : fusedAttention(attributes, inputs, route);
+    route.kind === "unfused" ? unfused(attributes, inputs, route.reason) : fusedAttention(attributes, inputs, route);
   const { pairs, hasHeads } = projections;
   const withoutHead = <T extends Tensor>(x: Tensor): T => (hasHeads ? x : reshape(x, x.shape.toSpliced(1, 1))) as T;
   return {
@@ -131,7 +132,8 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   checkNames(operation, options);
   const projections = projectionsOf(operation, q, k, v);
   const [dim, valueDim] = [projections.q.shape[3]!, projections.v.shape[3]!];
-  const route = routeOf(operation, checkPath(operation, options.path ?? "auto"), dim, valueDim);
+  const call = { dtype: q.dtype, pairs: projections.pairs, dim, valueDim, options: unmeasuredOptions(options) };
+  const route = routeOf(operation, checkPath(operation, options.path ?? "auto"), call);
   const packed = packedSequences(operation, options.cuSeqlens, projections);
   const p = checkNumber(operation, "dropout", options.dropout ?? 0);
   const formula = { ...formulaOf(operation, options, dim), packed };

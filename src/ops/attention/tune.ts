@@ -1,0 +1,195 @@
+/** Measures where attention is faster unfused: forward and backward both ways in turn, over a grid of sizes. */
+import { grad } from "../../autograd/backward.ts";
+import type { BackendName } from "../../backend/names.ts";
+import { withBackend } from "../../backend/policy.ts";
+import { whyUnavailable } from "../../backend/registry.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { randn } from "../random/randn.ts";
+import {
+  type Crossovers,
+  type CrossoverTable,
+  type DTypeClass,
+  defaultScoresShare,
+  dimClasses,
+  dtypeClassOf,
+} from "./crossover.ts";
+import { flashAttention } from "./flash_attention.ts";
+
+/** What is measured. */
+export interface TuneGrid {
+  /** Queries, and as many keys; rising. */
+  readonly lengths: readonly number[];
+  /** Samples of each way, taken in turn: at most so many, fewer where they take long. */
+  readonly rounds: number;
+  /** Milliseconds after which a size that has {@link fewestRounds} gets no more. */
+  readonly milliseconds: number;
+}
+
+export const fullGrid: TuneGrid = { lengths: [8, 16, 32, 64, 128, 256], rounds: 101, milliseconds: 250 };
+export const quickGrid: TuneGrid = { lengths: [8, 32, 128], rounds: 25, milliseconds: 25 };
+
+const fewestRounds = 7;
+
+/** One size, measured both ways. */
+export interface Measurement {
+  readonly length: number;
+  /** Medians, in milliseconds. */
+  readonly fused: number;
+  readonly unfused: number;
+  /** fused / unfused within a round, at least this in three rounds of four: over 1, unfused is faster for certain. */
+  readonly speedup: number;
+}
+
+/** A class of calls as it is told while it is measured. */
+export interface TuneStep {
+  readonly backend: BackendName;
+  readonly dtype: FloatDType;
+  readonly dim: number;
+  readonly heads: number;
+  readonly measured: readonly Measurement[];
+  /** Steps that are done, this one included, of all. */
+  readonly done: number;
+  readonly steps: number;
+}
+
+/** What stands for each of `headClasses`. */
+const measuredHeads = [2, 8, 32] as const;
+
+/** What stands for each of `dtypeClasses`, where a backend has it. */
+const measuredDTypes: Readonly<Record<BackendName, readonly FloatDType[]>> = {
+  metal: ["float32", "float16"],
+  cpu: ["float64", "float32", "bfloat16"],
+  reference: [],
+};
+
+/** The backends whose speed is worth knowing here: not that of the software device. */
+export const tunedBackends = (): BackendName[] =>
+  (process.platform === "darwin" ? (["metal", "cpu"] as const) : (["cpu"] as const)).filter(
+    (name) => whyUnavailable(name) === undefined,
+  );
+
+/**
+ * Measures this machine.
+ *
+ * @param told is called after each class of calls
+ * @example
+ * writeTable(path, tune(["cpu"], quickGrid));
+ */
+export function tune(
+  backends: readonly BackendName[],
+  grid: TuneGrid,
+  told: (step: TuneStep) => void = () => undefined,
+): CrossoverTable {
+  const kinds = backends.flatMap((backend) => measuredDTypes[backend].map((dtype) => ({ backend, dtype })));
+  const steps = kinds.length * dimClasses.length * measuredHeads.length;
+  const pairs: Partial<Record<BackendName, Partial<Record<DTypeClass, Crossovers>>>> = {};
+  let done = 0;
+  for (const { backend, dtype } of kinds) {
+    warmUp(backend, dtype);
+    const rows = dimClasses.map((dim) =>
+      measuredHeads.map((heads) => {
+        const measured = measureClass(backend, dtype, dim, heads, grid);
+        done++;
+        told({ backend, dtype, dim, heads, measured, done, steps });
+        return crossoverFrom(measured);
+      }),
+    );
+    pairs[backend] = { ...pairs[backend], [dtypeClassOf(dtype)]: rows };
+  }
+  return { pairs, scoresShare: defaultScoresShare };
+}
+
+/** No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote the others. */
+const mostSpeedup = 2;
+
+/**
+ * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0 where no bound gains.
+ */
+export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "speedup">[]): number {
+  let best = { gain: 0, pairs: 0 };
+  let gain = 0;
+  for (const { length, speedup } of measured) {
+    gain += Math.log(Math.min(Math.max(speedup, 1 / mostSpeedup), mostSpeedup));
+    if (gain > best.gain) best = { gain, pairs: length * length };
+  }
+  return best.pairs;
+}
+
+/** Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow worse. */
+const hopeless = 1.15;
+
+function measureClass(
+  backend: BackendName,
+  dtype: FloatDType,
+  dim: number,
+  heads: number,
+  grid: TuneGrid,
+): Measurement[] {
+  const measured: Measurement[] = [];
+  for (const length of grid.lengths) {
+    measured.push(measure(backend, dtype, [1, heads, length, dim], grid));
+    const last = measured.slice(-2);
+    if (last.length === 2 && last.every(({ fused, unfused }) => unfused > hopeless * fused)) break;
+  }
+  return measured;
+}
+
+/** Before anything counts: compiles what is compiled on first use, JavaScript's functions too. */
+function warmUp(backend: BackendName, dtype: FloatDType): void {
+  measure(backend, dtype, [1, 1, 8, dimClasses[0]], { rounds: 100, milliseconds: 1000 });
+}
+
+type Rounds = Pick<TuneGrid, "rounds" | "milliseconds">;
+
+function measure(backend: BackendName, dtype: FloatDType, shape: readonly number[], rounds: Rounds): Measurement {
+  return withBackend(backend, () => {
+    const draw = (requiresGrad: boolean): Tensor => randn([...shape], { dtype, requiresGrad });
+    const operands = [draw(true), draw(true), draw(true), draw(false)] as const;
+    const measured = summaryOf(sample(operands, rounds));
+    for (const tensor of operands) tensor.dispose();
+    return { length: shape[2]!, ...measured };
+  });
+}
+
+/** Milliseconds of each round's two steps, fused and unfused, after a round that does not count. */
+function sample(operands: Operands, { rounds, milliseconds }: Rounds): [number, number][] {
+  const both = (): [number, number] => [timeStep(operands, "fused"), timeStep(operands, "unfused")];
+  both();
+  const samples: [number, number][] = [];
+  const end = performance.now() + milliseconds;
+  while (samples.length < rounds && (samples.length < fewestRounds || performance.now() < end)) samples.push(both());
+  return samples;
+}
+
+const summaryOf = (samples: readonly (readonly [number, number])[]): Omit<Measurement, "length"> => ({
+  fused: quantile(
+    samples.map(([fused]) => fused),
+    1 / 2,
+  ),
+  unfused: quantile(
+    samples.map(([, unfused]) => unfused),
+    1 / 2,
+  ),
+  speedup: quantile(
+    samples.map(([fused, unfused]) => fused / unfused),
+    1 / 4,
+  ),
+});
+
+/** q, k, v and the gradient of the result. */
+type Operands = readonly [Tensor, Tensor, Tensor, Tensor];
+
+/** Milliseconds of a forward and a backward pass, until the last gradient is there. */
+function timeStep([q, k, v, cotangent]: Operands, path: "fused" | "unfused"): number {
+  const started = performance.now();
+  const out = flashAttention(q, k, v, { path });
+  const gradients = grad(out, [q, k, v], { gradOutputs: [cotangent] });
+  for (const gradient of gradients) gradient?.storage.memory.hostBytes(); // waits for a device
+  const milliseconds = performance.now() - started;
+  for (const result of [out, ...gradients]) result?.dispose();
+  return milliseconds;
+}
+
+const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))]!;

@@ -1,0 +1,182 @@
+/** The file of measured crossovers: written whole or not at all, and believed only where it was measured. */
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import packageFile from "../../../package.json";
+import { packageRoot } from "../../../src/debug/paths.ts";
+import { type CrossoverTable, dimClasses, headClasses, shippedTable } from "../../../src/ops/attention/crossover.ts";
+import {
+  readTable,
+  type TableFile,
+  tablePath,
+  thisMachine,
+  writeTable,
+} from "../../../src/ops/attention/crossover_file.ts";
+
+const root = mkdtempSync(join(tmpdir(), "orchard-crossovers-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+const path = join(root, "deep", "folder", "attention.json");
+beforeEach(() => rmSync(join(root, "deep"), { recursive: true, force: true }));
+
+/** Every class of float32 on the cpu is faster unfused up to so many queries · keys. */
+const tableOf = (pairs: number): CrossoverTable => ({
+  pairs: { cpu: { float32: dimClasses.map(() => headClasses.map(() => pairs)) } },
+  scoresShare: 0.5,
+});
+
+function writeChanged(change: (file: Record<string, unknown>) => unknown): void {
+  writeTable(path, tableOf(64));
+  const changed = change(JSON.parse(readFileSync(path, "utf8")));
+  writeFileSync(path, typeof changed === "string" ? changed : JSON.stringify(changed));
+}
+
+test("what is written is read again, with its date", () => {
+  const before = new Date().toISOString();
+  writeTable(path, tableOf(4096));
+  const { table, date, problem } = readTable(path);
+  expect(table).toEqual(tableOf(4096));
+  expect(problem).toBeUndefined();
+  expect(date! >= before && date! <= new Date().toISOString()).toBe(true);
+  const file: TableFile = JSON.parse(readFileSync(path, "utf8"));
+  expect([file.version, file.machine]).toEqual([packageFile.version, thisMachine()]);
+});
+
+test("without a file the shipped table holds, and nothing is wrong", () => {
+  expect(readTable(path)).toEqual({ table: shippedTable });
+  expect(readTable(undefined)).toEqual({ table: shippedTable });
+});
+
+const foreign: readonly [string, (file: Record<string, unknown>) => unknown, string][] = [
+  ["half a file", (file) => JSON.stringify(file).slice(0, 100), "is not whole"],
+  ["nothing in it", () => "", "is not whole"],
+  ["a list", () => [1], "is not whole"],
+  ["another version", (file) => ({ ...file, version: "0.0.9" }), `is of version 0.0.9, this is ${packageFile.version}`],
+  ["no version", ({ version: _, ...file }) => file, "is of version undefined"],
+  ["another processor", (file) => ({ ...file, machine: { ...thisMachine(), processor: "Abacus" } }), "another machine"],
+  ["other threads", (file) => ({ ...file, machine: { ...thisMachine(), threads: 999 } }), "another machine"],
+  ["no machine", ({ machine: _, ...file }) => file, "another machine"],
+  ["no date", ({ date: _, ...file }) => file, "is not whole"],
+  ["no table", ({ table: _, ...file }) => file, "is not whole"],
+  ["a share of 0", (file) => ({ ...file, table: { ...tableOf(1), scoresShare: 0 } }), "is not whole"],
+  ["a negative number", (file) => ({ ...file, table: tableOf(-1) }), "is not whole"],
+  ["a fraction", (file) => ({ ...file, table: tableOf(0.5) }), "is not whole"],
+  [
+    "a row too few",
+    (file) => ({ ...file, table: { pairs: { cpu: { float32: [[1, 1, 1]] } }, scoresShare: 1 } }),
+    "whole",
+  ],
+  ["an unknown backend", (file) => ({ ...file, table: { pairs: { tpu: {} }, scoresShare: 1 } }), "is not whole"],
+  [
+    "an unknown dtype",
+    (file) => ({ ...file, table: { pairs: { cpu: { int8: [] } }, scoresShare: 1 } }),
+    "is not whole",
+  ],
+];
+
+test.each(foreign)("%s: the shipped table holds, and the problem names the file", (_, change, why) => {
+  writeChanged(change);
+  const { table, problem, date } = readTable(path);
+  expect([table, date]).toEqual([shippedTable, undefined]);
+  expect(problem).toStartWith(path);
+  expect(problem).toContain(why);
+});
+
+test("a folder in its place is a problem, not an error", () => {
+  mkdirSync(path, { recursive: true });
+  expect(readTable(path)).toEqual({ table: shippedTable, problem: expect.stringContaining(`${path} can't be read`) });
+});
+
+test("a write that fails leaves the old file as it was, and nothing beside it", () => {
+  writeTable(path, tableOf(64));
+  const before = readFileSync(path, "utf8");
+  // Once before the draft is begun, once when it is moved: a folder stands in its place.
+  const unreadable: CrossoverTable = {
+    pairs: {},
+    get scoresShare(): number {
+      throw new Error("not to be had");
+    },
+  };
+  expect(() => writeTable(path, unreadable)).toThrow("not to be had");
+  expect(readFileSync(path, "utf8")).toBe(before);
+  expect(readdirSync(join(path, ".."))).toEqual(["attention.json"]);
+  const blocked = join(root, "deep", "blocked.json");
+  mkdirSync(join(blocked, "full"), { recursive: true });
+  expect(() => writeTable(blocked, tableOf(64))).toThrow();
+  expect(readdirSync(join(root, "deep")).toSorted()).toEqual(["blocked.json", "folder"]);
+});
+
+test("who has the old file open goes on reading it: it is replaced, not written over", () => {
+  writeTable(path, tableOf(64));
+  const before = readFileSync(path, "utf8");
+  const open = openSync(path, "r");
+  writeTable(path, tableOf(65_536));
+  expect(readFileSync(open, "utf8")).toBe(before);
+  closeSync(open);
+  expect(readTable(path).table).toEqual(tableOf(65_536));
+});
+
+test("the variable names the file, or says that there is none", () => {
+  expect(tablePath({ XDG_CACHE_HOME: "/c" })).toBe("/c/orchard/attention.json");
+  expect(tablePath({ XDG_CACHE_HOME: "/c", ORCHARD_ATTENTION_TABLE: "/t.json" })).toBe("/t.json");
+  expect(tablePath({ XDG_CACHE_HOME: "/c", ORCHARD_ATTENTION_TABLE: "none" })).toBeUndefined();
+});
+
+/** A process that calls attention twice, with something done between; its one reason, whether a kernel ran, and its warnings. */
+function attend(environment: Record<string, string>, between = "") {
+  const program = `
+    import { codepaths, flashAttention, withBackend, zeros } from "./src/index.ts";
+    const q = zeros([1, 1, 8, 8]);
+    withBackend("cpu", () => flashAttention(q, q, q));
+    ${between};
+    withBackend("cpu", () => flashAttention(q, q, q));
+    const ways = codepaths().filter(({ operation }) => operation === "flashAttention");
+    console.log(ways.map(({ reason }) => reason).join(" and "));
+    console.log(codepaths().some(({ operation }) => operation === "attentionForward"));`;
+  const { ORCHARD_ATTENTION_TABLE: _, ...others } = process.env;
+  const env = { ...others, ...environment };
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot, env });
+  const [reason, ranKernel] = stdout.toString().split("\n");
+  return { reason, ranKernel, warnings: stderr.toString().trim().split("\n").filter(Boolean) };
+}
+
+test("a process routes by the measured table", () => {
+  writeTable(path, tableOf(64));
+  const measured = "the measured crossover for float32, dim up to 32, batch · heads from 1";
+  expect(attend({ ORCHARD_ATTENTION_TABLE: path })).toEqual({
+    ...{ reason: `unfused: at most 64 scores a head, ${measured}`, ranKernel: "false", warnings: [] },
+  });
+  writeTable(path, tableOf(63));
+  expect(attend({ ORCHARD_ATTENTION_TABLE: path })).toEqual({
+    ...{ reason: `fused: over 63 scores a head, ${measured}`, ranKernel: "true", warnings: [] },
+  });
+});
+
+test("a process reads the table once: its choices stay, whatever becomes of the file", () => {
+  writeTable(path, tableOf(64));
+  const removal = `(await import("node:fs")).rmSync(${JSON.stringify(path)})`;
+  expect(attend({ ORCHARD_ATTENTION_TABLE: path }, removal).reason).toMatch(/^unfused: [^:]*$/);
+  expect(existsSync(path)).toBe(false);
+});
+
+test("a process warns once of a file that it does not use", () => {
+  const { reason: shipped } = attend({ ORCHARD_ATTENTION_TABLE: "none" });
+  expect(shipped).toStartWith("fused: faster at every length measured");
+  writeChanged((file) => ({ ...file, version: "0.0.9" }));
+  const { reason, warnings } = attend({ ORCHARD_ATTENTION_TABLE: path });
+  expect(reason).toBe(shipped);
+  expect(warnings).toHaveLength(1);
+  expect(warnings[0]).toContain(`${path} is of version 0.0.9`);
+  expect(warnings[0]).toContain("`orchard tune` measures them anew");
+});
