@@ -20,6 +20,8 @@ import { forgetTold, tellOnce } from "./tell.ts";
 export interface OutputSpec<D extends DType = DType> {
   readonly shape: Shape;
   readonly dtype: D;
+  /** Of memory without gaps; default row-major. */
+  readonly strides?: readonly number[] | undefined;
 }
 
 const debug = environmentFlag("ORCHARD_DEBUG");
@@ -229,8 +231,8 @@ function runAgain<Attributes>(
 function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
   const made: Tensor[] = [];
   try {
-    for (const { shape, dtype } of specs)
-      made.push(new Tensor(new Storage(backend.allocate(byteLengthOf(shape, dtype), {})), dtype, shape));
+    for (const { shape, dtype, strides } of specs)
+      made.push(new Tensor(new Storage(backend.allocate(byteLengthOf(shape, dtype), {})), dtype, shape, strides));
   } catch (error) {
     disposeAll(made);
     throw error;

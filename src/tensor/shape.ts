@@ -24,6 +24,17 @@ export function rowMajorStrides(shape: Shape): number[] {
   return strides;
 }
 
+/**
+ * The strides of a tensor without gaps whose axes lie in memory in the order of others' strides; row-major where an axis repeats itself,
+ * which says nothing of an order.
+ */
+export function denseStrides(shape: Shape, like: readonly number[]): number[] {
+  if (shape.some((size, axis) => size > 1 && like[axis] === 0)) return rowMajorStrides(shape);
+  const inward = [...shape.keys()].sort((a, b) => Math.abs(like[b]!) - Math.abs(like[a]!));
+  const dense = rowMajorStrides(inward.map((axis) => shape[axis]!));
+  return shape.map((_, axis) => dense[inward.indexOf(axis)]!);
+}
+
 /** Whether elements lie row-major without gaps. Strides of axes with one element, and of shapes without any, don't matter. */
 export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
   let stride = 1;

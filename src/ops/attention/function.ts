@@ -7,6 +7,7 @@ import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
+import { denseStrides } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
 import { expand } from "../view/expand.ts";
@@ -39,6 +40,7 @@ export class FlashAttention extends Function {
     ];
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;
+    context["results"] = new Set(call.attributes.inputs.filter((_, at) => inputs[at]!.edge !== null));
     context.saveForBackward(...inputs, ...results);
     return results;
   }
@@ -53,7 +55,10 @@ export class FlashAttention extends Function {
       ...(gradLogSumExp && { gradLogSumExp }),
     };
     const names = [...attributes.inputs, "out", "logSumExp", ...Object.keys(incoming)] as InputName[];
-    const call = { attributes: { ...attributes, inputs: names, outputs }, backend };
+    const call = {
+      ...{ attributes: { ...attributes, inputs: names, outputs }, backend },
+      results: context["results"] as ReadonlySet<InputName>,
+    };
     const gradients = AttentionGradient.apply(call, ...saved, ...Object.values(incoming));
     return [null, ...attributes.inputs.map((name) => gradients[outputs.indexOf(gradientNames[name]!)] ?? null)];
   }
@@ -77,11 +82,19 @@ function outputsFor(needed: readonly InputName[]): OutputName[] {
 /** Zeros of a tensor's shape, in the memory of one element. */
 const zerosAs = ({ shape, dtype }: Tensor): Tensor => expand(full([], 0, { dtype }), shape);
 
+interface GradientCall extends FusedCall {
+  /** The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy; leaves keep theirs row-major. */
+  readonly results: ReadonlySet<InputName>;
+}
+
 /** The gradients as a function of their own, so that they have gradients too: those go through all scores. */
 class AttentionGradient extends Function {
-  static forward(context: FunctionContext, call: FusedCall, ...inputs: Tensor[]): Tensor[] {
-    const { attributes } = call;
-    const specs = attributes.outputs.map((name) => specOf(inputs[attributes.inputs.indexOf(sourceOf(name))]!));
+  static forward(context: FunctionContext, call: GradientCall, ...inputs: Tensor[]): Tensor[] {
+    const { attributes, results } = call;
+    const specs = attributes.outputs.map((name) => {
+      const source = sourceOf(name);
+      return specOf(inputs[attributes.inputs.indexOf(source)]!, results.has(source));
+    });
     context["attributes"] = attributes;
     context.saveForBackward(...inputs);
     return on(call, () => executeMany(attentionBackward, inputs, specs, attributes));
@@ -99,7 +112,9 @@ class AttentionGradient extends Function {
   }
 }
 
-const specOf = ({ shape, dtype }: Tensor): OutputSpec => ({ shape, dtype });
+const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputSpec => ({
+  ...{ shape, dtype, strides: inItsOrder ? denseStrides(shape, strides) : undefined },
+});
 
 const sourceOf = (output: OutputName): InputName =>
   (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;
