@@ -2,8 +2,8 @@
 // aim is at most 1.15 of it), and floating-point operations of products beside those of the formula, 4 N² D forward and 14 N² D backward (6 in the kernel
 // over queries, 8 in the one over keys), half of it where causal. One head; counts of several heads are as many times as large.
 import { isMetalOpen, metalContext } from "../src/backend/metal/context.ts";
-import { formulaOperations, measureTraffic, type Size } from "./attention.traffic.ts";
-import { table } from "./measure.ts";
+import { formulaOperations, measureTraffic, type Size } from "./support/attention_traffic.ts";
+import { table } from "./support/measure.ts";
 
 const sizes: readonly Size[] = [
   { dtype: "float32", length: 512, dim: 64, causal: false },

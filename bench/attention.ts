@@ -9,7 +9,7 @@ import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { flashAttention } from "../src/ops/attention/flash_attention.ts";
 import { randn } from "../src/ops/random/randn.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
-import { table } from "./measure.ts";
+import { table } from "./support/measure.ts";
 
 /** One row of the table. */
 interface Case {
@@ -63,7 +63,7 @@ class PyTorch {
   readonly #lines: AsyncIterator<string>;
 
   constructor(python: string, threads: number) {
-    this.#process = Bun.spawn([python, "-W", "ignore", join(import.meta.dir, "attention.py")], {
+    this.#process = Bun.spawn([python, "-W", "ignore", join(import.meta.dir, "support", "attention.py")], {
       ...({ stdin: "pipe", stdout: "pipe", stderr: "inherit" } as const),
       env: { ...process.env, OMP_NUM_THREADS: `${threads}` },
     });

@@ -1,6 +1,6 @@
 // What the checker costs: each kernel plain and under the checker, in turn, on one worker. The budget is 15 times.
 import { DeviceBuffer, MetalContext, metalKernel, type RunOptions } from "../src/index.ts";
-import { interleaved, table } from "./measure.ts";
+import { interleaved, table } from "./support/measure.ts";
 
 const budget = 15;
 const head = "#include <metal_stdlib>\n#include <metal_simdgroup_matrix>\nusing namespace metal;\n";

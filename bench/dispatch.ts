@@ -1,7 +1,7 @@
 // What a dispatch costs from TypeScript: encoded only, and run to its end on the device. The body of the kernel is empty,
 // so what is left is ours.
 import { DeviceBuffer, MetalContext, metalKernel } from "../src/index.ts";
-import { interleaved, table } from "./measure.ts";
+import { interleaved, table } from "./support/measure.ts";
 
 const source = `#include <metal_stdlib>
 kernel void touch(device float* x [[buffer(0)]], constant uint& n [[buffer(1)]], uint i [[thread_position_in_grid]]) {

@@ -7,7 +7,7 @@ import { matmul } from "../src/ops/matmul/matmul.ts";
 import { randint } from "../src/ops/random/randint.ts";
 import type { DType } from "../src/tensor/dtype.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
-import { interleaved, type Measured, table } from "./measure.ts";
+import { interleaved, type Measured, table } from "./support/measure.ts";
 
 const { native } = cpuLibrary();
 const { isa, isas, blas, threads } = cpuInfo(native);

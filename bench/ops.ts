@@ -10,7 +10,7 @@ import { lt } from "../src/ops/elementwise/comparison.ts";
 import { clamp, lerp, softplus, where } from "../src/ops/elementwise/ternary.ts";
 import { erf, exp, log, neg, sigmoid, sin, sqrt, tanh } from "../src/ops/elementwise/unary.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
-import { interleaved, type Measured, table } from "./measure.ts";
+import { interleaved, type Measured, table } from "./support/measure.ts";
 
 const calls = 20_000;
 const size = 1 << 24;

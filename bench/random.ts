@@ -7,7 +7,7 @@ import { randint } from "../src/ops/random/randint.ts";
 import { randn } from "../src/ops/random/randn.ts";
 import { randperm } from "../src/ops/random/randperm.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
-import { interleaved, table } from "./measure.ts";
+import { interleaved, table } from "./support/measure.ts";
 
 const count = 1 << 24;
 const small = 1 << 20;

@@ -6,7 +6,7 @@ import { tensor } from "../src/ops/creation/tensor.ts";
 import { amax, argmax, cumsum, logsumexp, max, mean, norm, softmax, sum, variance } from "../src/ops/index.ts";
 import { reshape } from "../src/ops/view/reshape.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
-import { interleaved, table } from "./measure.ts";
+import { interleaved, table } from "./support/measure.ts";
 
 const elements = 1 << 24;
 const side = 1 << 12;

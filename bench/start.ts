@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../src/debug/paths.ts";
-import { interleaved, table } from "./measure.ts";
+import { interleaved, table } from "./support/measure.ts";
 
 const rounds = 20;
 const from = JSON.stringify(join(packageRoot, "src", "index.ts"));

@@ -34,21 +34,18 @@ async function prepare(files: readonly string[]): Promise<void> {
   if (swift) await build(swift);
 }
 
-/** What benchmarks share; every other file of `bench/` is a program. */
-const benchmarkLibraries = ["bench/attention.traffic.ts", "bench/measure.ts"];
-
-/** The benchmarks' files: all, or the named ones. `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so. */
+/** The benchmarks' files: all of `bench/` itself (what they share is in `bench/support/`), or the named ones. `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so. */
 export function chooseBenchmarks(names: readonly string[], root: string = packageRoot): string[] {
   const found = new Bun.Glob("bench/*.ts").scanSync({ cwd: root });
-  const files = [...found].filter((file) => !benchmarkLibraries.includes(file)).sort();
+  const files = [...found].sort();
   return withoutMetal(names.length === 0 ? files : names.map((name) => fileOf(name, files)));
 }
 
 function fileOf(name: string, files: readonly string[]): string {
   const file = `bench/${name}.ts`;
   if (files.includes(file)) return file;
-  const known = files.map((path) => path.slice("bench/".length, -".ts".length)).join(", ");
-  throw new Failure(`There is no benchmark "${name}"; there are: ${known}.`);
+  const known = files.map((path) => path.slice("bench/".length, -".ts".length)).sort();
+  throw new Failure(`There is no benchmark "${name}"; there are: ${known.join(", ")}.`);
 }
 
 function withoutMetal(files: readonly string[]): string[] {

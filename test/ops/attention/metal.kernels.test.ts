@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { measureTraffic } from "../../../bench/attention.traffic.ts";
+import { measureTraffic } from "../../../bench/support/attention_traffic.ts";
 import { backward } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { metalTypeOf, pipelineFor } from "../../../src/backend/metal/launch.ts";

@@ -1,11 +1,11 @@
 /** What attention's Metal kernels move and multiply, counted by the software device, beside the least that their tiles allow. */
-import { grad } from "../src/autograd/backward.ts";
-import { metalContext } from "../src/backend/metal/context.ts";
-import { withBackend, withStrict } from "../src/backend/policy.ts";
-import { flashAttention } from "../src/ops/attention/flash_attention.ts";
-import { rowsOf, type Tile, type TiledKernel, tileFor } from "../src/ops/attention/tiles.metal.ts";
-import { randn } from "../src/ops/index.ts";
-import { bytesOf } from "../src/tensor/dtype.ts";
+import { grad } from "../../src/autograd/backward.ts";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { flashAttention } from "../../src/ops/attention/flash_attention.ts";
+import { rowsOf, type Tile, type TiledKernel, tileFor } from "../../src/ops/attention/tiles.metal.ts";
+import { randn } from "../../src/ops/index.ts";
+import { bytesOf } from "../../src/tensor/dtype.ts";
 
 /** One head with as many keys as queries. */
 export interface Size {
