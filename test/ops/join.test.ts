@@ -4,25 +4,13 @@ import { flip } from "../../src/ops/join/flip.ts";
 import { pad } from "../../src/ops/join/pad.ts";
 import { repeat, tile } from "../../src/ops/join/repeat.ts";
 import { roll } from "../../src/ops/join/roll.ts";
-import type { DType } from "../../src/tensor/dtype.ts";
+import { dtypes } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { resultOf, valueAt } from "./coordinates.ts";
 import { testTable } from "./run.ts";
 import type { Block, Layout } from "./samples.ts";
 import type { Expected, OperationRow, Sample } from "./table.ts";
 
-const dtypes: readonly DType[] = [
-  "float64",
-  "float32",
-  "float16",
-  "bfloat16",
-  "int64",
-  "int32",
-  "uint32",
-  "int8",
-  "uint8",
-  "bool",
-];
 const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strided", "reversed", "expanded"];
 /** A shape of the highest rank. */
 const highest = [2, 1, 2, 1, 2, 1, 2, 3];

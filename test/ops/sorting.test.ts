@@ -3,25 +3,13 @@ import { backendNames } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { argsort, sort, topk } from "../../src/ops/sorting/sort.ts";
-import { type DType, isFloat } from "../../src/tensor/dtype.ts";
+import { dtypes as all, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { placesOf, resultOf, valueAt } from "./coordinates.ts";
 import { testTable } from "./run.ts";
 import type { Block, Layout, OperandSpec } from "./samples.ts";
 import type { Expected, OperationRow, Sample } from "./table.ts";
 
-const all: readonly DType[] = [
-  "float64",
-  "float32",
-  "float16",
-  "bfloat16",
-  "int64",
-  "int32",
-  "uint32",
-  "int8",
-  "uint8",
-  "bool",
-];
 const floats = all.filter(isFloat);
 const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strided", "reversed", "expanded"];
 

@@ -12,25 +12,13 @@ import { reshape, viewStrides } from "../../src/ops/view/reshape.ts";
 import { narrow, select, slice } from "../../src/ops/view/slice.ts";
 import { chunk, split, unbind } from "../../src/ops/view/split.ts";
 import { squeeze, unsqueeze } from "../../src/ops/view/squeeze.ts";
-import type { DType } from "../../src/tensor/dtype.ts";
+import { dtypes } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { type Coordinates, numberOf, placesOf, resultOf, valueAt } from "./coordinates.ts";
 import { testTable } from "./run.ts";
 import type { Block, Layout } from "./samples.ts";
 import type { Expected, OperationRow } from "./table.ts";
 
-const dtypes: readonly DType[] = [
-  "float64",
-  "float32",
-  "float16",
-  "bfloat16",
-  "int64",
-  "int32",
-  "uint32",
-  "int8",
-  "uint8",
-  "bool",
-];
 const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strided", "reversed", "expanded"];
 
 /** A call of a view, with where each place of the result comes from. */
