@@ -8,8 +8,8 @@ import type { GatherAttributes } from "./gather_primitive.ts";
 import { checkRangeOnCpu } from "./range.cpu.ts";
 
 export const gatherCpu: Implementation<GatherAttributes> = {
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
-    checkRangeOnCpu({ operation, index: index!, size: x!.shape[dim]!, vectorAxis });
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
+    checkRangeOnCpu({ operation, index: index!, size: x!.shape[dim]!, axes });
     const { native } = cpuLibrary();
     const nest = collapse(output!.shape, [x!.strides.with(dim, 0), index!.strides, output!.strides]);
     const codes = [dtypeFacts[x!.dtype].code, dtypeFacts[index!.dtype].code];

@@ -6,9 +6,9 @@ import { checkRangeLater } from "./range.metal.ts";
 
 export const gatherMetal: Implementation<GatherAttributes> = {
   unsupported: noFloat64,
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
     const size = x!.shape[dim]!;
-    checkRangeLater({ operation, index: index!, size, vectorAxis });
+    checkRangeLater({ operation, index: index!, size, axes });
     const { grid, threadgroup, parameters } = mergedLoop(
       output!.shape,
       [

@@ -5,8 +5,8 @@ import { checkRange } from "./range.reference.ts";
 
 /** Elements are moved as they are stored. */
 export const gatherReference: Implementation<GatherAttributes> = {
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
-    checkRange({ operation, index: index!, size: x!.shape[dim]!, vectorAxis });
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
+    checkRange({ operation, index: index!, size: x!.shape[dim]!, axes });
     const indices = toIntegers(index!);
     const from = x!.storage.array(x!.dtype);
     const to = output!.storage.array(output!.dtype) as { [index: number]: number | bigint };

@@ -69,7 +69,7 @@ export function indexSelect<D extends DType>(
   const vector = checkVector("indexSelect", index);
   if (x.rank === 0) return reshape(indexSelect(reshape(x, [1]), vector, { dim: 0 }), []);
   checkSomethingToName("indexSelect", vector, x.shape[axis]!);
-  const attributes = { operation: "indexSelect", dim: axis, vectorAxis: axis };
+  const attributes = { operation: "indexSelect", dim: axis, axes: [axis] };
   const shape = x.shape.with(axis, vector.size);
   using along = alongAxis(vector, x, axis);
   const output = execute(gatherPrimitive, [x, along], shape, x.dtype, attributes, "indexSelect");

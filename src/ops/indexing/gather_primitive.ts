@@ -9,7 +9,7 @@ export interface GatherAttributes {
   /** The axis that is indexed. */
   readonly dim: number;
   /** See {@link IndexRange}. */
-  readonly vectorAxis?: number;
+  readonly axes?: readonly number[];
 }
 
 /** Inputs x and index, output: index and output have one shape, and x too but for the axis that is indexed. */

@@ -29,8 +29,10 @@ export interface IndexRange {
   readonly index: Tensor;
   /** The indices that there are: 0 to size − 1. */
   readonly size: number;
-  /** The one axis of the caller's index, where it is a vector that was broadcast. */
-  readonly vectorAxis?: number | undefined;
+  /** The axes that the caller's index has, where it was broadcast along others. */
+  readonly axes?: readonly number[] | undefined;
+  /** An index that names nothing and is none out of range. */
+  readonly except?: number | undefined;
 }
 
 /** The index tensor without repetition: axes of stride 0 have one element. The caller disposes of it. */
@@ -48,9 +50,9 @@ const distinctShape = (shape: readonly number[], strides: readonly number[]): nu
  * @param value what it was
  */
 export function indexError(range: IndexRange, position: number, value: number | bigint | undefined): ShapeError {
-  const { operation, index, size, vectorAxis } = range;
+  const { operation, index, size, axes } = range;
   const place = coordinates(distinctShape(index.shape, index.strides), position);
-  const where = vectorAxis === undefined ? place : [place[vectorAxis]!];
+  const where = axes === undefined ? place : axes.map((axis) => place[axis]!);
   return new ShapeError(
     operation,
     "indexOutOfRange",

@@ -8,9 +8,9 @@ import { checkRangeOnCpu } from "./range.cpu.ts";
 import type { ScatterAttributes } from "./scatter_add_primitive.ts";
 
 export const scatterAddCpu: Implementation<ScatterAttributes> = {
-  run({ inputs, outputs: [output], attributes: { operation, dim, vectorAxis } }) {
+  run({ inputs, outputs: [output], attributes: { operation, dim, axes } }) {
     const [x, index, source] = inputs;
-    checkRangeOnCpu({ operation, index: index!, size: x!.shape[dim]!, vectorAxis });
+    checkRangeOnCpu({ operation, index: index!, size: x!.shape[dim]!, axes });
     const { native } = cpuLibrary();
     const operands = [x!, index!, source!, output!];
     const nest = collapse(

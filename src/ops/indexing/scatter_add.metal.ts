@@ -15,8 +15,8 @@ import type { ScatterAttributes } from "./scatter_add_primitive.ts";
 export const scatterAddMetal: Implementation<ScatterAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[1]!, call.attributes.dim),
 
-  run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
-    checkRangeLater({ operation, index: index!, size: x!.shape[dim]!, vectorAxis });
+  run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, axes } }) {
+    checkRangeLater({ operation, index: index!, size: x!.shape[dim]!, axes });
     const line = distinct(index!);
     const keys = scratch(line.shape, line.dtype);
     const order = scratch(line.shape, "int64");

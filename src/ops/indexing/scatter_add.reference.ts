@@ -6,8 +6,8 @@ import { checkRange } from "./range.reference.ts";
 import type { ScatterAttributes } from "./scatter_add_primitive.ts";
 
 export const scatterAddReference: Implementation<ScatterAttributes> = {
-  run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, vectorAxis } }) {
-    checkRange({ operation, index: index!, size: x!.shape[dim]!, vectorAxis });
+  run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, axes } }) {
+    checkRange({ operation, index: index!, size: x!.shape[dim]!, axes });
     const indices = toIntegers(index!);
     const strides = rowMajorStrides(output!.shape);
     const targets = new Array<number>(indices.length);

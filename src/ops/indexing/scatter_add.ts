@@ -90,7 +90,7 @@ export function indexAdd<D extends DType>(
   if (!isFloat(x.dtype) && !Number.isInteger(alpha))
     throw new ArgumentError("indexAdd", "invalidAlpha", `alpha ${alpha} came for ${x.dtype}, which has no fractions`);
   if (x.rank === 0) return reshape(indexAdd(reshape(x, [1]), vector, reshape(source, [1]), { dim: 0, alpha }), []);
-  const attributes = { operation: "indexAdd", dim: axis, vectorAxis: axis };
+  const attributes = { operation: "indexAdd", dim: axis, axes: [axis] };
   using along = alongAxis(vector, source, axis);
   const output = tidy(() => scattered(x, along, times(source, alpha), attributes));
   record("indexAdd", [x, source], [output], [vector], ([gradient], [saved], needs) => {

@@ -1,0 +1,86 @@
+import { record } from "../../autograd/record.ts";
+import { execute } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { checkRank } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { eq } from "../elementwise/comparison.ts";
+import { gatherPrimitive } from "../indexing/gather_primitive.ts";
+import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
+import { maskedFill } from "../indexing/masked_fill.ts";
+import { indexAdd } from "../indexing/scatter_add.ts";
+import { filled } from "../view/embed.ts";
+import { reshape } from "../view/reshape.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import { checkTable, paddingRow, wholeIndices } from "./rows.ts";
+
+/** Options of {@link embedding}. */
+export interface EmbeddingOptions {
+  /** A row that gets no gradient, a negative one counted from the end. */
+  paddingIndex?: number | undefined;
+}
+
+/**
+ * For each index its row of a table: `result[…, :] = weight[indices[…], :]`. The gradient of a row is the sum over the places that named it,
+ * in their order: the same bits run after run.
+ *
+ * @param indices integers of any shape
+ * @param weight [rows, width], floats
+ * @returns [...indices' shape, width], in weight's dtype
+ *
+ * @example
+ * embedding(tensor([1n, 0n]), tensor([[1, 2], [3, 4]])); // float32 [[3, 4], [1, 2]]
+ *
+ * @throws {ShapeError} for a weight that is no matrix, and `indexOutOfRange` for an index that is negative or too large (on Metal when a
+ * result is read). @throws {DTypeError} for indices that are no integers, or a weight without floats. @throws {ArgumentError} for a
+ * padding index that is no row.
+ */
+export function embedding<D extends DType>(
+  indices: Tensor,
+  weight: Tensor<D>,
+  { paddingIndex }: EmbeddingOptions = {},
+): Tensor<D> {
+  checkTable("embedding", weight);
+  const index = wholeIndices("embedding", "indices", indices);
+  const padding = paddingRow("embedding", weight, paddingIndex);
+  checkRank("embedding", [...index.shape, weight.shape[1]!]);
+  checkSomethingToName("embedding", index, weight.shape[0]!);
+  const output = rowsOf(index, weight);
+  const { shape } = weight;
+  record("embedding", [weight], [output], [index], ([gradient], [saved]) => [
+    rowSums(gradient!, saved as Tensor<IndexDType>, shape, padding),
+  ]);
+  return output;
+}
+
+/** One gather: the table repeated along the axes of the indices but the last, the indices along the width, both in place. */
+function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): Tensor<D> {
+  const [rows, width] = weight.shape as [number, number];
+  const lead = index.shape.slice(0, -1);
+  const dim = lead.length;
+  const own = index.rank === 0 ? { shape: [1], strides: [0] } : index;
+  const shape = [...own.shape, width];
+  using along = new Tensor(index.storage, index.dtype, shape, [...own.strides, 0], index.offset);
+  using table = new Tensor(
+    weight.storage,
+    weight.dtype,
+    [...lead, rows, width],
+    [...lead.map(() => 0), ...weight.strides],
+    weight.offset,
+  );
+  const attributes = { operation: "embedding", dim, axes: index.shape.map((_, axis) => axis) };
+  const output = execute(gatherPrimitive, [table, along], shape, weight.dtype, attributes, "embedding");
+  return index.rank === 0 ? reshape(output, [width]) : output;
+}
+
+/** The gradients of all places, summed by row. */
+function rowSums(
+  gradient: Tensor,
+  index: Tensor<IndexDType>,
+  shape: readonly number[],
+  padding: number | undefined,
+): Tensor {
+  const kept = padding === undefined ? gradient : maskedFill(gradient, unsqueeze(eq(index, padding), -1), 0);
+  const places = reshape(index, [index.size]);
+  const source = reshape(kept, [index.size, shape[1]!]);
+  return indexAdd(filled(shape, gradient.dtype, 0), places, source, { dim: 0 });
+}

@@ -1,0 +1,44 @@
+/** What the operations on rows of a table check: the table, the indices of its rows, and the row that means nothing. */
+import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import type { IndexDType } from "../indexing/indices.ts";
+
+/** @throws {ShapeError} for a table without two axes. @throws {DTypeError} for one without floats. @throws {DisposedError} */
+export function checkTable(operation: string, weight: Tensor): void {
+  weight.checkAlive(operation);
+  if (weight.rank !== 2)
+    throw new ShapeError(operation, "wrongRank", `weight ${weight.describe()} came, [rows, width] is wanted`);
+  if (!isFloat(weight.dtype))
+    throw new DTypeError(
+      operation,
+      "notAFloat",
+      `weight ${weight.describe()} came, floats are wanted; toDType(weight, "float32") converts`,
+    );
+}
+
+/** Integers of any dtype as indices. @throws {DTypeError} for floats and bools. @throws {DisposedError} */
+export function wholeIndices(operation: string, what: string, index: Tensor): Tensor<IndexDType> {
+  index.checkAlive(operation);
+  if (isFloat(index.dtype) || index.dtype === "bool")
+    throw new DTypeError(
+      operation,
+      "notAnIndex",
+      `${what} are integers, ${index.describe()} came; use toDType(${what}, "int64")`,
+    );
+  return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
+}
+
+/** The padding row, a negative one counted from the end. @throws {ArgumentError} where there is no such row. */
+export function paddingRow(operation: string, weight: Tensor, paddingIndex: number | undefined): number | undefined {
+  if (paddingIndex === undefined) return undefined;
+  const rows = weight.shape[0]!;
+  if (!Number.isInteger(paddingIndex) || paddingIndex < -rows || paddingIndex >= rows)
+    throw new ArgumentError(
+      operation,
+      "paddingOutOfRange",
+      `paddingIndex ${paddingIndex} came, a table of ${rows} rows has ${-rows} to ${rows - 1}`,
+    );
+  return paddingIndex < 0 ? paddingIndex + rows : paddingIndex;
+}

@@ -1,0 +1,65 @@
+import { named } from "../../backend/dispatch.ts";
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, sub } from "../elementwise/binary.ts";
+import { abs, exp, log1p, neg, relu } from "../elementwise/unary.ts";
+import { checkFloats, checkReduction, checkTarget, type LossOptions } from "./options.ts";
+import { reduced, wideOf } from "./reduced.ts";
+
+/** Options of {@link binaryCrossEntropyWithLogits}. */
+export interface BinaryCrossEntropyOptions extends LossOptions {
+  /** A factor of each loss, broadcast to x's shape. */
+  weight?: Tensor | undefined;
+  /** A factor of the losses of positive targets, broadcast to x's shape. */
+  posWeight?: Tensor | undefined;
+}
+
+/**
+ * The cross entropy of a target t with the probability σ(x): −weight · (posWeight · t · log σ(x) + (1 − t) · log(1 − σ(x))), averaged over
+ * all elements. No exponential overflows: log σ(x) = −log(1 + exp(−|x|)) − max(−x, 0).
+ *
+ * @param x logits, floats of any shape
+ * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * binaryCrossEntropyWithLogits(tensor([0, 0]), tensor([0, 1])); // float32 0.69314718
+ *
+ * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes differ, or are no
+ * floats. @throws {ArgumentError} for a reduction that there is not.
+ */
+export function binaryCrossEntropyWithLogits<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  { weight, posWeight, reduction = "mean" }: BinaryCrossEntropyOptions = {},
+): Tensor<D> {
+  checkReduction("binaryCrossEntropyWithLogits", reduction);
+  checkTarget("binaryCrossEntropyWithLogits", x, target);
+  checkFactor("weight", x, weight);
+  checkFactor("posWeight", x, posWeight);
+  return named("binaryCrossEntropyWithLogits", () =>
+    tidy(() => {
+      const wide = (operand: Tensor) => toDType(operand, wideOf(x.dtype));
+      const [a, t] = [wide(x), wide(target)];
+      const softplus = add(log1p(exp(neg(abs(a)))), relu(neg(a)));
+      const factor = posWeight ? add(mul(sub(wide(posWeight), 1), t), 1) : 1;
+      const losses = add(mul(sub(1, t), a), mul(softplus, factor));
+      return toDType(reduced(weight ? mul(losses, wide(weight)) : losses, reduction), x.dtype);
+    }),
+  );
+}
+
+function checkFactor(what: string, x: Tensor, factor: Tensor | undefined): void {
+  if (!factor) return;
+  checkFloats("binaryCrossEntropyWithLogits", what, factor);
+  const lead = x.rank - factor.rank;
+  if (lead >= 0 && factor.shape.every((size, axis) => size === 1 || size === x.shape[axis + lead])) return;
+  throw new ShapeError(
+    "binaryCrossEntropyWithLogits",
+    "shapesDiffer",
+    `${what} ${factor.describe()} does not broadcast to x ${x.describe()}: its sizes must be equal or 1`,
+  );
+}

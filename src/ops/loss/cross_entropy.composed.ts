@@ -1,0 +1,65 @@
+/** The cross entropy of other operations, differentiable to any order. */
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, div, mul } from "../elementwise/binary.ts";
+import { eq } from "../elementwise/comparison.ts";
+import { where } from "../elementwise/ternary.ts";
+import { neg } from "../elementwise/unary.ts";
+import { gather, indexSelect } from "../indexing/gather.ts";
+import type { IndexDType } from "../indexing/indices.ts";
+import { maskedFill } from "../indexing/masked_fill.ts";
+import { sum } from "../reduction/sum.ts";
+import { logSoftmax } from "../softmax/softmax.ts";
+import { flatten } from "../view/flatten.ts";
+import { reshape } from "../view/reshape.ts";
+import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import type { CrossEntropyCall } from "./cross_entropy.ts";
+import { reduced, wideOf } from "./reduced.ts";
+
+/** Of class indices. */
+export function fromClasses(logits: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
+  const { axis, ignoreIndex, labelSmoothing, reduction } = call;
+  const logarithms = logSoftmax(toDType(logits, wideOf(logits.dtype)), { dim: axis });
+  const ignored = eq(targets, ignoreIndex);
+  const safe = where(ignored, 0, targets) as Tensor<IndexDType>;
+  const factors = maskedFill(factorsOf(safe, logits, call), ignored, 0);
+  const picked = squeeze(gather(logarithms, unsqueeze(safe, axis), { dim: axis }), { dim: axis });
+  const own = mul(maskedFill(picked, ignored, 0), factors);
+  const losses = neg(
+    labelSmoothing === 0
+      ? own
+      : add(
+          mul(own, 1 - labelSmoothing),
+          maskedFill(mul(weighted(logarithms, call), labelSmoothing / logits.shape[axis]!), ignored, 0),
+        ),
+  ) as Tensor;
+  const result = reduction === "mean" ? div(sum(losses), sum(factors)) : reduced(losses, reduction);
+  return toDType(result, logits.dtype);
+}
+
+/** The factor of each target's class. */
+function factorsOf(targets: Tensor<IndexDType>, logits: Tensor, { weight }: CrossEntropyCall): Tensor {
+  const wide = wideOf(logits.dtype);
+  if (!weight) return toDType(eq(targets, targets), wide);
+  return reshape(indexSelect(toDType(weight, wide), flatten(targets) as Tensor<IndexDType>, { dim: 0 }), targets.shape);
+}
+
+/** Σ w[c] log p[c] */
+const weighted = (logarithms: Tensor, { axis, weight }: CrossEntropyCall): Tensor =>
+  sum(weight ? mul(logarithms, along(weight, logarithms, axis)) : logarithms, { dim: axis }) as Tensor;
+
+/** A factor for each class, as it broadcasts to the logits. */
+const along = (weight: Tensor, { dtype, rank }: Tensor, axis: number): Tensor =>
+  reshape(toDType(weight, dtype), [weight.size, ...new Array<number>(rank - 1 - axis).fill(1)]);
+
+/** Of class probabilities. */
+export function fromProbabilities(logits: Tensor, targets: Tensor, call: CrossEntropyCall): Tensor {
+  const { axis, labelSmoothing, weight, reduction } = call;
+  const wide = wideOf(logits.dtype);
+  const logarithms = logSoftmax(toDType(logits, wide), { dim: axis });
+  const own = toDType(targets, wide);
+  const shares = labelSmoothing === 0 ? own : add(mul(own, 1 - labelSmoothing), labelSmoothing / logits.shape[axis]!);
+  const terms = mul(logarithms, shares);
+  const losses = neg(sum(weight ? mul(terms, along(weight, terms, axis)) : terms, { dim: axis }));
+  return toDType(reduced(losses as Tensor, reduction), logits.dtype);
+}

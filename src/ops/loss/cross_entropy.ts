@@ -1,0 +1,134 @@
+import { named } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { formatShape, normalizeAxis, sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { wholeIndices } from "../embedding/rows.ts";
+import { checkSomethingToName } from "../indexing/indices.ts";
+import { fromClasses, fromProbabilities } from "./cross_entropy.composed.ts";
+import { checkFloats, checkReduction, type LossOptions } from "./options.ts";
+
+/** Options of {@link crossEntropy}. */
+export interface CrossEntropyOptions extends LossOptions {
+  /** The axis of the classes, a negative one counted from the end. Default 1, or 0 of logits with one axis. */
+  dim?: number | undefined;
+  /** A target that counts for nothing. Default −100. */
+  ignoreIndex?: number | undefined;
+  /** The share ε of a target that is spread evenly over all classes, from 0 to 1. Default 0. */
+  labelSmoothing?: number | undefined;
+  /** A factor for each class. */
+  weight?: Tensor | undefined;
+}
+
+/** A checked call. */
+export interface CrossEntropyCall {
+  readonly axis: number;
+  readonly ignoreIndex: number;
+  readonly labelSmoothing: number;
+  readonly weight: Tensor | undefined;
+  readonly reduction: "none" | "sum" | "mean";
+}
+
+/**
+ * The cross entropy of a target class y with softmax(logits), with p = softmax(logits) and factors w of the classes:
+ * −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c]. The mean divides by the sum of the factors of the targets that count: with none of
+ * them it is NaN, as in PyTorch.
+ *
+ * @param logits floats; the classes along axis `dim`
+ * @param targets integers of the logits' shape without that axis; or class probabilities q of the logits' shape, whose loss is
+ * −Σ w[c] ((1 − ε) q[c] + ε / classes) log p[c] and whose mean divides by the number of losses
+ * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in the logits' dtype
+ *
+ * @example
+ * crossEntropy(tensor([[0, 0], [0, Math.log(3)]]), tensor([0n, 1n]), { reduction: "none" }); // float32 [0.69314718, 0.28768207]
+ *
+ * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a result is read).
+ * @throws {DTypeError} for logits that are no floats. @throws {ArgumentError} for a reduction that there is not, a smoothing outside
+ * 0 to 1, or a class to ignore among probabilities.
+ */
+export function crossEntropy<D extends DType>(
+  logits: Tensor<D>,
+  targets: Tensor,
+  options: CrossEntropyOptions = {},
+): Tensor<D> {
+  const { weight, labelSmoothing = 0, ignoreIndex = -100, reduction = "mean" } = options;
+  checkReduction("crossEntropy", reduction);
+  checkFloats("crossEntropy", "logits", logits);
+  targets.checkAlive("crossEntropy");
+  const axis = classAxis(logits, options.dim);
+  checkNumbers(labelSmoothing, ignoreIndex);
+  checkClassWeight(logits.shape[axis]!, weight);
+  const call: CrossEntropyCall = { axis, ignoreIndex, labelSmoothing, weight, reduction };
+  if (isFloat(targets.dtype)) {
+    checkProbabilities(logits, targets, options);
+    return named("crossEntropy", () => tidy(() => fromProbabilities(logits, targets, call))) as Tensor<D>;
+  }
+  const classes = wholeIndices("crossEntropy", "targets", targets);
+  checkTargetShape(logits, classes, axis);
+  checkSomethingToName("crossEntropy", classes, logits.shape[axis]!);
+  return named("crossEntropy", () => tidy(() => fromClasses(logits, classes, call))) as Tensor<D>;
+}
+
+function classAxis(logits: Tensor, dim: number | undefined): number {
+  if (logits.rank === 0)
+    throw new ShapeError("crossEntropy", "wrongRank", `logits ${logits.describe()} came, an axis of classes is wanted`);
+  return normalizeAxis("crossEntropy", dim ?? (logits.rank === 1 ? 0 : 1), logits.rank);
+}
+
+function checkNumbers(labelSmoothing: number, ignoreIndex: number): void {
+  if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
+    throw new ArgumentError(
+      "crossEntropy",
+      "invalidSmoothing",
+      `labelSmoothing ${labelSmoothing} came, a number from 0 to 1 is wanted`,
+    );
+  if (!Number.isSafeInteger(ignoreIndex))
+    throw new ArgumentError(
+      "crossEntropy",
+      "invalidIndex",
+      `ignoreIndex ${ignoreIndex} came, a whole number is wanted`,
+    );
+}
+
+function checkClassWeight(classes: number, weight: Tensor | undefined): void {
+  if (!weight) return;
+  checkFloats("crossEntropy", "weight", weight);
+  if (!sameShape(weight.shape, [classes]))
+    throw new ShapeError(
+      "crossEntropy",
+      "shapesDiffer",
+      `weight ${weight.describe()} came, a vector with one factor for each of ${classes} classes is wanted`,
+    );
+}
+
+function checkTargetShape(logits: Tensor, targets: Tensor, axis: number): void {
+  const wanted = logits.shape.toSpliced(axis, 1);
+  if (!sameShape(targets.shape, wanted))
+    throw new ShapeError(
+      "crossEntropy",
+      "shapesDiffer",
+      `targets ${targets.describe()} came for logits ${logits.describe()} with classes along axis ${axis}; ${formatShape(wanted)} is wanted, one class each`,
+    );
+}
+
+function checkProbabilities(logits: Tensor, targets: Tensor, { ignoreIndex }: CrossEntropyOptions): void {
+  if (!sameShape(targets.shape, logits.shape))
+    throw new ShapeError(
+      "crossEntropy",
+      "shapesDiffer",
+      `targets ${targets.describe()} came for logits ${logits.describe()}; class probabilities have the logits' shape, classes are integers`,
+    );
+  if (targets.dtype !== logits.dtype)
+    throw new DTypeError(
+      "crossEntropy",
+      "dtypesDiffer",
+      `targets are ${targets.dtype}, logits are ${logits.dtype}; toDType(targets, "${logits.dtype}") converts`,
+    );
+  if (ignoreIndex !== undefined && ignoreIndex >= 0)
+    throw new ArgumentError(
+      "crossEntropy",
+      "nothingToIgnore",
+      `ignoreIndex ${ignoreIndex} came with class probabilities, which name no class; multiply their losses by a mask instead`,
+    );
+}

@@ -1,0 +1,37 @@
+import { named } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { sub } from "../elementwise/binary.ts";
+import { square } from "../elementwise/unary.ts";
+import { checkReduction, checkTarget, type LossOptions } from "./options.ts";
+import { reduced, wideOf } from "./reduced.ts";
+
+/**
+ * The mean squared error: (x − target)², averaged over all elements.
+ *
+ * @param x floats of any shape
+ * @param target of x's shape and dtype; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ *
+ * @example
+ * mseLoss(tensor([1, 2]), tensor([1, 4])); // float32 2
+ *
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws {ArgumentError} for a
+ * reduction that there is not.
+ */
+export function mseLoss<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  { reduction = "mean" }: LossOptions = {},
+): Tensor<D> {
+  checkReduction("mseLoss", reduction);
+  checkTarget("mseLoss", x, target);
+  return named("mseLoss", () =>
+    tidy(() => {
+      const [a, b] = [x, target].map((operand) => toDType(operand, wideOf(operand.dtype)));
+      return toDType(reduced(square(sub(a!, b!)), reduction), x.dtype);
+    }),
+  );
+}
