@@ -58,6 +58,7 @@ export function disposeLeaves(): void {
 export const calls: Readonly<Record<OperationName, Arguments>> = {
   abs: unary,
   add: binary,
+  addRmsNorm: ({ x, y, vector }) => [x, y, { weight: vector }],
   add_: binary,
   addmm: ({ vector, x, y }) => [vector, x, y],
   all: along,
@@ -124,6 +125,7 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   isfinite: unary,
   isinf: unary,
   isnan: unary,
+  layerNorm: ({ x, vector, other }) => [x, { weight: vector, bias: other }],
   le: binary,
   lerp: ({ x, y, value }) => [x, y, value],
   linear: ({ x, y, vector }) => [x, y, vector],
@@ -178,6 +180,7 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   remainder: binary,
   repeat: ({ x }) => [x, [1, 2]],
   reshape: ({ x }) => [x, [x.size]],
+  rmsNorm: ({ x, vector }) => [x, { weight: vector }],
   roll: ({ x }) => [x, 1],
   rope: unary,
   round: unary,

@@ -1,0 +1,36 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store, toNumbers } from "../../backend/reference/elements.ts";
+import { sumOf } from "../reduction/reduce.reference.ts";
+import { type NormalizationAttributes, problemOf } from "./problem.ts";
+
+/** The definition, row by row. */
+export const forwardReference: Implementation<NormalizationAttributes> = {
+  run(call) {
+    const { inputs, outputs, isCentred, eps, rows, length } = problemOf(call);
+    const x = toNumbers(inputs.x);
+    const residual = inputs.residual && toNumbers(inputs.residual);
+    if (outputs.sum) store(outputs.sum, residual ? x.map((value, at) => value + residual[at]!) : x);
+    const s = outputs.sum ? toNumbers(outputs.sum) : x; // rounded
+    const weight = inputs.weight && toNumbers(inputs.weight);
+    const bias = inputs.bias && toNumbers(inputs.bias);
+    const [means, scales] = [new Float64Array(rows), new Float64Array(rows)];
+    const out = new Float64Array(s.length);
+    for (let row = 0; row < rows; row++) {
+      const own = s.subarray(row * length, (row + 1) * length);
+      const { mean, scale } = statisticsOf([...own], isCentred, eps);
+      means[row] = mean;
+      scales[row] = scale;
+      for (const [k, value] of own.entries())
+        out[row * length + k] = (value - mean) * scale * (weight?.[k] ?? 1) + (bias?.[k] ?? 0);
+    }
+    store(outputs.out!, out);
+    store(outputs.scale!, scales);
+    if (outputs.mean) store(outputs.mean, means);
+  },
+};
+
+function statisticsOf(row: readonly number[], isCentred: boolean, eps: number): { mean: number; scale: number } {
+  const mean = isCentred ? sumOf(row) / row.length : 0;
+  const variance = sumOf(row.map((value) => (value - mean) ** 2)) / row.length;
+  return { mean, scale: 1 / Math.sqrt(variance + eps) };
+}

@@ -1,0 +1,67 @@
+/** What the three normalizations share: one primitive in each pass, and how gradients go back. */
+import { record } from "../../autograd/record.ts";
+import { executeMany } from "../../backend/dispatch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul } from "../elementwise/binary.ts";
+import { type GradientSource, type Gradients, type Kept, normalizationGradient } from "./gradient.ts";
+import { normalizationForward } from "./primitives.ts";
+import { type Named, namedTensors, present, statisticsDType } from "./problem.ts";
+
+type OperandName = "x" | "residual" | "weight" | "bias";
+
+/** A call whose arguments are checked: rows are the last axis of x, parameters have its size. */
+export interface NormalizationCall {
+  /** What the caller called. */
+  readonly operation: string;
+  readonly isCentred: boolean;
+  readonly eps: number;
+  readonly operands: Named<OperandName> & { readonly x: Tensor };
+}
+
+/** `sum` where there is a residual. */
+export interface Normalized {
+  readonly out: Tensor;
+  readonly sum?: Tensor | undefined;
+}
+
+/** Normalizes rows, on the tape. It keeps the rows (the sum, where there is one), the weight, and one or two numbers a row. */
+export function normalize(call: NormalizationCall): Normalized {
+  const { operation, operands } = call;
+  if (operands.x.shape.at(-1) === 0) return rowsOfNothing(operands);
+  const inputs = present(operands);
+  const { out, sum, mean, scale } = forward(call);
+  const saved = present({ x: sum ?? operands.x, mean, scale, weight: operands.weight });
+  const outputs = sum ? [out, sum] : [out];
+  record(operation, inputs.tensors, outputs, saved.tensors, ([gradOut, gradSum], tensors, needs) => {
+    const kept = { ...(namedTensors(saved.names, tensors) as Kept), gradSum: gradSum ?? undefined };
+    const needed = new Set(inputs.names.filter((_, at) => needs[at]).map(sourceOf));
+    const gradients: Gradients = gradOut ? normalizationGradient(call, { ...kept, gradOut }, needed) : { x: gradSum };
+    return inputs.names.map((name) => gradients[sourceOf(name)] ?? null);
+  });
+  mean?.dispose(); // the tape has its own share
+  scale.dispose();
+  return { out, sum };
+}
+
+/** x and the residual have the same gradient. */
+const sourceOf = (name: OperandName): GradientSource => (name === "residual" ? "x" : name);
+
+function forward({ operation, isCentred, eps, operands }: NormalizationCall) {
+  const { x, residual } = operands;
+  const inputs = present(operands);
+  const row = { shape: x.shape.slice(0, -1), dtype: statisticsDType(x.dtype) };
+  const specs = { out: x, ...(residual && { sum: x }), ...(isCentred && { mean: row }), scale: row };
+  const outputs = Object.keys(specs) as (keyof typeof specs)[];
+  const attributes = { inputs: inputs.names, outputs, isCentred, eps };
+  const wanted = Object.values(specs).map(({ shape, dtype }) => ({ shape, dtype }));
+  const results = executeMany(normalizationForward, inputs.tensors, wanted, attributes, operation);
+  return namedTensors(outputs, results) as Named<"sum" | "mean"> & Record<"out" | "scale", Tensor>;
+}
+
+/** Without elements there are no statistics, but what comes of it is still connected to its operands. */
+function rowsOfNothing({ x, residual, weight, bias }: NormalizationCall["operands"]): Normalized {
+  const sum = residual && (add(x, residual) as Tensor);
+  const weighted = mul(sum ?? x, weight ?? 1) as Tensor;
+  return { out: toDType(add(weighted, bias ?? 0) as Tensor, x.dtype), sum };
+}

@@ -1,0 +1,25 @@
+/** Normalizations as backends run them. `problem.ts` says what each computes. */
+import type { Primitive } from "../../backend/backend.ts";
+import { backwardReference } from "./backward.reference.ts";
+import { forwardReference } from "./forward.reference.ts";
+import type { NormalizationAttributes } from "./problem.ts";
+
+/** x, and what there is of residual, weight and bias, to `out`, `scale`, and what there is of `sum` and `mean`. */
+export const normalizationForward: Primitive<NormalizationAttributes> = {
+  name: "normalizationForward",
+  implementations: {
+    metal: { missing: "it has no kernel yet" },
+    cpu: { missing: "it has no kernel yet" },
+    reference: forwardReference,
+  },
+};
+
+/** The same, statistics and incoming gradients to the gradients that are needed. */
+export const normalizationBackward: Primitive<NormalizationAttributes> = {
+  name: "normalizationBackward",
+  implementations: {
+    metal: { missing: "it has no kernel yet" },
+    cpu: { missing: "it has no kernel yet" },
+    reference: backwardReference,
+  },
+};
