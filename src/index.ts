@@ -32,6 +32,7 @@ export { type BackendName, backendNames } from "./backend/names.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * from "./errors.ts";
 export * from "./ops/index.ts";
+export * as optim from "./optim/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
 export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tensor/dtype.ts";
 export type { AllocationHint } from "./tensor/memory.ts";

@@ -21,6 +21,9 @@ function declarationsOf(path: string): Declaration[] {
   const whole = [...text.matchAll(/^export \* from "(.*)";/gm)].flatMap(([, from]) =>
     declarationsOf(join(dirname(path), from!)),
   );
+  const namespaces = [...text.matchAll(/^export \* as (\w+) from "(.*)";/gm)].flatMap(([, name, from]) =>
+    namespaceOf(name!, join(dirname(path), from!)),
+  );
   const named = [...text.matchAll(/^export (?:type )?\{([^}]*)\}(?: from "(.*)")?;/gm)].flatMap(([, names, from]) =>
     names!
       .split(",")
@@ -29,7 +32,13 @@ function declarationsOf(path: string): Declaration[] {
       .map((name) => renamedDeclaration(from ? join(dirname(path), from) : path, name)),
   );
   const own = [...text.matchAll(declaration())].map(([, name]) => declarationOf(path, name!));
-  return [...whole, ...named, ...own];
+  return [...whole, ...namespaces, ...named, ...own];
+}
+
+/** A file as one name, whose comment is the file's, and what it exports as that name's. */
+function namespaceOf(name: string, path: string): Declaration[] {
+  const comment = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n/.exec(read(path))?.[0];
+  return [{ name, comment }, ...declarationsOf(path).map((own) => ({ ...own, name: `${name}.${own.name}` }))];
 }
 
 /** Of `name`, or of `name as other`. */

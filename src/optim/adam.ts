@@ -1,0 +1,92 @@
+import { FusedOptimizer, type FusedOptions } from "./fused.ts";
+import type { ParameterGroup, Parameters } from "./groups.ts";
+import type { Slot } from "./optimizer.ts";
+import { checkBetas, checkNumber, notNegative } from "./options.ts";
+import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
+
+/** Options of {@link AdamW} and {@link Adam}. */
+export interface AdamOptions extends FusedOptions {
+  /** How much of the averages of gradients and of their squares stays in a step. Default [0.9, 0.999]. */
+  betas: readonly [number, number];
+  /** Added to the root of the second moment. Default 1e-8. */
+  eps: number;
+  /** Of AdamW: the share of the learning rate by which a weight shrinks (default 0.01). Of Adam: of the weight, added to its gradient (0). */
+  weightDecay: number;
+  /** Divides by the largest second moment so far (Reddi et al., 2018). Default false. */
+  amsgrad: boolean;
+}
+
+const defaults: AdamOptions = {
+  lr: 1e-3,
+  betas: [0.9, 0.999],
+  eps: 1e-8,
+  weightDecay: 0,
+  amsgrad: false,
+  maximize: false,
+  masterWeights: false,
+};
+
+abstract class AdamBase extends FusedOptimizer<AdamOptions> {
+  protected abstract readonly isDecoupled: boolean;
+
+  protected override checkOptions(group: ParameterGroup<AdamOptions>): void {
+    super.checkOptions(group);
+    checkBetas(this.name, group.betas);
+    checkNumber(this.name, "eps", group.eps, notNegative);
+    checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
+  }
+
+  protected override ruleOf = ({ amsgrad }: ParameterGroup<AdamOptions>): RuleName =>
+    amsgrad ? "adamAmsgrad" : "adam";
+
+  /** Averages start at 0, which the corrections make up for: a division by 1 - betaᵗ. */
+  protected override coefficientsOf({ group, steps }: Slot<AdamOptions>): Coefficients {
+    const { lr, eps, weightDecay, maximize } = group;
+    const [beta1, beta2] = group.betas;
+    return {
+      ...noCoefficients,
+      sign: maximize ? -1 : 1,
+      l2: this.isDecoupled ? 0 : weightDecay,
+      shrink: this.isDecoupled ? lr * weightDecay : 0,
+      stepSize: lr / (1 - beta1 ** steps),
+      keep1: beta1,
+      take1: 1 - beta1,
+      keep2: beta2,
+      take2: 1 - beta2,
+      root: 1 / Math.sqrt(1 - beta2 ** steps),
+      eps,
+    };
+  }
+}
+
+/**
+ * Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019), PyTorch's AdamW: of gradients g
+ *
+ *     m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²,   p ← p - lr (λ p + m̂ / (√v̂ + eps)),   m̂ = m / (1 - β₁ᵗ),   v̂ = v / (1 - β₂ᵗ)
+ *
+ * Moments are float32 whatever the parameter is (float64 of float64). All parameters are updated in a few launches, each byte read once and written once.
+ *
+ * @example
+ * const optimizer = new AdamW(model.parameters(), { lr: 3e-4, weightDecay: 0.1 });
+ * loss.backward();
+ * optimizer.step();
+ * optimizer.zeroGrad();
+ *
+ * @throws {ArgumentError} for an option or a list of parameters that is none. @throws {DTypeError} for integer parameters.
+ */
+export class AdamW extends AdamBase {
+  protected override readonly isDecoupled = true;
+
+  constructor(parameters: Parameters<AdamOptions>, options: Partial<AdamOptions> = {}) {
+    super("AdamW", parameters, { ...defaults, weightDecay: 0.01 }, options);
+  }
+}
+
+/** Adam (Kingma and Ba, 2015), PyTorch's: as {@link AdamW}, but the weight decay is added to the gradient. */
+export class Adam extends AdamBase {
+  protected override readonly isDecoupled = false;
+
+  constructor(parameters: Parameters<AdamOptions>, options: Partial<AdamOptions> = {}) {
+    super("Adam", parameters, defaults, options);
+  }
+}
