@@ -1,5 +1,5 @@
 import { ArgumentError } from "../../errors.ts";
-import type { FloatDType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
 import { mul } from "../elementwise/binary.ts";
@@ -27,7 +27,7 @@ export interface DropoutOptions extends GeneratorOptions {
  *
  * @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} for a tensor that is no float.
  */
-export function dropout<D extends FloatDType>(
+export function dropout<D extends DType>(
   x: Tensor<D>,
   { p = 0.5, training = true, ...options }: DropoutOptions = {},
 ): Tensor<D> {

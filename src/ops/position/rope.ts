@@ -1,4 +1,4 @@
-import type { FloatDType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { tensor } from "../creation/tensor.ts";
@@ -28,7 +28,7 @@ export type { RopeOptions } from "./options.ts";
  * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions that are neither [seq] nor [batch, seq].
  * @throws {DTypeError} for an x that is no float, or positions that are no int64 or int32. @throws {ArgumentError} for other wrong options.
  */
-export function rope<D extends FloatDType>(x: Tensor<D>, options: RopeOptions = {}): Tensor<D> {
+export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions = {}): Tensor<D> {
   checkRope(x, options);
   const { offset = 0, positions, base = 10_000, interleaved = false, dim = x.shape.at(-1)!, scaling } = options;
   const { frequencies, magnitude } = rotationOf(dim, base, scaling);

@@ -1,0 +1,78 @@
+import { add } from "../ops/elementwise/binary.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { type AttentionInputs, type AttentionOptions, MultiHeadAttention } from "./attention.ts";
+import { Dropout } from "./dropout.ts";
+import { type FeedForwardOptions, MLP, SwiGLU } from "./feed_forward.ts";
+import { layerOptions } from "./initialization.ts";
+import { Module } from "./module.ts";
+import { LayerNorm, type Normalization, RMSNorm } from "./normalization.ts";
+
+/** What {@link TransformerBlock} is made of. */
+export interface BlockOptions extends Omit<AttentionOptions, "dropout"> {
+  /** What normalises before attention and before the feed-forward. Default `"layerNorm"`. */
+  norm?: "layerNorm" | "rmsNorm" | undefined;
+  /** Of the norms. Default: theirs. */
+  eps?: number | undefined;
+  /** The feed-forward: an {@link MLP} with either formula of gelu, or {@link SwiGLU}. Default `"gelu"`. */
+  feedForward?: keyof typeof feedForwards | undefined;
+  /** The size between the feed-forward's projections. Default 4 · width. */
+  hidden?: number | undefined;
+  /** Whether the feed-forward's projections have biases. Default `bias`. */
+  feedForwardBias?: boolean | undefined;
+  /** The probability with which elements are dropped in training before they are added to x. Default 0. */
+  dropout?: number | undefined;
+  /** The same for probabilities of attention. Default 0. */
+  attentionDropout?: number | undefined;
+}
+
+const feedForwards = {
+  gelu: (options: FeedForwardOptions) => new MLP(options),
+  geluTanh: (options: FeedForwardOptions) => new MLP({ ...options, approximate: "tanh" }),
+  swiglu: (options: FeedForwardOptions) => new SwiGLU(options),
+} as const;
+
+/**
+ * A layer of a transformer, normalised before each part:
+ *
+ *     h = x + dropout(attention(attentionNorm(x)))
+ *     y = h + dropout(feedForward(feedForwardNorm(h)))
+ *
+ * Its parameters are those of its parts: `attentionNorm`, `attention`, `feedForwardNorm`, `feedForward`.
+ *
+ * @example
+ * new TransformerBlock({ width: 64, heads: 4, causal: true }).forward(randn([2, 16, 64]));
+ *
+ * @throws {ArgumentError} as its parts.
+ */
+export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
+  readonly attentionNorm: Normalization;
+  readonly attention: MultiHeadAttention;
+  readonly feedForwardNorm: Normalization;
+  readonly feedForward: MLP | SwiGLU;
+  readonly dropout: Dropout;
+
+  constructor({ attentionDropout, dropout = 0, ...options }: BlockOptions) {
+    super();
+    const { width, bias = true, feedForward = "gelu", feedForwardBias = bias } = options;
+    const layer = layerOptions(options);
+    this.attentionNorm = normOf(options);
+    this.attention = new MultiHeadAttention({ ...options, dropout: attentionDropout });
+    this.feedForwardNorm = normOf(options);
+    this.feedForward = feedForwards[feedForward]({ ...layer, width, hidden: options.hidden, bias: feedForwardBias });
+    this.dropout = new Dropout(dropout);
+  }
+
+  /** @param x [batch, tokens, width] @returns [batch, tokens, width] @throws {ShapeError} for another rank or width. */
+  override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
+    const attended = this.dropout.forward(this.attention.forward(this.attentionNorm.forward(x), inputs));
+    const { sum, out } = this.feedForwardNorm.addForward(attended, x);
+    return add(this.dropout.forward(this.feedForward.forward(out)), sum);
+  }
+}
+
+/** @internal The norm that options ask for. */
+export const normOf = ({
+  norm = "layerNorm",
+  ...options
+}: Pick<BlockOptions, "norm" | "width" | "eps" | "bias" | "dtype">): Normalization =>
+  norm === "layerNorm" ? new LayerNorm(options.width, options) : new RMSNorm(options.width, options);

@@ -1,0 +1,135 @@
+import { noGrad } from "../autograd/modes.ts";
+import { ArgumentError } from "../errors.ts";
+import { zero_ } from "../ops/copy/inplace.ts";
+import { embedding } from "../ops/embedding/embedding.ts";
+import { type BagMode, embeddingBag } from "../ops/embedding/embedding_bag.ts";
+import { select } from "../ops/view/slice.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { checkCounts } from "./checks.ts";
+import { type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
+import { Module } from "./module.ts";
+
+/** Options of {@link Embedding}. */
+export interface EmbeddingOptions extends LayerOptions {
+  /** The row that stands for padding, a negative one counted from the end: it starts with zeros and gets no gradient. Default: none. */
+  paddingIndex?: number | undefined;
+}
+
+/**
+ * Rows of a table by their numbers.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `weight` | [rows, width] |
+ *
+ * @example
+ * new Embedding(50_257, 768).forward(tensor([[1, 2, 3]], { dtype: "int32" })); // [1, 3, 768]
+ *
+ * @throws {ArgumentError} for sizes below 1, and a padding index that is no row.
+ */
+export class Embedding extends Module<[indices: Tensor], Tensor> {
+  readonly rows: number;
+  readonly width: number;
+  readonly paddingIndex: number | undefined;
+  readonly weight: Tensor;
+
+  constructor(rows: number, width: number, { paddingIndex, ...options }: EmbeddingOptions = {}) {
+    super();
+    this.rows = rows;
+    this.width = width;
+    this.paddingIndex = paddingIndex;
+    this.weight = table("Embedding", rows, width, paddingIndex, options);
+  }
+
+  /** @param indices whole numbers, [...] @returns [..., width] @throws {ArgumentError} for one that is no row. */
+  override forward(indices: Tensor): Tensor {
+    return embedding(indices, this.weight, { paddingIndex: this.paddingIndex });
+  }
+
+  /** @internal */
+  override details(): string {
+    return `${this.rows}, ${this.width}`;
+  }
+}
+
+/** Options of {@link EmbeddingBag}. */
+export interface EmbeddingBagOptions extends EmbeddingOptions {
+  /** What becomes of the rows of a bag. Default `"mean"`. */
+  mode?: BagMode | undefined;
+  /** Whether the last offset is the number of all indices, and no bag. Default false. */
+  includeLastOffset?: boolean | undefined;
+}
+
+/** What {@link EmbeddingBag} takes beside indices. */
+export interface EmbeddingBagInputs {
+  /** Where bags begin, where `indices` has rank 1. */
+  readonly offsets?: Tensor | undefined;
+  /** One for each index; with `mode: "sum"`. */
+  readonly perSampleWeights?: Tensor | undefined;
+}
+
+/**
+ * The sum, mean or maximum of the rows of each bag of indices.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `weight` | [rows, width] |
+ *
+ * @example
+ * const bag = new EmbeddingBag(10, 4, { mode: "sum" });
+ * bag.forward(tensor([1, 2, 4], { dtype: "int32" }), { offsets: tensor([0, 2], { dtype: "int32" }) }); // [2, 4]
+ *
+ * @throws {ArgumentError} for sizes below 1, and a padding index that is no row.
+ */
+export class EmbeddingBag extends Module<[indices: Tensor, inputs?: EmbeddingBagInputs], Tensor> {
+  readonly rows: number;
+  readonly width: number;
+  readonly mode: BagMode;
+  readonly includeLastOffset: boolean;
+  readonly paddingIndex: number | undefined;
+  readonly weight: Tensor;
+
+  constructor(
+    rows: number,
+    width: number,
+    { mode = "mean", includeLastOffset = false, paddingIndex, ...options }: EmbeddingBagOptions = {},
+  ) {
+    super();
+    this.rows = rows;
+    this.width = width;
+    this.mode = mode;
+    this.includeLastOffset = includeLastOffset;
+    this.paddingIndex = paddingIndex;
+    this.weight = table("EmbeddingBag", rows, width, paddingIndex, options);
+  }
+
+  /** @param indices [bags, size], or [all of them] with `offsets` @returns [bags, width] */
+  override forward(indices: Tensor, inputs: EmbeddingBagInputs = {}): Tensor {
+    const { mode, includeLastOffset, paddingIndex } = this;
+    return embeddingBag(indices, this.weight, { ...inputs, mode, includeLastOffset, paddingIndex });
+  }
+
+  /** @internal */
+  override details(): string {
+    return `${this.rows}, ${this.width}, mode: "${this.mode}"`;
+  }
+}
+
+function table(
+  layer: string,
+  rows: number,
+  width: number,
+  paddingIndex: number | undefined,
+  options: LayerOptions,
+): Tensor {
+  checkCounts(layer, { rows, width });
+  if (paddingIndex !== undefined && !(Number.isInteger(paddingIndex) && paddingIndex >= -rows && paddingIndex < rows))
+    throw new ArgumentError(
+      layer,
+      "invalidPaddingIndex",
+      `paddingIndex is a row from ${-rows} to ${rows - 1}, ${String(paddingIndex)} came`,
+    );
+  const weight = parameter([rows, width], (options.initialization ?? pytorchInitialization).embedding, options);
+  if (paddingIndex !== undefined) noGrad(() => zero_(select(weight, 0, paddingIndex)));
+  return weight;
+}

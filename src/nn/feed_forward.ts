@@ -1,0 +1,92 @@
+import { type GeluOptions, gelu } from "../ops/activation/gelu.ts";
+import { swiglu } from "../ops/activation/swiglu.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { LayerOptions } from "./initialization.ts";
+import { Linear } from "./linear.ts";
+import { Module } from "./module.ts";
+
+/** What {@link MLP} and {@link SwiGLU} are made of. */
+export interface FeedForwardOptions extends LayerOptions {
+  /** The size of the last axis of what comes in and goes out. */
+  width: number;
+  /** The size between. Default 4 · width. */
+  hidden?: number | undefined;
+  /** Whether the projections have biases. Default true for {@link MLP}, false for {@link SwiGLU}. */
+  bias?: boolean | undefined;
+}
+
+/** What {@link MLP} is made of. */
+export interface MLPOptions extends FeedForwardOptions {
+  /** The formula of gelu: with erf, or GPT-2's with tanh. Default `"none"`. */
+  approximate?: GeluOptions["approximate"];
+}
+
+/**
+ * y = down(gelu(up(x))).
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `up.weight`, `up.bias` | [hidden, width], [hidden] |
+ * | `down.weight`, `down.bias` | [width, hidden], [width] |
+ *
+ * @example
+ * new MLP({ width: 64, approximate: "tanh" }).forward(randn([2, 16, 64]));
+ *
+ * @throws {ArgumentError} for sizes below 1.
+ */
+export class MLP extends Module<[x: Tensor], Tensor> {
+  readonly approximate: NonNullable<GeluOptions["approximate"]>;
+  readonly up: Linear;
+  readonly down: Linear;
+
+  constructor({ width, hidden = 4 * width, approximate = "none", ...options }: MLPOptions) {
+    super();
+    this.approximate = approximate;
+    this.up = new Linear(width, hidden, options);
+    this.down = new Linear(hidden, width, { ...options, residual: true });
+  }
+
+  /** @param x [..., width] @returns [..., width] */
+  override forward(x: Tensor): Tensor {
+    return this.down.forward(gelu(this.up.forward(x), { approximate: this.approximate }));
+  }
+
+  /** @internal */
+  override details(): string {
+    return this.approximate === "none" ? "gelu" : `gelu, approximate: "${this.approximate}"`;
+  }
+}
+
+/**
+ * y = down(silu(gate(x)) · up(x)).
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `gate.weight`, `up.weight` | [hidden, width] |
+ * | `down.weight` | [width, hidden] |
+ * | `gate.bias`, `up.bias`, `down.bias` | [hidden], [hidden], [width]; null without |
+ *
+ * @example
+ * new SwiGLU({ width: 64, hidden: 172 }).forward(randn([2, 16, 64]));
+ *
+ * @throws {ArgumentError} for sizes below 1.
+ *
+ * Source: N. Shazeer, "GLU variants improve transformer", 2020.
+ */
+export class SwiGLU extends Module<[x: Tensor], Tensor> {
+  readonly gate: Linear;
+  readonly up: Linear;
+  readonly down: Linear;
+
+  constructor({ width, hidden = 4 * width, bias = false, ...options }: FeedForwardOptions) {
+    super();
+    this.gate = new Linear(width, hidden, { ...options, bias });
+    this.up = new Linear(width, hidden, { ...options, bias });
+    this.down = new Linear(hidden, width, { ...options, bias, residual: true });
+  }
+
+  /** @param x [..., width] @returns [..., width] */
+  override forward(x: Tensor): Tensor {
+    return this.down.forward(swiglu(this.gate.forward(x), this.up.forward(x)));
+  }
+}

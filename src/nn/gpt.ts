@@ -1,0 +1,156 @@
+import { ArgumentError } from "../errors.ts";
+import { add } from "../ops/elementwise/binary.ts";
+import { narrow } from "../ops/view/slice.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { TransformerBlock } from "./block.ts";
+import { checkCounts } from "./checks.ts";
+import { Dropout } from "./dropout.ts";
+import { Embedding } from "./embedding.ts";
+import { type Gpt2Config, gpt2Places, optionsOfGpt2 } from "./hugging_face/gpt2.ts";
+import type { Place, TensorSource } from "./hugging_face/places.ts";
+import { gpt2Initialization, type LayerOptions, noInitialization } from "./initialization.ts";
+import { LanguageModel } from "./language_model.ts";
+import { Linear } from "./linear.ts";
+import { LayerNorm } from "./normalization.ts";
+import type { StateDict } from "./state_dict.ts";
+
+/** Probabilities with which {@link GPT} drops elements in training. */
+export interface GPTDropout {
+  /** Of the embeddings. Default 0. */
+  readonly embedding?: number | undefined;
+  /** Of attention's probabilities. Default 0. */
+  readonly attention?: number | undefined;
+  /** Of what each part of a block adds. Default 0. */
+  readonly residual?: number | undefined;
+}
+
+/** What {@link GPT} is made of. */
+export interface GPTOptions extends LayerOptions {
+  /** How many different tokens there are. */
+  vocabularySize: number;
+  /** How many tokens it sees at most. */
+  contextLength: number;
+  /** How many blocks. */
+  layers: number;
+  /** How many heads each attention has; they divide `width`. */
+  heads: number;
+  /** Of embeddings and blocks. */
+  width: number;
+  /** The size between the feed-forward's projections. Default 4 · width. */
+  hidden?: number | undefined;
+  /** One probability for all, or each its own. Default 0. */
+  dropout?: number | GPTDropout | undefined;
+  /** Whether linear layers and norms have biases. Default true. */
+  bias?: boolean | undefined;
+  /** The feed-forward's formula. Default `"geluTanh"`, GPT-2's. */
+  activation?: "gelu" | "geluTanh" | undefined;
+  /** Of the norms. Default 1e-5. */
+  eps?: number | undefined;
+  /** Whether the table of embeddings makes the logits too. Default true. */
+  tied?: boolean | undefined;
+}
+
+/**
+ * A language model in GPT-2's architecture: learned positions, {@link TransformerBlock}s that normalise before each part, gelu with tanh, and
+ * the table of embeddings as its head. Weights start as GPT-2's: {@link gpt2Initialization}.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `tokenEmbedding.weight` | [vocabularySize, width] |
+ * | `positionEmbedding.weight` | [contextLength, width] |
+ * | `blocks.0. …` | see {@link TransformerBlock} |
+ * | `finalNorm.weight`, `finalNorm.bias` | [width] |
+ * | `head.weight` | [vocabularySize, width], where it is not tied |
+ *
+ * @example
+ * const model = new GPT({ vocabularySize: 256, contextLength: 64, layers: 4, heads: 4, width: 128 });
+ * const logits = model.forward(tokens); // int32[12, 64] → float32[12, 64, 256]
+ * crossEntropy(logits, targets, { dim: 2 }).backward();
+ *
+ * @throws {ArgumentError} for sizes below 1, heads that do not divide the width, and probabilities outside [0, 1).
+ */
+export class GPT extends LanguageModel {
+  override readonly vocabularySize: number;
+  override readonly contextLength: number;
+  override readonly slides = false;
+  override readonly tokenEmbedding: Embedding;
+  readonly positionEmbedding: Embedding;
+  readonly dropout: Dropout;
+  override readonly blocks: readonly TransformerBlock[];
+  override readonly finalNorm: LayerNorm;
+  override readonly head: Linear | null;
+
+  constructor(options: GPTOptions) {
+    super();
+    const { vocabularySize, contextLength, layers, heads, width, tied = true, bias = true, eps = 1e-5 } = options;
+    checkCounts("GPT", { vocabularySize, contextLength, layers, heads, width });
+    const { dtype, generator, initialization = gpt2Initialization(layers) } = options;
+    const layer = { dtype, generator, initialization };
+    const dropout = dropoutOf(options.dropout);
+    this.vocabularySize = vocabularySize;
+    this.contextLength = contextLength;
+    this.tokenEmbedding = new Embedding(vocabularySize, width, layer);
+    this.positionEmbedding = new Embedding(contextLength, width, layer);
+    this.dropout = new Dropout(dropout.embedding);
+    this.blocks = Array.from(
+      { length: layers },
+      () =>
+        new TransformerBlock({
+          ...layer,
+          ...{ width, heads, bias, eps, causal: true, hidden: options.hidden },
+          ...{ feedForward: options.activation ?? "geluTanh" },
+          ...{ dropout: dropout.residual, attentionDropout: dropout.attention },
+        }),
+    );
+    this.finalNorm = new LayerNorm(width, { dtype, eps, bias });
+    this.head = tied ? null : new Linear(width, vocabularySize, { ...layer, bias: false });
+  }
+
+  /**
+   * A model of Hugging Face's GPT-2 family.
+   *
+   * @param config the contents of `config.json`
+   * @param tensors those of `model.safetensors`, with or without the prefix `transformer.`
+   * @param options `dtype`: what weights are converted to. Default float32
+   *
+   * @example
+   * const config = await Bun.file("gpt2/config.json").json();
+   * const model = GPT.fromHuggingFace(config, loadSafetensors("gpt2/model.safetensors")).eval();
+   *
+   * @throws {ArgumentError} for a config of another architecture. @throws {StateDictError} for tensors that do not fit it.
+   */
+  static fromHuggingFace(
+    config: Gpt2Config,
+    tensors: Readonly<StateDict> | TensorSource,
+    options: Pick<LayerOptions, "dtype"> = {},
+  ): GPT {
+    const model = new GPT({ ...optionsOfGpt2(config), ...options, initialization: noInitialization });
+    model.loadHuggingFace(tensors);
+    return model;
+  }
+
+  /** @internal */
+  protected override embed(tokens: Tensor, position: number): Tensor {
+    const rows = this.positionEmbedding.weight;
+    const count = tokens.shape[1]!;
+    // All rows need no view, whose gradient would be copied into zeros.
+    const positions = count === rows.shape[0] ? rows : narrow(rows, 0, position, count);
+    return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), positions));
+  }
+
+  /** @internal */
+  override huggingFacePlaces(): Place[] {
+    return gpt2Places(this);
+  }
+}
+
+function dropoutOf(dropout: GPTOptions["dropout"] = 0): GPTDropout {
+  if (typeof dropout === "number") return { embedding: dropout, attention: dropout, residual: dropout };
+  if (typeof dropout === "object" && dropout !== null)
+    return { embedding: dropout.embedding ?? 0, attention: dropout.attention ?? 0, residual: dropout.residual ?? 0 };
+  throw new ArgumentError(
+    "GPT",
+    "invalidProbability",
+    `dropout is a probability or an object of them, ${String(dropout)} came`,
+  );
+}

@@ -1,0 +1,35 @@
+import { ArgumentError } from "../../errors.ts";
+
+/**
+ * @internal Checks what a `config.json` says before a model is made of it.
+ *
+ * @param needed names of whole numbers that it must have
+ * @param only what is computed in one way here: names with the value that they must have, where they are there
+ * @throws {ArgumentError}
+ */
+export function checkConfig(
+  model: string,
+  config: object,
+  modelType: string,
+  needed: readonly string[],
+  only: Readonly<Record<string, unknown>>,
+): void {
+  const fields = new Map(Object.entries(config));
+  const type = fields.get("model_type") ?? modelType;
+  if (type !== modelType)
+    throw new ArgumentError(model, "otherModel", `model_type "${modelType}" is wanted, "${String(type)}" came`);
+  const lacking = needed.filter((name) => !Number.isSafeInteger(fields.get(name)));
+  if (lacking.length > 0)
+    throw new ArgumentError(
+      model,
+      "incompleteConfig",
+      `the config lacks ${lacking.join(", ")}, or has no whole number there`,
+    );
+  for (const [name, value] of Object.entries(only))
+    if (fields.has(name) && fields.get(name) !== value)
+      throw new ArgumentError(
+        model,
+        "unsupportedConfig",
+        `${name}: ${JSON.stringify(value)} is all that there is, ${JSON.stringify(fields.get(name))} came`,
+      );
+}

@@ -1,0 +1,45 @@
+/** Layers, models and generation: what the package exports as `nn`. */
+export {
+  type AttentionInputs,
+  type AttentionOptions,
+  MultiHeadAttention,
+  type RotaryOptions,
+} from "./attention.ts";
+export { type BlockOptions, TransformerBlock } from "./block.ts";
+export { AttentionCache, type KeysAndValues, KeyValueCache } from "./cache.ts";
+export { Dropout } from "./dropout.ts";
+export {
+  Embedding,
+  EmbeddingBag,
+  type EmbeddingBagInputs,
+  type EmbeddingBagOptions,
+  type EmbeddingOptions,
+} from "./embedding.ts";
+export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./feed_forward.ts";
+export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";
+export type { Gpt2Config } from "./hugging_face/gpt2.ts";
+export type { LlamaConfig, RopeConfig } from "./hugging_face/llama.ts";
+export type { TensorSource } from "./hugging_face/places.ts";
+export {
+  gpt2Initialization,
+  type Initialization,
+  type Initializer,
+  type LayerOptions,
+  llamaInitialization,
+  noInitialization,
+  normalOf,
+  pytorchInitialization,
+} from "./initialization.ts";
+export { LanguageModel, type LanguageModelInputs } from "./language_model.ts";
+export { Linear, type LinearOptions } from "./linear.ts";
+export { Llama, type LlamaOptions } from "./llama.ts";
+export { Module } from "./module.ts";
+export {
+  LayerNorm,
+  type LayerNormOptions,
+  type Normalization,
+  RMSNorm,
+  type RMSNormOptions,
+} from "./normalization.ts";
+export { Sequential } from "./sequential.ts";
+export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";

@@ -1,0 +1,116 @@
+import { add } from "../ops/elementwise/binary.ts";
+import { layerNorm } from "../ops/normalization/layer_norm.ts";
+import { addRmsNorm, rmsNorm, type SumAndNorm } from "../ops/normalization/rms_norm.ts";
+import type { Shape } from "../tensor/shape.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { checkCounts } from "./checks.ts";
+import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
+import { Module } from "./module.ts";
+
+/** What {@link LayerNorm} and {@link RMSNorm} have in common. */
+export interface Normalization extends Module<[x: Tensor], Tensor> {
+  /** Adds to the residual stream: `sum` is x + residual, `out` its norm. */
+  addForward(x: Tensor, residual: Tensor): SumAndNorm;
+}
+
+/** Options of {@link LayerNorm}. */
+export interface LayerNormOptions extends LayerOptions {
+  /** Added to the variance. Default 1e-5. */
+  eps?: number | undefined;
+  /** Whether there is a bias. Default true. */
+  bias?: boolean | undefined;
+}
+
+/**
+ * (x − mean) / √(variance + eps) · weight + bias, over the last axes.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `weight` | `normalizedShape`; starts with ones |
+ * | `bias` | `normalizedShape`; starts with zeros; null without |
+ *
+ * @param normalizedShape the sizes of the last axes; a number is that of the last one
+ *
+ * @example
+ * new LayerNorm(768).forward(randn([2, 16, 768]));
+ *
+ * @throws {ArgumentError} for sizes below 1.
+ */
+export class LayerNorm extends Module<[x: Tensor], Tensor> implements Normalization {
+  readonly normalizedShape: Shape;
+  readonly eps: number;
+  readonly weight: Tensor;
+  readonly bias: Tensor | null;
+
+  constructor(normalizedShape: number | Shape, { eps = 1e-5, bias = true, ...options }: LayerNormOptions = {}) {
+    super();
+    const shape = typeof normalizedShape === "number" ? [normalizedShape] : normalizedShape;
+    for (const size of shape) checkCounts("LayerNorm", { normalizedShape: size });
+    this.normalizedShape = shape;
+    this.eps = eps;
+    this.weight = oneParameter(shape, options);
+    this.bias = bias ? zeroParameter(shape, options) : null;
+  }
+
+  /** @param x [..., ...normalizedShape] @returns the same shape */
+  override forward(x: Tensor): Tensor {
+    const { weight, bias, eps, normalizedShape } = this;
+    return layerNorm(x, { weight, bias: bias ?? undefined, eps, normalizedShape });
+  }
+
+  addForward(x: Tensor, residual: Tensor): SumAndNorm {
+    const sum: Tensor = add(x, residual);
+    return { sum, out: this.forward(sum) };
+  }
+
+  /** @internal */
+  override details(): string {
+    return `${this.normalizedShape.join(", ")}, eps: ${this.eps}${this.bias ? "" : ", bias: false"}`;
+  }
+}
+
+/** Options of {@link RMSNorm}. */
+export interface RMSNormOptions extends LayerOptions {
+  /** Added to the mean of the squares. Default 1e-6. */
+  eps?: number | undefined;
+}
+
+/**
+ * x / √(mean(x²) + eps) · weight, over the last axis.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `weight` | [width]; starts with ones |
+ *
+ * @example
+ * new RMSNorm(768).forward(randn([2, 16, 768]));
+ *
+ * @throws {ArgumentError} for a width below 1.
+ */
+export class RMSNorm extends Module<[x: Tensor], Tensor> implements Normalization {
+  readonly width: number;
+  readonly eps: number;
+  readonly weight: Tensor;
+
+  constructor(width: number, { eps = 1e-6, ...options }: RMSNormOptions = {}) {
+    super();
+    checkCounts("RMSNorm", { width });
+    this.width = width;
+    this.eps = eps;
+    this.weight = oneParameter([width], options);
+  }
+
+  /** @param x [..., width] @returns the same shape */
+  override forward(x: Tensor): Tensor {
+    return rmsNorm(x, { weight: this.weight, eps: this.eps });
+  }
+
+  addForward(x: Tensor, residual: Tensor): SumAndNorm {
+    return addRmsNorm(x, residual, { weight: this.weight, eps: this.eps });
+  }
+
+  /** @internal */
+  override details(): string {
+    return `${this.width}, eps: ${this.eps}`;
+  }
+}
