@@ -59,6 +59,15 @@ describe.each(backends)("the mask on %s", (backend) => {
     expect(Array.from(draw(0.4, [batch, heads, queries, keys]).dataSync(), Boolean)).toEqual(expected);
   });
 
+  test.each([
+    [1, 70_001],
+    [70_001, 1],
+  ])("is its definition where %d queries and %d keys have places of more than 16 bits", (queries, keys) => {
+    const kept = draw(0.4, [1, 1, queries, keys]).dataSync();
+    for (let at = 500; at <= 70_000; at += 500)
+      expect(kept[at]! !== 0).toBe(isKept(0.4, key, 0, 0, keys === 1 ? at : 0, queries === 1 ? at : 0));
+  });
+
   test("of packed sequences is that of each in a batch of its own", () => {
     const sequences = [
       { queryStart: 0, queries: 3, keyStart: 0, keys: 5 },

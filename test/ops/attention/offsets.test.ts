@@ -1,0 +1,38 @@
+/** Elements of operands and results that lie further apart than 32 bits count: no address is computed in fewer. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import type { BackendName } from "../../../src/backend/names.ts";
+import type { FarResults } from "../../support/far-attention.ts";
+import { tested } from "../run.ts";
+
+const program = join(import.meta.dir, "..", "..", "support", "far-attention.ts");
+
+/** In a process of its own, whose software device may hand out more addresses than the machine has memory. */
+function farResults(backend: BackendName): FarResults[] {
+  const env = { ...process.env, ORCHARD_METAL_MEMORY_LIMIT: String(2 ** 44) };
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program, backend], { env });
+  expect([exitCode, exitCode === 0 ? "" : stderr.toString()]).toEqual([0, ""]);
+  return stdout
+    .toString()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as FarResults);
+}
+
+const least: Readonly<Record<BackendName, number>> = { metal: 2 ** 33, cpu: 2 ** 31, reference: 2 ** 31 };
+
+describe.each(tested)("on %s", (backend) => {
+  test("each axis may be that long: the same bits as side by side, forward and backward", () => {
+    if (backend === "metal" && !metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // there they take memory
+    const results = farResults(backend);
+    expect(results.map(({ queries, axis }) => [queries, axis])).toEqual(
+      [40, 3].flatMap((queries) => [0, 1, 2, 3].map((axis) => [queries, axis])),
+    );
+    for (const { near, far, offset } of results) {
+      expect(offset).toBeGreaterThan(least[backend]);
+      expect(near.flat().some((value) => value !== 0)).toBe(true);
+      expect(far).toEqual(near);
+    }
+  });
+});
