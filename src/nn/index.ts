@@ -16,6 +16,9 @@ export {
   type EmbeddingOptions,
 } from "./embedding.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./feed_forward.ts";
+export { generate, type Tokens } from "./generation/generate.ts";
+export type { GenerateOptions, SamplingOptions } from "./generation/options.ts";
+export { generateText, type TextCodec } from "./generation/text.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";
 export type { Gpt2Config } from "./hugging_face/gpt2.ts";
 export type { LlamaConfig, RopeConfig } from "./hugging_face/llama.ts";
