@@ -8,8 +8,13 @@ const { main } = await import("./failure.ts");
 const { fixturesPython, reproducible } = await import("./fixtures/environment.ts");
 const { runOrFail } = await import("./run.ts");
 await main(async () => {
-  const make = join(packageRoot, "scripts", "fixtures", "make.py");
-  const command = [await fixturesPython(), make, join(packageRoot, "test", "fixtures")];
-  const { output } = await runOrFail("Making the fixtures", command, { environment: reproducible });
-  console.log(output.trimEnd());
+  const make = async (folder: string, requirements: string | undefined, target: string): Promise<void> => {
+    const command = [await fixturesPython(requirements), join(folder, "make.py"), join(packageRoot, target)];
+    const { output } = await runOrFail(`Making ${target}`, command, { environment: reproducible });
+    console.log(output.trimEnd());
+  };
+  const folder = join(packageRoot, "scripts", "fixtures");
+  const models = join(folder, "models");
+  await make(folder, undefined, join("test", "fixtures"));
+  await make(models, join(models, "requirements.txt"), join("test", "fixtures", "models"));
 });
