@@ -32,6 +32,7 @@ export { type BackendName, backendNames } from "./backend/names.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * from "./errors.ts";
 export * as nn from "./nn/index.ts";
+export * as io from "./io/index.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
