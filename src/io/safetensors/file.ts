@@ -116,6 +116,11 @@ export class SafetensorsFile implements SafetensorsReader {
     return this.header.end;
   }
 
+  /** @internal The first bytes of the file. */
+  bytesBefore(end: number): Uint8Array {
+    return this.read(0, end);
+  }
+
   close(): void {
     if (this.closed) return;
     this.closed = true;

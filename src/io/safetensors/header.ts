@@ -31,7 +31,7 @@ export interface Header {
 
 const LENGTH_BYTES = 8;
 /** Of the reference implementation, against files that only mean to fill the memory. */
-const MOST_HEADER_BYTES = 100_000_000;
+export const MOST_HEADER_BYTES = 100_000_000;
 export const METADATA_KEY = "__metadata__";
 
 /** Reads `length` bytes of a file from a position on. */

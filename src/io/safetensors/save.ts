@@ -5,7 +5,7 @@ import { bytesOf } from "../../tensor/dtype.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type FileWriter, writeAtomically } from "../atomic.ts";
 import { fileDTypeOf } from "./dtypes.ts";
-import { encodeHeader, METADATA_KEY, type TensorEntry } from "./header.ts";
+import { encodeHeader, METADATA_KEY, MOST_HEADER_BYTES, type TensorEntry } from "./header.ts";
 
 /** Options of {@link saveSafetensors}. */
 export interface SaveOptions {
@@ -61,7 +61,14 @@ export function layOut(
     begin += byteLength;
     return { name, dtype, shape: tensor.shape, begin: begin - byteLength, byteLength };
   });
-  return { header: encodeHeader(metadata, entries), tensors: named.map(({ tensor }) => tensor) };
+  const header = encodeHeader(metadata, entries);
+  if (header.byteLength > MOST_HEADER_BYTES)
+    throw new ArgumentError(
+      operation,
+      "headerTooLong",
+      `names and texts take ${header.byteLength} bytes, and readers take at most ${MOST_HEADER_BYTES}`,
+    );
+  return { header, tensors: named.map(({ tensor }) => tensor) };
 }
 
 function checkTensor(operation: string, name: string, tensor: unknown) {
