@@ -60,3 +60,38 @@ export class OutOfMemoryError extends OrchardError {
 export class DisposedError extends OrchardError {
   override readonly name = "DisposedError";
 }
+
+/** A file or folder can't be read or written: it is not there, it is not permitted, the disk is full. */
+export class FileError extends OrchardError {
+  override readonly name = "FileError";
+  readonly path: string;
+
+  constructor(operation: string, code: string, path: string, message: string, options?: ErrorOptions) {
+    super(operation, code, `${path}: ${message}`, options);
+    this.path = path;
+  }
+}
+
+/** A file is not of the format that it should have: damaged, cut off, or something else altogether. */
+export class FileFormatError extends OrchardError {
+  override readonly name = "FileFormatError";
+  readonly path: string;
+  /** The tensor in the file that is wrong, where it is one. */
+  readonly tensor: string | undefined;
+
+  constructor(operation: string, code: string, path: string, message: string, tensor?: string) {
+    super(operation, code, `${path}: ${tensor === undefined ? "" : `tensor "${tensor}": `}${message}`);
+    this.path = path;
+    this.tensor = tensor;
+  }
+}
+
+/** A folder holds no checkpoint that can be used. */
+export class CheckpointError extends OrchardError {
+  override readonly name = "CheckpointError";
+}
+
+/** Text data can't be trained on: nothing in it is readable, it is too short, or its tokens do not fit the model. */
+export class DataError extends OrchardError {
+  override readonly name = "DataError";
+}

@@ -31,6 +31,7 @@ export type { ScalarValue } from "./backend/metal/scalars.ts";
 export { type BackendName, backendNames } from "./backend/names.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * from "./errors.ts";
+export * as io from "./io/index.ts";
 export * as nn from "./nn/index.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";

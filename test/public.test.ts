@@ -48,7 +48,7 @@ function renamedDeclaration(path: string, names: string): Declaration {
 }
 
 const declaration = (name = "\\w+") =>
-  new RegExp(`^export (?:abstract )?(?:const|function|class|interface|type) (${name})\\b`, "gm");
+  new RegExp(`^export (?:abstract |async )?(?:const|function|class|interface|type) (${name})\\b`, "gm");
 
 /** The first declaration of a name: of overloads, the one that has the comment. */
 function declarationOf(path: string, name: string): Declaration {

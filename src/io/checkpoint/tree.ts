@@ -1,0 +1,92 @@
+import { ArgumentError } from "../../errors.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { isJsonObject, type Json } from "../json.ts";
+
+/** What a checkpoint holds: plain values and tensors, in lists and plain objects of any depth. */
+export type StateTree =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Tensor
+  | readonly StateTree[]
+  | { readonly [key: string]: StateTree };
+
+/** @internal A tree in two parts: tensors by name, and all the rest as JSON that refers to them. */
+export interface FlatTree {
+  readonly json: Json;
+  readonly tensors: Record<string, Tensor>;
+}
+
+/**
+ * @internal What JSON has no value for is an object with one key: `{ "$tensor": name }`, `{ "$bigint": digits }`, `{ "$number": "NaN" }`. A user's own
+ * key that begins with $ gets another one.
+ */
+export function flattenTree(operation: string, name: string, value: unknown): FlatTree {
+  const tensors = new Map<Tensor, string>();
+  const visit = (item: unknown, path: string): Json => {
+    if (item === null || typeof item === "boolean" || typeof item === "string") return item;
+    if (typeof item === "number") return encodeNumber(item);
+    if (typeof item === "bigint") return { $bigint: String(item) };
+    if (item instanceof Tensor) return { $tensor: nameOf(tensors, item, path) };
+    if (Array.isArray(item)) return item.map((each, index) => visit(each, `${path}.${index}`));
+    if (isPlainObject(item)) return mapValues(item, escaped, (each, key) => visit(each, `${path}.${key}`));
+    throw new ArgumentError(
+      operation,
+      "notSaveable",
+      `${path} is ${describe(item)}; numbers, texts, booleans, bigints, null, tensors, lists and plain objects can be saved`,
+    );
+  };
+  const json = visit(value, name);
+  return { json, tensors: Object.fromEntries([...tensors].map(([tensor, key]) => [key, tensor])) };
+}
+
+/** One that occurs twice is saved once. */
+function nameOf(tensors: Map<Tensor, string>, tensor: Tensor, path: string): string {
+  const name = tensors.get(tensor) ?? path;
+  tensors.set(tensor, name);
+  return name;
+}
+
+const encodeNumber = (value: number): Json =>
+  Number.isFinite(value) && !Object.is(value, -0) ? value : { $number: Object.is(value, -0) ? "-0" : String(value) };
+
+const escaped = (key: string): string => (key.startsWith("$") ? `$${key}` : key);
+
+function mapValues<Value, Result>(
+  object: { readonly [key: string]: Value },
+  rename: (key: string) => string,
+  change: (value: Value, key: string) => Result,
+): Record<string, Result> {
+  const present = Object.entries(object).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present.map(([key, value]) => [rename(key), change(value, key)]));
+}
+
+function isPlainObject(value: unknown): value is { readonly [key: string]: unknown } {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype = Object.getPrototypeOf(value) as unknown;
+  return prototype === Object.prototype || prototype === null;
+}
+
+const describe = (value: unknown): string =>
+  typeof value === "object"
+    ? `a ${value?.constructor.name ?? "null"}`
+    : value === undefined
+      ? "undefined"
+      : `a ${typeof value}`;
+
+/** @internal The tree of a JSON. @param tensor makes the tensor of a name */
+export function unflattenTree(json: Json, tensor: (name: string) => Tensor): StateTree {
+  if (Array.isArray(json)) return json.map((item: Json) => unflattenTree(item, tensor));
+  if (!isJsonObject(json)) return json as null | boolean | number | string;
+  const { $tensor: name, $bigint: digits, $number: number } = json;
+  if (typeof name === "string") return tensor(name);
+  if (typeof digits === "string") return BigInt(digits);
+  if (typeof number === "string") return Number(number);
+  return mapValues(
+    json,
+    (key) => (key.startsWith("$$") ? key.slice(1) : key),
+    (item) => unflattenTree(item, tensor),
+  );
+}

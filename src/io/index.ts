@@ -1,0 +1,17 @@
+/** Files: tensors in the safetensors format, and checkpoints of a training run. */
+export {
+  type Checkpoint,
+  type CheckpointTypes,
+  loadCheckpoint,
+  type RejectedCheckpoint,
+} from "./checkpoint/load.ts";
+export {
+  type CheckpointContent,
+  type SaveCheckpointOptions,
+  type Stateful,
+  saveCheckpoint,
+} from "./checkpoint/save.ts";
+export type { StateTree } from "./checkpoint/tree.ts";
+export type { SafetensorsReader, TensorInfo } from "./safetensors/file.ts";
+export { loadSafetensors, openSafetensors } from "./safetensors/open.ts";
+export { type SaveOptions, saveSafetensors } from "./safetensors/save.ts";

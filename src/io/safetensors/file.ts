@@ -1,0 +1,204 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { DisposedError, DTypeError, FileFormatError, OutOfMemoryError } from "../../errors.ts";
+import { nearestName } from "../../suggestion.ts";
+import { bytesOf, type DType } from "../../tensor/dtype.ts";
+import { allocateHost, ScriptMemory } from "../../tensor/memory.ts";
+import { checkShape, type Shape } from "../../tensor/shape.ts";
+import { Storage } from "../../tensor/storage.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { withFileErrors } from "../file_errors.ts";
+import { fileDType, heldNames } from "./dtypes.ts";
+import { type Header, readHeader, type TensorEntry } from "./header.ts";
+
+/** What a safetensors file says of a tensor. */
+export interface TensorInfo {
+  /** As the format names it, such as `"F32"`. */
+  readonly dtype: string;
+  readonly shape: Shape;
+  readonly byteLength: number;
+}
+
+/** Tensors that lie in files, and are made when they are asked for. `close()` it, or take it with `using`. */
+export interface SafetensorsReader extends Disposable {
+  readonly path: string;
+  /** Texts that the writer left, such as `{ format: "pt" }`. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** In the order of the file. */
+  readonly names: readonly string[];
+  has(name: string): boolean;
+  /** Type, shape and size of a tensor, which is not made. @throws {FileFormatError} where the file has none of that name. */
+  info(name: string): TensorInfo;
+  /**
+   * A tensor, made anew at each call. From 64 KB on its memory is the file's own, mapped: pages are read when they are used, and changes in place
+   * stay in this process. It outlives the file's name and `close()`. Whoever shortens the file under it ends this process (SIGBUS).
+   *
+   * @throws {FileFormatError} where the file has none of that name. @throws {DTypeError} where tensors have no such elements.
+   */
+  tensor(name: string): Tensor;
+  /** All tensors by name. */
+  tensors(): Record<string, Tensor>;
+  close(): void;
+}
+
+/** Below that, a copy costs less than a mapping. */
+const LEAST_MAPPED_BYTES = 65_536;
+/** A mapping begins at a multiple of a page's size, which is at most this. */
+const PAGE_BYTES = 65_536;
+
+const unclosed = new FinalizationRegistry<number>(closeSync);
+
+/** @internal One safetensors file. */
+export class SafetensorsFile implements SafetensorsReader {
+  readonly names: readonly string[];
+  private readonly header: Header;
+  /** The file stays the one that was opened, whatever becomes of its name. */
+  private readonly descriptor: number;
+  private readonly fileBytes: number;
+  private closed = false;
+
+  constructor(
+    readonly path: string,
+    private readonly operation: string,
+  ) {
+    this.descriptor = withFileErrors(operation, path, () => openSync(path, "r"));
+    unclosed.register(this, this.descriptor, this);
+    try {
+      this.fileBytes = fstatSync(this.descriptor).size;
+      this.header = readHeader(operation, path, this.fileBytes, (position, length) => this.read(position, length));
+    } catch (cause) {
+      this.close();
+      throw cause;
+    }
+    this.names = [...this.header.tensors.keys()];
+  }
+
+  get metadata(): Readonly<Record<string, string>> {
+    return this.header.metadata;
+  }
+
+  has(name: string): boolean {
+    return this.header.tensors.has(name);
+  }
+
+  info(name: string): TensorInfo {
+    const { dtype, shape, byteLength } = this.entry(name);
+    return { dtype, shape, byteLength };
+  }
+
+  tensor(name: string): Tensor {
+    this.checkOpen();
+    const entry = this.entry(name);
+    const dtype = this.heldDType(entry);
+    checkShape(`${this.operation} ${name}`, entry.shape);
+    const position = this.header.end + entry.begin;
+    const isAligned = position % bytesOf(dtype) === 0;
+    return entry.byteLength >= LEAST_MAPPED_BYTES && isAligned
+      ? this.mapped(entry, dtype, position)
+      : this.copied(entry, dtype, position);
+  }
+
+  tensors(): Record<string, Tensor> {
+    return Object.fromEntries(this.names.map((name) => [name, this.tensor(name)]));
+  }
+
+  /** @internal The file from a position on, a block at a time; each is overwritten by the next. */
+  *blocks(position = 0): Generator<Uint8Array> {
+    const block = new Uint8Array(2 ** 22);
+    for (let at = position; at < this.fileBytes; at += block.byteLength) {
+      const part = block.subarray(0, Math.min(block.byteLength, this.fileBytes - at));
+      this.readInto(part, at);
+      yield part;
+    }
+  }
+
+  /** @internal Where the header ends. */
+  get headerEnd(): number {
+    return this.header.end;
+  }
+
+  /** @internal The first bytes of the file. */
+  bytesBefore(end: number): Uint8Array {
+    return this.read(0, end);
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    unclosed.unregister(this);
+    closeSync(this.descriptor);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  private checkOpen(): void {
+    if (this.closed) throw new DisposedError(this.operation, "closed", `${this.path} was used after close()`);
+  }
+
+  private entry(name: string): TensorEntry {
+    const entry = this.header.tensors.get(name);
+    if (entry !== undefined) return entry;
+    const near = nearestName(name, this.names);
+    const hint = near === undefined ? `it has ${this.names.length} others` : `did you mean "${near}"?`;
+    throw new FileFormatError(this.operation, "missingTensor", this.path, `the file has no such tensor; ${hint}`, name);
+  }
+
+  private heldDType({ name, dtype }: TensorEntry): DType {
+    const held = fileDType(dtype)?.dtype;
+    if (held) return held;
+    throw new DTypeError(
+      this.operation,
+      "unsupportedDType",
+      `${this.path}: tensor "${name}" is ${dtype}, which tensors here can't hold; they hold ${heldNames}`,
+    );
+  }
+
+  private copied({ shape, byteLength }: TensorEntry, dtype: DType, position: number): Tensor {
+    const memory = allocateHost(byteLength);
+    this.readInto(new Uint8Array(memory.hostBuffer(), 0, byteLength), position);
+    return new Tensor(new Storage(memory), dtype, shape);
+  }
+
+  private mapped({ name, shape, byteLength }: TensorEntry, dtype: DType, position: number): Tensor {
+    if (fstatSync(this.descriptor).size < position + byteLength)
+      throw new FileFormatError(
+        this.operation,
+        "truncated",
+        this.path,
+        "the file was cut off since it was opened",
+        name,
+      );
+    const before = position % PAGE_BYTES;
+    const bytes = this.map(position - before, before + byteLength);
+    return new Tensor(new Storage(new ScriptMemory(bytes.buffer)), dtype, shape, undefined, before / bytesOf(dtype));
+  }
+
+  /** Private to this process: what is changed is copied. */
+  private map(offset: number, size: number): Uint8Array<ArrayBuffer> {
+    try {
+      return Bun.mmap(`/dev/fd/${this.descriptor}`, { shared: false, offset, size }) as Uint8Array<ArrayBuffer>;
+    } catch (cause) {
+      const what = `${size} bytes of ${this.path} can't be mapped in one block`;
+      throw new OutOfMemoryError(this.operation, "outOfMemory", what, { cause });
+    }
+  }
+
+  private read(position: number, length: number): Uint8Array {
+    const bytes = new Uint8Array(length);
+    this.readInto(bytes, position);
+    return bytes;
+  }
+
+  private readInto(bytes: Uint8Array, position: number): void {
+    this.checkOpen();
+    withFileErrors(this.operation, this.path, () => {
+      for (let done = 0; done < bytes.byteLength; ) {
+        const came = readSync(this.descriptor, bytes, done, bytes.byteLength - done, position + done);
+        if (came === 0)
+          throw new FileFormatError(this.operation, "truncated", this.path, `it ends at byte ${position + done}`);
+        done += came;
+      }
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { getOrMake } from "../../collections.ts";
+import { FileFormatError } from "../../errors.ts";
+import { nearestName } from "../../suggestion.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { withFileErrors } from "../file_errors.ts";
+import { duplicateKey, isJsonObject, type Json } from "../json.ts";
+import { SafetensorsFile, type SafetensorsReader, type TensorInfo } from "./file.ts";
+
+/**
+ * @internal Tensors in several files, by an index as Hugging Face writes it: `{ "metadata": …, "weight_map": { name: file } }`. A file is
+ * opened when the first of its tensors is asked for.
+ */
+export class ShardedSafetensors implements SafetensorsReader {
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly names: readonly string[];
+  private readonly fileOf: ReadonlyMap<string, string>;
+  private readonly files = new Map<string, SafetensorsFile>();
+
+  constructor(
+    readonly path: string,
+    private readonly operation: string,
+  ) {
+    const index = this.parse(withFileErrors(operation, path, () => readFileSync(path, "utf8")));
+    this.fileOf = this.readMap(index["weight_map"]);
+    this.metadata = texts(index["metadata"]);
+    this.names = [...this.fileOf.keys()];
+    this.checkFiles();
+  }
+
+  has(name: string): boolean {
+    return this.fileOf.has(name);
+  }
+
+  info(name: string): TensorInfo {
+    return this.fileWith(name).info(name);
+  }
+
+  tensor(name: string): Tensor {
+    return this.fileWith(name).tensor(name);
+  }
+
+  tensors(): Record<string, Tensor> {
+    return Object.fromEntries(this.names.map((name) => [name, this.tensor(name)]));
+  }
+
+  close(): void {
+    for (const file of this.files.values()) file.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  private fileWith(name: string): SafetensorsFile {
+    const file = this.fileOf.get(name);
+    if (file !== undefined)
+      return getOrMake(this.files, file, () => new SafetensorsFile(join(dirname(this.path), file), this.operation));
+    const near = nearestName(name, this.names);
+    const hint = near === undefined ? `it has ${this.names.length} others` : `did you mean "${near}"?`;
+    throw this.fail("missingTensor", `the index has no such tensor; ${hint}`, name);
+  }
+
+  private parse(text: string): { readonly [key: string]: Json } {
+    let json: Json;
+    try {
+      json = JSON.parse(text) as Json;
+    } catch (cause) {
+      throw this.fail("invalidIndex", `it is no JSON: ${(cause as Error).message}`);
+    }
+    const twice = duplicateKey(text);
+    if (twice !== undefined) throw this.fail("duplicateKey", `it has the key ${JSON.stringify(twice)} twice`);
+    if (!isJsonObject(json)) throw this.fail("invalidIndex", "an object is wanted");
+    return json;
+  }
+
+  private readMap(json: Json | undefined): ReadonlyMap<string, string> {
+    if (!isJsonObject(json)) throw this.fail("invalidIndex", "it lacks weight_map, which names each tensor's file");
+    return new Map(Object.entries(json).map(([name, file]) => [name, this.checkName(name, file)]));
+  }
+
+  /** A file of the same folder: an index that comes from elsewhere may not point anywhere else. */
+  private checkName(tensor: string, file: Json): string {
+    if (typeof file === "string" && file !== "" && file !== ".." && basename(file) === file) return file;
+    throw this.fail("invalidIndex", `its file is one of the index's own folder, ${JSON.stringify(file)} came`, tensor);
+  }
+
+  private checkFiles(): void {
+    const missing = [...new Set(this.fileOf.values())].filter((file) => !existsSync(join(dirname(this.path), file)));
+    if (missing.length > 0) throw this.fail("missingShard", `files that it names are not there: ${missing.join(", ")}`);
+  }
+
+  private fail(code: string, message: string, tensor?: string): FileFormatError {
+    return new FileFormatError(this.operation, code, this.path, message, tensor);
+  }
+}
+
+/** An index has numbers among its metadata, such as `total_size`. */
+const texts = (json: Json | undefined): Record<string, string> =>
+  isJsonObject(json) ? Object.fromEntries(Object.entries(json).map(([key, value]) => [key, String(value)])) : {};

@@ -1,0 +1,94 @@
+/** Processes that are killed while they save, and disks that are full: the last good checkpoint is there. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { io, tensor } from "../../src/index.ts";
+import { gaps, writeGaps } from "../ops/run.ts";
+import { Random } from "../ops/samples.ts";
+import { testFolder } from "./folder.ts";
+
+const root = testFolder("kill");
+const saver = join(import.meta.dir, "saver.ts");
+const leftovers = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
+afterAll(writeGaps);
+
+const KILLS = 24;
+const LONGEST_MILLISECONDS = 60;
+
+/** Starts a saver, kills it some time after its first checkpoint, and returns the last step that it said was saved. */
+async function killedSaver(folder: string, first: number, milliseconds: number): Promise<number> {
+  const child = Bun.spawn([process.execPath, saver, folder, String(first), "400000", "2"], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let said = "";
+  let isAwaited = false;
+  for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
+    said += part;
+    if (!isAwaited) setTimeout(() => child.kill("SIGKILL"), milliseconds);
+    isAwaited = true;
+  }
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
+  return Number(said.trim().split("\n").at(-1));
+}
+
+test(`after each of ${KILLS} kills at random moments the last checkpoint is whole`, async () => {
+  const folder = root.file("killed");
+  const random = new Random(1);
+  let [saved, interrupted] = [0, 0];
+  for (let kill = 0; kill < KILLS; kill++) {
+    const said = await killedSaver(folder, saved + 1, random.next() * LONGEST_MILLISECONDS);
+    interrupted += leftovers(folder).length;
+    expect(leftovers(folder).length).toBeLessThan(2);
+    const { step, model, rejected, extra } = await io.loadCheckpoint(folder);
+    expect(rejected).toEqual([]);
+    expect([said, said + 1]).toContain(step); // it may be killed between the rename and its word
+    expect(extra).toBe(step);
+    for (const each of Object.values(model)) expect([each.min().item(), each.max().item()]).toEqual([step, step]);
+    saved = step;
+  }
+  expect(interrupted).toBeGreaterThan(0); // some were in the middle of a file
+  await io.saveCheckpoint(folder, { model: { w: tensor([1]) }, step: saved + 1 });
+  expect(leftovers(folder)).toEqual([]);
+}, 60_000);
+
+interface Failed {
+  readonly name: string;
+  readonly code: string;
+  readonly message: string;
+  readonly step: number;
+}
+
+/** Runs a saver in a shell until it can't save, and returns what it said. */
+function failedSaver(shell: readonly string[], folder: string, elements: number): { saved: number; failed: Failed } {
+  const command = [...shell, process.execPath, saver, folder, "1", String(elements), "1000"];
+  const { stdout, stderr } = Bun.spawnSync(command);
+  expect(stderr.toString()).toBe("");
+  const lines = stdout.toString().trim().split("\n");
+  return { saved: lines.length - 1, failed: JSON.parse(lines.at(-1)!) as Failed };
+}
+
+test("a file beyond the limit of sizes is told, and the folder is as it was", async () => {
+  const folder = root.file("limited");
+  await io.saveCheckpoint(folder, { model: { w: tensor([1]) }, step: 0 });
+  const { saved, failed } = failedSaver(["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash"], folder, 1_000_000);
+  expect([saved, failed.name, failed.code, failed.step]).toEqual([0, "FileError", "fileTooLarge", 0]);
+  expect(readdirSync(folder)).toEqual(["checkpoint-00000000.safetensors"]);
+});
+
+const namespace = ["unshare", "--user", "--map-root-user", "--mount"];
+const hasNamespaces = process.platform === "linux" && Bun.spawnSync([...namespace, "true"]).exitCode === 0;
+if (!hasNamespaces) gaps.push("checkpoints on a full disk: this machine lets nobody mount one of a few megabytes");
+
+test.if(hasNamespaces)("a full disk is told, and the last checkpoint is used", () => {
+  const folder = root.file("full");
+  mkdirSync(folder);
+  const mount = `mount -t tmpfs -o size=8m tmpfs ${folder} && "$@"; status=$?; ls -A ${folder} | grep -c tmp; exit $status`;
+  const command = [...namespace, "bash", "-c", mount, "bash", process.execPath, saver, folder, "1", "300000", "1000"];
+  const lines = Bun.spawnSync(command).stdout.toString().trim().split("\n");
+  const failed = JSON.parse(lines.at(-2)!) as Failed;
+  expect(failed).toMatchObject({ name: "FileError", code: "diskFull", step: lines.length - 2 });
+  expect(failed.message).toContain("the disk is full; make room and try again (ENOSPC); nothing was written");
+  expect([lines.length > 3, lines.at(-1)]).toEqual([true, "0"]); // no temporary file is left
+});

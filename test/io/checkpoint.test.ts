@@ -1,0 +1,250 @@
+/** What a checkpoint holds comes back, bit by bit; what is damaged is found, told and passed over. */
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { forgetTold } from "../../src/backend/tell.ts";
+import { ArgumentError, CheckpointError, FileError, FileFormatError } from "../../src/errors.ts";
+import { Generator, io, optim, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
+import { testFolder } from "./folder.ts";
+
+const root = testFolder("checkpoint");
+let made = 0;
+const newFolder = () => root.file(String(made++));
+const warned = spyOn(console, "warn").mockImplementation(() => undefined);
+afterEach(() => {
+  warned.mockClear();
+  forgetTold();
+});
+
+const weights = () => ({
+  "wte.weight": tensor([
+    [1, -0],
+    [Number.NaN, 4],
+  ]),
+  half: tensor([1.5, 2], { dtype: "bfloat16" }),
+});
+const save = (folder: string, step: number, options = {}) =>
+  io.saveCheckpoint(folder, { model: { w: tensor([step, step + 1]) }, step }, options);
+const names = (folder: string) => readdirSync(folder).sort();
+
+describe("saveCheckpoint and loadCheckpoint", () => {
+  test("weights, step, random state, position and everything else come back", async () => {
+    const folder = newFolder();
+    const generator = new Generator(2n ** 63n + 1n);
+    randn([3], { generator });
+    const data = { epoch: 2, index: 7, key: 12345678901234567890n };
+    const extra = {
+      config: { lr: 6e-4, nothing: null, list: [1, [true, "x"]], $key: -0 },
+      best: Number.POSITIVE_INFINITY,
+    };
+    const path = await io.saveCheckpoint(folder, { model: weights(), step: 100, generator, data, extra });
+    expect(path).toBe(join(folder, "checkpoint-00000100.safetensors"));
+    const loaded = await io.loadCheckpoint(folder);
+    expect(loaded).toMatchObject({ path, step: 100, data, extra, optimizer: null, rejected: [] });
+    expect(Object.keys(loaded.model)).toEqual(["wte.weight", "half"]);
+    expect(loaded.model["wte.weight"]!.toArray()).toEqual([
+      [1, -0],
+      [Number.NaN, 4],
+    ]);
+    expect(loaded.model["half"]!.dtype).toBe("bfloat16");
+    const next = randn([3], { generator }).toArray();
+    expect(randn([3], { generator: new Generator(0).setState(loaded.generator!) }).toArray()).toEqual(next);
+  });
+
+  test("an optimizer goes on from its state, bit by bit", async () => {
+    const run = (w: Tensor<"float32">) => {
+      w.requiresGrad = true;
+      const optimizer = new optim.AdamW([w], { lr: 0.1 });
+      const step = () => {
+        optimizer.zeroGrad();
+        w.square().sum().backward();
+        optimizer.step();
+      };
+      return { optimizer, step };
+    };
+    const w = tensor([1, 2, 3]);
+    const first = run(w);
+    first.step();
+    const folder = newFolder();
+    await io.saveCheckpoint(folder, { model: { w }, optimizer: first.optimizer, step: 1 });
+    const loaded = await io.loadCheckpoint<{ optimizer: ReturnType<typeof first.optimizer.stateDict> }>(folder);
+    const again = zeros([3]).copy_(loaded.model["w"]!);
+    const second = run(again);
+    second.optimizer.loadStateDict(loaded.optimizer!);
+    for (const each of [first, second]) each.step();
+    expect([...again.dataSync()]).toEqual([...w.dataSync()]);
+  });
+
+  test("any tree comes back", async () => {
+    const folder = newFolder();
+    const leaf = fc.oneof(
+      fc.double(),
+      fc.string(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.bigInt(),
+      fc.constant({ $tensor: "a" }),
+    );
+    const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 4 },
+        leaf,
+        fc.array(tie("tree"), { maxLength: 4 }),
+        fc.dictionary(fc.oneof(fc.string(), fc.constantFrom("$bigint", "$$", "__proto__", "0")), tie("tree"), {
+          maxKeys: 4,
+          noNullPrototype: true,
+        }),
+      ),
+    }));
+    await fc.assert(
+      fc.asyncProperty(tree, async (extra) => {
+        await io.saveCheckpoint(folder, { model: {}, step: 1, extra });
+        expect((await io.loadCheckpoint(folder)).extra).toEqual(extra as never);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("a tensor that occurs twice is saved once", async () => {
+    const shared = zeros([50_000]);
+    const path = await io.saveCheckpoint(newFolder(), { model: { a: shared, b: shared }, step: 1 });
+    expect(statSync(path).size).toBeLessThan(210_000);
+    expect((await io.loadCheckpoint(path)).model["b"]!.size).toBe(50_000);
+  });
+
+  test("a checkpoint is a safetensors file like any other", async () => {
+    const path = await io.saveCheckpoint(newFolder(), { model: weights(), step: 3 });
+    using file = io.openSafetensors(path);
+    expect(file.names).toEqual(["model.wte.weight", "model.half"]);
+  });
+
+  test.each([
+    ["a step with a fraction", { model: {}, step: 1.5 }, {}, "step is a whole number of at least 0, 1.5 came"],
+    ["none to keep", { model: {}, step: 1 }, { keep: 0 }, "keep is a whole number of at least 1, 0 came"],
+    ["a function", { model: {}, step: 1, extra: { a: [() => 1] } }, {}, "extra.a.0 is a function"],
+    ["an object of a class", { model: {}, step: 1, data: new Map() }, {}, "data is a Map"],
+  ])("%s is refused", async (_, content, options, says) => {
+    const folder = newFolder();
+    const error = await io.saveCheckpoint(folder, content, options).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(ArgumentError);
+    expect((error as Error).message).toContain(says);
+    expect(root.names()).not.toContain(folder);
+  });
+});
+
+describe("the folder", () => {
+  test("keeps the last ones, and everything that is no checkpoint", async () => {
+    const folder = newFolder();
+    mkdirSync(folder);
+    writeFileSync(join(folder, "log.jsonl"), "");
+    for (const step of [5, 99_999_999, 100_000_000, 7]) await save(folder, step, { keep: 2 });
+    expect(names(folder)).toEqual(["checkpoint-00000007.safetensors", "checkpoint-100000000.safetensors", "log.jsonl"]);
+    expect((await io.loadCheckpoint(folder)).step).toBe(100_000_000);
+  });
+
+  test("without a checkpoint, or that is not there, is told", async () => {
+    const folder = newFolder();
+    expect(io.loadCheckpoint(folder)).rejects.toThrow(FileError);
+    mkdirSync(folder);
+    const error = await io.loadCheckpoint(folder).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(CheckpointError);
+    expect(error).toMatchObject({
+      code: "notFound",
+      message: expect.stringContaining(`${folder} holds no checkpoint`),
+    });
+  });
+});
+
+describe("a damaged checkpoint", () => {
+  const good = newFolder();
+  const content = { model: { w: zeros([100]), v: tensor([1, 2, 3]) }, step: 2, extra: { note: "x".repeat(200) } };
+
+  /** A folder with a good checkpoint of step 1, and one of step 2 after a change. */
+  async function folderAfter(change: (path: string) => void): Promise<{ folder: string; path: string }> {
+    const folder = newFolder();
+    await save(folder, 1);
+    const path = join(folder, "checkpoint-00000002.safetensors");
+    copyFileSync(await io.saveCheckpoint(good, content), path);
+    change(path);
+    return { folder, path };
+  }
+
+  async function expectPassedOver({ folder, path }: { folder: string; path: string }): Promise<FileFormatError> {
+    const { step, rejected, model } = await io.loadCheckpoint(folder);
+    expect([step, model["w"]!.toArray()]).toEqual([1, [1, 2]]);
+    expect(rejected.map((each) => each.path)).toEqual([path]);
+    const { error } = rejected[0]!;
+    expect(error).toBeInstanceOf(FileFormatError);
+    expect(warned.mock.calls).toEqual([[`[orchard] a checkpoint is passed over: ${error.message}`]]);
+    expect(io.loadCheckpoint(path)).rejects.toThrow(error.message);
+    return error as FileFormatError;
+  }
+
+  test("by one bit anywhere is passed over, and said so", async () => {
+    const { path } = await folderAfter(() => undefined);
+    const bytes = readFileSync(path);
+    const places = new Set([0, 1, 7, 8, bytes.length - 1, bytes.indexOf("sha256") + 12, bytes.indexOf("note") + 10]);
+    for (let place = 3; place < bytes.length; place += 97) places.add(place);
+    for (const place of places) {
+      const flipped = Buffer.from(bytes);
+      flipped[place]! ^= 1 << (place % 8);
+      writeFileSync(path, flipped);
+      expect([place, await io.loadCheckpoint(path).catch((error: unknown) => (error as Error).name)]).toEqual([
+        place,
+        "FileFormatError",
+      ]);
+    }
+  });
+
+  test("by a bit among the weights says that it was altered", async () => {
+    const error = await expectPassedOver(
+      await folderAfter((path) => {
+        const bytes = readFileSync(path);
+        bytes[bytes.length - 40]! ^= 4;
+        writeFileSync(path, bytes);
+      }),
+    );
+    expect(error.code).toBe("damaged");
+    expect(error.message).toContain("it was altered, or the disk is failing");
+  });
+
+  test.each([0, 5, 300, -1])("cut off at %p bytes says so", async (length) => {
+    const error = await expectPassedOver(
+      await folderAfter((path) => truncateSync(path, length < 0 ? statSync(path).size + length : length)),
+    );
+    expect(error.code).toBe("truncated");
+  });
+
+  test.each([
+    ["notACheckpoint", { format: "pt" }],
+    ["otherVersion", { format: "orchard-checkpoint", version: "2" }],
+    ["damaged", { format: "orchard-checkpoint", version: "1", state: "{}" }],
+  ])("that is none at all is %s", async (code, metadata) => {
+    const other = root.file("other.safetensors");
+    await io.saveSafetensors(other, { w: zeros([2]) }, { metadata });
+    const error = await expectPassedOver(await folderAfter((path) => copyFileSync(other, path)));
+    expect(error.code).toBe(code);
+  });
+
+  test("without a good one before it is an error with every reason", async () => {
+    const { folder, path } = await folderAfter((damaged) => writeFileSync(damaged, "x"));
+    writeFileSync(join(folder, "checkpoint-00000001.safetensors"), new Uint8Array(20).fill(255));
+    const error = await io.loadCheckpoint(folder).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ name: "CheckpointError", code: "noneGood" });
+    expect((error as Error).message).toContain(`${path}: it has 1 bytes`);
+    expect((error as Error).message).toContain(
+      "checkpoint-00000001.safetensors: its header would have 18446744073709551615",
+    );
+    rmSync(folder, { recursive: true });
+  });
+});

@@ -1,0 +1,20 @@
+/** A folder of its own for a file of tests, and what is in it. */
+import { afterAll } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export interface TestFolder {
+  readonly path: string;
+  /** The path of a file in it. */
+  file(...names: string[]): string;
+  /** Names of what is in it, hidden files too. */
+  names(): string[];
+}
+
+/** Made at once, removed after the tests of the file. */
+export function testFolder(label: string): TestFolder {
+  const path = mkdtempSync(join(tmpdir(), `orchard-${label}-`));
+  afterAll(() => rmSync(path, { recursive: true, force: true }));
+  return { path, file: (...names) => join(path, ...names), names: () => readdirSync(path).sort() };
+}

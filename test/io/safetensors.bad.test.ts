@@ -1,0 +1,320 @@
+/** Files that break a rule of the format: each is refused, with the file, the tensor, what came and what was wanted. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { DisposedError, DTypeError, FileError, FileFormatError } from "../../src/errors.ts";
+import { io } from "../../src/index.ts";
+import { zeros } from "../../src/ops/index.ts";
+import { testFolder } from "./folder.ts";
+
+const folder = testFolder("bad");
+
+/** A file of a header's text, or bytes, and as many bytes of data. */
+function fileOf(header: string | Uint8Array, dataBytes = 0, headerBytes?: number | bigint): string {
+  const text = Buffer.from(header as string);
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(headerBytes ?? text.byteLength));
+  const path = folder.file("model.safetensors");
+  writeFileSync(path, Buffer.concat([length, text, Buffer.alloc(dataBytes)]));
+  return path;
+}
+
+const a = (rest: string) => `{"a":${rest}}`;
+const f32 = (shape: string, offsets: string) => `{"dtype":"F32","shape":${shape},"data_offsets":${offsets}}`;
+
+function refused(path: string, operation: () => unknown = () => io.openSafetensors(path)): FileFormatError {
+  try {
+    operation();
+  } catch (error) {
+    expect(error).toBeInstanceOf(FileFormatError);
+    expect((error as FileFormatError).path).toBe(path);
+    expect((error as FileFormatError).message).toContain(path);
+    return error as FileFormatError;
+  }
+  throw new Error("it was taken");
+}
+
+interface BadHeader {
+  readonly title: string;
+  readonly header: string | Uint8Array;
+  readonly data?: number;
+  readonly length?: number | bigint;
+  readonly code: string;
+  readonly says: string;
+  readonly tensor?: string;
+}
+
+const bad: readonly BadHeader[] = [
+  {
+    title: "a header of 2^63 bytes",
+    header: "{}",
+    length: 2n ** 63n,
+    code: "headerTooLong",
+    says: "9223372036854775808",
+  },
+  {
+    title: "a header over 100 MB",
+    header: "{}",
+    length: 100_000_001,
+    code: "headerTooLong",
+    says: "at most 100000000",
+  },
+  {
+    title: "a header longer than the file",
+    header: "{}",
+    length: 3,
+    code: "truncated",
+    says: "3 bytes, the whole file has 10",
+  },
+  { title: "an empty header", header: "", code: "invalidHeader", says: 'begin with "{"' },
+  {
+    title: "a header that is a list",
+    header: "[]",
+    code: "invalidHeader",
+    says: 'begin with "{", it begins with "[]"',
+  },
+  { title: "a header that begins with a space", header: " {}", code: "invalidHeader", says: 'begin with "{"' },
+  { title: "no JSON", header: "{'a'}", code: "invalidHeader", says: "no JSON" },
+  { title: "no UTF-8", header: Uint8Array.of(0x7b, 0xff, 0x7d), code: "invalidHeader", says: "no UTF-8" },
+  {
+    title: "a tensor twice",
+    header: `{"a":${f32("[1]", "[0,4]")},"\\u0061":${f32("[1]", "[0,4]")}}`,
+    data: 4,
+    code: "duplicateKey",
+    says: '"a" twice',
+  },
+  {
+    title: "a field twice",
+    header: a('{"dtype":"F32","dtype":"I32","shape":[1],"data_offsets":[0,4]}'),
+    data: 4,
+    code: "duplicateKey",
+    says: '"dtype" twice',
+  },
+  { title: "metadata that are no object", header: '{"__metadata__":["x"]}', code: "invalidHeader", says: '["x"] came' },
+  {
+    title: "metadata that are no texts",
+    header: '{"__metadata__":{"step":3}}',
+    code: "invalidHeader",
+    says: '"step" is none',
+  },
+  { title: "an entry that is no object", header: a("3"), code: "invalidEntry", says: "3 came", tensor: "a" },
+  {
+    title: "no dtype",
+    header: a('{"shape":[1],"data_offsets":[0,4]}'),
+    data: 4,
+    code: "invalidEntry",
+    says: "nothing came",
+    tensor: "a",
+  },
+  {
+    title: "a shape with a fraction",
+    header: a(f32("[1.5]", "[0,6]")),
+    data: 6,
+    code: "invalidEntry",
+    says: "[1.5] came",
+    tensor: "a",
+  },
+  {
+    title: "a negative size",
+    header: a(f32("[-1]", "[0,4]")),
+    data: 4,
+    code: "invalidEntry",
+    says: "[-1] came",
+    tensor: "a",
+  },
+  {
+    title: "offsets backwards",
+    header: a(f32("[1]", "[4,0]")),
+    data: 4,
+    code: "invalidOffsets",
+    says: "[4,0] came",
+    tensor: "a",
+  },
+  { title: "one offset", header: a(f32("[1]", "[0]")), data: 4, code: "invalidOffsets", says: "[0] came", tensor: "a" },
+  {
+    title: "no offsets",
+    header: a('{"dtype":"F32","shape":[1]}'),
+    data: 4,
+    code: "invalidOffsets",
+    says: "nothing came",
+    tensor: "a",
+  },
+  {
+    title: "more bytes than the shape",
+    header: a(f32("[2]", "[0,12]")),
+    data: 12,
+    code: "sizeDiffers",
+    says: "F32[2] takes 8 bytes, its data_offsets hold 12",
+    tensor: "a",
+  },
+  {
+    title: "a size beyond all numbers",
+    header: a(f32("[9007199254740991,9007199254740991]", "[0,4]")),
+    data: 4,
+    code: "sizeDiffers",
+    says: "324518553658426654725561982648324 bytes",
+    tensor: "a",
+  },
+  {
+    title: "elements that end within a byte",
+    header: a('{"dtype":"F4","shape":[3],"data_offsets":[0,2]}'),
+    data: 2,
+    code: "misaligned",
+    says: "12 bits",
+    tensor: "a",
+  },
+  {
+    title: "tensors that overlap",
+    header: `{"a":${f32("[2]", "[0,8]")},"b":${f32("[1]", "[4,8]")}}`,
+    data: 8,
+    code: "invalidOffsets",
+    says: "begins at byte 4 and overlaps",
+    tensor: "b",
+  },
+  {
+    title: "a hole",
+    header: `{"a":${f32("[1]", "[0,4]")},"b":${f32("[1]", "[8,12]")}}`,
+    data: 12,
+    code: "invalidOffsets",
+    says: "begins at byte 8 and leaves a hole",
+    tensor: "b",
+  },
+  {
+    title: "a hole at the beginning",
+    header: a(f32("[1]", "[4,8]")),
+    data: 8,
+    code: "invalidOffsets",
+    says: "leaves a hole",
+    tensor: "a",
+  },
+  {
+    title: "data cut off",
+    header: a(f32("[2]", "[0,8]")),
+    data: 7,
+    code: "truncated",
+    says: "ends at byte 8 after the header, and there are 7",
+    tensor: "a",
+  },
+  {
+    title: "data of nobody at the end",
+    header: a(f32("[1]", "[0,4]")),
+    data: 9,
+    code: "trailingBytes",
+    says: "4 bytes after the header, and there are 9",
+  },
+];
+
+describe("a file with", () => {
+  test.each(bad)("$title is refused", ({ header, data, length, code, says, tensor }) => {
+    const error = refused(fileOf(header, data, length));
+    expect([error.code, error.operation, error.tensor]).toEqual([code, "openSafetensors", tensor]);
+    expect(error.message).toContain(says);
+    if (tensor !== undefined) expect(error.message).toContain(`tensor "${tensor}"`);
+  });
+
+  test("fewer bytes than the header's length takes is refused", () => {
+    const path = folder.file("short.safetensors");
+    for (const bytes of [0, 7]) {
+      writeFileSync(path, new Uint8Array(bytes));
+      expect(refused(path)).toMatchObject({
+        code: "truncated",
+        message: expect.stringContaining(`it has ${bytes} bytes`),
+      });
+    }
+  });
+
+  test("a dtype from the future is read up to that tensor", () => {
+    const path = fileOf(`{"a":{"dtype":"F2_E1","shape":[9],"data_offsets":[0,3]},"b":${f32("[1]", "[3,7]")}}`, 7);
+    using file = io.openSafetensors(path);
+    expect(() => file.tensor("a")).toThrow(DTypeError);
+    expect(() => file.tensor("a")).toThrow('tensor "a" is F2_E1');
+    expect(file.tensor("b").toArray()).toEqual([0]); // at a byte that no float32 begins at
+  });
+});
+
+describe("a path", () => {
+  test("of nothing, of a folder without a model, and through a file", () => {
+    const missing = folder.file("missing.safetensors");
+    expect(() => io.openSafetensors(missing)).toThrow(FileError);
+    expect(() => io.openSafetensors(missing)).toThrow(`${missing}: there is no such file or folder (ENOENT)`);
+    mkdirSync(folder.file("empty"), { recursive: true });
+    expect(() => io.openSafetensors(folder.file("empty"))).toThrow(
+      "neither model.safetensors.index.json nor model.safetensors",
+    );
+    const through = `${fileOf("{}")}/x`;
+    expect(() => io.openSafetensors(through)).toThrow("a part of the path is a file");
+  });
+
+  test("of a tensor that is not there: the nearest name is told", () => {
+    using file = io.openSafetensors(fileOf(`{"wte.weight":${f32("[1]", "[0,4]")}}`, 4));
+    const error = refused(file.path, () => file.tensor("wte.wieght"));
+    expect([error.code, error.tensor]).toEqual(["missingTensor", "wte.wieght"]);
+    expect(error.message).toContain('did you mean "wte.weight"?');
+  });
+});
+
+describe("an open file", () => {
+  test("that is closed says so; its tensors stay", () => {
+    const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
+    const file = io.openSafetensors(path);
+    const tensor = file.tensor("a");
+    file.close();
+    file.close();
+    expect(() => file.tensor("a")).toThrow(DisposedError);
+    rmSync(path);
+    expect(tensor.sum().item()).toBe(0);
+  });
+
+  test("that is cut off under it is refused before a page that is gone is touched", () => {
+    const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
+    using file = io.openSafetensors(path);
+    truncateSync(path, 80_000);
+    expect(refused(path, () => file.tensor("a")).code).toBe("truncated");
+  });
+});
+
+describe("an index", () => {
+  const index = folder.file("model.safetensors.index.json");
+  const write = (json: unknown) => writeFileSync(index, typeof json === "string" ? json : JSON.stringify(json));
+
+  test("of several files gives their tensors, opened when they are asked for", async () => {
+    await io.saveSafetensors(folder.file("one.safetensors"), { a: zeros([2]), b: zeros([3]) });
+    await io.saveSafetensors(folder.file("two.safetensors"), { c: zeros([4]) });
+    write({
+      metadata: { total_size: 36 },
+      weight_map: { a: "one.safetensors", b: "one.safetensors", c: "two.safetensors" },
+    });
+    using sharded = io.openSafetensors(folder.path);
+    expect([sharded.names, sharded.metadata]).toEqual([["a", "b", "c"], { total_size: "36" }]);
+    expect(Object.values(sharded.tensors()).map(({ size }) => size)).toEqual([2, 3, 4]);
+    expect(sharded.info("c")).toEqual({ dtype: "F32", shape: [4], byteLength: 16 });
+    writeFileSync(folder.file("two.safetensors"), "broken");
+    using lazy = io.openSafetensors(index);
+    expect(lazy.tensor("a").size).toBe(2);
+    expect(refused(folder.file("two.safetensors"), () => lazy.tensor("c")).code).toBe("truncated");
+  });
+
+  test.each([
+    ["no JSON", "{", "invalidIndex", "no JSON"],
+    ["no map", { metadata: {} }, "invalidIndex", "lacks weight_map"],
+    ["a name twice", '{"weight_map":{"a":"one.safetensors","a":"two.safetensors"}}', "duplicateKey", '"a" twice'],
+    [
+      "a path out of the folder",
+      { weight_map: { a: "../secret.safetensors" } },
+      "invalidIndex",
+      '"../secret.safetensors" came',
+    ],
+    ["a file that is not there", { weight_map: { a: "three.safetensors" } }, "missingShard", "three.safetensors"],
+  ])("with %s is refused", (_, json, code, says) => {
+    write(json);
+    const error = refused(index);
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(says);
+  });
+
+  test("that names a tensor which its file lacks is refused once that is asked for", () => {
+    write({ weight_map: { absent: "one.safetensors" } });
+    using sharded = io.openSafetensors(index);
+    expect(refused(folder.file("one.safetensors"), () => sharded.tensor("absent")).code).toBe("missingTensor");
+    expect(refused(index, () => sharded.tensor("absnt")).message).toContain('did you mean "absent"?');
+  });
+});

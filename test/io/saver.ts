@@ -1,0 +1,26 @@
+/** A process that saves checkpoints in a loop until it is killed, or can't: `bun saver.ts FOLDER FIRST_STEP ELEMENTS KEEP`. */
+import { loadCheckpoint } from "../../src/io/checkpoint/load.ts";
+import { saveCheckpoint } from "../../src/io/checkpoint/save.ts";
+import { full } from "../../src/ops/creation/full.ts";
+
+const [folder, first, elements, keep] = process.argv.slice(2);
+
+async function saveForever(): Promise<never> {
+  for (let step = Number(first); ; step++) {
+    const tensors = {
+      a: full([Number(elements)], step, { dtype: "float32" }),
+      b: full([1000], step, { dtype: "int32" }),
+    };
+    await saveCheckpoint(
+      folder!,
+      { model: tensors, optimizer: { tensors }, step, extra: step },
+      { keep: Number(keep) },
+    );
+    process.stdout.write(`${step}\n`);
+  }
+}
+
+await saveForever().catch(async (error: Error & { code: string }) => {
+  const { step } = await loadCheckpoint(folder!);
+  console.log(JSON.stringify({ name: error.name, code: error.code, message: error.message, step }));
+});
