@@ -1,6 +1,8 @@
 /** Normalizations as backends run them. `problem.ts` says what each computes. */
 import type { Primitive } from "../../backend/backend.ts";
+import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
+import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { NormalizationAttributes } from "./problem.ts";
 
@@ -8,7 +10,7 @@ import type { NormalizationAttributes } from "./problem.ts";
 export const normalizationForward: Primitive<NormalizationAttributes> = {
   name: "normalizationForward",
   implementations: {
-    metal: { missing: "it has no kernel yet" },
+    metal: forwardMetal,
     cpu: { missing: "it has no kernel yet" },
     reference: forwardReference,
   },
@@ -18,7 +20,7 @@ export const normalizationForward: Primitive<NormalizationAttributes> = {
 export const normalizationBackward: Primitive<NormalizationAttributes> = {
   name: "normalizationBackward",
   implementations: {
-    metal: { missing: "it has no kernel yet" },
+    metal: backwardMetal,
     cpu: { missing: "it has no kernel yet" },
     reference: backwardReference,
   },

@@ -23,6 +23,7 @@ import type { OperationCall } from "../../backend/backend.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import type { Lines } from "../scan/lines.ts";
 
 /**
  * The operands of both passes. A call's attributes name those that it has, in their order. T is the dtype of x, S float32 (float64 where T is).
@@ -91,18 +92,18 @@ export function present<Name extends string>(operands: Named<Name>): { names: Na
 /** Statistics and sums are float32, but float64 of float64. */
 export const statisticsDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
 
-/** How rows lie in operands of the shape of x: the axes that number them, in row-major order, with each operand's strides. */
-export interface Rows {
-  readonly shape: readonly number[];
-  readonly strides: readonly (readonly number[])[];
-  /** From one element of a row to the next. */
-  readonly along: readonly number[];
-}
-
-export function rowsOf(operands: readonly Tensor[]): Rows {
+/** Rows of operands of the shape of x, in row-major order, whatever their strides: statistics are numbered so. */
+export function rowsOf(operands: readonly Tensor[]): Lines {
   const nest = collapse(
     operands[0]!.shape.slice(0, -1),
     operands.map(({ strides }) => strides.slice(0, -1)),
   );
-  return { ...nest, along: operands.map(({ strides }) => strides.at(-1)!) };
+  const isOne = nest.shape.length === 0;
+  return {
+    length: operands[0]!.shape.at(-1)!,
+    along: operands.map(({ strides }) => strides.at(-1)!),
+    offsets: operands.map(({ offset }) => offset),
+    shape: isOne ? [1] : nest.shape,
+    strides: isOne ? operands.map(() => [1]) : nest.strides,
+  };
 }

@@ -1,0 +1,59 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { scratch } from "../attention/launch.metal.ts";
+import { type NormalizationAttributes, type NormalizationProblem, problemOf } from "./problem.ts";
+import { constantsOf, type Division, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
+
+/** Of a pair of sums. */
+const PAIR_BYTES = 8;
+/** `COLUMNS` of the kernel that adds up. */
+const COLUMNS = 32;
+
+/** One kernel over the rows, and one that adds up what chunks of rows leave to the gradients of weight and bias. */
+export const backwardMetal: Implementation<NormalizationAttributes> = {
+  unsupported: noFloat64,
+  run(call) {
+    const problem = problemOf(call);
+    const { gradWeight, gradBias } = problem.outputs;
+    const division = divide(problem);
+    const sums = [gradWeight, gradBias].filter((gradient) => gradient);
+    using parts = scratch([Math.max(sums.length * division.chunks * problem.length, 1)]);
+    if (problem.rows > 0) launchRows(problem, division, parts);
+    if (sums.length > 0) launchSums(problem, division, parts, sums.length);
+  },
+};
+
+function launchRows(problem: NormalizationProblem, division: Division, parts: Tensor): void {
+  const { x, gradOut, gradSum = x, weight = x, scale, mean = scale } = problem.inputs;
+  const rowSums = division.fits ? 0 : division.chunk;
+  const pairs = THREADS / 32 + rowSums;
+  launch({
+    file: "normalization/normalize_gradient.metal",
+    name: `normalize_gradient_${typesOf(problem)}`,
+    constants: constantsOf(problem, division),
+    operands: [
+      ...[x, gradOut!, gradSum, weight, mean!, scale!].map(reads),
+      ...[problem.outputs.gradX ?? parts, parts].map(writes),
+    ],
+    parameters: parametersOf(problem, division, [x, gradOut!, gradSum]),
+    threadgroups: division.threadgroups,
+    threadgroup: THREADS,
+    threadgroupMemory: [Math.ceil((pairs * PAIR_BYTES) / 16) * 16],
+  });
+}
+
+function launchSums(problem: NormalizationProblem, division: Division, parts: Tensor, count: number): void {
+  const { x, gradOut } = problem.inputs;
+  const { gradWeight, gradBias } = problem.outputs;
+  const one = (gradWeight ?? gradBias)!;
+  launch({
+    file: "normalization/normalize_gradient.metal",
+    name: `add_chunks_${metalTypeOf(one.dtype)}`,
+    constants: constantsOf(problem, division),
+    operands: [reads(parts), writes(gradWeight ?? one), writes(gradBias ?? one)],
+    parameters: parametersOf(problem, division, [x, gradOut!]),
+    threadgroups: [Math.ceil(problem.length / COLUMNS), count],
+    threadgroup: THREADS,
+  });
+}

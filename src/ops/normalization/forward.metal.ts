@@ -1,0 +1,27 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { type NormalizationAttributes, problemOf } from "./problem.ts";
+import { constantsOf, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
+
+/** One kernel. What a call lacks is not touched: something of the same dtype takes its place. */
+export const forwardMetal: Implementation<NormalizationAttributes> = {
+  unsupported: noFloat64,
+  run(call) {
+    const problem = problemOf(call);
+    const { x, residual = x, weight, bias } = problem.inputs;
+    const { out, sum = out, scale, mean = scale } = problem.outputs;
+    const division = divide(problem);
+    launch({
+      file: "normalization/normalize.metal",
+      name: `normalize_${typesOf(problem)}`,
+      constants: constantsOf(problem, division),
+      operands: [
+        ...[x, residual, weight ?? bias ?? x, bias ?? weight ?? x].map(reads),
+        ...[out!, sum!, mean!, scale!].map(writes),
+      ],
+      parameters: parametersOf(problem, division, [x, residual]),
+      threadgroups: division.threadgroups,
+      threadgroup: THREADS,
+    });
+  },
+};
