@@ -14,6 +14,8 @@ const sizes: readonly Size[] = [
   { dtype: "float16", length: 512, dim: 128, causal: false },
   { dtype: "bfloat16", length: 500, dim: 80, causal: true },
   { dtype: "float16", length: 256, dim: 256, causal: false },
+  { dtype: "float32", length: 512, dim: 64, causal: true, family: "apple9" },
+  { dtype: "float16", length: 512, dim: 64, causal: true, family: "apple9" },
 ];
 
 if (!metalContext().isSoftware) {
@@ -21,7 +23,7 @@ if (!metalContext().isSoftware) {
 } else {
   const rows = sizes.flatMap((size) =>
     measureTraffic(size).map(({ kernel, tile, bytes, leastBytes, operations }) => [
-      `${size.dtype} N ${size.length} D ${size.dim}${size.causal ? " causal" : ""} ${kernel}`,
+      `${size.dtype} N ${size.length} D ${size.dim}${size.causal ? " causal" : ""}${size.family ? ` ${size.family}` : ""} ${kernel}`,
       `${tile.down * 8}x${tile.columns}`,
       (bytes / 1024).toFixed(0),
       (bytes / leastBytes).toFixed(3),

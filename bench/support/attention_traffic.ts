@@ -3,7 +3,8 @@ import { grad } from "../../src/autograd/backward.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { flashAttention } from "../../src/ops/attention/flash_attention.ts";
-import { rowsOf, type Tile, type TiledKernel, tileFor } from "../../src/ops/attention/tiles.metal.ts";
+import { withFamily } from "../../src/ops/attention/launch.metal.ts";
+import { type Family, rowsOf, type Tile, type TiledKernel, tileFor } from "../../src/ops/attention/tiles.metal.ts";
 import { randn } from "../../src/ops/index.ts";
 import { bytesOf } from "../../src/tensor/dtype.ts";
 
@@ -13,6 +14,8 @@ export interface Size {
   readonly length: number;
   readonly dim: number;
   readonly causal: boolean;
+  /** Whose tiles. Default `"apple7"`. */
+  readonly family?: Family;
 }
 
 /** Of one kernel. */
@@ -47,19 +50,18 @@ type Costed = keyof typeof costs;
 
 /** Runs a forward and a backward on Metal and counts each kernel that goes through tiles. */
 export function measureTraffic(size: Size): Traffic[] {
-  const { dtype, length, dim, causal } = size;
+  const { dtype, length, dim, causal, family = "apple7" } = size;
   const context = metalContext();
   const operand = () => randn([1, 1, length, dim], { dtype, requiresGrad: true });
   context.report({ clear: true });
   context.configure("count", true);
   try {
-    withStrict(true, () =>
-      withBackend("metal", () => {
-        const leaves = [operand(), operand(), operand()] as const;
-        const out = flashAttention(...leaves, { causal, path: "fused" });
-        grad([out], leaves, { gradOutputs: [randn([1, 1, length, dim], { dtype })] });
-      }),
-    );
+    const step = (): void => {
+      const leaves = [operand(), operand(), operand()] as const;
+      const out = flashAttention(...leaves, { causal, path: "fused" });
+      grad([out], leaves, { gradOutputs: [randn([1, 1, length, dim], { dtype })] });
+    };
+    withStrict(true, () => withBackend("metal", () => withFamily(family, step)));
     context.wait();
   } finally {
     context.configure("count", false);
@@ -69,7 +71,7 @@ export function measureTraffic(size: Size): Traffic[] {
     const found = dispatches.find(({ kernel: name }) => name.startsWith(`${kernel}_`));
     if (!found) throw new Error(`${kernel} did not run: ${dispatches.map((dispatch) => dispatch.kernel).join(", ")}`);
     const { device_bytes_read, device_bytes_written, matrix_multiply_accumulates } = found.counters;
-    const tile = tileFor(kernel, "apple7", dtype, dim, dim);
+    const tile = tileFor(kernel, family, dtype, dim, dim);
     return {
       ...{ kernel, tile, bytes: device_bytes_read + device_bytes_written, operations: 2 * matrix_multiply_accumulates },
       ...{ leastBytes: leastBytes(kernel, tile, size), mostOperations: mostOperations(kernel, tile, size) },

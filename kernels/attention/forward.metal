@@ -92,11 +92,11 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * 8, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // v's tile was read
-        load_lines<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, s.keys - key, DIM, thread_index);
+        load_lines<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         multiply_rows<T, own_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, own_dim);
         threadgroup_barrier(mem_flags::mem_threadgroup);  // k's tile was read, and the parts of the scores are there
-        const bool odd = load_lines<T, KEYS, pitch, threads>(tile, values + key * a.v.row, a.v, s.keys - key, VALUE_DIM, thread_index);
+        const bool odd = load_lines<T, KEYS, pitch, threads>(tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         tell_odd(odd_values, odd, simdgroup, lane);
 
         const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});

@@ -94,14 +94,14 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
         device const T *grads = grad_out + row_place(a.grad_out, s.batch, head, s.query_start);
         for (int query = range.first / 2 * 2; query < range.end; query += QUERIES) {
             threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
-            const int left = s.queries - query;
+            const int left = range.end - query;
             const bool odd_query = load_lines<T, QUERIES, pitch, threads>(q_tile, queries + query * a.q.row, a.q, left, DIM, thread_index);
             const bool odd_grad =
                 load_lines<T, QUERIES, pitch, threads>(grad_tile, grads + query * a.grad_out.row, a.grad_out, left, VALUE_DIM, thread_index);
             tell_odd(odd_queries, odd_query, simdgroup, lane);
             tell_odd(odd_grads, odd_grad, simdgroup, lane);
-            if (thread_index < QUERIES) {
-                rows[thread_index] = row_sums(a, s, head, query + int(thread_index), log_sum_exp, delta);
+            for (int row = int(thread_index); row < QUERIES; row += threads) {
+                rows[row] = row_sums(a, s, head, query + row, log_sum_exp, delta);
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
             multiply_rows<T, own_blocks, QUERIES, pitch>(row_scores + across * strip, keys, q_tile, own_dim);
@@ -147,6 +147,11 @@ GRADIENT_KEYS(float, 32, 4, 1, 16)
 GRADIENT_KEYS(float, 64, 4, 1, 16)
 GRADIENT_KEYS(float, 128, 4, 2, 16)
 GRADIENT_KEYS(float, 256, 2, 4, 8)
+GRADIENT_KEYS(float, 32, 2, 1, 32)
+GRADIENT_KEYS(float, 64, 2, 1, 32)
+GRADIENT_KEYS(float, 128, 2, 2, 16)
 GRADIENT_KEYS_HALVES(64, 4, 1, 16)
 GRADIENT_KEYS_HALVES(128, 4, 2, 16)
 GRADIENT_KEYS_HALVES(256, 2, 4, 16)
+GRADIENT_KEYS_HALVES(64, 2, 1, 64)
+GRADIENT_KEYS_HALVES(128, 2, 2, 32)

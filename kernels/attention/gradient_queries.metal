@@ -89,8 +89,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * 8, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
-        const bool odd = load_lines<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, s.keys - key, DIM, thread_index);
-        load_lines<T, KEYS, pitch, threads>(v_tile, values + key * a.v.row, a.v, s.keys - key, VALUE_DIM, thread_index);
+        const bool odd = load_lines<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
+        load_lines<T, KEYS, pitch, threads>(v_tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         tell_odd(odd_values, odd, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
@@ -129,6 +129,11 @@ GRADIENT_QUERIES(float, 32, 4, 1, 16)
 GRADIENT_QUERIES(float, 64, 4, 1, 16)
 GRADIENT_QUERIES(float, 128, 4, 2, 16)
 GRADIENT_QUERIES(float, 256, 2, 4, 8)
+GRADIENT_QUERIES(float, 32, 2, 1, 64)
+GRADIENT_QUERIES(float, 64, 2, 1, 32)
+GRADIENT_QUERIES(float, 128, 2, 2, 16)
 GRADIENT_QUERIES_HALVES(64, 4, 1, 16)
 GRADIENT_QUERIES_HALVES(128, 4, 2, 16)
 GRADIENT_QUERIES_HALVES(256, 2, 4, 16)
+GRADIENT_QUERIES_HALVES(64, 2, 1, 64)
+GRADIENT_QUERIES_HALVES(128, 2, 2, 32)

@@ -110,6 +110,10 @@ const softwareDevice = {
     fallback: "0: three quarters of the machine's memory",
     meaning: "Bytes of device memory in all",
   },
+  ORCHARD_METAL_EXECUTE: {
+    fallback: "1",
+    meaning: "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows in no time",
+  },
 } as const satisfies Record<string, EnvironmentVariable>;
 
 export const environmentVariables = { ...own, ...softwareDevice };

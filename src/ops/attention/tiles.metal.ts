@@ -34,11 +34,13 @@ const row = (
 ): Tile => ({ kernel, family, bytes, width, down, across, columns });
 
 /**
- * Queries that a threadgroup owns, keys that it goes through, and what is kept in registers follow metal-flash-attention's published rows
- * (`AttentionDescriptor+Parameters.swift`, 2024): 32 × 32 to 128 up to M2, 16 × 64 to 128 from M3 on, operands and sums in registers. MLX's forward
- * (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four SIMD-groups of 8 rows. Where a SIMD-group's
- * registers would not do, it is `across` that grows. In float32 all kernels of a width have the same `across`: then they sum a score in the same
- * order, and the gradients' probabilities are those of the forward to the last bit. The figures are untried on a GPU.
+ * Rows that a threadgroup owns, lines that it goes through, and what is kept in registers start from metal-flash-attention's published rows
+ * (`AttentionDescriptor+Parameters.swift`, 2024): 32 rows up to M2 and 16 from M3 on, in all three kernels; forward 32 to 128 lines up to M2 and 32 to
+ * 128 from M3 on, backward 32 to 80 and 32 to 128. Its tiles hold a part of D at a time (8 to 56 elements), ours all of it, so that of long rows fewer
+ * lines fit into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four
+ * SIMD-groups of 8 rows. Where a SIMD-group's registers would not do, it is `across` that grows. In float32 all kernels of a width have the same
+ * `across`: then they sum a score in the same order, and the gradients' probabilities are those of the forward to the last bit. Nobody publishes
+ * figures for gradients of a bias: they take the rows of `apple7` everywhere. The figures are untried on a GPU.
  */
 export const tiles: readonly Tile[] = [
   row("forward", "apple7", 4, 32, 4, 1, 32),
@@ -62,6 +64,16 @@ export const tiles: readonly Tile[] = [
     row(kernel, "apple7", 2, 128, 4, 2, 16),
     row(kernel, "apple7", 2, 256, 2, 4, 16),
   ]),
+  row("gradient_queries", "apple9", 4, 32, 2, 1, 64),
+  row("gradient_queries", "apple9", 4, 64, 2, 1, 32),
+  row("gradient_queries", "apple9", 4, 128, 2, 2, 16),
+  row("gradient_queries", "apple9", 2, 64, 2, 1, 64),
+  row("gradient_queries", "apple9", 2, 128, 2, 2, 32),
+  row("gradient_keys", "apple9", 4, 32, 2, 1, 32),
+  row("gradient_keys", "apple9", 4, 64, 2, 1, 32),
+  row("gradient_keys", "apple9", 4, 128, 2, 2, 16),
+  row("gradient_keys", "apple9", 2, 64, 2, 1, 64),
+  row("gradient_keys", "apple9", 2, 128, 2, 2, 32),
 ];
 
 /** The largest head dimension that kernels are made for. */
@@ -141,8 +153,9 @@ export function registersOf(tile: Tile): number {
 }
 
 /**
- * What a core of M1 has: a register file and threadgroup memory as measured by metal-benchmarks (philipturner, 2023), and the most registers that an
- * instruction can name (applegpu, dougallj, 2021).
+ * What a core of M1 and M2 has: a register file and threadgroup memory as metal-benchmarks (philipturner, `README.md`, "On-Chip Memory") gives them
+ * since August 2023, about 208 and 60 KB, where it had 384 and 64 before; and the most registers that an instruction can name (applegpu, dougallj,
+ * 2021). Of M3, which shares one memory out among them, nobody publishes figures: its rows are held to these.
  */
 export const core = { registerBytes: 208 * 1024, threadgroupBytes: 60 * 1024, mostRegisters: 128 } as const;
 

@@ -83,7 +83,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   bind_buffers(launch, request);
   launch.constants = launch.code->constants;
   describe_grid(launch, request);
-  if (launch.group_order.count == 0) return MRT_RESULT_OK;
+  if (launch.group_order.count == 0 || !setting_flag(Setting::execute)) return MRT_RESULT_OK;
 
   install_fault_handlers();
   run(launch);

@@ -73,13 +73,14 @@ constexpr Row rows[] = {
     number<1000>(Setting::max_findings, "max_findings", 0, unlimited),
     flag<1>(Setting::abort_on_misuse, "abort_on_misuse"),
     number<0>(Setting::memory_limit, "memory_limit", 0, unlimited),
+    flag<1>(Setting::execute, "execute"),
 };
 constexpr size_t row_count = sizeof rows / sizeof *rows;
 
 constexpr bool rows_follow_the_enumeration() {
   for (size_t index = 0; index < row_count; index++)
     if (size_t(rows[index].setting) != index) return false;
-  return row_count == size_t(Setting::memory_limit) + 1;
+  return row_count == size_t(Setting::execute) + 1;
 }
 static_assert(rows_follow_the_enumeration(), "a setting is looked up by its position");
 

@@ -70,6 +70,16 @@ final class ExecutionTests: XCTestCase {
         XCTAssertEqual(counters.threads, 0)
     }
 
+    func testADispatchThatIsNotToExecuteIsCheckedAndWritesNothing() throws {
+        let function = try KernelLibrary(Self.builtins).function("builtins")
+        let out = TestBuffer(Array(repeating: UInt8(7), count: 26 * 4))
+        try withSetting("execute", "0") {
+            _ = try function.run([out], grid: (1, 1, 1), group: (1, 1, 1))
+            XCTAssertThrowsError(try function.run([out], grid: (1, 1, 1), group: (2000, 1, 1)))
+        }
+        XCTAssertEqual(out.array(UInt8.self), Array(repeating: 7, count: 26 * 4))
+    }
+
     func testThreadgroupsBeyondTheLimitAreRefused() throws {
         let function = try KernelLibrary(Self.builtins).function("builtins")
         let out = TestBuffer(length: 16)

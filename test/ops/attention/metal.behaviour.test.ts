@@ -130,6 +130,7 @@ describe.if(hasMetal)("attention on metal", () => {
     ];
     const cases: AttentionCase[] = names.flatMap((options, at) => [
       caseOf(options, [1, 70, 150, 64, 40], at),
+      caseOf(options, [1, 20, 75, 24, 32], at + 20),
       caseOf(options, [1, 33, 67, 104, 128], at + 10),
     ]);
     test.each(["float32", "float16", "bfloat16"] as const)("%s", (dtype) => {

@@ -126,6 +126,8 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     { dtype: "float32", length: 512, dim: 64, causal: true },
     { dtype: "float16", length: 256, dim: 128, causal: true },
     { dtype: "bfloat16", length: 250, dim: 80, causal: true },
+    { dtype: "float32", length: 128, dim: 64, causal: true, family: "apple9" },
+    { dtype: "float16", length: 200, dim: 128, causal: true, family: "apple9" },
   ] as const;
 
   test.each(sizes)("bytes and products of %p", (size) => {

@@ -43,6 +43,7 @@ void mrt_string_free(char *string);
 //   max_findings   n     findings kept; further ones are only counted (default 1000)
 //   abort_on_misuse 0|1  print and abort, as Apple's validation does, when no handler is set (default 1)
 //   memory_limit   n     bytes of device memory in all (default 0: three quarters of the machine's)
+//   execute        0|1   0: dispatches are validated, compiled and completed, and run no thread (default 1)
 bool mrt_setting_set(const char *name, const char *value, char **message);
 char *mrt_setting_get(const char *name); // NULL: no such setting
 char *mrt_settings_json(void);
