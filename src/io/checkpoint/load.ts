@@ -63,7 +63,9 @@ const operation = "loadCheckpoint";
  * @throws {FileError} where the path is not there. @throws {FileFormatError} for a file that is none, or was altered.
  * @throws {CheckpointError} `notFound` where the folder has none, `noneGood` with the reason for each where none can be used.
  */
-export async function loadCheckpoint<Types extends CheckpointTypes = AnyTypes>(path: string): Promise<Checkpoint<Types>> {
+export async function loadCheckpoint<Types extends CheckpointTypes = AnyTypes>(
+  path: string,
+): Promise<Checkpoint<Types>> {
   if (!withFileErrors(operation, path, () => statSync(path)).isDirectory()) return read<Types>(path, []);
   const rejected: RejectedCheckpoint[] = [];
   for (const file of checkpointsIn(path)) {
