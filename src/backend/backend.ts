@@ -14,6 +14,11 @@ export interface Backend {
   reach(tensor: Tensor): void;
   /** Called before an operation changes a storage that is in use: work under way may still read it. */
   beforeChange?(storage: Storage): void;
+  /**
+   * Called before a storage gets other memory, into which an operation writes what becomes of its contents: work under way may still read or
+   * write it. Backends without it compute such an operation in place: nothing of theirs is ever computed again.
+   */
+  beforeExchange?(storage: Storage): void;
   /** Called after an operation was encoded and may yet fail; `redo` computes it again on another backend. */
   ran?(call: OperationCall<unknown>, redo: () => void): void;
 }

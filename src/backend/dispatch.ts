@@ -14,6 +14,7 @@ import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
+import { putBack, setAside } from "./set_aside.ts";
 import { forgetTold, tellOnce } from "./tell.ts";
 
 /** Shape and dtype of a result that is to be allocated. */
@@ -22,6 +23,12 @@ export interface OutputSpec<D extends DType = DType> {
   readonly dtype: D;
   /** Of memory without gaps; default row-major. */
   readonly strides?: readonly number[] | undefined;
+}
+
+/** What a call works on, once it is known which backend runs it. */
+interface Operands {
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly Tensor[];
 }
 
 const debug = environmentFlag("ORCHARD_DEBUG");
@@ -51,7 +58,8 @@ export function executeMany<Attributes>(
   attributes: Attributes,
   operation: string = primitive.name,
 ): Tensor[] {
-  return attempt(operation, primitive, inputs, attributes, (backend) => allocateAll(backend, specs), disposeAll);
+  const operandsOn = (backend: Backend) => ({ inputs, outputs: allocateAll(backend, specs) });
+  return attempt(operation, primitive, inputs, attributes, operandsOn, discardOutputs);
 }
 
 /** Runs an operation into tensors that are there, views too. They must not overlap the inputs. */
@@ -62,12 +70,36 @@ export function executeInto<Attributes>(
   attributes: Attributes,
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
-  const outputsOn = (backend: Backend) => {
+  const operandsOn = (backend: Backend) => {
     for (const { storage } of outputs) backend.beforeChange?.(storage);
-    return outputs;
+    return { inputs, outputs };
   };
-  attempt(primitive.name, primitive, inputs, attributes, outputsOn, () => undefined);
+  attempt(primitive.name, primitive, inputs, attributes, operandsOn, () => undefined);
   for (const { storage } of outputs) storage.version++;
+}
+
+/**
+ * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold afterwards. Where work may
+ * be computed again, on a device, these lie in different memory; elsewhere in the same.
+ *
+ * @param targets dense, and each all of its storage ({@link isWhole})
+ * @param inputs what else it reads, after the targets
+ */
+export function executeUpdate<Attributes>(
+  primitive: Primitive<Attributes>,
+  targets: readonly Tensor[],
+  inputs: readonly Tensor[],
+  attributes: Attributes,
+  operation: string = primitive.name,
+): void {
+  let before = targets;
+  const operandsOn = (backend: Backend) => {
+    before = setAside(backend, targets);
+    return { inputs: [...before, ...inputs], outputs: targets };
+  };
+  attempt(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => putBack(before, targets));
+  if (before !== targets) disposeAll(before); // the journal has its share
+  for (const { storage } of targets) storage.version++;
 }
 
 /** Memory for a new tensor where calls now run first. @throws {OutOfMemoryError} naming the operation. */
@@ -117,8 +149,8 @@ function attempt<Attributes>(
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
   attributes: Attributes,
-  outputsOn: (backend: Backend) => readonly Tensor[],
-  discard: (outputs: readonly Tensor[]) => void,
+  operandsOn: (backend: Backend) => Operands,
+  discard: (operands: Operands) => void,
 ): Tensor[] {
   const operation = primitive.name;
   for (const input of inputs) input.checkAlive(called);
@@ -132,8 +164,8 @@ function attempt<Attributes>(
       continue;
     }
     try {
-      const run = observer ? runWatched(observer, reason) : runOn;
-      const outputs = run(backends[name], primitive, inputs, attributes, outputsOn, discard);
+      const run = observer ? runWatched(observer, reason, inputs) : runOn;
+      const outputs = run(backends[name], primitive, attributes, operandsOn, discard);
       countCodepath(operation, name, reason);
       if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
       return outputs as Tensor[];
@@ -150,10 +182,10 @@ function attempt<Attributes>(
 
 /** {@link runOn} while somebody watches: apart, so that a call that nobody watches makes no closure. */
 const runWatched =
-  (watcher: Observer, reason: string): typeof runOn =>
-  (backend, primitive, inputs, attributes, outputsOn, discard) =>
+  (watcher: Observer, reason: string, inputs: readonly Tensor[]): typeof runOn =>
+  (backend, primitive, attributes, operandsOn, discard) =>
     watcher.watch(watched(primitive, backend.name, reason, inputs, attributes), () =>
-      runOn(backend, primitive, inputs, attributes, outputsOn, discard),
+      runOn(backend, primitive, attributes, operandsOn, discard),
     );
 
 const watched = <Attributes>(
@@ -167,14 +199,14 @@ const watched = <Attributes>(
 function runOn<Attributes>(
   backend: Backend,
   primitive: Primitive<Attributes>,
-  inputs: readonly Tensor[],
   attributes: Attributes,
-  outputsOn: (backend: Backend) => readonly Tensor[],
-  discard: (outputs: readonly Tensor[]) => void,
+  operandsOn: (backend: Backend) => Operands,
+  discard: (operands: Operands) => void,
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
-  const outputs = outputsOn(backend); // first: where memory is short, an allocation may move what is there
+  const operands = operandsOn(backend); // first: where memory is short, an allocation may move what is there
+  const { inputs, outputs } = operands;
   try {
     for (const input of inputs) backend.reach(input);
     for (const output of outputs) backend.reach(output);
@@ -184,10 +216,12 @@ function runOn<Attributes>(
     backend.ran?.(call, () => redo(primitive, call, backend.name));
     return outputs;
   } catch (error) {
-    discard(outputs); // the next backend makes its own
+    discard(operands); // the next backend makes its own
     throw error;
   }
 }
+
+const discardOutputs = ({ outputs }: Operands): void => disposeAll(outputs);
 
 const disposeAll = (tensors: readonly Tensor[]): void => {
   for (const tensor of tensors) tensor.dispose();

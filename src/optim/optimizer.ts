@@ -105,10 +105,14 @@ export abstract class Optimizer<Options extends LearningRate> {
     );
   }
 
+  /** An option that is changed between steps may change what is remembered. */
   private prepare(slot: Slot<Options>): void {
-    const { parameter, state } = slot;
     slot.steps++;
-    for (const name of this.stateNames(slot.group, parameter)) state[name] ??= keep(initialState(name, parameter));
+    const { parameter, state: old } = slot;
+    const names = this.stateNames(slot.group, parameter);
+    if (Object.keys(old).join() === names.join()) return;
+    slot.state = Object.fromEntries(names.map((name) => [name, old[name] ?? keep(initialState(name, parameter))]));
+    for (const [name, tensor] of Object.entries(old)) if (!(name in slot.state)) tensor.dispose();
   }
 
   /** Forgets all gradients: `grad` becomes null. */

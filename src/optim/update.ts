@@ -1,52 +1,78 @@
+import type { Primitive } from "../backend/backend.ts";
+import { executeUpdate } from "../backend/dispatch.ts";
+import { isWhole } from "../backend/set_aside.ts";
 import { toDType } from "../ops/copy/cast.ts";
-import { copyInto } from "../ops/copy/copy.ts";
-import { add, div, maximum, mul, sub } from "../ops/elementwise/binary.ts";
-import { sign, sqrt } from "../ops/elementwise/unary.ts";
+import { clone, contiguous, copyInto } from "../ops/copy/copy.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import type { Batch } from "./batch.ts";
 import type { Coefficients, RuleName } from "./rules.ts";
+import { updateCpu } from "./update.cpu.ts";
+import { updateMetal } from "./update.metal.ts";
+import { updateReference } from "./update.reference.ts";
 
-/** A parameter and what a step changes it by. */
-export interface ElementUpdate {
+/** A step of an optimizer over the parameters of a batch. */
+export interface UpdateAttributes {
   readonly rule: RuleName;
-  readonly coefficients: Coefficients;
-  readonly parameter: Tensor;
+  /** Whether the state's last plane are master weights. */
+  readonly hasMaster: boolean;
+  /** Whether the first target is the state. */
+  readonly hasState: boolean;
+  /** Elements from one plane of the state to the next. */
+  readonly plane: number;
+  /** For each parameter, where it begins in a plane and its numbers. */
+  readonly members: readonly { readonly start: number; readonly coefficients: Coefficients }[];
+}
+
+/** Inputs: the state, where there is one, and the parameters before; gradients. Outputs: state and parameters afterwards. All are dense. */
+export const updatePrimitive: Primitive<UpdateAttributes> = {
+  name: "optimizerUpdate",
+  implementations: { metal: updateMetal, cpu: updateCpu, reference: updateReference },
+};
+
+/** What the members of a batch are changed by, in its order. */
+export interface Step {
   readonly gradient: Tensor;
-  readonly state: Readonly<Record<string, Tensor>>;
+  readonly coefficients: Coefficients;
 }
 
-/** Changes parameters and their state by their rules. */
-export function updateElements(updates: readonly ElementUpdate[]): void {
-  for (const update of updates) updateOne(update);
+/** Changes the parameters of a batch and their state by a rule. */
+export function updateBatch(operation: string, rule: RuleName, batch: Batch, steps: readonly Step[]): void {
+  const { members, state, plane, starts } = batch;
+  const parameters = members.map(({ parameter }) => parameter);
+  const targets = parameters.map((parameter) => (isWhole(parameter) ? parameter : clone(parameter)));
+  const gradients = steps.map(({ gradient }, index) => denseGradient(gradient, parameters[index]!));
+  const attributes: UpdateAttributes = {
+    rule,
+    plane,
+    hasState: state !== null,
+    hasMaster: "master" in members[0]!.state,
+    members: steps.map(({ coefficients }, index) => ({ start: starts[index]!, coefficients })),
+  };
+  executeUpdate(updatePrimitive, state ? [state, ...targets] : targets, gradients, attributes, operation);
+  for (const [index, target] of targets.entries())
+    if (target !== parameters[index]) copyInto(parameters[index]!, target);
 }
 
-function updateOne({ rule, coefficients, parameter, gradient, state }: ElementUpdate): void {
-  const { l2, shrink, stepSize, keep1, take1, keep2, take2, root, eps } = coefficients;
-  const dtype = parameter.dtype === "float64" ? "float64" : "float32";
-  const p: Tensor = state["master"] ?? toDType(parameter, dtype);
-  const g: Tensor = add(mul(toDType(gradient, dtype), coefficients.sign), mul(p, l2));
-  const blend = (x: Tensor, keep: number, y: Tensor, take: number): Tensor => add(mul(x, keep), mul(y, take));
-  const change = (name: string, value: Tensor): Tensor => {
-    copyInto(state[name]!, value);
-    return value;
+/** Row-major; kernels read any float beside any other, but float64 goes with float64 only. */
+function denseGradient(gradient: Tensor, { dtype }: Tensor): Tensor {
+  return contiguous(
+    gradientDType(gradient, dtype) === gradient.dtype ? gradient : toDType(gradient, gradientDType(gradient, dtype)),
+  );
+}
+
+/** In which dtype a gradient enters a step. */
+export const gradientDType = ({ dtype }: Tensor, parameter: Tensor["dtype"]): Tensor["dtype"] =>
+  parameter === "float64" ? "float64" : dtype === "float64" ? "float32" : dtype;
+
+/** The operands of a call by what they are. */
+export function operandsOf<T>(inputs: readonly T[], outputs: readonly T[], { hasState, members }: UpdateAttributes) {
+  const first = hasState ? 1 : 0;
+  const count = members.length;
+  return {
+    stateBefore: hasState ? inputs[0] : undefined,
+    stateAfter: hasState ? outputs[0] : undefined,
+    before: inputs.slice(first, first + count),
+    gradients: inputs.slice(first + count),
+    after: outputs.slice(first),
   };
-  const directions: Readonly<Record<RuleName, () => Tensor>> = {
-    sgd: () => g,
-    sgdMomentum: () => change("momentum", blend(state["momentum"]!, keep1, g, take1)),
-    sgdNesterov: () => add(g, mul(change("momentum", blend(state["momentum"]!, keep1, g, take1)), keep1)),
-    adam: () => adam(change("secondMoment", blend(state["secondMoment"]!, keep2, mul(g, g), take2))),
-    adamAmsgrad: () => {
-      const v = change("secondMoment", blend(state["secondMoment"]!, keep2, mul(g, g), take2));
-      return adam(change("maxSecondMoment", maximum(state["maxSecondMoment"]!, v)));
-    },
-    lion: () => {
-      const d = sign(blend(state["momentum"]!, keep1, g, take1));
-      change("momentum", blend(state["momentum"]!, keep2, g, take2));
-      return d;
-    },
-  };
-  const adam = (v: Tensor): Tensor =>
-    div(change("firstMoment", blend(state["firstMoment"]!, keep1, g, take1)), add(mul(sqrt(v), root), eps));
-  const next: Tensor = sub(p, add(mul(p, shrink), mul(directions[rule](), stepSize)));
-  if (state["master"]) copyInto(state["master"], next);
-  copyInto(parameter, next);
 }

@@ -51,10 +51,15 @@ export class Storage {
 
   /** The contents now live elsewhere; the old memory is given back. */
   moveTo(memory: Memory): void {
+    this.exchange(memory).release();
+  }
+
+  /** Puts other memory in place of the present one, which is now the caller's. */
+  exchange(memory: Memory): Memory {
     const old = this.memory;
     this.current = memory;
     this.array_ = null;
-    old.release();
+    return old;
   }
 
   /** The elements as stored, over the whole memory. Waits for the device where it works on them. */

@@ -1,3 +1,37 @@
+/** The block, the state before and after, and for each of nine parameters what it was, its gradient and what it becomes. */
+const updateBuffers = [
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+] as const;
+
 /**
  * The functions of `orchard_cpu.h`, as `bun:ffi` declarations, and its codes. A test holds them against the header.
  *
@@ -69,6 +103,7 @@ export const declarations = {
     returns: "i32",
   },
   orchard_cpu_attention_dropout_mask: { args: ["buffer", "buffer"], returns: "i32" },
+  orchard_cpu_update: { args: updateBuffers, returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

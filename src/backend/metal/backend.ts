@@ -6,7 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
 import { type MetalContext, metalContext } from "./context.ts";
-import { noteEncoded, settleReaders } from "./journal.ts";
+import { noteEncoded, settleReaders, settleUsers } from "./journal.ts";
 import { takeTickets } from "./launch.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
@@ -37,6 +37,7 @@ export const metalBackend: Backend = {
   },
 
   beforeChange: (storage) => settleReaders(metalContext(), storage),
+  beforeExchange: (storage) => settleUsers(metalContext(), storage),
 
   ran({ inputs, outputs }, redo) {
     const entry = {

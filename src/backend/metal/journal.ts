@@ -73,8 +73,17 @@ export function settleTicket(context: MetalContext, ticket: number): void {
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */
 export function settleReaders(context: MetalContext, storage: Storage): void {
+  settleLast(context, ({ reads }) => reads.includes(storage));
+}
+
+/** Blocks until no operation under way reads or writes a storage that is about to get other memory. */
+export function settleUsers(context: MetalContext, storage: Storage): void {
+  settleLast(context, ({ reads, writes }) => reads.includes(storage) || writes.includes(storage));
+}
+
+function settleLast(context: MetalContext, uses: (entry: Entry) => boolean): void {
   const journal = journalOf(context);
-  const last = journal.entries.findLast(({ reads }) => reads.includes(storage));
+  const last = journal.entries.findLast(uses);
   if (last && !journal.recovering) settleTicket(context, last.tickets.last);
 }
 

@@ -244,6 +244,21 @@ ORCHARD_CPU_API int32_t orchard_cpu_attention_backward(const double *block, cons
 // Which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys]. Block: these four, dropout and sequences as above, offset.
 ORCHARD_CPU_API int32_t orchard_cpu_attention_dropout_mask(const double *block, void *out);
 
+// ---------------------------------------------------------------- optimizers
+
+// A step of an optimizer over up to 9 dense parameters of a dtype, by one of the rules of src/optim/rules.ts. The state, float32 (float64 of float64
+// parameters), is a row-major [planes, elements]: what the rule remembers, then the master weights where there are any. What is before may be
+// what is after. Block: rule, 1 with or 0 without master weights, dtype of the parameters, dtype of the gradients (float64 of float64 parameters
+// only), elements from one plane to the next, offsets of the state before and after, number of parameters; then for each its elements, where they
+// begin in a plane, offsets before, of the gradient and after, and ten coefficients. Operands beyond that number may be any address.
+ORCHARD_CPU_API int32_t orchard_cpu_update(const double *block, const void *state_before, void *state_after, const void *before0,
+                                           const void *before1, const void *before2, const void *before3, const void *before4,
+                                           const void *before5, const void *before6, const void *before7, const void *before8,
+                                           const void *gradient0, const void *gradient1, const void *gradient2, const void *gradient3,
+                                           const void *gradient4, const void *gradient5, const void *gradient6, const void *gradient7,
+                                           const void *gradient8, void *after0, void *after1, void *after2, void *after3, void *after4,
+                                           void *after5, void *after6, void *after7, void *after8);
+
 #ifdef __cplusplus
 }
 #endif
