@@ -4,6 +4,7 @@ import { getOrMake } from "../collections.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { type FloatDType, isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { keep } from "../tensor/tidy.ts";
 import { modulesIn, slotsOf, tensorSlotsIn } from "./slots.ts";
 import { type LoadOptions, type LoadReport, loadInto, type StateDict } from "./state_dict.ts";
 import { formatSummary } from "./summary.ts";
@@ -143,7 +144,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
 function convert(tensor: Tensor, dtype: FloatDType): Tensor {
   if (tensor.dtype === dtype) return tensor;
-  const converted: Tensor = noGrad(() => toDType(tensor, dtype));
+  const converted: Tensor = keep(noGrad(() => toDType(tensor, dtype)));
   converted.requiresGrad = tensor.requiresGrad;
   return converted;
 }
