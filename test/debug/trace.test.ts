@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { OpenedTrace } from "../support/open-trace.ts";
 import { child, hasMetal, newFolder, record, recordsIn } from "../support/recorded.ts";
 
 interface TraceEvent {
@@ -120,6 +121,51 @@ describe("the events", () => {
       ["exp", "metal", "preferred"],
       ["exp", "cpu", "metal: the command buffer failed"],
     ]);
+  });
+});
+
+/** Forward and backward on the cpu, an operation on metal, and allocations. */
+const work = `
+  const [q, k, v] = operands();
+  backward(sum(flashAttention(q, k, v)));
+  ${hasMetal ? `withBackend("metal", () => { for (let i = 0; i < 3; i++) orchard.exp(tensor([1, 2])).toArray(); });` : ""}
+`;
+
+describe("a reader of the format", () => {
+  test("of Chrome's developer tools shows the process, its thread and its operations, in their order", () => {
+    const { path, spans, events } = trace(work);
+    const program = join(import.meta.dir, "..", "support", "open-trace.ts");
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, program, path]);
+    expect(stderr.toString()).toBe("");
+    const { processes, tracks } = JSON.parse(stdout.toString()) as OpenedTrace;
+    expect(processes).toEqual([`orchard ${events[0]!.pid}`]);
+    expect(tracks).toEqual([{ name: "main", spans: spans.map(({ name }) => name) }]);
+  });
+
+  test("meets what Perfetto's rules ask: known phases, spans of a thread inside or after each other, ends that have beginnings", () => {
+    const { events, spans } = trace(work);
+    expect([...new Set(events.map(({ ph }) => ph))].sort()).toEqual(
+      hasMetal ? ["C", "M", "X", "b", "e"] : ["C", "M", "X"],
+    );
+    for (const { ph, ts, args } of events) {
+      if (ph !== "M") expect(Number.isFinite(ts)).toBe(true);
+      if (ph === "C") expect(Object.values(args).every((value) => Number.isFinite(value))).toBe(true);
+    }
+    const open: TraceEvent[] = []; // those that the next one may lie in
+    for (const span of spans.toSorted((a, b) => a.ts - b.ts || b.dur - a.dur)) {
+      while (open.length > 0 && open.at(-1)!.ts + open.at(-1)!.dur <= span.ts) open.pop();
+      for (const around of open) expect(span.ts + span.dur).toBeLessThanOrEqual(around.ts + around.dur);
+      open.push(span);
+    }
+    const begun = new Map<string, number>();
+    for (const { ph, cat, id, name, ts } of events.filter(({ ph }) => ph === "b" || ph === "e")) {
+      const key = `${cat} ${id} ${name}`;
+      expect([key, ph, begun.has(key)]).toEqual([key, ph, ph === "e"]);
+      if (ph === "b") begun.set(key, ts);
+      else expect(ts).toBeGreaterThanOrEqual(begun.get(key)!);
+      if (ph === "e") begun.delete(key);
+    }
+    expect([...begun.keys()]).toEqual([]); // the program has read every result
   });
 });
 

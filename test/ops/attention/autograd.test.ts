@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { FunctionContext } from "../../../src/autograd/function.ts";
 import {
   AutogradError,
+  backward,
   codepaths,
   type FlashAttentionOptions,
   flashAttention,
@@ -63,6 +64,30 @@ describe.each(ways)("on $name", (way) => {
       expect(gradients(out, operands)).toEqual(first);
       expect(() => gradients(out, operands)).toThrow(AutogradError);
       expect(() => gradients(out, operands)).toThrow(/retainGraph/);
+    });
+  });
+
+  test("backward adds to gradients, pass after pass over one graph and over another", () => {
+    on(way, () => {
+      const operands = inputs();
+      const run = () => outputOf(operands, { ...dropping(), path: way.path });
+      const out = run();
+      const cotangent = randn(out.shape, { generator: new Generator(1) });
+      const once = grad(out, operands, { gradOutputs: [cotangent], retainGraph: true }).map(numbers);
+      expect(operands.map((operand) => operand.grad)).toEqual([null, null, null]); // `grad` leaves them alone
+      const expectTimes = (times: number) => {
+        for (const [at, operand] of operands.entries())
+          for (const [index, value] of numbers(operand.grad!).entries())
+            expect(value).toBeCloseTo(times * once[at]![index]!, 5);
+      };
+      backward(out, cotangent, { retainGraph: true });
+      expectTimes(1);
+      backward(out, cotangent);
+      expectTimes(2);
+      backward(run(), cotangent);
+      expectTimes(3);
+      expect(() => backward(out, cotangent)).toThrow(AutogradError);
+      expectTimes(3);
     });
   });
 
