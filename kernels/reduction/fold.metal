@@ -103,6 +103,8 @@ inline void store_result(FoldState<Number> state, device Out *output, constant R
 FOLD_FLOAT(float)
 FOLD_FLOAT(half)
 FOLD_FLOAT(bfloat)
+FOLD(half, float, float)
+FOLD(bfloat, float, float)
 
 #define FOLD_INTEGER(In) FOLD(In, long, In) FOLD(In, long, bool) FOLD_PARTIAL(In, long)
 FOLD_INTEGER(long)

@@ -1,7 +1,21 @@
-/** Optimizers, public as `optim`. */
+/** Optimizers, and what goes with them: clipping, loss scaling, schedules. Public as `optim`. */
 export { Adam, type AdamOptions, AdamW } from "./adam.ts";
+export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
 export type { FusedOptions } from "./fused.ts";
+export { GradScaler, type GradScalerOptions, type GradScalerState } from "./grad_scaler.ts";
 export type { GroupOptions, LearningRate, ParameterGroup, ParameterList, Parameters } from "./groups.ts";
+export { Lion, type LionOptions } from "./lion.ts";
+export { Muon, type MuonOptions } from "./muon.ts";
 export { Optimizer } from "./optimizer.ts";
+export {
+  type CosineOptions,
+  constant,
+  cosineWithWarmup,
+  type LinearOptions,
+  linear,
+  type OneCycleOptions,
+  oneCycle,
+  type Schedule,
+} from "./schedule.ts";
 export { SGD, type SGDOptions } from "./sgd.ts";
 export type { GroupState, Json, OptimizerStateDict } from "./state_dict.ts";
