@@ -1,4 +1,4 @@
-// first[0] = min(first[0], the number of an index that is negative or at least `size`), for every index.
+// first[0] = min(first[0], the number of an index that is negative or at least `size`), for every index but those that are `except`.
 //
 // Kernels that use indices never follow one that is out of range; this one finds out, and the host tells when it next waits for the
 // device.
@@ -11,6 +11,7 @@ using namespace metal;
 struct Range {
     LoopNest nest;  // operand: index
     long size;
+    long except;  // an index that is none out of range
 };
 
 // index  [[buffer(0)]]  the elements that its strides reach
@@ -30,7 +31,7 @@ kernel void find_outside(
     long places[1];
     loop_places(range.nest, element, places);
     long value = long(index[places[0]]);
-    if (value < 0 || value >= range.size) {
+    if ((value < 0 || value >= range.size) && value != range.except) {
         atomic_fetch_min_explicit(first, uint(min(element, ulong(0xfffffffe))), memory_order_relaxed);
     }
 }

@@ -35,6 +35,9 @@ export interface IndexRange {
   readonly except?: number | undefined;
 }
 
+export const isInRange = ({ size, except }: IndexRange, value: number | bigint): boolean =>
+  (value >= 0 && value < size) || Number(value) === except;
+
 /** The index tensor without repetition: axes of stride 0 have one element. The caller disposes of it. */
 export function distinct({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
   return new Tensor(storage, dtype, distinctShape(shape, strides), strides, offset);

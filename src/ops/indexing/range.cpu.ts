@@ -12,7 +12,7 @@ export function checkRangeOnCpu(range: IndexRange): void {
   const { native } = cpuLibrary();
   const index = distinct(range.index);
   const nest = collapse(index.shape, [index.strides]);
-  const block = blockOf([dtypeFacts[index.dtype].code, index.offset, range.size], nest);
+  const block = blockOf([dtypeFacts[index.dtype].code, index.offset, range.size, range.except ?? 0], nest);
   check(native, native.orchard_cpu_find_outside(block, index.storage.hostBytes(), out), range.operation);
   index.dispose();
   const position = out[0]!;

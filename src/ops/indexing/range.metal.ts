@@ -5,7 +5,7 @@ import { mergedLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { distinct, type IndexRange, indexAt, indexError } from "./indices.ts";
+import { distinct, type IndexRange, indexAt, indexError, isInRange } from "./indices.ts";
 
 /** What the kernel leaves where no index is out of range. */
 const NONE = 0xffffffff;
@@ -20,7 +20,7 @@ export function checkRangeLater(range: IndexRange): void {
   const { grid, threadgroup, parameters } = mergedLoop(
     index.shape,
     [{ tensor: index, strides: index.strides }],
-    [range.size],
+    [range.size, range.except ?? 0],
   );
   launch({
     file: "indexing/range.metal",
@@ -43,7 +43,7 @@ export function checkRangeLater(range: IndexRange): void {
         const isKnown = storage.version === version && !storage.isReleased;
         const value = isKnown ? indexAt(range, position) : undefined;
         // The kernel saw what a command buffer left that failed; since then the index was computed again, and looked at there.
-        if (value !== undefined && value >= 0 && value < range.size) return;
+        if (value !== undefined && isInRange(range, value)) return;
         throw indexError(range, position, value);
       } finally {
         storage.release();

@@ -1,11 +1,11 @@
 import { toIntegers } from "../../backend/reference/elements.ts";
-import { distinct, type IndexRange, indexError } from "./indices.ts";
+import { distinct, type IndexRange, indexError, isInRange } from "./indices.ts";
 
 /** @throws {ShapeError} `indexOutOfRange` for the first index that is. */
 export function checkRange(range: IndexRange): void {
   const index = distinct(range.index);
   const indices = toIntegers(index);
   index.dispose();
-  const position = indices.findIndex((value) => value < 0n || value >= range.size);
+  const position = indices.findIndex((value) => !isInRange(range, value));
   if (position >= 0) throw indexError(range, position, indices[position]);
 }

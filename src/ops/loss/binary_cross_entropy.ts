@@ -1,19 +1,23 @@
+import { needsGradient } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { full } from "../creation/full.ts";
 import { add, mul, sub } from "../elementwise/binary.ts";
 import { abs, exp, log1p, neg, relu } from "../elementwise/unary.ts";
+import { expand } from "../view/expand.ts";
+import { fusedLoss } from "./loss_function.ts";
 import { checkFloats, checkReduction, checkTarget, type LossOptions } from "./options.ts";
 import { reduced, wideOf } from "./reduced.ts";
 
 /** Options of {@link binaryCrossEntropyWithLogits}. */
 export interface BinaryCrossEntropyOptions extends LossOptions {
-  /** A factor of each loss, broadcast to x's shape. */
+  /** A factor of each loss, broadcast to x's shape and rounded to its dtype. */
   weight?: Tensor | undefined;
-  /** A factor of the losses of positive targets, broadcast to x's shape. */
+  /** A factor of the losses of positive targets, broadcast to x's shape and rounded to its dtype. */
   posWeight?: Tensor | undefined;
 }
 
@@ -40,16 +44,30 @@ export function binaryCrossEntropyWithLogits<D extends DType>(
   checkTarget("binaryCrossEntropyWithLogits", x, target);
   checkFactor("weight", x, weight);
   checkFactor("posWeight", x, posWeight);
+  const given = [weight, posWeight].filter((factor) => factor !== undefined);
+  const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, { weight, posWeight, reduction });
   return named("binaryCrossEntropyWithLogits", () =>
     tidy(() => {
-      const wide = (operand: Tensor) => toDType(operand, wideOf(x.dtype));
-      const [a, t] = [wide(x), wide(target)];
-      const softplus = add(log1p(exp(neg(abs(a)))), relu(neg(a)));
-      const factor = posWeight ? add(mul(sub(wide(posWeight), 1), t), 1) : 1;
-      const losses = add(mul(sub(1, t), a), mul(softplus, factor));
-      return toDType(reduced(weight ? mul(losses, wide(weight)) : losses, reduction), x.dtype);
+      if (needsGradient(...given)) return composed(x, target);
+      const weights = given.length === 0 ? [] : [weight, posWeight].map((factor) => factorFor(x, factor));
+      const name = given.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
+      return fusedLoss(x, target, weights, { operation: "binaryCrossEntropyWithLogits", name, reduction, composed });
     }),
-  );
+  ) as Tensor<D>;
+}
+
+/** A factor of x's shape and dtype, repeated in place; 1 where there is none. */
+const factorFor = ({ shape, dtype }: Tensor, factor: Tensor | undefined): Tensor =>
+  expand(factor ? toDType(factor, dtype) : full([], 1, { dtype }), shape);
+
+/** The same of other operations. */
+function composedLoss(x: Tensor, target: Tensor, { weight, posWeight, reduction = "mean" }: BinaryCrossEntropyOptions) {
+  const wide = (operand: Tensor) => toDType(operand, wideOf(x.dtype));
+  const [a, t] = [wide(x), wide(target)];
+  const softplus = add(log1p(exp(neg(abs(a)))), relu(neg(a)));
+  const share = posWeight ? add(mul(sub(wide(posWeight), 1), t), 1) : 1;
+  const losses = add(mul(sub(1, t), a), mul(softplus, share)) as Tensor;
+  return toDType(reduced(weight ? mul(losses, wide(weight)) : losses, reduction), x.dtype);
 }
 
 function checkFactor(what: string, x: Tensor, factor: Tensor | undefined): void {

@@ -1,3 +1,4 @@
+import { needsGradient } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
@@ -6,7 +7,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { wholeIndices } from "../embedding/rows.ts";
 import { checkSomethingToName } from "../indexing/indices.ts";
-import { fromClasses, fromProbabilities } from "./cross_entropy.composed.ts";
+import { fromClasses, fromProbabilities } from "./cross_entropy_composed.ts";
+import { fusedCrossEntropy } from "./cross_entropy_function.ts";
 import { checkFloats, checkReduction, type LossOptions } from "./options.ts";
 
 /** Options of {@link crossEntropy}. */
@@ -67,7 +69,8 @@ export function crossEntropy<D extends DType>(
   const classes = wholeIndices("crossEntropy", "targets", targets);
   checkTargetShape(logits, classes, axis);
   checkSomethingToName("crossEntropy", classes, logits.shape[axis]!);
-  return named("crossEntropy", () => tidy(() => fromClasses(logits, classes, call))) as Tensor<D>;
+  const compute = weight && needsGradient(weight) ? fromClasses : fusedCrossEntropy;
+  return named("crossEntropy", () => tidy(() => compute(logits, classes, call))) as Tensor<D>;
 }
 
 function classAxis(logits: Tensor, dim: number | undefined): number {

@@ -5,7 +5,8 @@ import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { sub } from "../elementwise/binary.ts";
 import { square } from "../elementwise/unary.ts";
-import { checkReduction, checkTarget, type LossOptions } from "./options.ts";
+import { fusedLoss } from "./loss_function.ts";
+import { checkReduction, checkTarget, type LossOptions, type LossReduction } from "./options.ts";
 import { reduced, wideOf } from "./reduced.ts";
 
 /**
@@ -28,10 +29,13 @@ export function mseLoss<D extends DType>(
 ): Tensor<D> {
   checkReduction("mseLoss", reduction);
   checkTarget("mseLoss", x, target);
-  return named("mseLoss", () =>
-    tidy(() => {
-      const [a, b] = [x, target].map((operand) => toDType(operand, wideOf(operand.dtype)));
-      return toDType(reduced(square(sub(a!, b!)), reduction), x.dtype);
-    }),
-  );
+  const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, reduction);
+  const loss = { operation: "mseLoss", name: "squaredError", reduction, composed } as const;
+  return named("mseLoss", () => tidy(() => fusedLoss(x, target, [], loss))) as Tensor<D>;
+}
+
+/** The same of other operations. */
+function composedLoss(x: Tensor, target: Tensor, reduction: LossReduction): Tensor {
+  const [a, t] = [x, target].map((operand) => toDType(operand, wideOf(operand.dtype)));
+  return toDType(reduced(square(sub(a!, t!)), reduction), x.dtype);
 }

@@ -194,13 +194,65 @@ ORCHARD_CPU_API int32_t orchard_cpu_scan(const double *block, const void *x, con
 // Softmax along an axis, and gradients. Block: code (`softmaxNames` in src/ops/softmax/names.ts), dtype (a float), then as for a scan
 // from the offsets on, with y in place of a: the forward's result, which only gradients read.
 ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out);
+
+// The cross entropy of logits with classes. Block: dtype (a float), index dtype, classes, the target that counts for nothing, smoothing, logits
+// offset, logits stride along the classes, targets offset, whether there are factors of the classes, their offset and their sum, then a nest
+// of all other axes: logits, targets, and what is one number a line. Targets were checked; factors are dense, in the dtype that computes
+// (float64 for float64, float32 for all others), which the three results have: the loss, the target's factor, and log Σ exp(logits).
+ORCHARD_CPU_API int32_t orchard_cpu_cross_entropy(const double *block, const void *logits, const void *targets, const void *factors,
+                                                  void *losses, void *used, void *log_sums);
+
+// Its gradient, of the logits' dtype, from log Σ exp(logits) and the gradient of each loss. Block: as above up to the sum of the factors,
+// then offsets of the two and of the result, the result's stride along the classes, and a nest: logits, targets, log_sums, scales, gradient.
+ORCHARD_CPU_API int32_t orchard_cpu_cross_entropy_gradient(const double *block, const void *logits, const void *targets,
+                                                           const void *factors, const void *log_sums, const void *scales,
+                                                           void *gradient);
+
+// The loss of each element, or of all of them times a factor. Block: code (`lossNames` in src/ops/loss/names.ts), dtype (a float), whether
+// all are summed, the factor, offsets of x, target, weight, pos_weight and out, then a nest of the five (the last along out's axes, or
+// 0). Operands are of the dtype; a sum is of the dtype that computes. A loss without weights gets x in their places, with strides of 0.
+ORCHARD_CPU_API int32_t orchard_cpu_loss(const double *block, const void *x, const void *target, const void *weight,
+                                         const void *pos_weight, void *out);
+
+// Its gradients of x and of the target, times a factor and the gradient `scale` (of the dtype that computes) of each loss. Block: code, dtype,
+// whether the gradient of x and that of the target are wanted, the factor, offsets of x, target, weight, pos_weight, scale and the two
+// gradients, then a nest of the seven.
+ORCHARD_CPU_API int32_t orchard_cpu_loss_gradient(const double *block, const void *x, const void *target, const void *weight,
+                                                  const void *pos_weight, const void *scale, void *gradient, void *target_gradient);
+
+// Bags of rows of a table. Every block begins with: dtype (a float), dtype of the indices, dtype of the offsets, mode (`bagModes` in
+// src/ops/embedding/modes.ts), bags, indices, indices of each bag (or -1: the offsets say where each begins, and one more where the last ends),
+// rows, width, the padding row or -1, whether there are factors of the indices; then what each function says. Indices, offsets, which were
+// checked, and factors are dense.
+//
+// out [bags, width] = the sum, mean or largest of the rows of each bag; counts [bags] = how many rows that are (float64 for float64, float32
+// for all others); best [bags, width] = the number of the index whose row is the largest, -1 in an empty bag (largest only). Block:
+// offsets of the indices, the offsets, the factors and the table, strides of the table.
+ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag(const double *block, const void *indices, const void *offsets, const void *factors,
+                                                  const void *table, void *out, void *counts, void *best);
+
+// out [rows, width] = for each row the sum of the gradients [bags, width] of the bags that it is in, in the order of the indices. Block:
+// offsets of the indices, the offsets, the factors, the gradients, counts and best, strides of the gradients.
+ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_gradient(const double *block, const void *indices, const void *offsets,
+                                                           const void *factors, const void *gradients, const void *counts,
+                                                           const void *best, void *out);
+
+// out [indices] = the product of each index' row with the gradient of its bag. Block: offsets of the indices, the offsets, the table and the
+// gradients, strides of the table, strides of the gradients.
+ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_factors(const double *block, const void *indices, const void *offsets,
+                                                          const void *table, const void *gradients, void *out);
+
 // ---------------------------------------------------------------- indexing and sorting
 //
 // A "nest" in a block is a rank (at most 8), a shape, then for each operand its strides along it. Indices are int64 or int32.
 
-// Writes the number (row-major) of the first index that is negative or at least `size`; -1 where none is. The functions below
-// take indices that were checked so. Block: index dtype, index offset, size, nest of the index.
+// Writes the number (row-major) of the first index that is negative or at least `size`, and is not `except`; -1 where none is. The functions below
+// take indices that were checked so. Block: index dtype, index offset, size, except, nest of the index.
 ORCHARD_CPU_API int32_t orchard_cpu_find_outside(const double *block, const void *index, double *out);
+
+// Writes the number of the first of dense offsets that is less than the one before it, or more than `size`, or of the first one where
+// it is not 0; -1 where none is. Block: dtype, offset, count, size.
+ORCHARD_CPU_API int32_t orchard_cpu_find_descent(const double *block, const void *offsets, double *out);
 
 // out = x at the place along an axis that the index names, for each element of the nest. Block: dtype, index dtype, x offset, index
 // offset, out offset, x's stride along the axis, nest of x (stride 0 along the axis), index, out.

@@ -49,7 +49,7 @@ const weighted = (logarithms: Tensor, { axis, weight }: CrossEntropyCall): Tenso
   sum(weight ? mul(logarithms, along(weight, logarithms, axis)) : logarithms, { dim: axis }) as Tensor;
 
 /** A factor for each class, as it broadcasts to the logits. */
-const along = (weight: Tensor, { dtype, rank }: Tensor, axis: number): Tensor =>
+export const along = (weight: Tensor, { dtype, rank }: Tensor, axis: number): Tensor =>
   reshape(toDType(weight, dtype), [weight.size, ...new Array<number>(rank - 1 - axis).fill(1)]);
 
 /** Of class probabilities. */

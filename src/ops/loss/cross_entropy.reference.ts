@@ -1,0 +1,103 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkRange } from "../indexing/range.reference.ts";
+import { sumOf } from "../reduction/reduce.reference.ts";
+import type { CrossEntropyAttributes } from "./cross_entropy_primitives.ts";
+
+/** One line of logits. */
+interface Line {
+  readonly x: readonly number[];
+  /** The target; −1 where it is ignored. */
+  readonly target: number;
+  /** Of the classes. */
+  readonly factors: readonly number[];
+  readonly smoothing: number;
+}
+
+/** −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], in float64. */
+export const crossEntropyReference: Implementation<CrossEntropyAttributes> = {
+  run({ operation, inputs, outputs: [losses, used, logSums], attributes }) {
+    const [logits, targets, factors] = inputs;
+    const size = logits!.shape[attributes.axis]!;
+    checkRange({ operation, index: targets!, size, except: attributes.ignoreIndex });
+    const results = linesOf(logits!, targets!, factors, attributes).map(lossOf);
+    const column = (at: number) => results.map((own) => own[at]!);
+    store(losses!, column(0));
+    store(used!, column(1));
+    store(logSums!, [...column(2), ...column(3)]);
+  },
+};
+
+function lossOf({
+  x,
+  target,
+  factors,
+  smoothing,
+}: Line): [loss: number, factor: number, top: number, logarithm: number] {
+  if (target < 0) return [0, 0, 0, 0];
+  const { top, logarithm } = logSumOf(x);
+  const terms = x.map((value, c) => factors[c]! * (logarithm - (value - top)));
+  const own = (1 - smoothing) * terms[target]!;
+  return [smoothing === 0 ? own : own + (smoothing / x.length) * sumOf(terms), factors[target]!, top, logarithm];
+}
+
+/** NaN where the largest is infinite, as the logarithm of a softmax is. */
+function logSumOf(x: readonly number[]): { top: number; logarithm: number } {
+  const top = x.reduce((best, value) => (best >= value || Number.isNaN(best) ? best : value));
+  if (!Number.isFinite(top)) return { top: Number.NaN, logarithm: Number.NaN };
+  return { top, logarithm: Math.log(sumOf(x.map((value) => Math.exp(value - top)))) };
+}
+
+/** The loss' gradient: A p[c] − ε / classes · w[c] − (1 − ε) w[y] [c = y] with A = (1 − ε) w[y] + ε / classes · Σ w. */
+export const crossEntropyGradientReference: Implementation<CrossEntropyAttributes> = {
+  run({ inputs, outputs: [gradient], attributes }) {
+    const [logits, targets, logSums, scale, factors] = inputs;
+    const [sums, scales] = [toNumbers(logSums!), toNumbers(scale!)];
+    const lines = linesOf(logits!, targets!, factors, attributes);
+    const slopes = lines.map((line, at) => slopeOf(line, sums[at]!, sums[lines.length + at]!, scales[at]!));
+    const { length, step } = walkOf(logits!, attributes.axis);
+    const place = (element: number) => Math.floor(element / (length * step)) * step + (element % step);
+    store(
+      gradient!,
+      Array.from({ length: gradient!.size }, (_, at) => slopes[place(at)]![Math.floor(at / step) % length]!),
+    );
+  },
+};
+
+function slopeOf({ x, target, factors, smoothing }: Line, top: number, logarithm: number, scale: number): number[] {
+  if (target < 0) return x.map(() => 0);
+  const own = (1 - smoothing) * factors[target]!;
+  const each = smoothing / x.length;
+  const share = own + each * sumOf(factors);
+  return x.map(
+    (value, c) => scale * (share * Math.exp(value - top - logarithm) - each * factors[c]! - (c === target ? own : 0)),
+  );
+}
+
+/** Classes, and elements from one to the next in row-major order. */
+const walkOf = ({ shape }: Tensor, axis: number) => ({
+  length: shape[axis]!,
+  step: elementCount(shape.slice(axis + 1)),
+});
+
+/** The lines in row-major order of the targets. */
+function linesOf(
+  logits: Tensor,
+  targets: Tensor,
+  factors: Tensor | undefined,
+  { axis, ignoreIndex, labelSmoothing: smoothing }: CrossEntropyAttributes,
+): Line[] {
+  const values = toNumbers(logits);
+  const { length, step } = walkOf(logits, axis);
+  const own = factors ? [...toNumbers(factors)] : new Array<number>(length).fill(1);
+  return toIntegers(targets).map((target, line): Line => {
+    const first = Math.floor(line / step) * length * step + (line % step);
+    return {
+      x: Array.from({ length }, (_, c) => values[first + c * step]!),
+      target: Number(target) === ignoreIndex ? -1 : Number(target),
+      ...{ factors: own, smoothing },
+    };
+  });
+}

@@ -1,0 +1,97 @@
+#include "embedding.h"
+
+#include "../lanes.h"
+
+#include <algorithm>
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+// Adds a row times a factor to sums.
+template <class T> void add_row(const T *row, int64_t stride, double factor, double *sums, int64_t columns) {
+  if (stride == 1)
+    for (int64_t c = 0; c < columns; c++) sums[c] += factor * double(load(row[c]));
+  else
+    for (int64_t c = 0; c < columns; c++) sums[c] += factor * double(load(row[c * stride]));
+}
+
+template <class T> const T *row_of(const BagMatrix &matrix, int64_t row) {
+  return reinterpret_cast<const T *>(matrix.first) + row * matrix.row;
+}
+
+template <class T> double factor_at(const char *factors, int64_t at) {
+  return factors ? double(load(reinterpret_cast<const T *>(factors)[at])) : 1;
+}
+
+template <class T> void write(const double *sums, double share, char *out, int64_t columns) {
+  T *to = reinterpret_cast<T *>(out);
+  for (int64_t c = 0; c < columns; c++) to[c] = store<T>(Compute<T>(sums[c] * share));
+}
+
+// ---------------------------------------------------------------- bags
+
+template <class T> void add_bag(const BagColumns &bag) {
+  double sums[bag_columns] = {};
+  int64_t counted = 0;
+  for (int64_t i = 0; i < bag.count; i++) {
+    if (bag.indices[i] < 0) continue;
+    add_row(row_of<T>(bag.table, bag.indices[i]), bag.table.column, factor_at<T>(bag.factors, i), sums, bag.columns);
+    counted++;
+  }
+  write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns);
+}
+
+// The first of equal ones; a NaN where there is one.
+template <class T> void find_largest(const BagColumns &bag) {
+  T *out = reinterpret_cast<T *>(bag.out);
+  std::fill_n(bag.best, bag.columns, -1);
+  for (int64_t c = 0; c < bag.columns; c++) out[c] = store<T>(Compute<T>(0));
+  for (int64_t i = 0; i < bag.count; i++) {
+    if (bag.indices[i] < 0) continue;
+    const T *row = row_of<T>(bag.table, bag.indices[i]);
+    for (int64_t c = 0; c < bag.columns; c++) {
+      Compute<T> own = load(row[c * bag.table.column]), there = load(out[c]);
+      if (bag.best[c] >= 0 && !(own > there || (own != own && there == there))) continue;
+      out[c] = row[c * bag.table.column];
+      bag.best[c] = bag.position + i;
+    }
+  }
+}
+
+template <class T> void bag(const BagColumns &own) {
+  if (own.mode == BagMode::max) find_largest<T>(own);
+  else add_bag<T>(own);
+}
+
+// ---------------------------------------------------------------- gradients
+
+template <class T> void row(const RowColumns &own) {
+  double sums[bag_columns] = {};
+  for (int64_t k = 0; k < own.count; k++) {
+    int64_t place = own.places[k], bag = own.bags[place];
+    const T *gradient = row_of<T>(own.gradients, bag);
+    if (own.mode != BagMode::max) {
+      double factor = own.mode == BagMode::mean ? own.shares[bag] : factor_at<T>(own.factors, place);
+      add_row(gradient, own.gradients.column, factor, sums, own.columns);
+      continue;
+    }
+    const int64_t *best = own.best + bag * own.width;
+    for (int64_t c = 0; c < own.columns; c++)
+      if (best[c] == place) sums[c] += double(load(gradient[c * own.gradients.column]));
+  }
+  write<T>(sums, 1, own.out, own.columns);
+}
+
+template <class T> void factor(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out) {
+  const T *a = row_of<T>(table, 0), *b = row_of<T>(gradients, 0);
+  double product = summed(width, [&](int64_t c) { return double(load(a[c * table.column])) * double(load(b[c * gradients.column])); });
+  *reinterpret_cast<T *>(out) = store<T>(Compute<T>(product));
+}
+
+template <class T> constexpr EmbeddingKernel kernel() { return {bag<T>, row<T>, factor<T>}; }
+
+} // namespace
+
+extern const Embeddings embeddings = {{kernel<double>(), kernel<float>(), kernel<Float16>(), kernel<BFloat16>()}};
+
+} // namespace orchard::ORCHARD_ISA
