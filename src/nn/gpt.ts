@@ -1,4 +1,5 @@
 import { ArgumentError } from "../errors.ts";
+import { openSafetensors } from "../io/safetensors/open.ts";
 import { add } from "../ops/elementwise/binary.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -6,6 +7,7 @@ import { TransformerBlock } from "./block.ts";
 import { checkCounts } from "./checks.ts";
 import { Dropout } from "./dropout.ts";
 import { Embedding } from "./embedding.ts";
+import { readConfig } from "./hugging_face/config.ts";
 import { type Gpt2Config, gpt2Places, optionsOfGpt2 } from "./hugging_face/gpt2.ts";
 import type { Place, TensorSource } from "./hugging_face/places.ts";
 import { gpt2Initialization, type LayerOptions, noInitialization } from "./initialization.ts";
@@ -107,15 +109,27 @@ export class GPT extends LanguageModel {
   }
 
   /**
-   * A model of Hugging Face's GPT-2 family.
+   * A model of Hugging Face's GPT-2 family, from a folder with its `config.json` and `model.safetensors`, which may be in parts.
    *
-   * @param config the contents of `config.json`
-   * @param tensors those of `model.safetensors`, with or without the prefix `transformer.`
    * @param options `dtype`: what weights are converted to. Default float32
    *
    * @example
-   * const config = await Bun.file("gpt2/config.json").json();
-   * const model = GPT.fromHuggingFace(config, loadSafetensors("gpt2/model.safetensors")).eval();
+   * const model = GPT.fromPretrained("gpt2").eval();
+   *
+   * @throws {FileError} {@link FileFormatError} for files that are not there, or broken. @throws {ArgumentError} for a config of another
+   * architecture. @throws {StateDictError} for tensors that do not fit it.
+   */
+  static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): GPT {
+    using tensors = openSafetensors(folder);
+    return GPT.fromHuggingFace(readConfig("GPT", folder) as Gpt2Config, tensors, options);
+  }
+
+  /**
+   * The same of what such files hold.
+   *
+   * @param config the contents of `config.json`
+   * @param tensors by Hugging Face's names, with or without the prefix `transformer.`
+   * @param options `dtype`: what weights are converted to. Default float32
    *
    * @throws {ArgumentError} for a config of another architecture. @throws {StateDictError} for tensors that do not fit it.
    */

@@ -1,8 +1,10 @@
+import { openSafetensors } from "../io/safetensors/open.ts";
 import type { RopeScaling } from "../ops/position/rope.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { TransformerBlock } from "./block.ts";
 import { checkCounts } from "./checks.ts";
 import { Embedding } from "./embedding.ts";
+import { readConfig } from "./hugging_face/config.ts";
 import { type LlamaConfig, llamaPlaces, optionsOfLlama } from "./hugging_face/llama.ts";
 import type { Place, TensorSource } from "./hugging_face/places.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, noInitialization } from "./initialization.ts";
@@ -86,15 +88,27 @@ export class Llama extends LanguageModel {
   }
 
   /**
-   * A model of Hugging Face's Llama family.
+   * A model of Hugging Face's Llama family, from a folder with its `config.json` and `model.safetensors`, which may be in parts.
    *
-   * @param config the contents of `config.json`
-   * @param tensors those of `model.safetensors`
    * @param options `dtype`: what weights are converted to. Default float32
    *
    * @example
-   * const config = await Bun.file("llama/config.json").json();
-   * const model = Llama.fromHuggingFace(config, tensors, { dtype: "bfloat16" }).eval();
+   * const model = Llama.fromPretrained("llama-3.2-1b", { dtype: "bfloat16" }).eval();
+   *
+   * @throws {FileError} {@link FileFormatError} for files that are not there, or broken. @throws {ArgumentError} for a config of another
+   * architecture. @throws {StateDictError} for tensors that do not fit it.
+   */
+  static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): Llama {
+    using tensors = openSafetensors(folder);
+    return Llama.fromHuggingFace(readConfig("Llama", folder) as LlamaConfig, tensors, options);
+  }
+
+  /**
+   * The same of what such files hold.
+   *
+   * @param config the contents of `config.json`
+   * @param tensors by Hugging Face's names
+   * @param options `dtype`: what weights are converted to. Default float32
    *
    * @throws {ArgumentError} for a config of another architecture. @throws {StateDictError} for tensors that do not fit it.
    */

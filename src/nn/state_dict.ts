@@ -74,6 +74,8 @@ function listOf({ missing, unexpected, different }: Differences): string {
 export interface ConvertOptions extends LoadOptions {
   /** Whether a float may be another float than is wanted, and is converted. */
   readonly convert?: boolean;
+  /** Whether the state's tensors are disposed of once they are copied. */
+  readonly consume?: boolean;
 }
 
 /** @internal A tensor to be written, and the names that its value may have. */
@@ -84,7 +86,7 @@ export function loadInto(
   module: string,
   targets: Targets,
   state: Readonly<StateDict>,
-  { strict = true, convert = false }: ConvertOptions = {},
+  { strict = true, convert = false, consume = false }: ConvertOptions = {},
 ): LoadReport {
   const found = compare(targets, state, convert);
   const { missing, unexpected, different, matched } = found;
@@ -92,7 +94,10 @@ export function loadInto(
     throw new StateDictError("loadStateDict", module, found);
   for (const source of matched.values()) source.checkAlive("loadStateDict");
   noGrad(() => {
-    for (const [target, source] of matched) copy_(target, source);
+    for (const [target, source] of matched) {
+      copy_(target, source);
+      if (consume) source.dispose();
+    }
   });
   return { missing, unexpected };
 }

@@ -1,4 +1,23 @@
-import { ArgumentError } from "../../errors.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ArgumentError, FileFormatError } from "../../errors.ts";
+import { withFileErrors } from "../../io/file_errors.ts";
+import { isJsonObject, type Json } from "../../io/json.ts";
+
+/** @internal What `config.json` in a folder says. @throws {FileError} {@link FileFormatError} */
+export function readConfig(operation: string, folder: string): object {
+  const path = join(folder, "config.json");
+  const text = withFileErrors(operation, path, () => readFileSync(path, "utf8"));
+  const fail = (message: string) => new FileFormatError(operation, "invalidConfig", path, message);
+  let json: Json;
+  try {
+    json = JSON.parse(text) as Json;
+  } catch (cause) {
+    throw fail(`it is no JSON: ${(cause as Error).message}`);
+  }
+  if (isJsonObject(json)) return json;
+  throw fail("it holds no object");
+}
 
 /**
  * @internal Checks what a `config.json` says before a model is made of it.

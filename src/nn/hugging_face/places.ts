@@ -1,5 +1,6 @@
 /** How tensors by Hugging Face's names lie in a model's parameters: one table for loading and for saving. */
 import { noGrad } from "../../autograd/modes.ts";
+import type { SafetensorsReader } from "../../io/safetensors/file.ts";
 import { transpose } from "../../ops/view/permute.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Module } from "../module.ts";
@@ -15,14 +16,11 @@ export interface Place {
   readonly view?: ((parameter: Tensor) => Tensor) | undefined;
 }
 
-/** Tensors that are read when they are asked for. */
-export interface TensorSource {
-  keys(): Iterable<string>;
-  get(name: string): Tensor;
-}
+/** Tensors that are made when they are asked for: an open safetensors file is one. */
+export type TensorSource = Pick<SafetensorsReader, "names" | "tensor">;
 
 const isSource = (tensors: Readonly<StateDict> | TensorSource): tensors is TensorSource =>
-  typeof tensors.get === "function" && typeof tensors.keys === "function";
+  Array.isArray(tensors.names) && typeof tensors.tensor === "function";
 
 /** How a checkpoint has the weight and the bias of a layer. */
 export type LayerViews = Readonly<Partial<Record<"weight" | "bias", Place["view"]>>>;
@@ -63,8 +61,9 @@ export function loadPlaces(
 ): LoadReport {
   const views = huggingFaceState(module, places);
   const targets = new Map(places.map(({ names }) => [views[names[0]!]!, names]));
-  const names = isSource(tensors) ? [...tensors.keys()] : Object.keys(tensors);
-  const read = (name: string): Tensor => (isSource(tensors) ? tensors.get(name) : tensors[name]!);
+  const fromFile = isSource(tensors);
+  const names = fromFile ? tensors.names : Object.keys(tensors);
+  const read = (name: string): Tensor => (fromFile ? tensors.tensor(name) : tensors[name]!);
   const state = Object.fromEntries(names.filter((name) => !needless.test(name)).map((name) => [name, read(name)]));
-  return loadInto(module.constructor.name, targets, state, { ...options, convert: true });
+  return loadInto(module.constructor.name, targets, state, { ...options, convert: true, consume: fromFile });
 }
