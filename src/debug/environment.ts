@@ -112,7 +112,8 @@ const softwareDevice = {
   },
   ORCHARD_METAL_EXECUTE: {
     fallback: "1",
-    meaning: "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows in no time",
+    meaning:
+      "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows in no time",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

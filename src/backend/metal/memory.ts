@@ -50,6 +50,11 @@ export class MetalMemory implements Memory {
     this.context.call("move buffer", this.context.native.orchard_buffer_hint(this.checkedHandle(), Storage[storage]));
   }
 
+  /** After the host has written the elements, into shared memory: to where they are wanted. */
+  moveToHint(storage = this.context.defaultStorage): void {
+    if (storage === "private") this.moveToStorage(storage);
+  }
+
   hostBuffer(): ArrayBuffer {
     this.moveToHost();
     const { lastTicket } = this.info();
