@@ -69,11 +69,12 @@ function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
   try {
     return new Uint8Array(byteLength);
   } catch (cause) {
-    throw new OutOfMemoryError("allocate", "outOfMemory", `JavaScript has no ${byteLength} bytes in one block`, {
-      cause,
-    });
+    throw new OutOfMemoryError("allocate", "outOfMemory", noSuchBlock(byteLength), { cause });
   }
 }
+
+/** @internal JavaScript's arrays have 4 GB at most, of whatever memory. */
+export const noSuchBlock = (byteLength: number): string => `JavaScript has no ${byteLength} bytes in one block`;
 
 /** Allocates host memory; null where a block is none of its business. The cpu backend installs one for large blocks. */
 export type HostAllocator = (byteLength: number) => Memory | null;

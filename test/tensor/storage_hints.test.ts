@@ -1,15 +1,19 @@
 /** `{ storage }`: honoured by whatever makes a tensor, one by one and by default, and told by `storageMode`. */
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { forgetFailures } from "../../src/backend/dispatch.ts";
+import { orderFrom } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/debug/environment.ts";
 import {
   ArgumentError,
   arange,
   backward,
+  empty,
   exp,
   eye,
   flashAttention,
   manualSeed,
   metalContext,
+  OutOfMemoryError,
   ones,
   randn,
   sum,
@@ -20,6 +24,7 @@ import {
   withStrict,
   zeros,
 } from "../../src/index.ts";
+import { tested } from "../ops/run.ts";
 
 type StorageMode = "shared" | "private";
 const modes = ["shared", "private"] as const;
@@ -112,4 +117,21 @@ test("a mode that there is not is refused, wherever the tensor were to be", () =
     expect(() => make("managed" as StorageMode)).toThrow(ArgumentError);
     expect(() => make("managed" as StorageMode)).toThrow(/storage is one of shared, private; managed came/);
   }
+});
+
+describe("more bytes than JavaScript's arrays have", () => {
+  const make = (storage?: StorageMode) => empty([2 ** 30 + 1], { dtype: "float32", storage });
+
+  test.each(tested)("are no memory on %s, which is told in one line for each backend", (backend) => {
+    const warn = spyOn(console, "warn").mockImplementation(() => undefined);
+    if (backend === "metal") metalContext().configure("poison", false); // which would touch every page
+    try {
+      forgetFailures();
+      expect(() => withBackend(backend, make)).toThrow(OutOfMemoryError);
+      expect(warn.mock.calls.length).toBe(orderFrom[backend].length);
+    } finally {
+      if (backend === "metal") metalContext().configure("poison", true);
+      warn.mockRestore();
+    }
+  });
 });
