@@ -8,7 +8,12 @@ import { build } from "./swift/command.ts";
 import { setUp, setUpCpu } from "./toolchain/setup.ts";
 
 /** Those that are about Metal. All others compute on the backend that operations try first. */
-const metalPrograms = ["bench/attention.kernels.ts", "bench/checker.ts", "bench/dispatch.ts"];
+const metalPrograms = [
+  "bench/attention.copies.ts",
+  "bench/attention.kernels.ts",
+  "bench/checker.ts",
+  "bench/dispatch.ts",
+];
 
 /** Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it. */
 export async function runBuilt(files: readonly string[], words: readonly string[] = []): Promise<void> {

@@ -4,6 +4,7 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { flashAttention } from "../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../src/ops/attention/launch.metal.ts";
+import type { FlashAttentionOptions } from "../../src/ops/attention/options.ts";
 import { type Family, rowsOf, type Tile, type TiledKernel, tileFor } from "../../src/ops/attention/tiles.metal.ts";
 import { randn } from "../../src/ops/index.ts";
 import { bytesOf } from "../../src/tensor/dtype.ts";
@@ -16,6 +17,8 @@ export interface Size {
   readonly causal: boolean;
   /** Whose tiles. Default `"apple7"`. */
   readonly family?: Family;
+  /** What else a call has; the least that is possible is that without it. */
+  readonly options?: FlashAttentionOptions;
 }
 
 /** Of one kernel. */
@@ -50,7 +53,7 @@ type Costed = keyof typeof costs;
 
 /** Runs a forward and a backward on Metal and counts each kernel that goes through tiles. */
 export function measureTraffic(size: Size): Traffic[] {
-  const { dtype, length, dim, causal, family = "apple7" } = size;
+  const { dtype, length, dim, causal, family = "apple7", options } = size;
   const context = metalContext();
   const operand = () => randn([1, 1, length, dim], { dtype, requiresGrad: true });
   context.report({ clear: true });
@@ -58,7 +61,7 @@ export function measureTraffic(size: Size): Traffic[] {
   try {
     const step = (): void => {
       const leaves = [operand(), operand(), operand()] as const;
-      const out = flashAttention(...leaves, { causal, path: "fused" });
+      const out = flashAttention(...leaves, { ...options, causal, path: "fused" } as object);
       grad([out], leaves, { gradOutputs: [randn([1, 1, length, dim], { dtype })] });
     };
     withStrict(true, () => withBackend("metal", () => withFamily(family, step)));

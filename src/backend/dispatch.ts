@@ -4,7 +4,7 @@ import { environmentFlag } from "../debug/environment.ts";
 import { type Observer, observer, type WatchedCall } from "../debug/observer.ts";
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
 import type { DType } from "../tensor/dtype.ts";
-import type { AllocationHint, Memory } from "../tensor/memory.ts";
+import { type AllocationHint, checkStorage, type Memory } from "../tensor/memory.ts";
 import type { Shape } from "../tensor/shape.ts";
 import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
@@ -104,6 +104,7 @@ export function executeUpdate<Attributes>(
 
 /** Memory for a new tensor where calls now run first. @throws {OutOfMemoryError} naming the operation. */
 export function allocate(byteLength: number, hint: AllocationHint = {}, operation = "allocate"): Memory {
+  checkStorage(operation, hint.storage);
   let failure: unknown;
   for (const name of orderFrom[getBackend()]) {
     const why = whyUnavailable(name);

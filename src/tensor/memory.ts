@@ -1,7 +1,7 @@
 /** Bytes that tensors live in, and where they are. */
 import type { StorageMode } from "../backend/metal/abi.ts";
 import { observer } from "../debug/observer.ts";
-import { OutOfMemoryError } from "../errors.ts";
+import { ArgumentError, OutOfMemoryError } from "../errors.ts";
 
 /** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
 export type Place = "host" | "metal";
@@ -18,6 +18,10 @@ export interface Memory {
   hostBuffer(): ArrayBuffer;
   /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */
   hostBytes(): Uint8Array;
+  /** The mode of a Metal buffer; other places have none. */
+  readonly storage?: StorageMode;
+  /** After the host has written the elements of shared memory: to the mode that is wanted, by default the device's. */
+  moveToHint?(storage?: StorageMode): void;
   /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
   settled(): Promise<void> | null;
   /** Gives the bytes back at once; nothing may use them afterwards. Forgotten memory is given back by garbage collection. */
@@ -26,7 +30,10 @@ export interface Memory {
 
 /** How memory is wanted. */
 export interface AllocationHint {
-  /** Of a Metal buffer; other places have no choice. */
+  /**
+   * Of a Metal buffer; other places have no choice. It holds until something else needs the elements: the CPU, which reads what is private, moves it
+   * to shared memory for good. Default: `"shared"`, or what `metalContext().configure("storage", …)` said.
+   */
   readonly storage?: StorageMode | undefined;
   readonly label?: string | undefined;
 }
@@ -64,11 +71,12 @@ function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
   try {
     return new Uint8Array(byteLength);
   } catch (cause) {
-    throw new OutOfMemoryError("allocate", "outOfMemory", `JavaScript has no ${byteLength} bytes in one block`, {
-      cause,
-    });
+    throw new OutOfMemoryError("allocate", "outOfMemory", noSuchBlock(byteLength), { cause });
   }
 }
+
+/** @internal JavaScript's arrays have 4 GB at most, of whatever memory. */
+export const noSuchBlock = (byteLength: number): string => `JavaScript has no ${byteLength} bytes in one block`;
 
 /** Allocates host memory; null where a block is none of its business. The cpu backend installs one for large blocks. */
 export type HostAllocator = (byteLength: number) => Memory | null;
@@ -82,4 +90,16 @@ export function installHostAllocator(allocator: HostAllocator | undefined): void
 /** Host memory with undefined contents. @throws {OutOfMemoryError} over the memory limit. */
 export function allocateHost(byteLength: number): Memory {
   return nativeAllocator?.(byteLength) ?? new ScriptMemory(byteLength);
+}
+
+const storageModes: readonly string[] = ["shared", "private"] satisfies readonly StorageMode[];
+
+/** @internal @throws {ArgumentError} for a mode that there is not. */
+export function checkStorage(operation: string, storage: StorageMode | undefined): StorageMode | undefined {
+  if (storage === undefined || storageModes.includes(storage)) return storage;
+  throw new ArgumentError(
+    operation,
+    "unknownStorage",
+    `storage is one of ${storageModes.join(", ")}; ${String(storage)} came`,
+  );
 }

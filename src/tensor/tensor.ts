@@ -1,5 +1,6 @@
 import { ambient } from "../ambient.ts";
 import type { GraphEdge } from "../autograd/node.ts";
+import type { StorageMode } from "../backend/metal/abi.ts";
 import { ArgumentError, DisposedError } from "../errors.ts";
 import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
@@ -52,6 +53,18 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.offset = offset;
     storage.retain();
     ambient().tidyScope?.add(this);
+  }
+
+  /**
+   * Where the elements are now: in the host's memory, or in a Metal buffer of this storage mode.
+   *
+   * @example
+   * zeros([2], { storage: "private" }).storageMode; // "private" on metal, "host" on the other backends
+   *
+   * @throws {DisposedError}
+   */
+  get storageMode(): "host" | StorageMode {
+    return this.storage.memory.storage ?? "host";
   }
 
   /** The number of axes, 0 to 8. */

@@ -1,4 +1,6 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
+import { OutOfMemoryError } from "../../errors.ts";
+import { noSuchBlock } from "../../tensor/memory.ts";
 import type { Native } from "./loader.ts";
 import { check } from "./status.ts";
 
@@ -18,9 +20,14 @@ export class NativeBlock {
 
   constructor(native: Native, address: Pointer, bytes: number, context: Pointer) {
     collector ??= native.orchard_cpu_collector() as Pointer;
-    this.buffer = wrap(address, 0, bytes, context, collector);
     this.native = native;
     this.context = context;
+    try {
+      this.buffer = wrap(address, 0, bytes, context, collector);
+    } catch (cause) {
+      this.release();
+      throw new OutOfMemoryError("allocate", "outOfMemory", noSuchBlock(bytes), { cause });
+    }
   }
 
   /**

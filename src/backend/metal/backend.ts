@@ -31,9 +31,10 @@ export const metalBackend: Backend = {
 
   reach({ storage }: Tensor) {
     if (storage.memory.place === "metal") return;
-    const memory = new MetalMemory(metalContext(), storage.memory.byteLength, {});
+    const memory = new MetalMemory(metalContext(), storage.memory.byteLength, { storage: "shared" });
     new Uint8Array(memory.contents()).set(new Uint8Array(storage.memory.hostBuffer()));
     storage.moveTo(memory);
+    memory.moveToHint();
   },
 
   beforeChange: (storage) => settleReaders(metalContext(), storage),

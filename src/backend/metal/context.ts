@@ -70,6 +70,8 @@ export class MetalContext implements Disposable {
   /** @internal */ readonly native: Native;
   /** @internal */ readonly handle: number;
   private closed = false;
+  /** @internal Where buffers live that name no storage of their own. */
+  defaultStorage: StorageMode;
   private software: boolean | undefined;
   /** @internal Two u64 that the dylib raises: tickets complete, and tickets failed. */
   readonly counterAddress: Pointer;
@@ -82,8 +84,9 @@ export class MetalContext implements Disposable {
 
   constructor(options: MetalContextOptions = {}) {
     this.native = library().native;
+    this.defaultStorage = options.storage ?? "shared";
     const block = writeBlock(layouts.openOptions, {
-      defaultStorage: Storage[options.storage ?? "shared"],
+      defaultStorage: Storage[this.defaultStorage],
       flags: (options.exact ?? environmentFlag("ORCHARD_METAL_CHECK")) ? OPEN_EXACT : 0,
       batchOperations: options.batchOperations,
       batchBytes: options.batchBytes,
@@ -184,11 +187,15 @@ export class MetalContext implements Disposable {
     this.call("trim", this.native.orchard_trim(this.handle, keepBytes));
   }
 
-  /** Changes a setting, such as `"memory_limit"`, or on the software device `"check"` and `"seed"`. */
+  /**
+   * Changes a setting, such as `"memory_limit"` or `"storage"` (where memory lives that has no hint of its own: `"shared"` or `"private"`), or on the
+   * software device `"check"` and `"seed"`.
+   */
   configure(name: string, value: string | number | boolean): void {
     const key = encoder.encode(name);
     const text = encoder.encode(typeof value === "boolean" ? (value ? "1" : "0") : String(value));
     this.call(`configure ${name}`, this.native.orchard_configure(this.handle, key, key.length, text, text.length));
+    if (name === "storage") this.defaultStorage = value as StorageMode;
     if (name === "check") checkerIsOn = String(value) === "1" || value === true;
   }
 

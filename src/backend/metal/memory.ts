@@ -1,7 +1,7 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
 import { observer } from "../../debug/observer.ts";
 import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../errors.ts";
-import { type AllocationHint, allocateHost, type Memory } from "../../tensor/memory.ts";
+import { type AllocationHint, allocateHost, type Memory, noSuchBlock } from "../../tensor/memory.ts";
 import { type LiveMemory, meter } from "../../tensor/usage.ts";
 import { Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
@@ -30,7 +30,7 @@ export class MetalMemory implements Memory {
     // Metal has no empty buffers, and one that is bound holds at least an element of the kernel's widest parameter.
     this.byteLength = Math.max(byteLength, 16);
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
-    this.anchor = this.adopt();
+    this.anchor = this.adopted();
     boundMemory(context, this.byteLength, this.anchorAddress === 0);
     const used = usage.noteAllocation();
     if (observer) observer.allocated(this.byteLength, this.storage, used, label);
@@ -48,6 +48,11 @@ export class MetalMemory implements Memory {
   /** Has the buffer live in another mode from now on: a blit on the device, no wait. */
   moveToStorage(storage: StorageMode): void {
     this.context.call("move buffer", this.context.native.orchard_buffer_hint(this.checkedHandle(), Storage[storage]));
+  }
+
+  /** After the host has written the elements, into shared memory: to where they are wanted. */
+  moveToHint(storage = this.context.defaultStorage): void {
+    if (storage === "private") this.moveToStorage(storage);
   }
 
   hostBuffer(): ArrayBuffer {
@@ -108,6 +113,17 @@ export class MetalMemory implements Memory {
     if (this.released) return;
     this.released = true;
     if (!this.context.isClosed) this.context.native.orchard_release(this.handle);
+  }
+
+  private adopted(): ArrayBuffer {
+    try {
+      return this.adopt();
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause;
+      this.release();
+      const advice = `${noSuchBlock(this.byteLength)}; { storage: "private" } needs none`;
+      throw new OutOfMemoryError("allocate", "outOfMemory", advice, { cause });
+    }
   }
 
   private anchorAddress = 0;

@@ -2,7 +2,7 @@ import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
 import { bytesOf, type DType, dtypeFacts, dtypeOfArray, integerRange, isDType, isFloat } from "../../tensor/dtype.ts";
-import { type AllocationHint, ScriptMemory } from "../../tensor/memory.ts";
+import { type AllocationHint, checkStorage, ScriptMemory } from "../../tensor/memory.ts";
 import { checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, type NestedArray, Tensor } from "../../tensor/tensor.ts";
@@ -79,8 +79,11 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
     );
   const dtype = options.dtype ?? dtypeOf(elements);
   if (!isDType(dtype)) throw new DTypeError("tensor", "unknownDType", `there is no dtype "${dtype}"`);
-  const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), options)), dtype, [...shape]);
+  const wanted = checkStorage("tensor", options.storage);
+  const hint = { label: options.label, storage: "shared" } as const; // the host writes it
+  const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, [...shape]);
   fill(result, elements);
+  result.storage.memory.moveToHint?.(wanted);
   if (options.requiresGrad) result.requiresGrad = true;
   return result;
 }

@@ -140,6 +140,21 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     }
   });
 
+  test.each([
+    // 32 of 256 keys for each query: a tile's 32 rows see 63 of them.
+    ["a window", { window: { left: 31, right: 0 } }, (columns: number) => (63 + columns) / 256],
+    ["a window to the right", { window: { left: 0, right: 31 } }, (columns: number) => (63 + columns) / 256],
+    ["packed sequences", { cuSeqlens: [0, 64, 128, 192, 256] }, () => 1 / 4],
+  ] as const)("%s: tiles without a pair that counts are neither read nor multiplied", (_, options, share) => {
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
+    const size = { dtype: "float32", length: 256, dim: 8, causal: false } as const;
+    const [all, some] = [measureTraffic(size), measureTraffic({ ...size, options })];
+    for (const [at, { kernel, tile, operations, bytes }] of some.entries()) {
+      expect([kernel, operations / all[at]!.operations <= share(tile.columns)]).toEqual([kernel, true]);
+      expect([kernel, bytes < 0.7 * all[at]!.bytes]).toEqual([kernel, true]);
+    }
+  });
+
   test("the products are those of the formula: 4 N² D forward, 14 N² D backward, about half of it where causal", () => {
     const context = metalContext();
     if (!context.isSoftware) return expect(process.platform).toBe("darwin");
