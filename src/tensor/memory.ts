@@ -10,7 +10,7 @@ export type Place = "host" | "metal";
 export interface Memory {
   readonly place: Place;
   readonly byteLength: number;
-  /** How a device keeps them; memory of the host has no choice. */
+  /** The mode of a Metal buffer; other places have none. */
   readonly storage?: StorageMode;
   /** Whether the bytes are gone with the device context that they were in; memory of the host is in none. */
   readonly isClosed?: boolean;
@@ -18,8 +18,6 @@ export interface Memory {
   hostBuffer(): ArrayBuffer;
   /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */
   hostBytes(): Uint8Array;
-  /** The mode of a Metal buffer; other places have none. */
-  readonly storage?: StorageMode;
   /** After the host has written the elements of shared memory: to the mode that is wanted, by default the device's. */
   moveToHint?(storage?: StorageMode): void;
   /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
