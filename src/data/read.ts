@@ -1,5 +1,5 @@
 /** Reading text files of any size, a block at a time. */
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 const BLOCK_BYTES = 2 ** 22;
 
@@ -7,10 +7,11 @@ const BLOCK_BYTES = 2 ** 22;
 export function* blocksOf(path: string): Generator<Uint8Array> {
   const descriptor = openSync(path, "r");
   try {
-    for (let at = 0; ; ) {
-      const block = new Uint8Array(BLOCK_BYTES);
-      const came = readSync(descriptor, block, 0, BLOCK_BYTES, at);
-      if (came === 0) return;
+    const { size } = fstatSync(descriptor);
+    for (let at = 0; at < size; ) {
+      const block = new Uint8Array(Math.min(BLOCK_BYTES, size - at));
+      const came = readSync(descriptor, block, 0, block.byteLength, at);
+      if (came === 0) return; // it was cut off meanwhile
       yield block.subarray(0, came);
       at += came;
     }
