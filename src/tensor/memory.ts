@@ -10,8 +10,6 @@ export type Place = "host" | "metal";
 export interface Memory {
   readonly place: Place;
   readonly byteLength: number;
-  /** How a device keeps them; memory of the host has no choice. */
-  readonly storage?: StorageMode;
   /** Whether the bytes are gone with the device context that they were in; memory of the host is in none. */
   readonly isClosed?: boolean;
   /** The bytes as the CPU sees them. Waits for the device where it still works on them. */
