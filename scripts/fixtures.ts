@@ -1,6 +1,6 @@
 /**
- * Makes test/fixtures anew: *.json from the pinned PyTorch, models/ from Hugging Face's transformers, safetensors/ from the reference
- * implementation of the format. Only needed when a case is added: the files are committed.
+ * Makes test/fixtures anew: *.json from the pinned PyTorch, models/ from Hugging Face's transformers, safetensors/ and tokens/ from the reference
+ * implementations. Only needed when a case is added: the files are committed.
  */
 import { join } from "node:path";
 import { packageRoot } from "../src/debug/paths.ts";
@@ -9,6 +9,7 @@ import { installDependencies } from "./dependencies.ts";
 await installDependencies();
 const { main } = await import("./failure.ts");
 const { fixturesPython, reproducible, safetensorsAlone } = await import("./fixtures/environment.ts");
+const { makeGpt2Fixtures } = await import("./fixtures/gpt2.ts");
 const { runOrFail } = await import("./run.ts");
 await main(async () => {
   const [scripts, fixtures] = [join(packageRoot, "scripts", "fixtures"), join(packageRoot, "test", "fixtures")];
@@ -21,4 +22,5 @@ await main(async () => {
   await make(undefined, join(scripts, "make.py"), fixtures);
   await make(join(models, "requirements.txt"), join(models, "make.py"), join(fixtures, "models"));
   await make(safetensorsAlone, join(scripts, "safetensors_files.py"), "make", join(fixtures, "safetensors"));
+  await makeGpt2Fixtures(fixtures);
 });

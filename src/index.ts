@@ -30,6 +30,7 @@ export type { Counters, DispatchCounters, Finding, MetalReport } from "./backend
 export type { ScalarValue } from "./backend/metal/scalars.ts";
 export { type BackendName, backendNames } from "./backend/names.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
+export * as data from "./data/index.ts";
 export * from "./errors.ts";
 export * as io from "./io/index.ts";
 export * as nn from "./nn/index.ts";

@@ -1,10 +1,14 @@
-/** The package as others get it: packed, added to an empty project without network or toolchain, and used there. */
+/**
+ * The package as others get it: packed, added to an empty project without network or toolchain, and used there. What it depends on comes from a
+ * registry of this process's.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageFile from "../package.json";
 import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/debug/paths.ts";
+import { localRegistry } from "./support/registry.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-pack-"));
 const project = join(folder, "project");
@@ -12,13 +16,30 @@ const nothing = join(folder, "nothing");
 const installed = join(project, "node_modules", packageFile.name);
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const environment = { PATH: nothing, HOME: nothing, TMPDIR: folder };
+
 /** Runs Bun in the empty project of a machine that has nothing else: no tool on PATH, no cache, a registry that does not answer. */
 function bun(...words: string[]) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
     cwd: project,
-    env: { PATH: nothing, HOME: nothing, TMPDIR: folder, BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" },
+    env: { ...environment, BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" },
   });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
+}
+
+/** Adds the tarball in that project, and returns the names that were asked of the registry. */
+async function add(): Promise<string[]> {
+  using registry = localRegistry(folder);
+  const child = Bun.spawn([process.execPath, "add", tarball], {
+    cwd: project,
+    env: { ...environment, BUN_CONFIG_REGISTRY: registry.url },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const err = await child.stderr.text();
+  const exitCode = await child.exited;
+  expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
+  return [...registry.served].sort();
 }
 
 /** Learns 2·x + 1 from eight points by gradient descent, and says what it found and where. */
@@ -91,9 +112,9 @@ describe("the tarball", () => {
 });
 
 describe("in an empty project", () => {
-  beforeAll(() => {
-    const { err, exitCode } = bun("add", tarball);
-    expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
+  let asked: string[];
+  beforeAll(async () => {
+    asked = await add();
   });
 
   function used() {
@@ -108,9 +129,13 @@ describe("in an empty project", () => {
     expect(sum).toBe(6);
   }
 
-  test("it is all that was added", () => {
-    const names = [...new Bun.Glob("*").scanSync({ cwd: join(project, "node_modules"), onlyFiles: false })];
-    expect(names).toEqual([packageFile.name]);
+  test("it and what it depends on is all that was added", () => {
+    const dependencies = Object.keys(packageFile.dependencies);
+    expect(asked).toEqual(expect.arrayContaining(dependencies));
+    const names = ["*/package.json", "@*/*/package.json"].flatMap((pattern) => [
+      ...new Bun.Glob(pattern).scanSync({ cwd: join(project, "node_modules") }),
+    ]);
+    expect(names.map((name) => name.replace("/package.json", "")).sort()).toEqual([...asked, packageFile.name].sort());
   });
 
   test("it computes and trains by the packed dylib, without a word", () => {

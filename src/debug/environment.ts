@@ -67,7 +67,7 @@ const own = {
   },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
-    meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS and compiled kernels",
+    meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels and tokens of texts",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

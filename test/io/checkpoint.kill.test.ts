@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { io, tensor } from "../../src/index.ts";
 import { gaps, writeGaps } from "../ops/run.ts";
 import { Random } from "../ops/samples.ts";
-import { testFolder } from "./folder.ts";
+import { testFolder } from "../support/folder.ts";
 
 const root = testFolder("kill");
 const saver = join(import.meta.dir, "saver.ts");

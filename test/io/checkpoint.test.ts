@@ -15,7 +15,7 @@ import fc from "fast-check";
 import { forgetTold } from "../../src/backend/tell.ts";
 import { ArgumentError, CheckpointError, FileError, FileFormatError } from "../../src/errors.ts";
 import { Generator, io, optim, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
-import { testFolder } from "./folder.ts";
+import { testFolder } from "../support/folder.ts";
 
 const root = testFolder("checkpoint");
 let made = 0;

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { DisposedError, DTypeError, FileError, FileFormatError } from "../../src/errors.ts";
 import { io } from "../../src/index.ts";
 import { zeros } from "../../src/ops/index.ts";
-import { testFolder } from "./folder.ts";
+import { testFolder } from "../support/folder.ts";
 
 const folder = testFolder("bad");
 

@@ -9,8 +9,8 @@ import { io } from "../../src/index.ts";
 import { fileDType } from "../../src/io/safetensors/dtypes.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { gaps, writeGaps } from "../ops/run.ts";
+import { testFolder } from "../support/folder.ts";
 import { bytesIn } from "./bytes.ts";
-import { testFolder } from "./folder.ts";
 
 interface Content {
   readonly metadata: Record<string, string>;

@@ -9,8 +9,8 @@ import { dtypeFacts, dtypes } from "../../src/tensor/dtype.ts";
 import { elementCount } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { tested } from "../ops/run.ts";
+import { testFolder } from "../support/folder.ts";
 import { bytesIn, tensorOf } from "./bytes.ts";
-import { testFolder } from "./folder.ts";
 
 const folder = testFolder("save");
 

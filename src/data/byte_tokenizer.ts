@@ -1,0 +1,36 @@
+import { ArgumentError } from "../errors.ts";
+import { decodeAll, TextStream, type Tokenizer } from "./tokenizer.ts";
+
+const VALUES = 256;
+
+/**
+ * Each byte of UTF-8 is a token. There is no token that ends a text; a newline stands between documents.
+ *
+ * @example
+ * new ByteTokenizer().encode("né"); // Uint8Array [110, 195, 169]
+ */
+export class ByteTokenizer implements Tokenizer {
+  readonly name = "bytes";
+  readonly vocabularySize: number = VALUES;
+  readonly endOfText = null;
+  readonly separator: number = "\n".charCodeAt(0);
+  private readonly bytes = Uint8Array.from({ length: VALUES }, (_, byte) => byte);
+  private readonly encoder = new TextEncoder();
+
+  encode(text: string): Uint8Array {
+    return this.encoder.encode(text);
+  }
+
+  decode(tokens: Iterable<number>): string {
+    return decodeAll(this.decoder(), tokens);
+  }
+
+  bytesOf(token: number): Uint8Array {
+    if (Number.isInteger(token) && token >= 0 && token < VALUES) return this.bytes.subarray(token, token + 1);
+    throw new ArgumentError("ByteTokenizer", "unknownToken", `tokens are bytes, 0 to 255, ${token} came`);
+  }
+
+  decoder(): TextStream {
+    return new TextStream((token) => this.bytesOf(token));
+  }
+}

@@ -1,0 +1,79 @@
+import type ranksOfBytes from "gpt-tokenizer/bpeRanks/r50k_base";
+import type encoding from "gpt-tokenizer/encoding/r50k_base";
+import { ArgumentError } from "../errors.ts";
+import { decodeAll, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+
+interface Loaded {
+  readonly encoding: typeof encoding;
+  /** The bytes of each token: UTF-8 of the text where they are a text. */
+  readonly bytes: typeof ranksOfBytes;
+}
+
+let loaded: Loaded | undefined;
+
+/** The package takes 70 ms and some megabytes, which nobody pays who has no use for it. */
+function load(): Loaded {
+  loaded ??= {
+    encoding: (require("gpt-tokenizer/encoding/r50k_base") as { default: typeof encoding }).default,
+    bytes: (require("gpt-tokenizer/bpeRanks/r50k_base") as { default: typeof ranksOfBytes }).default,
+  };
+  return loaded;
+}
+
+const VOCABULARY = 50_257;
+const END_OF_TEXT = 50_256;
+
+/** What looks like a special token in a text is text. */
+const asText = { disallowedSpecial: new Set<string>() };
+
+/**
+ * 1024 characters that GPT-2's pattern takes for one word. The time for a word grows with the square of its length, so that a file of one
+ * endless line of `=` would take hours: words are cut there. No word of a language comes near.
+ */
+const endlessWord = /(\p{L}{1024}|\p{N}{1024}|[^\s\p{L}\p{N}]{1024}|\s{1024})/u;
+
+/**
+ * GPT-2's byte pair encoding: 50,256 tokens for any text, and one that ends it. The tables are those of the npm package `gpt-tokenizer`, loaded
+ * when the first text is encoded or decoded. `<|endoftext|>` in a text is thirteen characters, not the token.
+ *
+ * @example
+ * const tokenizer = new Gpt2Tokenizer();
+ * tokenizer.encode("Hello, world!"); // [15496, 11, 995, 0]
+ */
+export class Gpt2Tokenizer implements Tokenizer {
+  readonly name = "gpt2";
+  readonly vocabularySize: number = VOCABULARY;
+  readonly endOfText: number = END_OF_TEXT;
+  readonly separator: number = END_OF_TEXT;
+  private readonly known: (Uint8Array | undefined)[] = [];
+  private readonly encoder = new TextEncoder();
+
+  encode(text: string): Tokens {
+    const { encoding } = load();
+    const words = text.toWellFormed().split(endlessWord);
+    return words.length === 1
+      ? encoding.encode(words[0]!, asText)
+      : words.flatMap((word) => encoding.encode(word, asText));
+  }
+
+  decode(tokens: Iterable<number>): string {
+    return decodeAll(this.decoder(), tokens);
+  }
+
+  bytesOf(token: number): Uint8Array {
+    this.known[token] ??= this.lookUp(token);
+    return this.known[token];
+  }
+
+  decoder(): TextStream {
+    return new TextStream((token) => this.bytesOf(token));
+  }
+
+  private lookUp(token: number): Uint8Array {
+    if (token === END_OF_TEXT) return this.encoder.encode("<|endoftext|>");
+    const content = load().bytes[token];
+    if (content !== undefined)
+      return typeof content === "string" ? this.encoder.encode(content) : Uint8Array.from(content);
+    throw new ArgumentError("Gpt2Tokenizer", "unknownToken", `tokens are 0 to ${VOCABULARY - 1}, ${token} came`);
+  }
+}

@@ -1,0 +1,13 @@
+/** Text as tokens, and tokens as batches to train on. */
+export type { DataProgress } from "./build.ts";
+export { ByteTokenizer } from "./byte_tokenizer.ts";
+export {
+  type DataReport,
+  openTextDataset,
+  type TextDataset,
+  type TextDatasetOptions,
+} from "./dataset.ts";
+export { Gpt2Tokenizer } from "./gpt2_tokenizer.ts";
+export type { SkipReason } from "./scan.ts";
+export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+export { type Batch, type DataPosition, HeldOutWindows, TrainingWindows } from "./windows.ts";
