@@ -1,15 +1,15 @@
 /** A process that saves checkpoints in a loop until it is killed, or can't: `bun saver.ts FOLDER FIRST_STEP ELEMENTS KEEP`. */
 import { loadCheckpoint } from "../../src/io/checkpoint/load.ts";
 import { saveCheckpoint } from "../../src/io/checkpoint/save.ts";
-import { full } from "../../src/ops/creation/full.ts";
+import { fromArray } from "../../src/ops/creation/tensor.ts";
 
 const [folder, first, elements, keep] = process.argv.slice(2);
 
 async function saveForever(): Promise<never> {
   for (let step = Number(first); ; step++) {
     const tensors = {
-      a: full([Number(elements)], step, { dtype: "float32" }),
-      b: full([1000], step, { dtype: "int32" }),
+      a: fromArray(new Float32Array(Number(elements)).fill(step)),
+      b: fromArray(new Int32Array(1000).fill(step)),
     };
     await saveCheckpoint(
       folder!,
