@@ -86,10 +86,12 @@ describe("AttentionCache", () => {
     const rooms: number[] = [];
     for (let at = 0; at < 200; at++)
       tidy(() => {
-        const { keys, values } = cache.append(keysAndValues(1, at));
+        const { keys, values } = cache.append(keysAndValues(1, at + 1));
         rooms.push(keys.strides[1]! / 4);
         expect(keys.shape).toEqual([1, 2, at + 1, 4]);
-        expect([keys.select(2, 0), values.select(2, at)].map((x) => Number(amax(x).item()))).toEqual([0, -at]);
+        const written = Array.from({ length: at + 1 }, (_, place) => place + 1);
+        expect(keys.select(3, 3).select(1, 1).select(0, 0).toArray()).toEqual(written);
+        expect(values.neg().select(3, 0).select(1, 0).select(0, 0).toArray()).toEqual(written);
       });
     expect([...new Set(rooms)]).toEqual([64, 128, 200]);
   });

@@ -15,6 +15,7 @@ import {
   type Tensor,
   tensor,
   withBackend,
+  zerosLike,
 } from "../../src/index.ts";
 import * as composed from "./composed.ts";
 import { type Weights, weightsOf, within } from "./composed.ts";
@@ -237,6 +238,21 @@ describe("Dropout", () => {
     expect(block.eval().forward(input).toArray()).toEqual(without.forward(input).toArray());
     expect(block.train().forward(input).toArray()).not.toEqual(without.forward(input).toArray());
   });
+
+  test.each(["attention.output", "feedForward.down"])(
+    "a block drops what is added, where %s adds nothing too",
+    (part) => {
+      const make = (dropout: number) =>
+        new nn.TransformerBlock({ ...options(), width: 4, heads: 2, bias: false, dropout });
+      const [block, without] = [make(0.5), make(0)];
+      for (const each of [block, without]) {
+        const weight = each.stateDict()[`${part}.weight`]!;
+        each.loadStateDict({ [`${part}.weight`]: zerosLike(weight) }, { strict: false });
+      }
+      const input = randn([2, 3, 4], { dtype: "float64", generator: new Generator(1) });
+      expect(block.forward(input).toArray()).not.toEqual(without.forward(input).toArray());
+    },
+  );
 
   test("attention drops probabilities", () => {
     const input = randn([2, 3, 4], { dtype: "float64", generator: new Generator(1) });

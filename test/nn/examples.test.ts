@@ -1,0 +1,19 @@
+/** The examples of docs/nn.md run as written, by the package's own name, and print what their comments say. */
+import { expect, test } from "bun:test";
+import { packageRoot } from "../../src/debug/paths.ts";
+import { examplesOf } from "../support/readme.ts";
+
+const examples = examplesOf("docs/nn.md");
+
+test("each of them prints something", () => {
+  expect(examples.length).toBe(5);
+  expect(examples.filter(({ promised }) => promised.length === 0)).toEqual([]);
+});
+
+test.each(examples)("$title", ({ program, promised }) => {
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+    cwd: packageRoot,
+    env: { ...process.env, ORCHARD_BACKEND: "cpu" },
+  });
+  expect([stdout.toString().trimEnd().split("\n"), stderr.toString()]).toEqual([[...promised], ""]);
+});
