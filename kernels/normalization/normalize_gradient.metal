@@ -149,7 +149,7 @@ inline void held_rows(
         }
         add_row(chunk, own, p);
     }
-    if (team.first_row < team.end_row) store_chunk(chunk, own, parts, p, team.chunk);
+    store_chunk(chunk, own, parts, p, team.chunk);
 }
 
 // The sums of a row that is longer than what a team holds.
@@ -216,6 +216,7 @@ kernel void normalize_gradient(
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
     const Team team = team_of(p, thread_index, group);
+    if (team.first_row >= team.end_row) return;  // there are fewer chunks than teams: those of SIMD-groups meet no barrier
     const Operands<T, W> all = {x, grad_out, grad_sum, weight, means, scales, grad_x};
     if (FITS) {
         held_rows(all, parts, p, scratch, team, thread_index);

@@ -39,7 +39,7 @@ const table = {
     ],
     ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd", "maskedFill", "maskedFill_"],
     ...["matmul", "mm", "bmm", "addmm", "dot", "linear", "dropout", "rope"],
-    ...["amax", "amin", "norm", "var", "variance", "std"],
+    ...["amax", "amin", "norm", "var", "variance", "std", "layerNorm", "rmsNorm"],
   ],
   /** It stays, in each of a list of tensors. */
   parts: ["split", "chunk", "unbind"],

@@ -25,7 +25,7 @@ export const backwardMetal: Implementation<NormalizationAttributes> = {
 };
 
 function launchRows(problem: NormalizationProblem, division: Division, parts: Tensor): void {
-  const { x, gradOut, gradSum = x, weight = x, scale, mean = scale } = problem.inputs;
+  const { x, gradOut, gradSum = x, scale, mean = scale, weight = scale } = problem.inputs;
   const rowSums = division.fits ? 0 : division.chunk;
   const pairs = THREADS / 32 + rowSums;
   launch({
@@ -33,7 +33,7 @@ function launchRows(problem: NormalizationProblem, division: Division, parts: Te
     name: `normalize_gradient_${typesOf(problem)}`,
     constants: constantsOf(problem, division),
     operands: [
-      ...[x, gradOut!, gradSum, weight, mean!, scale!].map(reads),
+      ...[x, gradOut!, gradSum, weight!, mean!, scale!].map(reads),
       ...[problem.outputs.gradX ?? parts, parts].map(writes),
     ],
     parameters: parametersOf(problem, division, [x, gradOut!, gradSum]),

@@ -42,5 +42,8 @@ function gradientOfRows(problem: NormalizationProblem, gradOut: Float64Array, no
   return result;
 }
 
-const columnSums = (values: Float64Array, length: number): number[] =>
-  Array.from({ length }, (_, k) => sumOf([...values.filter((_, at) => at % length === k)]));
+/** The sum over all rows, for each element of a row. */
+function columnSums(values: Float64Array, length: number): number[] {
+  const rows = Array.from({ length: values.length / length }, (_, row) => row * length);
+  return Array.from({ length }, (_, k) => sumOf(rows.map((start) => values[start + k]!)));
+}

@@ -1,6 +1,7 @@
 /** The backward of normalizations as an operation of its own, so that gradients have gradients. */
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul, sub } from "../elementwise/binary.ts";
@@ -14,6 +15,8 @@ import { type Named, namedTensors, type OutputName, present, statisticsDType } f
 /** What is not a tensor. */
 interface Attributes {
   readonly operation: string;
+  /** Of the gradients of weight and bias. */
+  readonly vectorDType: DType;
   readonly isCentred: boolean;
   readonly eps: number;
 }
@@ -39,12 +42,12 @@ export function normalizationGradient(
   operands: Operands,
   needed: ReadonlySet<GradientSource>,
 ): Gradients {
-  const { operation, isCentred, eps } = attributes;
+  const { operation, isCentred, eps, vectorDType } = attributes;
   const { x, weight, gradOut, gradSum } = operands;
   const sources = (Object.keys(gradientNames) as GradientSource[]).filter((source) => needed.has(source));
   const inputs = present(operands);
   const outputs = sources.map((source) => gradientNames[source]);
-  const row = { shape: x.shape.slice(-1), dtype: (weight ?? x).dtype };
+  const row = { shape: x.shape.slice(-1), dtype: vectorDType };
   const specs = sources.map((source) => (source === "x" ? { shape: x.shape, dtype: x.dtype } : row));
   const call = { inputs: inputs.names, outputs, isCentred, eps };
   const results = executeMany(normalizationBackward, inputs.tensors, specs, call, operation);
@@ -91,12 +94,13 @@ function secondGradients(attributes: Attributes, operands: Operands, incoming: G
 }
 
 /** n, N(v), and the last summand of the gradient of x above. */
-function rowsFor({ operation, isCentred, eps }: Attributes, { mean: average, scale }: Operands, x: Tensor) {
+function rowsFor(attributes: Attributes, { mean: average, scale }: Operands, x: Tensor) {
+  const { isCentred, eps } = attributes;
   const centred = isCentred ? (sub(x, rowMean(x)) as Tensor) : x;
   const r = rsqrt(add(rowMean(square(centred)), eps) as Tensor) as Tensor;
   const normalized = mul(centred, r) as Tensor;
   const gradient = (v: Tensor): Tensor =>
-    normalizationGradient({ operation, isCentred, eps }, { x, mean: average, scale, gradOut: v }, new Set(["x"])).x!;
+    normalizationGradient(attributes, { x, mean: average, scale, gradOut: v }, new Set(["x"])).x!;
   const slope = (u: Tensor, v: Tensor): Tensor => {
     const ofScale = mul(normalized, rowMean(mul(u, gradient(v)) as Tensor));
     const ofNormalized = add(mul(u, rowMean(times(v, normalized))), mul(v, rowMean(times(u, normalized)))) as Tensor;

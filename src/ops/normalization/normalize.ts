@@ -30,13 +30,16 @@ export function normalize(call: NormalizationCall): Normalized {
   const { operation, operands } = call;
   if (operands.x.shape.at(-1) === 0) return rowsOfNothing(operands);
   const inputs = present(operands);
+  const vectorDType = (operands.weight ?? operands.bias ?? operands.x).dtype;
   const { out, sum, mean, scale } = forward(call);
   const saved = present({ x: sum ?? operands.x, mean, scale, weight: operands.weight });
   const outputs = sum ? [out, sum] : [out];
   record(operation, inputs.tensors, outputs, saved.tensors, ([gradOut, gradSum], tensors, needs) => {
     const kept = { ...(namedTensors(saved.names, tensors) as Kept), gradSum: gradSum ?? undefined };
     const needed = new Set(inputs.names.filter((_, at) => needs[at]).map(sourceOf));
-    const gradients: Gradients = gradOut ? normalizationGradient(call, { ...kept, gradOut }, needed) : { x: gradSum };
+    const gradients: Gradients = gradOut
+      ? normalizationGradient({ ...call, vectorDType }, { ...kept, gradOut }, needed)
+      : { x: gradSum };
     return inputs.names.map((name) => gradients[sourceOf(name)] ?? null);
   });
   mean?.dispose(); // the tape has its own share

@@ -1,7 +1,9 @@
 /** Normalizations as backends run them. `problem.ts` says what each computes. */
 import type { Primitive } from "../../backend/backend.ts";
+import { backwardCpu } from "./backward.cpu.ts";
 import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
+import { forwardCpu } from "./forward.cpu.ts";
 import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { NormalizationAttributes } from "./problem.ts";
@@ -11,7 +13,7 @@ export const normalizationForward: Primitive<NormalizationAttributes> = {
   name: "normalizationForward",
   implementations: {
     metal: forwardMetal,
-    cpu: { missing: "it has no kernel yet" },
+    cpu: forwardCpu,
     reference: forwardReference,
   },
 };
@@ -21,7 +23,7 @@ export const normalizationBackward: Primitive<NormalizationAttributes> = {
   name: "normalizationBackward",
   implementations: {
     metal: backwardMetal,
-    cpu: { missing: "it has no kernel yet" },
+    cpu: backwardCpu,
     reference: backwardReference,
   },
 };

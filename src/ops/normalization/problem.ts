@@ -61,6 +61,8 @@ export interface NormalizationProblem {
   readonly eps: number;
   readonly rows: number;
   readonly length: number;
+  /** Of weight, bias and their gradients; that of x where there are none. */
+  readonly vectorDType: DType;
   readonly inputs: Named<InputName> & { readonly x: Tensor };
   readonly outputs: Named<OutputName>;
 }
@@ -71,12 +73,14 @@ export function problemOf({
   attributes,
 }: OperationCall<NormalizationAttributes>): NormalizationProblem {
   const { isCentred, eps } = attributes;
-  const [x] = inputs;
-  const length = x!.shape.at(-1)!;
+  const x = inputs[0]!;
+  const length = x.shape.at(-1)!;
+  const named = { ...namedTensors(attributes.inputs, inputs), x };
+  const results = namedTensors(attributes.outputs, outputs);
+  const vector = named.weight ?? named.bias ?? results.gradWeight ?? results.gradBias;
   return {
-    ...{ isCentred, eps, length, rows: x!.size / length },
-    inputs: { ...namedTensors(attributes.inputs, inputs), x: x! },
-    outputs: namedTensors(attributes.outputs, outputs),
+    ...{ isCentred, eps, length, rows: x.size / length, vectorDType: (vector ?? x).dtype },
+    ...{ inputs: named, outputs: results },
   };
 }
 

@@ -46,8 +46,8 @@ export function constantsOf({ inputs, outputs }: NormalizationProblem, { lanes, 
 }
 
 /** Host names end with the dtypes of rows and of weight and bias. */
-export const typesOf = ({ inputs: { x, weight, bias } }: NormalizationProblem): string =>
-  `${metalTypeOf(x.dtype)}_${metalTypeOf((weight ?? bias ?? x).dtype)}`;
+export const typesOf = ({ inputs: { x }, vectorDType }: NormalizationProblem): string =>
+  `${metalTypeOf(x.dtype)}_${metalTypeOf(vectorDType)}`;
 
 const TAIL_WORDS = 7;
 

@@ -1,0 +1,50 @@
+// Normalized rows and their gradients: src/ops/normalization/problem.ts has the formulas.
+#pragma once
+
+#include "../block.h"
+
+namespace orchard {
+
+// One row, dense in every operand. C is double for rows of float64, else float; what a call lacks is null.
+struct NormalizeRow {
+  int64_t length;
+  bool is_centred;
+  double eps;
+  const void *x, *residual; // T
+  const void *weight, *bias; // C
+  void *out, *sum;           // T
+  void *scratch;             // C, normalize_scratch rows
+};
+
+struct RowStatistics {
+  double mean, scale;
+};
+
+struct GradientRow {
+  int64_t length;
+  bool is_centred;
+  RowStatistics statistics;
+  const void *x, *grad_out, *grad_sum; // T
+  const void *weight;                  // C
+  void *grad_x;                        // T
+  void *weight_sums, *bias_sums;       // C: the row's share is added
+  void *scratch;                       // C, gradient_scratch rows
+};
+
+constexpr int64_t normalize_scratch = 2, gradient_scratch = 4;
+
+struct NormalizationKernel {
+  RowStatistics (*normalize)(const NormalizeRow &);
+  void (*gradient)(const GradientRow &);
+  void (*widen)(const void *from, int64_t stride, int64_t count, void *to);          // T of any stride to C
+  void (*collect)(void *sums, int64_t count, double *totals);                        // totals += sums, sums = 0, of C
+  void (*total)(const double *parts, int64_t step, int64_t count, int64_t length, void *out); // Σ of `count` parts, in their order, to T
+};
+
+struct Normalizations {
+  NormalizationKernel kernels[4]; // by dtype: float64, float32, float16, bfloat16
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(Normalizations, normalizations)

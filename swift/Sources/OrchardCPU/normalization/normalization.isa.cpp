@@ -1,0 +1,151 @@
+#include "normalization.h"
+
+#include "../lanes.h"
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+// A row in the type that computes: the row itself, or what is widened into `scratch`.
+template <class T> const Compute<T> *widened(const void *row, int64_t count, Compute<T> *scratch) {
+  const T *own = static_cast<const T *>(row);
+  if constexpr (std::is_same_v<T, Compute<T>>) return own;
+  else {
+    widen(own, scratch, count);
+    return scratch;
+  }
+}
+
+// Where results of the type that computes go until `finish` has them in T.
+template <class T> Compute<T> *unfinished(void *row, Compute<T> *scratch) {
+  if constexpr (std::is_same_v<T, Compute<T>>) return static_cast<T *>(row);
+  else return scratch;
+}
+template <class T> void finish(const Compute<T> *results, void *row, int64_t count) {
+  if constexpr (!std::is_same_v<T, Compute<T>>) narrow(results, static_cast<T *>(row), count);
+}
+
+// ---------------------------------------------------------------- rows
+
+// x + residual, rounded to T.
+template <class T> const Compute<T> *summed_rows(const NormalizeRow &row, Compute<T> *scratch) {
+  using C = Compute<T>;
+  const T *x = static_cast<const T *>(row.x), *residual = static_cast<const T *>(row.residual);
+  T *__restrict sum = static_cast<T *>(row.sum);
+  for (int64_t k = 0; k < row.length; k++) sum[k] = store<T>(C(load(x[k]) + load(residual[k])));
+  return widened<T>(sum, row.length, scratch);
+}
+
+// In float64, the deviations from the mean itself.
+template <class C> RowStatistics statistics_of(const C *s, const NormalizeRow &row) {
+  double count = double(row.length);
+  double mean = row.is_centred ? summed(row.length, [=](int64_t k) { return double(s[k]); }) / count : 0;
+  double squares = summed(row.length, [=](int64_t k) { return (double(s[k]) - mean) * (double(s[k]) - mean); });
+  return {mean, 1 / std::sqrt(squares / count + row.eps)};
+}
+
+// The mean in two parts: far from zero a rounded one would be off by more than small deviations are.
+template <class C> void write_out(const C *__restrict s, const NormalizeRow &row, RowStatistics statistics, C *__restrict out) {
+  C mean = C(statistics.mean), rest = C(statistics.mean - double(mean)), scale = C(statistics.scale);
+  if (!std::isfinite(mean)) rest = 0;
+  const C *weight = static_cast<const C *>(row.weight), *bias = static_cast<const C *>(row.bias);
+  auto each = [=](auto result) {
+    for (int64_t k = 0; k < row.length; k++) out[k] = result(k, ((s[k] - mean) - rest) * scale);
+  };
+  if (weight && bias) each([=](int64_t k, C n) { return n * weight[k] + bias[k]; });
+  else if (weight) each([=](int64_t k, C n) { return n * weight[k]; });
+  else if (bias) each([=](int64_t k, C n) { return n + bias[k]; });
+  else each([=](int64_t, C n) { return n; });
+}
+
+template <class T> RowStatistics normalize(const NormalizeRow &row) {
+  using C = Compute<T>;
+  C *scratch = static_cast<C *>(row.scratch), *out = unfinished<T>(row.out, scratch + row.length);
+  const C *s = row.residual ? summed_rows<T>(row, scratch) : widened<T>(row.x, row.length, scratch);
+  RowStatistics statistics = statistics_of(s, row);
+  write_out(s, row, statistics, out);
+  finish<T>(out, row.out, row.length);
+  return statistics;
+}
+
+// ---------------------------------------------------------------- gradients
+
+// n, v = gradient · weight, and the means of v (of centred rows) and of v n.
+template <class C> struct Projection {
+  double average, slope;
+};
+
+template <class C>
+Projection<C> projection_of(const C *x, const C *gradient, const GradientRow &row, C *__restrict normalized, C *__restrict v) {
+  C mean = C(row.statistics.mean), scale = C(row.statistics.scale);
+  const C *weight = static_cast<const C *>(row.weight);
+  for (int64_t k = 0; k < row.length; k++) normalized[k] = (x[k] - mean) * scale;
+  if (weight)
+    for (int64_t k = 0; k < row.length; k++) v[k] = gradient[k] * weight[k];
+  const C *own = weight ? v : gradient, *n = normalized;
+  double count = double(row.length);
+  double average = row.is_centred ? summed(row.length, [=](int64_t k) { return double(own[k]); }) / count : 0;
+  return {average, summed(row.length, [=](int64_t k) { return double(own[k]) * double(n[k]); }) / count};
+}
+
+template <class T> void write_gradient(const Compute<T> *v, const Compute<T> *n, const GradientRow &row, Compute<T> average, Compute<T> slope) {
+  using C = Compute<T>;
+  C scale = C(row.statistics.scale);
+  const T *incoming = static_cast<const T *>(row.grad_sum);
+  T *__restrict out = static_cast<T *>(row.grad_x);
+  if (incoming)
+    for (int64_t k = 0; k < row.length; k++) out[k] = store<T>(C(scale * ((v[k] - average) - n[k] * slope) + load(incoming[k])));
+  else
+    for (int64_t k = 0; k < row.length; k++) out[k] = store<T>(C(scale * ((v[k] - average) - n[k] * slope)));
+}
+
+template <class C> void add_to_sums(const C *gradient, const C *n, const GradientRow &row) {
+  C *__restrict weight_sums = static_cast<C *>(row.weight_sums), *__restrict bias_sums = static_cast<C *>(row.bias_sums);
+  if (weight_sums)
+    for (int64_t k = 0; k < row.length; k++) weight_sums[k] += gradient[k] * n[k];
+  if (bias_sums)
+    for (int64_t k = 0; k < row.length; k++) bias_sums[k] += gradient[k];
+}
+
+template <class T> void gradient(const GradientRow &row) {
+  using C = Compute<T>;
+  C *normalized = static_cast<C *>(row.scratch), *v = normalized + row.length;
+  const C *x = widened<T>(row.x, row.length, v + row.length), *own = widened<T>(row.grad_out, row.length, v + 2 * row.length);
+  Projection<C> means = projection_of(x, own, row, normalized, v);
+  if (row.grad_x) write_gradient<T>(row.weight ? v : own, normalized, row, C(means.average), C(means.slope));
+  add_to_sums(own, static_cast<const C *>(normalized), row);
+}
+
+// ---------------------------------------------------------------- weight and bias
+
+template <class T> void widen_any(const void *from, int64_t stride, int64_t count, void *to) {
+  const T *own = static_cast<const T *>(from);
+  Compute<T> *wide = static_cast<Compute<T> *>(to);
+  for (int64_t k = 0; k < count; k++) wide[k] = load(own[k * stride]);
+}
+
+template <class T> void collect(void *sums, int64_t count, double *totals) {
+  Compute<T> *own = static_cast<Compute<T> *>(sums);
+  for (int64_t k = 0; k < count; k++) totals[k] += double(own[k]);
+  for (int64_t k = 0; k < count; k++) own[k] = 0;
+}
+
+constexpr int64_t tile = 256; // columns that are added up together
+
+template <class T> void total(const double *parts, int64_t step, int64_t count, int64_t length, void *out) {
+  using C = Compute<T>;
+  for (int64_t first = 0; first < length; first += tile) {
+    int64_t width = std::min(tile, length - first);
+    double sums[tile] = {};
+    for (int64_t part = 0; part < count; part++)
+      for (int64_t k = 0; k < width; k++) sums[k] += parts[part * step + first + k];
+    for (int64_t k = 0; k < width; k++) static_cast<T *>(out)[first + k] = store<T>(C(sums[k]));
+  }
+}
+
+template <class T> constexpr NormalizationKernel kernel() { return {normalize<T>, gradient<T>, widen_any<T>, collect<T>, total<T>}; }
+
+} // namespace
+
+extern const Normalizations normalizations = {{kernel<double>(), kernel<float>(), kernel<Float16>(), kernel<BFloat16>()}};
+
+} // namespace orchard::ORCHARD_ISA
