@@ -16,6 +16,7 @@ const NONE = 0xffffffff;
  * kernels take an index out of range for none.
  */
 export function checkRangeLater(range: IndexRange): void {
+  if (range.index.size === 0) return;
   using index = distinct(range.index);
   const { grid, threadgroup, parameters } = mergedLoop(
     index.shape,
