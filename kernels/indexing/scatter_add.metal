@@ -11,6 +11,7 @@
 using namespace metal;
 
 #include "common/loop.h"
+#include "indexing/sorted.h"
 
 struct ScatterAdd {
     LoopNest nest;      // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
@@ -19,19 +20,6 @@ struct ScatterAdd {
     long length;    // of source, keys and order along it
     long source;    // stride of source along it
     long keys;      // stride of keys and order along it
-};
-
-struct FloatSum {
-    float sum = 0;
-    float lost = 0;
-
-    void add(float value) {
-        float total = sum + value;
-        lost += fabs(sum) >= fabs(value) ? (sum - total) + value : (value - total) + sum;
-        sum = total;
-    }
-    // Of a sum that is infinite or NaN what is lost has no meaning.
-    float result() const { return isfinite(lost) ? sum + lost : sum; }
 };
 
 template <typename T>
@@ -54,22 +42,6 @@ template <typename T> struct SumOf { using type = IntegerSum<T>; };
 template <> struct SumOf<float> { using type = FloatSum; };
 template <> struct SumOf<half> { using type = FloatSum; };
 template <> struct SumOf<bfloat> { using type = FloatSum; };
-
-// The first of a line of sorted keys that is at least `key`.
-template <typename Index>
-inline long lower_bound(device const Index *keys, long first, long stride, long length, long key) {
-    long low = 0;
-    long high = length;
-    while (low < high) {
-        long middle = (low + high) / 2;
-        if (long(keys[first + middle * stride]) < key) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
 
 // x, source    [[buffer(0, 1)]]  the elements that their strides reach
 // keys, order  [[buffer(2, 3)]]  dense, of one layout

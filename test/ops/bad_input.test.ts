@@ -125,6 +125,9 @@ const byIndices: Readonly<Record<string, (x: Tensor, index: Tensor<"int64">) => 
   indexSelect: (x, index) => byRow(index, (row) => library.indexSelect(x, row, { dim: 1 })),
   scatterAdd: (x, index) => library.scatterAdd(x, index, x, { dim: 1 }),
   indexAdd: (x, index) => byRow(index, (row) => library.indexAdd(x, row, x, { dim: 1 })),
+  embedding: (x, index) => library.embedding(index, x),
+  embeddingBag: (x, index) => library.embeddingBag(index, x),
+  crossEntropy: (x, index) => byRow(index, (row) => library.crossEntropy(x, row)),
   oneHot: (x, index) => byRow(index, (row) => library.oneHot(row, { numClasses: x.shape[0]! })),
 };
 

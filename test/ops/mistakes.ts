@@ -332,6 +332,7 @@ const axes = rowsOf("an axis out of range", ShapeError, [
 ]);
 
 const far = () => tensor([0n, 7n, -1n]);
+const right = () => tensor([0n, 1n, 1n]);
 const farther = () => tensor([[0n, -2n], [1n, 1n]]); // biome-ignore format: rows
 const square = () => tensor([[1, 2], [3, 4]]); // biome-ignore format: rows
 const indices = rowsOf("an index out of range", ShapeError, [
@@ -347,6 +348,13 @@ const indices = rowsOf("an index out of range", ShapeError, [
   ["embedding", () => [farther(), square()], "index -2 at [0, 1] came", "0 to 1 are there"],
   ["embedding", () => [far(), ones([0, 2])], "3 indices came", "an axis without elements"],
   ["embeddingBag", () => [far(), ones([0, 2]), { offsets: tensor([0n]) }], "3 indices came", "without elements"],
+  ["embeddingBag", () => [farther(), square()], "index -2 at [0, 1] came", "0 to 1 are there"],
+  ["embeddingBag", () => [far(), square(), { offsets: tensor([0n]) }], "index 7 at [1] came", "0 to 1 are there"],
+  ["embeddingBag", () => [right(), square(), { offsets: tensor([1n, 2n]) }], "offset 1 at [0] came", "begin with 0"],
+  ["embeddingBag", () => [right(), square(), { offsets: tensor([0n, 2n, 1n]) }], "offset 1 at [2] came", "ascend"],
+  ["embeddingBag", () => [right(), square(), { offsets: tensor([0n, 4n]) }], "offset 4 at [1] came", "at most 3"],
+  ["crossEntropy", () => [square(), tensor([1n, 2n])], "index 2 at [1] came", "0 to 1 are there"],
+  ["crossEntropy", () => [square(), tensor([-1n, 0n])], "index -1 at [0] came", "0 to 1 are there"],
   ["crossEntropy", () => [ones([3, 0]), far()], "3 indices came", "an axis without elements"],
   ["gather", () => [ones([0]), far(), { dim: 0 }], "3 indices came", "an axis without elements"],
   ["indexSelect", () => [ones([0]), far(), { dim: 0 }], "3 indices came", "an axis without elements"],

@@ -1,16 +1,14 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { eq } from "../elementwise/comparison.ts";
+import { contiguous } from "../copy/copy.ts";
 import { gatherPrimitive } from "../indexing/gather_primitive.ts";
 import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
-import { maskedFill } from "../indexing/masked_fill.ts";
-import { indexAdd } from "../indexing/scatter_add.ts";
-import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
-import { unsqueeze } from "../view/squeeze.ts";
+import { tableGradient } from "./bags.ts";
 import { checkTable, paddingRow, wholeIndices } from "./rows.ts";
 
 /** Options of {@link embedding}. */
@@ -45,9 +43,9 @@ export function embedding<D extends DType>(
   checkRank("embedding", [...index.shape, weight.shape[1]!]);
   checkSomethingToName("embedding", index, weight.shape[0]!);
   const output = rowsOf(index, weight);
-  const { shape } = weight;
+  const rows = weight.shape[0]!;
   record("embedding", [weight], [output], [index], ([gradient], [saved]) => [
-    rowSums(gradient!, saved as Tensor<IndexDType>, shape, padding),
+    rowSums(gradient!, saved as Tensor<IndexDType>, rows, padding),
   ]);
   return output;
 }
@@ -72,15 +70,17 @@ function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): 
   return index.rank === 0 ? reshape(output, [width]) : output;
 }
 
-/** The gradients of all places, summed by row. */
-function rowSums(
-  gradient: Tensor,
-  index: Tensor<IndexDType>,
-  shape: readonly number[],
-  padding: number | undefined,
-): Tensor {
-  const kept = padding === undefined ? gradient : maskedFill(gradient, unsqueeze(eq(index, padding), -1), 0);
-  const places = reshape(index, [index.size]);
-  const source = reshape(kept, [index.size, shape[1]!]);
-  return indexAdd(filled(shape, gradient.dtype, 0), places, source, { dim: 0 });
+/** The gradients of all places, summed by row: those of bags of one index each. */
+function rowSums(gradient: Tensor, index: Tensor<IndexDType>, rows: number, padding: number | undefined): Tensor {
+  const indices = noGrad(() => reshape(contiguous(index), [index.size]));
+  const attributes = {
+    mode: "sum",
+    bags: index.size,
+    length: 1,
+    rows,
+    padding: padding ?? -1,
+    hasFactors: false,
+  } as const;
+  const bags = { operation: "embedding", indices, bounds: indices, attributes };
+  return tableGradient(reshape(gradient, [index.size, gradient.shape.at(-1)!]), undefined, [indices], bags);
 }

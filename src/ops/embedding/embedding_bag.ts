@@ -1,3 +1,4 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { named } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -5,23 +6,13 @@ import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { arange } from "../creation/arange.ts";
-import { add, div, maximum, mul, sub } from "../elementwise/binary.ts";
-import { eq, ge, logicalAnd, ne } from "../elementwise/comparison.ts";
-import { where } from "../elementwise/ternary.ts";
+import { contiguous } from "../copy/copy.ts";
+import { full } from "../creation/full.ts";
 import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
-import { matmul } from "../matmul/matmul.ts";
-import { amax } from "../reduction/extrema.ts";
-import { sum } from "../reduction/sum.ts";
-import { expand } from "../view/expand.ts";
-import { reshape } from "../view/reshape.ts";
-import { slice } from "../view/slice.ts";
-import { unsqueeze } from "../view/squeeze.ts";
-import { embedding } from "./embedding.ts";
+import { cat } from "../join/cat.ts";
+import { type Bags, bagRows } from "./bags.ts";
+import { type BagMode, bagModes } from "./modes.ts";
 import { checkTable, paddingRow, wholeIndices } from "./rows.ts";
-
-/** What becomes of the rows of a bag. */
-export type BagMode = "sum" | "mean" | "max";
 
 /** Options of {@link embeddingBag}. */
 export interface EmbeddingBagOptions {
@@ -37,8 +28,6 @@ export interface EmbeddingBagOptions {
   includeLastOffset?: boolean | undefined;
 }
 
-const modes: readonly BagMode[] = ["sum", "mean", "max"];
-
 /**
  * The sum, mean or largest of the rows of a table that each bag of indices names. An empty bag gives zeros.
  *
@@ -50,7 +39,7 @@ const modes: readonly BagMode[] = ["sum", "mean", "max"];
  * embeddingBag(tensor([0n, 1n, 1n]), tensor([[1, 2], [3, 4]]), { offsets: tensor([0n, 2n]), mode: "sum" }); // float32 [[4, 6], [3, 4]]
  *
  * @throws {ShapeError} for indices of another rank, a weight that is no matrix, weights of samples of another shape, and
- * `indexOutOfRange`. @throws {DTypeError} for indices or offsets that are no integers, or floats of two dtypes. @throws {ArgumentError} for
+ * `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read). @throws {DTypeError} for indices or offsets that are no integers, or floats of two dtypes. @throws {ArgumentError} for
  * offsets beside bags in rows, an unknown mode, weights of samples without `"sum"`, or a padding index that is no row.
  */
 export function embeddingBag<D extends DType>(
@@ -64,18 +53,23 @@ export function embeddingBag<D extends DType>(
   checkMode(mode);
   checkBags(index, options.offsets);
   if (perSampleWeights) checkSampleWeights(perSampleWeights, index, weight, mode);
-  const offsets = options.offsets && wholeIndices("embeddingBag", "offsets", options.offsets);
-  if (offsets && includeLastOffset && offsets.size === 0)
+  if (options.offsets) wholeIndices("embeddingBag", "offsets", options.offsets);
+  if (options.offsets && includeLastOffset && options.offsets.size === 0)
     throw new ShapeError("embeddingBag", "noOffset", "no offset came, with includeLastOffset at least one is wanted");
-  const padding = paddingRow("embeddingBag", weight, options.paddingIndex);
   checkSomethingToName("embeddingBag", index, weight.shape[0]!);
   return named("embeddingBag", () =>
-    tidy(() => bagsOf(index, weight, { mode, offsets, perSampleWeights, padding, includeLastOffset })),
-  );
+    tidy(() =>
+      bagRows(
+        weight,
+        perSampleWeights,
+        noGrad(() => bagsOf(index, weight, options)),
+      ),
+    ),
+  ) as Tensor<D>;
 }
 
 function checkMode(mode: BagMode): void {
-  if (modes.includes(mode)) return;
+  if (bagModes.includes(mode)) return;
   throw new ArgumentError("embeddingBag", "unknownMode", `mode ${String(mode)} came, "sum", "mean" or "max" is wanted`);
 }
 
@@ -124,47 +118,19 @@ function checkSampleWeights(samples: Tensor, index: Tensor, weight: Tensor, mode
     );
 }
 
-interface Bags {
-  readonly mode: BagMode;
-  readonly offsets: Tensor<IndexDType> | undefined;
-  readonly perSampleWeights: Tensor | undefined;
-  readonly padding: number | undefined;
-  readonly includeLastOffset: boolean;
+/** What the bags are made of: all indices side by side, and where each bag begins. */
+function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBagOptions): Bags {
+  const { mode = "mean", includeLastOffset = false } = options;
+  const padding = paddingRow("embeddingBag", weight, options.paddingIndex) ?? -1;
+  const indices = contiguous(index);
+  const bounds = options.offsets ? boundsOf(options.offsets, indices, includeLastOffset) : indices;
+  const [bags, length] = options.offsets ? [bounds.size - 1, null] : (index.shape as [number, number]);
+  const attributes = { mode, bags, length, rows: weight.shape[0]!, padding, hasFactors: false };
+  return { operation: "embeddingBag", indices, bounds, attributes };
 }
 
-function bagsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>, bags: Bags): Tensor<D> {
-  const { mode, padding, perSampleWeights } = bags;
-  const wide = weight.dtype === "float64" ? "float64" : "float32";
-  const flat = reshape(index, [index.size]);
-  const rows = toDType(embedding(flat, weight, padding === undefined ? {} : { paddingIndex: padding }), wide);
-  const member = membership(index, bags);
-  const counted = padding === undefined ? member : logicalAnd(member, ne(flat, padding));
-  if (mode === "max") return toDType(largest(rows, counted), weight.dtype);
-  const factors = toDType(counted, wide);
-  const samples = perSampleWeights && toDType(reshape(perSampleWeights, [index.size]), wide);
-  const sums = matmul(samples ? mul(factors, samples) : factors, rows);
-  const counts = maximum(sum(factors, { dim: 1, keepdim: true }), 1);
-  return toDType(mode === "mean" ? div(sums, counts) : sums, weight.dtype);
-}
-
-/** [bags, total]: which indices are whose. */
-function membership(index: Tensor, { offsets, includeLastOffset }: Bags): Tensor<"bool"> {
-  const places = arange(index.size, { dtype: "int64" });
-  if (!offsets) {
-    const [bags, length] = index.shape as [number, number];
-    const starts = unsqueeze(mul(arange(bags, { dtype: "int64" }), length), 1);
-    return logicalAnd(ge(places, starts), ge(add(starts, length - 1), places));
-  }
-  const starts = includeLastOffset ? slice(offsets, { end: -1 }) : offsets;
-  const begun = toDType(ge(places, unsqueeze(offsets, 1)), "int64");
-  const bag = sub(sum(begun, { dim: 0 }), 1);
-  return eq(bag, unsqueeze(arange(starts.size, { dtype: "int64" }), 1));
-}
-
-function largest(rows: Tensor, counted: Tensor<"bool">): Tensor {
-  const [bags, total] = counted.shape as [number, number];
-  if (total === 0)
-    return expand(reshape(toDType(counted, rows.dtype), [bags, 0, 1]).sum({ dim: 1 }), [bags, rows.shape[1]!]);
-  const best = amax(where(unsqueeze(counted, 2), rows, -Infinity), { dim: 1 });
-  return where(ge(sum(toDType(counted, "int64"), { dim: 1, keepdim: true }), 1), best, 0) as Tensor;
+/** Where each bag begins, and the last one ends, in the indices' dtype. */
+function boundsOf(offsets: Tensor, { size, dtype }: Tensor<IndexDType>, isWhole: boolean): Tensor<IndexDType> {
+  const own = toDType(offsets, dtype);
+  return contiguous(isWhole ? own : cat([own, full([1], size, { dtype })]));
 }

@@ -3,6 +3,7 @@ import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
+import type { OrchardError } from "../../errors.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { distinct, type IndexRange, indexAt, indexError, isInRange } from "./indices.ts";
@@ -15,22 +16,46 @@ const NONE = 0xffffffff;
  * kernels take an index out of range for none.
  */
 export function checkRangeLater(range: IndexRange): void {
-  const index = distinct(range.index);
-  const { first, memory } = firstOutside();
+  if (range.index.size === 0) return;
+  using index = distinct(range.index);
   const { grid, threadgroup, parameters } = mergedLoop(
     index.shape,
     [{ tensor: index, strides: index.strides }],
     [range.size, range.except ?? 0],
   );
-  launch({
-    file: "indexing/range.metal",
-    name: `find_outside_${metalTypeOf(index.dtype)}`,
-    operands: [reads(index), { tensor: first, access: "readwrite" }],
-    parameters,
-    grid,
-    threadgroup,
-  });
-  const { storage } = index;
+  findLater(
+    index,
+    (first) =>
+      launch({
+        file: "indexing/range.metal",
+        name: `find_outside_${metalTypeOf(index.dtype)}`,
+        operands: [reads(index), { tensor: first, access: "readwrite" }],
+        parameters,
+        grid,
+        threadgroup,
+      }),
+    (position, isKnown) => {
+      const value = isKnown ? indexAt(range, position) : undefined;
+      // The kernel saw what a command buffer left that failed; since then the index was computed again, and looked at there.
+      if (value !== undefined && isInRange(range, value)) return undefined;
+      return indexError(range, position, value);
+    },
+  );
+}
+
+/**
+ * Has a kernel look for the first element of a tensor that is wrong, and throws what is wrong with it when the host next reads.
+ *
+ * @param encode the kernel: it lowers one uint32 to the element's number
+ * @param problemAt the error of an element, if it is still one; and whether the tensor is as the kernel saw it
+ */
+export function findLater(
+  { storage }: Tensor,
+  encode: (first: Tensor) => void,
+  problemAt: (position: number, isKnown: boolean) => OrchardError | undefined,
+): void {
+  const { first, memory } = firstOutside();
+  encode(first);
   const { version } = storage;
   checkLater(metalContext(), {
     isDone: () => memory.settled() === null,
@@ -40,18 +65,14 @@ export function checkRangeLater(range: IndexRange): void {
       first.storage.release();
       try {
         if (position === NONE) return;
-        const isKnown = storage.version === version && !storage.isReleased;
-        const value = isKnown ? indexAt(range, position) : undefined;
-        // The kernel saw what a command buffer left that failed; since then the index was computed again, and looked at there.
-        if (value !== undefined && isInRange(range, value)) return;
-        throw indexError(range, position, value);
+        const problem = problemAt(position, storage.version === version && !storage.isReleased);
+        if (problem) throw problem;
       } finally {
         storage.release();
       }
     },
   });
   storage.retain();
-  index.dispose();
 }
 
 /** One number in shared memory, for the kernel to lower. It stays until it was looked at, whatever scope is tidied up. */

@@ -11,7 +11,7 @@
 namespace orchard {
 
 constexpr int64_t class_lines = 16;    // lines that are taken together at most, where they lie side by side
-constexpr int64_t class_buffer = 8192; // logits of a tile over all of its lines
+constexpr int64_t class_tile = 512;  // classes that are looked at at once: few enough that memory brings the next ones meanwhile
 
 struct ClassBatch {
   const char *x; // the logits, and the gradients of them; of the first line

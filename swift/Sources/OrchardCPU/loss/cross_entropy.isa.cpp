@@ -12,14 +12,13 @@ template <class T> class Tile {
 public:
   using C = Compute<T>;
 
-  explicit Tile(const ClassBatch &batch) : batch_(batch), width_(class_buffer / (batch.lines > 1 ? class_lines : 1)) {}
-
-  int64_t width() const { return width_; }
+  explicit Tile(const ClassBatch &batch) : batch_(batch) {}
 
   // Brings the classes [start, start + count) of all lines.
   void load(int64_t start, int64_t count) {
     const T *x = reinterpret_cast<const T *>(batch_.x) + start * batch_.along_x;
     if (batch_.along_x == 1) {
+      fetch_next(x + count);
       if constexpr (!std::is_same_v<T, C>)
         for (int64_t line = 0; line < batch_.lines; line++) widen(x + line * batch_.across_x, own(line), count);
       return;
@@ -55,12 +54,16 @@ public:
   }
 
 private:
+  // Computing would leave memory idle otherwise. What lies behind the last tile is the next line, or nothing, which does no harm.
+  static void fetch_next(const T *next) {
+    constexpr int64_t line = 64 / sizeof(T);
+    for (int64_t at = 0; at < class_tile; at += line) __builtin_prefetch(next + at, 0, 2);
+  }
   static C load_(T value) { return orchard::ORCHARD_ISA::load(value); }
-  C *own(int64_t line) { return buffer_ + line * width_; }
+  C *own(int64_t line) { return buffer_ + line * class_tile; }
 
   const ClassBatch &batch_;
-  int64_t width_;
-  alignas(64) C buffer_[class_buffer];
+  alignas(64) C buffer_[class_lines * class_tile];
 };
 
 // ---------------------------------------------------------------- losses
@@ -73,7 +76,8 @@ template <class C> struct LineState {
 
 template <class C> void include(LineState<C> &state, const ClassBatch &batch, const C *x, int64_t start, int64_t count) {
   C top = larger(state.largest, largest(x, count)), shift = shift_of(top);
-  double earlier = state.sum == 0 ? 0 : state.sum * std::exp(double(shift_of(state.largest)) - double(shift));
+  double earlier = state.sum;
+  if (earlier != 0 && shift_of(state.largest) != shift) earlier *= std::exp(double(shift_of(state.largest)) - double(shift));
   state.sum = earlier + exponentials<false>(x, shift, static_cast<C *>(nullptr), count);
   state.largest = top;
   if (batch.smoothing == 0) return;
@@ -99,8 +103,8 @@ template <class T> void losses(const ClassBatch &batch, ClassLoss *results) {
   using C = Compute<T>;
   Tile<T> tile(batch);
   LineState<C> states[class_lines];
-  for (int64_t start = 0; start < batch.classes; start += tile.width()) {
-    int64_t count = std::min(tile.width(), batch.classes - start);
+  for (int64_t start = 0; start < batch.classes; start += class_tile) {
+    int64_t count = std::min(class_tile, batch.classes - start);
     tile.load(start, count);
     for (int64_t line = 0; line < batch.lines; line++) {
       int64_t target = batch.targets[line] - start;
@@ -134,8 +138,8 @@ void slope_of(const ClassBatch &batch, int64_t line, ClassSlope slope, const C *
 
 template <class T> void gradients(const ClassBatch &batch, const ClassSlope *slopes) {
   Tile<T> tile(batch);
-  for (int64_t start = 0; start < batch.classes; start += tile.width()) {
-    int64_t count = std::min(tile.width(), batch.classes - start);
+  for (int64_t start = 0; start < batch.classes; start += class_tile) {
+    int64_t count = std::min(class_tile, batch.classes - start);
     tile.load(start, count);
     for (int64_t line = 0; line < batch.lines; line++)
       slope_of(batch, line, slopes[line], tile.row(line, start), tile.result(line, start), start, count);

@@ -1,0 +1,36 @@
+// Sums over indices that were sorted: where one begins among them, and what is added up.
+
+#ifndef ORCHARD_INDEXING_SORTED_H
+#define ORCHARD_INDEXING_SORTED_H
+
+// A sum with a second number for what each addition loses (Neumaier 1974), so that the error does not grow with the number of terms.
+struct FloatSum {
+    float sum = 0;
+    float lost = 0;
+
+    void add(float value) {
+        float total = sum + value;
+        lost += fabs(sum) >= fabs(value) ? (sum - total) + value : (value - total) + sum;
+        sum = total;
+    }
+    // Of a sum that is infinite or NaN what is lost has no meaning.
+    float result() const { return isfinite(lost) ? sum + lost : sum; }
+};
+
+// The first of a line of sorted keys that is at least `key`.
+template <typename Index>
+inline long lower_bound(device const Index *keys, long first, long stride, long length, long key) {
+    long low = 0;
+    long high = length;
+    while (low < high) {
+        long middle = (low + high) / 2;
+        if (long(keys[first + middle * stride]) < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+#endif

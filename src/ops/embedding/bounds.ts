@@ -1,0 +1,10 @@
+/** The error of bounds that begin no bags. */
+import { ShapeError } from "../../errors.ts";
+
+/** @param position the first that is less than the one before it or more than `total`, or the first of all where it is not 0 */
+export const boundsError = (position: number, value: number | bigint | undefined, total: number): ShapeError =>
+  new ShapeError(
+    "embeddingBag",
+    "offsetsOutOfOrder",
+    `offset ${value ?? "(changed since)"} at [${position}] came; offsets begin with 0 and ascend to at most ${total}, the number of indices`,
+  );
