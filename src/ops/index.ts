@@ -1,4 +1,8 @@
 /** The public operations: one line a file, sorted. */
+export * from "./activation/dropout.ts";
+export * from "./activation/gelu.ts";
+export * from "./activation/silu.ts";
+export * from "./activation/swiglu.ts";
 export { type FlashAttentionResult, flashAttention } from "./attention/flash_attention.ts";
 export type {
   AttentionPath,
@@ -52,8 +56,10 @@ export * from "./join/roll.ts";
 export * from "./matmul/addmm.ts";
 export * from "./matmul/dot.ts";
 export * from "./matmul/einsum.ts";
+export * from "./matmul/linear.ts";
 export * from "./matmul/matmul.ts";
 export * from "./matmul/outer.ts";
+export * from "./position/rope.ts";
 export * from "./random/bernoulli.ts";
 export { type MultinomialOptions, multinomial } from "./random/multinomial.ts";
 export * from "./random/rand.ts";

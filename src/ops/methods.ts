@@ -38,7 +38,7 @@ const table = {
       "pad",
     ],
     ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd", "maskedFill", "maskedFill_"],
-    ...["matmul", "mm", "bmm", "addmm", "dot"],
+    ...["matmul", "mm", "bmm", "addmm", "dot", "linear", "dropout", "rope"],
     ...["amax", "amin", "norm", "var", "variance", "std"],
   ],
   /** It stays, in each of a list of tensors. */
@@ -60,7 +60,7 @@ const table = {
       "sigmoid",
       "erf",
     ],
-    ...["sin", "cos", "tan", "softplus", "logsumexp"],
+    ...["sin", "cos", "tan", "softplus", "gelu", "silu", "logsumexp"],
   ],
   bool: [
     ...["isnan", "isinf", "isfinite", "logicalNot", "logicalAnd", "logicalOr", "logicalXor"],
@@ -72,7 +72,7 @@ const table = {
   /** What it and another operand have in common. */
   promoted: [
     ...["add", "sub", "mul", "div", "pow", "maximum", "minimum", "remainder", "fmod", "floorDivide", "atan2"],
-    ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "lerp", "outer"],
+    ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "lerp", "outer", "swiglu"],
   ],
   /** Floats stay, all else becomes int64; or the option `dtype`. */
   summed: ["sum", "prod", "cumsum", "cumprod"],

@@ -44,6 +44,7 @@ const pairs =
 const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ...each(pairs, ({ x }) => [x, three()], "[3] can't be broadcast together", "must be equal or 1"),
   ...each("bitwiseAnd bitwiseOr bitwiseXor", ({ bytes }) => [bytes, ones([3], whole)], "[3]", "must be equal or 1"),
+  ["swiglu", ({ x }) => [x, three()], "[3]", "must be equal or 1"],
   ["lerp", ({ x }) => [x, three(), 1], "[3]", "must be equal or 1"],
   ...each("add_ sub_ mul_ div_ copy_", ({ x }) => [x, three()], "[3]", "must be equal or 1"),
   ...each("add_ sub_ mul_ div_ copy_", ({ vector, x }) => [vector, x], "more elements than x has"),
@@ -59,6 +60,15 @@ const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ["mm", ({ x }) => [x, three()], "float32[3] came", "matrices are wanted"],
   ["bmm", ({ x }) => [x, x], "float32[", "rank 3) are wanted"],
   ["addmm", ({ x }) => [three(), x, x], "float32[3]", "must be equal or 1"],
+  ["linear", ({ x }) => [x, ones([2, 3])], "came for weight float32[2, 3]", "must have 3 elements"],
+  ["linear", ({ value, x }) => [value, x], "x float32[] came for weight", "must have"],
+  ["linear", ({ x, y }) => [x, y, three()], "bias float32[3] came", "is wanted, an element for each row"],
+  ["linear", ({ x, vector }) => [x, vector], "came", "weights [out, in] are wanted"],
+  ["rope", ({ vector }) => [vector], "float32[", "at least two axes are wanted"],
+  ["rope", () => [ones([2, 3])], "dim 3 came for x float32[2, 3]", "an even number of up to 3 elements"],
+  ["rope", () => [ones([2, 4]), { dim: 6 }], "dim 6 came for x float32[2, 4]", "of up to 4 elements"],
+  ["rope", ({ x }) => [x, { positions: ones([3], whole) }], "positions int64[3] came", "[seq] or [batch, seq]"],
+  ["rope", ({ batch }) => [batch, { positions: ones([2, 3], whole) }], "positions int64[2, 3] came", "or [1, "],
   ["dot", ({ vector }) => [vector, three()], "float32[3] came", "lengths must be equal"],
   ["outer", ({ x, vector }) => [x, vector], "came", "vectors are wanted"],
   ["einsum", ({ x }) => ["ij,j", x, three()], "have", "must be equal or 1"],
@@ -130,6 +140,11 @@ const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ...each("matmul mm", ({ x, indices }) => [x, indices], "and int64[", "one dtype is wanted"),
   ["bmm", ({ batch }) => [batch, ones(batch.shape, whole)], "and int64[", "one dtype is wanted"],
   ["addmm", ({ x, indices }) => [indices, x, x], "int64[", "one dtype is wanted"],
+  ["linear", ({ x, indices }) => [x, indices], "and int64[", "one dtype is wanted"],
+  ["linear", ({ mask }) => [mask, mask], "bool[", "bool has no product"],
+  ["dropout", ({ bytes }) => [bytes], "uint8 came", "a float dtype is wanted"],
+  ["rope", ({ integers }) => [integers], "int32 came", "a float dtype is wanted"],
+  ["rope", ({ x, vector }) => [x, { positions: vector }], "float32 came", "positions are int64 or int32"],
   ["dot", ({ vector, places }) => [vector, places], "and int64[", "one dtype is wanted"],
   ["einsum", ({ x, indices }) => ["ij,jk", x, indices], "and int64[", "one dtype is wanted"],
   ...each("matmul mm", ({ mask }) => [mask, mask], "bool[", "bool has no product"),
@@ -293,6 +308,37 @@ const sizes = [
     ["randint", () => [3, 3, [2]], "3 and 3 came", "low < high is wanted"],
     ["randintLike", ({ x }) => [x, 3, 3], "3 and 3 came", "low < high is wanted"],
     ["bernoulli", () => [2, [2]], "2 came", "lies in [0, 1]"],
+    ["dropout", ({ x }) => [x, { p: 1.5 }], "1.5 came", "lies in [0, 1]"],
+    ["dropout", ({ x }) => [x, { p: Number.NaN }], "NaN came", "lies in [0, 1]"],
+    ["gelu", ({ x }) => [x, { approximate: "erf" }], "approximate erf came", '"none" or "tanh" is wanted'],
+    ["rope", ({ x }) => [x, { offset: 0.5 }], "offset 0.5 came", "a whole number is wanted"],
+    ["rope", ({ x }) => [x, { base: 0 }], "base 0 came", "a number above 0 is wanted"],
+    ["rope", ({ x }) => [x, { theta: 1e6 }], 'no option "theta"', "offset, positions, base"],
+    ["rope", ({ x }) => [x, { scaling: { type: "ntk" } }], '"ntk" came', "linear, llama3, yarn"],
+    ["rope", ({ x }) => [x, { scaling: { type: "linear" } }], "factor undefined came", "a number above 0 is wanted"],
+    [
+      "rope",
+      ({ x }) => [x, { scaling: { type: "yarn", factor: 2, originalContextLength: -1 } }],
+      "originalContextLength -1 came",
+      "a number above 0 is wanted",
+    ],
+    [
+      "rope",
+      ({ x }) => [
+        x,
+        {
+          scaling: {
+            type: "llama3",
+            factor: 8,
+            lowFrequencyFactor: 4,
+            highFrequencyFactor: 4,
+            originalContextLength: 8192,
+          },
+        },
+      ],
+      "highFrequencyFactor 4 came",
+      "one above lowFrequencyFactor 4",
+    ],
     ["multinomial", () => [three(), Number.NaN], "NaN came", "a whole number from 1 to 3"],
     ["multinomial", () => [three(), 4], "4 came", "a whole number from 1 to 3"],
     ["split", () => [three(), Number.NaN], "size NaN came", "a whole number of at least 0"],
@@ -357,7 +403,7 @@ const tall = ({ value }: Operands) => expand(value, [2 ** 21]);
 const named = ({ indices: own }: Operands) => expand(select(slice(own, { end: 1 }), 1, 0), [COUNT]);
 const noMemory = "there is no memory for the result";
 const everyElement =
-  "neg abs sign square relu floor ceil round exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal tanh sigmoid erf sin cos tan softplus isnan isinf isfinite logicalNot clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
+  "neg abs sign square relu floor ceil round exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal tanh sigmoid erf sin cos tan softplus silu isnan isinf isfinite logicalNot clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),
   ["full", () => [[COUNT], 1], noMemory, "bytes"],
@@ -380,6 +426,7 @@ export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("cumsum cumprod", (all) => [endless(all), { dim: 0 }], noMemory, "bytes"),
   ["topk", (all) => [endless(all), COUNT], noMemory, "bytes"],
   ...each("matmul mm", (all) => [expand(all.value, [2 ** 21, 1]), expand(all.value, [1, 2 ** 21])], noMemory, "bytes"),
+  ["linear", (all) => [expand(all.value, [2 ** 21, 1]), expand(all.value, [2 ** 21, 1])], noMemory, "bytes"],
   ["outer", (all) => [tall(all), tall(all)], noMemory, "bytes"],
   ["einsum", (all) => ["i,j->ij", tall(all), tall(all)], noMemory, "bytes"],
   ...each("cat stack", (all) => [[endless(all), endless(all)]], noMemory, "bytes"),

@@ -13,13 +13,14 @@ import { productReference } from "./matmul.reference.ts";
 import type { ProductScale } from "./problem.ts";
 import { transposed } from "./views.ts";
 
-const primitive = (name: string): Primitive<ProductScale> => ({
+/** @internal A primitive that computes products under a name of its own. */
+export const productPrimitive = (name: string): Primitive<ProductScale> => ({
   name,
   implementations: { metal: productMetal, cpu: productCpu, reference: productReference },
 });
 
-const matmulPrimitive = primitive("matmul");
-const addmmPrimitive = primitive("addmm");
+const matmulPrimitive = productPrimitive("matmul");
+const addmmPrimitive = productPrimitive("addmm");
 
 /** alpha · a · b of matrices, or batches of them that broadcast. Checked by the caller. */
 export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1): Tensor<D> {
@@ -42,7 +43,7 @@ export function productWithInput<D extends DType>(
   { alpha, beta }: ProductScale,
 ): Tensor<D> {
   const shape = [a.shape[0]!, b.shape[1]!];
-  const seen = asMatrix(input, shape);
+  const seen = broadcastTo(input, shape);
   // What is multiplied by 0 takes no part: NaN stays out of the result.
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, seen], shape, a.dtype, { alpha, beta });
   const own = input.shape;
@@ -56,5 +57,6 @@ export function productWithInput<D extends DType>(
 
 const scaled = <D extends DType>(x: Tensor<D>, factor: number): Tensor => (factor === 1 ? x : mul(x, factor));
 
-const asMatrix = (input: Tensor, shape: Shape): Tensor =>
+/** @internal An operand as it reads where it is broadcast to a shape; without a history. */
+export const broadcastTo = (input: Tensor, shape: Shape): Tensor =>
   new Tensor(input.storage, input.dtype, shape, broadcastStrides(input.shape, input.strides, shape), input.offset);

@@ -1,0 +1,74 @@
+import { record } from "../../autograd/record.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { ShapeError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { elementCount } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { sum } from "../reduction/sum.ts";
+import { reshape } from "../view/reshape.ts";
+import { checkRanks, checkSameDType } from "./checks.ts";
+import { matmul } from "./matmul.ts";
+import { broadcastTo, productPrimitive } from "./product.ts";
+import { transposed } from "./views.ts";
+
+const primitive = productPrimitive("linear");
+
+/**
+ * x · weightᵀ + bias over the last axis, as PyTorch's `linear`, in one operation: floats are rounded once. Operands are read through their
+ * strides.
+ *
+ * @param x [..., in]
+ * @param weight [out, in]
+ * @param bias [out]
+ * @returns [..., out]
+ *
+ * @example
+ * linear(tensor([1, 2]), tensor([[1, 0], [0, 1], [1, 1]]), tensor([10, 20, 30])); // float32 [11, 22, 33]
+ *
+ * @throws {ShapeError} where sizes do not fit. @throws {DTypeError} where dtypes differ, and for bool.
+ */
+export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: Tensor<D> | null): Tensor<D> {
+  checkSameDType("linear", bias ? [x, weight, bias] : [x, weight]);
+  checkRanks("linear", 2, "weights [out, in]", [weight]);
+  checkSizes(x, weight, bias);
+  if (x.rank > 1) return product(x, weight, bias ?? undefined);
+  return reshape(product(reshape(x, [1, x.shape[0]!]), weight, bias ?? undefined), [weight.shape[0]!]);
+}
+
+/** One problem in all three: the bias is the input to which the product is added, repeated for each row. */
+function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {
+  const lead = x.shape.slice(0, -1);
+  const shape = [...lead, weight.shape[0]!];
+  const operands = [x, withoutHistory(weight), ...(bias ? [broadcastTo(bias, shape)] : [])];
+  const output = execute(primitive, operands, shape, x.dtype, { alpha: 1, beta: 1 });
+  const inputs = bias ? [x, weight, bias] : [x, weight];
+  record("linear", inputs, [output], [x, weight], ([gradient], [input, factor], needs) => {
+    const rows = (of: Tensor) => reshape(of, [elementCount(lead), of.shape.at(-1)!]);
+    return [
+      needs[0] ? matmul(gradient!, factor!) : null,
+      needs[1] ? matmul(transposed(rows(gradient!)), rows(input!)) : null,
+      needs[2] ? (sum(rows(gradient!), { dim: 0 }) as Tensor) : null,
+    ].slice(0, inputs.length);
+  });
+  return output;
+}
+
+/** weightᵀ as a backend takes it: a view that is no step of the graph. */
+const withoutHistory = ({ storage, dtype, shape: [out, size], strides: [row, column], offset }: Tensor): Tensor =>
+  new Tensor(storage, dtype, [size!, out!], [column!, row!], offset);
+
+function checkSizes(x: Tensor, weight: Tensor, bias: Tensor | null | undefined): void {
+  const [rows, columns] = weight.shape;
+  if (x.rank === 0 || x.shape.at(-1) !== columns)
+    throw new ShapeError(
+      "linear",
+      "shapesDiffer",
+      `x ${x.describe()} came for weight ${weight.describe()}: the last axis of x must have ${columns} elements`,
+    );
+  if (bias && (bias.rank !== 1 || bias.shape[0] !== rows))
+    throw new ShapeError(
+      "linear",
+      "shapesDiffer",
+      `bias ${bias.describe()} came for weight ${weight.describe()}: [${rows}] is wanted, an element for each row`,
+    );
+}

@@ -1,0 +1,80 @@
+/** What callers of `rope` say, and how it is checked. */
+import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { formatShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkNames } from "../attention/options.ts";
+import { checkFloat } from "../creation/create.ts";
+import { checkScaling, type RopeScaling } from "./frequencies.ts";
+
+/** What {@link rope} takes beside the tensor. */
+export interface RopeOptions {
+  /** The position of the first row, or what is added to `positions`. A whole number. Default 0. */
+  offset?: number | undefined;
+  /** The position of each row: [seq], or [batch, seq], where batch is the first axis of x. Default 0, 1, 2, …. */
+  positions?: Tensor<"int64" | "int32"> | undefined;
+  /** The first pair turns by 1 a position, and pair i by base^(−2i/dim). Default 10,000. */
+  base?: number | undefined;
+  /** True: pairs are neighbours, (2i, 2i + 1), as in GPT-J and Llama's own code; false: they are (i, i + dim/2), as in GPT-NeoX and Hugging Face's models. Default false. */
+  interleaved?: boolean | undefined;
+  /** How many elements of a row turn, from the first on; the others stay. An even number. Default all. */
+  dim?: number | undefined;
+  /** How a model is stretched to contexts longer than those it was trained on. Default: not at all. */
+  scaling?: RopeScaling | undefined;
+}
+
+const optionNames: Readonly<Record<keyof RopeOptions, true>> = {
+  offset: true,
+  positions: true,
+  base: true,
+  interleaved: true,
+  dim: true,
+  scaling: true,
+};
+
+/** @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} @throws {DisposedError} */
+export function checkRope(x: Tensor, options: RopeOptions): void {
+  x.checkAlive("rope");
+  checkNames("rope", options, optionNames);
+  checkFloat("rope", x.dtype);
+  if (x.rank < 2)
+    throw new ShapeError(
+      "rope",
+      "wrongRank",
+      `x is ${x.describe()}, at least two axes are wanted: [..., seq, headDim]`,
+    );
+  const { offset = 0, positions, base = 10_000, scaling } = options;
+  checkDim(x, options);
+  if (!Number.isSafeInteger(offset))
+    throw new ArgumentError("rope", "invalidOffset", `offset ${String(offset)} came, a whole number is wanted`);
+  if (!(base > 0 && Number.isFinite(base)))
+    throw new ArgumentError("rope", "invalidBase", `base ${String(base)} came, a number above 0 is wanted`);
+  if (positions) checkPositions(x, positions);
+  if (scaling) checkScaling("rope", scaling);
+}
+
+function checkDim(x: Tensor, { dim = x.shape.at(-1)! }: RopeOptions): void {
+  const most = x.shape.at(-1)!;
+  if (Number.isInteger(dim) && dim >= 0 && dim % 2 === 0 && dim <= most) return;
+  throw new ShapeError(
+    "rope",
+    "invalidDim",
+    `dim ${dim} came for x ${x.describe()}, an even number of up to ${most} elements is wanted, as they turn in pairs; the option dim says how many`,
+  );
+}
+
+function checkPositions(x: Tensor, positions: Tensor): void {
+  positions.checkAlive("rope");
+  if (positions.dtype !== "int64" && positions.dtype !== "int32")
+    throw new DTypeError("rope", "notAPosition", `positions are int64 or int32, ${positions.dtype} came`);
+  const [seq] = x.shape.slice(-2);
+  const [batch] = x.shape;
+  const fits =
+    positions.shape.at(-1) === seq &&
+    (positions.rank === 1 || (positions.rank === 2 && x.rank > 2 && positions.shape[0] === batch));
+  if (fits) return;
+  throw new ShapeError(
+    "rope",
+    "shapesDiffer",
+    `positions ${positions.describe()} came for x ${x.describe()}, ${formatShape([seq!])}${x.rank > 2 ? ` or ${formatShape([batch!, seq!])}` : ""} is wanted: [seq] or [batch, seq]`,
+  );
+}
