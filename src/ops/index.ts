@@ -41,7 +41,38 @@ export {
 } from "./elementwise/binary.ts";
 export * from "./elementwise/comparison.ts";
 export * from "./elementwise/ternary.ts";
-export * from "./elementwise/unary.ts";
+export {
+  abs,
+  bitwiseNot,
+  ceil,
+  cos,
+  erf,
+  exp,
+  exp2,
+  expm1,
+  type FloatOf,
+  floor,
+  isfinite,
+  isinf,
+  isnan,
+  log,
+  log1p,
+  log2,
+  log10,
+  logicalNot,
+  neg,
+  reciprocal,
+  relu,
+  round,
+  rsqrt,
+  sigmoid,
+  sign,
+  sin,
+  sqrt,
+  square,
+  tan,
+  tanh,
+} from "./elementwise/unary.ts";
 export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
 export * from "./indexing/masked_fill.ts";
 export * from "./indexing/one_hot.ts";

@@ -40,11 +40,10 @@ const refused = 'there is no dtype "complex64"';
 const list = "float64, float32, float16";
 
 const pairs =
-  "add sub mul div pow maximum minimum remainder fmod floorDivide atan2 eq ne lt le gt ge logicalAnd logicalOr logicalXor";
+  "add sub mul div swiglu pow maximum minimum remainder fmod floorDivide atan2 eq ne lt le gt ge logicalAnd logicalOr logicalXor";
 const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ...each(pairs, ({ x }) => [x, three()], "[3] can't be broadcast together", "must be equal or 1"),
   ...each("bitwiseAnd bitwiseOr bitwiseXor", ({ bytes }) => [bytes, ones([3], whole)], "[3]", "must be equal or 1"),
-  ["swiglu", ({ x }) => [x, three()], "[3]", "must be equal or 1"],
   ["lerp", ({ x }) => [x, three(), 1], "[3]", "must be equal or 1"],
   ...each("add_ sub_ mul_ div_ copy_", ({ x }) => [x, three()], "[3]", "must be equal or 1"),
   ...each("add_ sub_ mul_ div_ copy_", ({ vector, x }) => [vector, x], "more elements than x has"),
@@ -403,7 +402,7 @@ const tall = ({ value }: Operands) => expand(value, [2 ** 21]);
 const named = ({ indices: own }: Operands) => expand(select(slice(own, { end: 1 }), 1, 0), [COUNT]);
 const noMemory = "there is no memory for the result";
 const everyElement =
-  "neg abs sign square relu floor ceil round exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal tanh sigmoid erf sin cos tan softplus silu isnan isinf isfinite logicalNot clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
+  "neg abs sign square relu floor ceil round exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal tanh sigmoid erf sin cos tan softplus gelu silu dropout isnan isinf isfinite logicalNot clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),
   ["full", () => [[COUNT], 1], noMemory, "bytes"],
@@ -426,6 +425,7 @@ export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("cumsum cumprod", (all) => [endless(all), { dim: 0 }], noMemory, "bytes"),
   ["topk", (all) => [endless(all), COUNT], noMemory, "bytes"],
   ...each("matmul mm", (all) => [expand(all.value, [2 ** 21, 1]), expand(all.value, [1, 2 ** 21])], noMemory, "bytes"),
+  ["rope", (all) => [wide(all)], noMemory, "bytes"],
   ["linear", (all) => [expand(all.value, [2 ** 21, 1]), expand(all.value, [2 ** 21, 1])], noMemory, "bytes"],
   ["outer", (all) => [tall(all), tall(all)], noMemory, "bytes"],
   ["einsum", (all) => ["i,j->ij", tall(all), tall(all)], noMemory, "bytes"],
