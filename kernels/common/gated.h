@@ -33,7 +33,7 @@ struct NormalShare {
         float t = 1.0f / metal::fma(a, 0.3f, 1.0f);
         float g = -0.0209846701f;
         g = metal::fma(g, t, 0.114402115f);
-        g = metal::fma(g, t, -0.232834865f);
+        g = metal::fma(g, t, -0.232835487f);
         g = metal::fma(g, t, 0.197921649f);
         g = metal::fma(g, t, -0.0844812840f);
         g = metal::fma(g, t, 0.0988308415f);

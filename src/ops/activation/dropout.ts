@@ -2,7 +2,7 @@ import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../errors.ts";
-import type { FloatDType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
 import { type GeneratorOptions, nextStart, type RandomStart } from "../random/distribution.ts";
@@ -43,7 +43,7 @@ export interface DropoutOptions extends GeneratorOptions {
  *
  * @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} for a tensor that is no float.
  */
-export function dropout<D extends FloatDType>(
+export function dropout<D extends DType>(
   x: Tensor<D>,
   { p = 0.5, training = true, generator }: DropoutOptions = {},
 ): Tensor<D> {
@@ -63,7 +63,7 @@ const shareOf = (p: number): Pick<DropoutAttributes, "lastDropped" | "scale"> =>
     ? { lastDropped: WORDS - 1, scale: 0 }
     : { lastDropped: Math.min(Math.max(Math.round(p * WORDS), 1), WORDS - 1) - 1, scale: 1 / (1 - p) };
 
-function dropped<D extends FloatDType>(x: Tensor<D>, attributes: DropoutAttributes): Tensor<D> {
+function dropped<D extends DType>(x: Tensor<D>, attributes: DropoutAttributes): Tensor<D> {
   const output = execute(primitive, [x], x.shape, x.dtype, attributes);
   record("dropout", [x], [output], [], ([gradient]) => [dropped(gradient as Tensor<D>, attributes)]);
   return output;

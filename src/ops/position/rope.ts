@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { executeMany } from "../../backend/dispatch.ts";
-import type { FloatDType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { rotationOf } from "./frequencies.ts";
 import { checkRope, type RopeOptions } from "./options.ts";
@@ -36,17 +36,13 @@ const primitive: Primitive<RopeAttributes> = {
  * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions that are neither [seq] nor [batch, seq].
  * @throws {DTypeError} for an x that is no float, or positions that are no int64 or int32. @throws {ArgumentError} for other wrong options.
  */
-export function rope<D extends FloatDType>(x: Tensor<D>, options: RopeOptions = {}): Tensor<D> {
+export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions = {}): Tensor<D> {
   checkRope(x, options);
   const { offset = 0, positions, base = 10_000, interleaved = false, dim = x.shape.at(-1)!, scaling } = options;
   return turned(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }
 
-function turned<D extends FloatDType>(
-  x: Tensor<D>,
-  positions: Tensor | undefined,
-  attributes: RopeAttributes,
-): Tensor<D> {
+function turned<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, attributes: RopeAttributes): Tensor<D> {
   const given = positions ? [positions] : [];
   const spec = { shape: x.shape, dtype: x.dtype, strides: outputStrides(x) };
   const [output] = executeMany(primitive, [x, ...given], [spec], attributes) as [Tensor<D>];

@@ -28,7 +28,7 @@ struct NormalShare {
 
   static Tail<float> tail(float a) {
     float e = exp_of_negative(0.5 * double(a) * double(a)), t = 1.0f / fused(a, 0.3f, 1.0f);
-    float g = t * polynomial(t, -0.0209846701f, 0.114402115f, -0.232834865f, 0.197921649f, -0.0844812840f, 0.0988308415f, 0.0774857700f,
+    float g = t * polynomial(t, -0.0209846701f, 0.114402115f, -0.232835487f, 0.197921649f, -0.0844812840f, 0.0988308415f, 0.0774857700f,
                              0.110423200f, 0.119550116f, 0.119687751f);
     return {e * g, e * fused(-a, float(density), g)};
   }
