@@ -2,13 +2,21 @@
 // as many bytes. The aims: a one-element add takes at most 1 µs, and operations move at least 0.7 of the bytes a second that a copy does.
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { withBackend } from "../src/backend/policy.ts";
+import { dropout } from "../src/ops/activation/dropout.ts";
+import { gelu } from "../src/ops/activation/gelu.ts";
+import { silu } from "../src/ops/activation/silu.ts";
+import { swiglu } from "../src/ops/activation/swiglu.ts";
+import { swigluGradient } from "../src/ops/activation/swiglu_gradient.ts";
 import { toDType } from "../src/ops/copy/cast.ts";
 import { clone } from "../src/ops/copy/copy.ts";
 import { tensor } from "../src/ops/creation/tensor.ts";
-import { add, atan2, floorDivide, maximum, mul, pow } from "../src/ops/elementwise/binary.ts";
+import { add, atan2, binary, floorDivide, maximum, mul, pow } from "../src/ops/elementwise/binary.ts";
 import { lt } from "../src/ops/elementwise/comparison.ts";
 import { clamp, lerp, softplus, where } from "../src/ops/elementwise/ternary.ts";
 import { erf, exp, log, neg, sigmoid, sin, sqrt, tanh } from "../src/ops/elementwise/unary.ts";
+import { rope } from "../src/ops/position/rope.ts";
+import { transpose } from "../src/ops/view/permute.ts";
+import { reshape } from "../src/ops/view/reshape.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
 import { interleaved, type Measured, table } from "./support/measure.ts";
 
@@ -43,11 +51,19 @@ function small(): void {
 /** What is measured, with the bytes of an element that it has to move: operands once, the result once. */
 type Case = readonly [bytes: number, call: () => Tensor | undefined];
 
+/** The last of several results; the others are given back. */
+function lastOf(results: readonly Tensor[]): Tensor {
+  for (const result of results.slice(0, -1)) result.dispose();
+  return results.at(-1)!;
+}
+
 function large(): void {
   const a = tensor(Float32Array.from({ length: size }, (_, index) => (index % 1000) / 100));
   const b = clone(a);
   const half = toDType(a, "bfloat16");
   const condition = lt(a, 5);
+  const [heads, halfHeads] = [reshape(a, [8, 16, -1, 128]), reshape(half, [8, 16, -1, 128])];
+  const transposed = transpose(reshape(a, [8, -1, 16, 128]), 1, 2);
   const [source, target] = [new Float32Array(size).fill(1), new Float32Array(size)];
   const cases: Record<string, Case> = {
     "plain copy": [8, () => void target.set(source)],
@@ -61,6 +77,16 @@ function large(): void {
     erf: [8, () => erf(a)],
     sin: [8, () => sin(a)],
     softplus: [8, () => softplus(a)],
+    gelu: [8, () => gelu(a)],
+    "gelu by tanh": [8, () => gelu(a, { approximate: "tanh" })],
+    "gradient of gelu": [12, () => binary("geluGradient", b, a)],
+    silu: [8, () => silu(a)],
+    "swiglu(a, b)": [12, () => swiglu(a, b)],
+    "gradients of swiglu": [20, () => lastOf(swigluGradient(a, a, b))],
+    dropout: [8, () => dropout(a)],
+    rope: [8, () => rope(heads)],
+    "rope, transposed": [8, () => rope(transposed)],
+    "rope, bfloat16": [4, () => rope(halfHeads)],
     "add(a, b)": [12, () => add(a, b)],
     "add(a, 2)": [8, () => add(a, 2)],
     "mul(a, b)": [12, () => mul(a, b)],

@@ -7,6 +7,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/gated.h"
 #include "common/math.h"
 #include "elementwise/codes.h"
 #include "common/loop.h"
@@ -27,6 +28,10 @@ inline float apply(float a, float b) {
     case BINARY_MAXIMUM: return a > b || orchard::is_nan(a) ? a : b;
     case BINARY_MINIMUM: return a < b || orchard::is_nan(a) ? a : b;
     case BINARY_ATAN2: return precise::atan2(a, b);
+    case BINARY_SWIGLU: return orchard::gated<orchard::LogisticShare>(a) * b;
+    case BINARY_GELU_GRADIENT: return a * orchard::gated_derivative<orchard::NormalShare>(b);
+    case BINARY_GELU_TANH_GRADIENT: return a * orchard::gated_derivative<orchard::TanhShare>(b);
+    case BINARY_SILU_GRADIENT: return a * orchard::gated_derivative<orchard::LogisticShare>(b);
     default: return a;
     }
 }

@@ -5,6 +5,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/gated.h"
 #include "common/math.h"
 #include "elementwise/codes.h"
 #include "common/loop.h"
@@ -37,6 +38,9 @@ inline float apply(float x) {
     case UNARY_SIN: return precise::sin(x);
     case UNARY_COS: return precise::cos(x);
     case UNARY_TAN: return precise::tan(x);
+    case UNARY_GELU: return orchard::gated<orchard::NormalShare>(x);
+    case UNARY_GELU_TANH: return orchard::gated<orchard::TanhShare>(x);
+    case UNARY_SILU: return orchard::gated<orchard::LogisticShare>(x);
     default: return x;
     }
 }

@@ -45,6 +45,38 @@ export * from "./elementwise/unary.ts";
 export * from "./embedding/embedding.ts";
 export * from "./embedding/embedding_bag.ts";
 export type { BagMode } from "./embedding/modes.ts";
+export {
+  abs,
+  bitwiseNot,
+  ceil,
+  cos,
+  erf,
+  exp,
+  exp2,
+  expm1,
+  type FloatOf,
+  floor,
+  isfinite,
+  isinf,
+  isnan,
+  log,
+  log1p,
+  log2,
+  log10,
+  logicalNot,
+  neg,
+  reciprocal,
+  relu,
+  round,
+  rsqrt,
+  sigmoid,
+  sign,
+  sin,
+  sqrt,
+  square,
+  tan,
+  tanh,
+} from "./elementwise/unary.ts";
 export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
 export * from "./indexing/masked_fill.ts";
 export * from "./indexing/one_hot.ts";

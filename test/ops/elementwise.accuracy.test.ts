@@ -7,11 +7,16 @@ import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { gelu } from "../../src/ops/activation/gelu.ts";
+import { silu } from "../../src/ops/activation/silu.ts";
+import { onesLike } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { atan2, floorDivide, fmod, pow, remainder } from "../../src/ops/elementwise/binary.ts";
+import { atan2, binary, floorDivide, fmod, pow, remainder } from "../../src/ops/elementwise/binary.ts";
+import type { BinaryName } from "../../src/ops/elementwise/codes.ts";
 import { softplus } from "../../src/ops/elementwise/ternary.ts";
 import * as unary from "../../src/ops/elementwise/unary.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
+import { geluBy, geluTanh, silu as siluOracle } from "./activation.oracle.ts";
 import { erf } from "./elementwise.oracle.ts";
 import { Random } from "./samples.ts";
 import { compare } from "./tolerance.ts";
@@ -42,7 +47,22 @@ function dense(count: number): Float32Array {
 const sigmoid = (x: number) => (x < -700 ? 0 : 1 / (1 + Math.exp(-x)));
 const smooth = (x: number) => (x > 20 ? x : Math.log1p(Math.exp(x)));
 
-const functions: readonly (readonly [string, (x: Tensor) => Tensor, (x: number) => number, number])[] = [
+/** A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they cancel. */
+type Case = readonly [
+  name: string,
+  compute: (x: Tensor) => Tensor,
+  formula: (x: number) => number,
+  ulps: number,
+  magnitude?: (x: number) => number,
+];
+
+/** Of an exponential that is subnormal less is left, and activations multiply it with up to some hundred. */
+const faintest = 2 ** -118;
+const approximate = "tanh";
+const quickGelu = geluBy(24);
+const gradientOf = (name: BinaryName) => (x: Tensor) => binary(name, onesLike(x), x);
+
+const functions: readonly Case[] = [
   ["exp", unary.exp, Math.exp, 4],
   ["exp2", unary.exp2, (x) => 2 ** x, 4],
   ["expm1", unary.expm1, Math.expm1, 4],
@@ -60,6 +80,12 @@ const functions: readonly (readonly [string, (x: Tensor) => Tensor, (x: number) 
   ["cos", unary.cos, Math.cos, 4],
   ["tan", unary.tan, Math.tan, 6],
   ["softplus", softplus, smooth, 4],
+  ["gelu", gelu, quickGelu.value, 6, () => 0],
+  ["gelu by tanh", (x) => gelu(x, { approximate }), geluTanh.value, 6, () => 0],
+  ["silu", silu, siluOracle.value, 6, () => 0],
+  ["gradient of gelu", gradientOf("geluGradient"), quickGelu.derivative, 6, quickGelu.magnitude],
+  ["gradient of gelu by tanh", gradientOf("geluTanhGradient"), geluTanh.derivative, 6, geluTanh.magnitude],
+  ["gradient of silu", gradientOf("siluGradient"), siluOracle.derivative, 6, siluOracle.magnitude],
 ];
 
 const power = (a: number, b: number) => (a === 1 || (a === -1 && Math.abs(b) === 1 / 0) ? 1 : a ** b);
@@ -82,11 +108,12 @@ const functionsOfTwo: readonly (readonly [string, typeof pow, (a: number, b: num
   ["floorDivide", floorDivide, floorQuotient, 1],
 ];
 
-function checkOne(backend: BackendName, size: number, [, compute, formula, ulps]: (typeof functions)[number]): void {
+function checkOne(backend: BackendName, size: number, [, compute, formula, ulps, magnitude]: Case): void {
   const x = Float32Array.of(...everyExponent(size), ...dense(size * 100));
   const y = withStrict(true, () => withBackend(backend, () => compute(tensor(x)).dataSync()));
   const expected = Array.from(x, (value) => formula(value));
-  const mismatch = compare("float32", y as Float32Array, expected, undefined, { ulps });
+  const roundings = magnitude && Array.from(x, (value) => 6 * Math.max(magnitude(value), faintest));
+  const mismatch = compare("float32", y as Float32Array, expected, undefined, { ulps }, 2, roundings);
   expect(mismatch && { x: x[mismatch.index], ...mismatch }).toBeUndefined();
 }
 

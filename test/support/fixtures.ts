@@ -28,7 +28,11 @@ export interface FixtureTensor {
 }
 
 export type FixtureScalar = number | boolean;
-export type FixtureOption = FixtureScalar | string | readonly FixtureOption[];
+export type FixtureOption =
+  | FixtureScalar
+  | string
+  | readonly FixtureOption[]
+  | { readonly [name: string]: FixtureOption };
 
 export interface FixtureCase {
   readonly name: string;
@@ -117,6 +121,7 @@ function parseOptions(value: unknown, name: string): Record<string, FixtureOptio
 function parseOption(value: unknown, where: string): FixtureOption {
   if (Array.isArray(value)) return value.map((item) => parseOption(item, where));
   if (typeof value === "string") return nonFinite[value] ?? value;
+  if (typeof value === "object" && value !== null) return parseOptions(value, where);
   return typeof value === "boolean" ? value : number(value, where);
 }
 

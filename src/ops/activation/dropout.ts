@@ -1,11 +1,27 @@
+import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
+import { execute } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
-import { mul } from "../elementwise/binary.ts";
-import { where } from "../elementwise/ternary.ts";
-import { bernoulli } from "../random/bernoulli.ts";
-import type { GeneratorOptions } from "../random/distribution.ts";
+import { type GeneratorOptions, nextStart, type RandomStart } from "../random/distribution.ts";
+import { dropoutCpu } from "./dropout.cpu.ts";
+import { dropoutMetal } from "./dropout.metal.ts";
+import { dropoutReference } from "./dropout.reference.ts";
+
+/** Which elements become 0, by their random words, as `src/random/philox.ts` counts them, and what the others are multiplied with. */
+export interface DropoutAttributes extends RandomStart {
+  /** Elements with a word of up to this become 0. */
+  readonly lastDropped: number;
+  readonly scale: number;
+}
+
+/** Linear in x: the gradient is the same operation on the result's gradient. */
+const primitive: Primitive<DropoutAttributes> = {
+  name: "dropout",
+  implementations: { metal: dropoutMetal, cpu: dropoutCpu, reference: dropoutReference },
+};
 
 /** Options of {@link dropout}. */
 export interface DropoutOptions extends GeneratorOptions {
@@ -29,13 +45,26 @@ export interface DropoutOptions extends GeneratorOptions {
  */
 export function dropout<D extends DType>(
   x: Tensor<D>,
-  { p = 0.5, training = true, ...options }: DropoutOptions = {},
+  { p = 0.5, training = true, generator }: DropoutOptions = {},
 ): Tensor<D> {
   x.checkAlive("dropout");
   checkFloat("dropout", x.dtype);
   if (!(p >= 0 && p <= 1))
     throw new ArgumentError("dropout", "invalidProbability", `a probability lies in [0, 1], ${String(p)} came`);
   if (!training || p === 0) return x;
-  const kept = bernoulli(1 - p, x.shape, { ...options, dtype: "bool" });
-  return where(kept, p === 1 ? x : mul(x, 1 / (1 - p)), 0) as Tensor<D>;
+  return dropped(x, { ...nextStart({ generator }), ...shareOf(p) });
+}
+
+const WORDS = 2 ** 32;
+
+/** p in steps of 2⁻³². Of all elements none grows. */
+const shareOf = (p: number): Pick<DropoutAttributes, "lastDropped" | "scale"> =>
+  p === 1
+    ? { lastDropped: WORDS - 1, scale: 0 }
+    : { lastDropped: Math.min(Math.max(Math.round(p * WORDS), 1), WORDS - 1) - 1, scale: 1 / (1 - p) };
+
+function dropped<D extends DType>(x: Tensor<D>, attributes: DropoutAttributes): Tensor<D> {
+  const output = execute(primitive, [x], x.shape, x.dtype, attributes);
+  record("dropout", [x], [output], [], ([gradient]) => [dropped(gradient as Tensor<D>, attributes)]);
+  return output;
 }

@@ -1,9 +1,6 @@
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { toDType } from "../copy/cast.ts";
-import { add, mul } from "../elementwise/binary.ts";
-import { operandDType } from "../elementwise/operands.ts";
-import { erf, type FloatOf, sigmoid } from "../elementwise/unary.ts";
+import { type FloatOf, unary } from "../elementwise/unary.ts";
 import { checkChoice } from "./choice.ts";
 
 /** Options of {@link gelu}. */
@@ -21,15 +18,9 @@ export interface GeluOptions {
  * @example
  * gelu(tensor([-1, 0, 1])); // float32 [-0.158655, 0, 0.841345]
  *
- * @throws {ArgumentError} for another approximation. @throws {ShapeError} never: any shape and strides will do.
+ * @throws {ArgumentError} for another approximation.
  */
 export function gelu<D extends DType>(x: Tensor<D>, { approximate = "none" }: GeluOptions = {}): Tensor<FloatOf<D>> {
-  x.checkAlive("gelu");
   checkChoice("gelu", "approximate", approximate, ["none", "tanh"]);
-  const input = toDType(x, operandDType("gelu", x.dtype, "floats"));
-  const share =
-    approximate === "tanh"
-      ? sigmoid(mul(mul(input, 2 * Math.sqrt(2 / Math.PI)), add(mul(mul(input, input), 0.044715), 1)))
-      : mul(add(erf(mul(input, Math.SQRT1_2)), 1), 0.5);
-  return mul(input, share) as Tensor<FloatOf<D>>;
+  return unary(approximate === "tanh" ? "geluTanh" : "gelu", x, "gelu") as Tensor<FloatOf<D>>;
 }

@@ -1,9 +1,6 @@
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
-import { operandDType } from "../elementwise/operands.ts";
-import { type FloatOf, sigmoid } from "../elementwise/unary.ts";
+import { type FloatOf, unary } from "../elementwise/unary.ts";
 
 /**
  * x/(1 + e⁻ˣ) for each element, also called swish; integers become float32.
@@ -11,8 +8,4 @@ import { type FloatOf, sigmoid } from "../elementwise/unary.ts";
  * @example
  * silu(tensor([-1, 0, 1])); // float32 [-0.268941, 0, 0.731059]
  */
-export function silu<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>> {
-  x.checkAlive("silu");
-  const input = toDType(x, operandDType("silu", x.dtype, "floats"));
-  return mul(input, sigmoid(input)) as Tensor<FloatOf<D>>;
-}
+export const silu = <D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>> => unary("silu", x) as Tensor<FloatOf<D>>;

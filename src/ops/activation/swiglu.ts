@@ -1,7 +1,5 @@
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul, type ResultOf } from "../elementwise/binary.ts";
-import { promoteOperands } from "../elementwise/operands.ts";
-import { silu } from "./silu.ts";
+import { binary, type ResultOf } from "../elementwise/binary.ts";
 
 /**
  * silu(gate)·up for each pair of elements, broadcast: the hidden layer of a gated feed-forward network. Operands are read through their
@@ -15,7 +13,5 @@ import { silu } from "./silu.ts";
  *
  * @throws {ShapeError} where the shapes can't be broadcast together.
  */
-export function swiglu<A extends Tensor, B extends Tensor>(gate: A, up: B): Tensor<ResultOf<A, B>> {
-  const [left, right] = promoteOperands("swiglu", [gate, up], "floats") as [Tensor, Tensor];
-  return mul(silu(left), right) as Tensor<ResultOf<A, B>>;
-}
+export const swiglu = <A extends Tensor, B extends Tensor>(gate: A, up: B): Tensor<ResultOf<A, B>> =>
+  binary("swiglu", gate, up) as Tensor<ResultOf<A, B>>;

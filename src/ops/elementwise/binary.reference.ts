@@ -3,6 +3,7 @@ import { store, toIntegers, toNumbers } from "../../backend/reference/elements.t
 import { isFloat } from "../../tensor/dtype.ts";
 import type { BinaryName } from "./codes.ts";
 import { divisionByZero } from "./division.ts";
+import { gated, gatedDerivative, logisticShare, normalShare, tanhShare } from "./gated.reference.ts";
 
 /** The definition of each operation: on floats, in float64; on integers, exact. Bools are the integers 0 and 1. */
 interface Formula {
@@ -23,6 +24,10 @@ const formulas: Readonly<Record<BinaryName, Formula>> = {
   maximum: { float: Math.max, integer: (a, b) => (a > b ? a : b) },
   minimum: { float: Math.min, integer: (a, b) => (a < b ? a : b) },
   atan2: { float: Math.atan2 },
+  swiglu: { float: (gate, up) => gated(logisticShare, gate) * up },
+  geluGradient: { float: (g, x) => g * gatedDerivative(normalShare, x) },
+  geluTanhGradient: { float: (g, x) => g * gatedDerivative(tanhShare, x) },
+  siluGradient: { float: (g, x) => g * gatedDerivative(logisticShare, x) },
   bitwiseAnd: { float: Number, integer: (a, b) => a & b },
   bitwiseOr: { float: Number, integer: (a, b) => a | b },
   bitwiseXor: { float: Number, integer: (a, b) => a ^ b },

@@ -6,6 +6,8 @@ import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Promote, PromoteScalar, Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { geluCurvature, geluTanhCurvature, gradientOfGradient, siluCurvature } from "../activation/gradients.ts";
+import { swigluGradient } from "../activation/swiglu_gradient.ts";
 import { toDType } from "../copy/cast.ts";
 import { sumTo } from "../reduction/sum_to.ts";
 import { binaryCpu } from "./binary.cpu.ts";
@@ -67,6 +69,22 @@ const rows: Readonly<Record<BinaryName, BinaryRow>> = {
     takes: "floats",
     saves: "operands",
     gradient: (g, a, b, needs) => gradientOfAngle(g, a, b, needs),
+  },
+  swiglu: { takes: "floats", saves: "operands", gradient: (g, gate, up) => swigluGradient(g, gate, up) },
+  geluGradient: {
+    takes: "floats",
+    saves: "operands",
+    gradient: (h, g, x, needs) => gradientOfGradient("geluGradient", geluCurvature, [h, g, x], needs),
+  },
+  geluTanhGradient: {
+    takes: "floats",
+    saves: "operands",
+    gradient: (h, g, x, needs) => gradientOfGradient("geluTanhGradient", geluTanhCurvature, [h, g, x], needs),
+  },
+  siluGradient: {
+    takes: "floats",
+    saves: "operands",
+    gradient: (h, g, x, needs) => gradientOfGradient("siluGradient", siluCurvature, [h, g, x], needs),
   },
   bitwiseAnd: bits,
   bitwiseOr: bits,

@@ -7,12 +7,12 @@ const words = <Text extends string>(text: Text) => text.split(" ") as unknown as
 type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
 
 export const unaryNames = words(
-  "neg abs sign square relu floor ceil round reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf sin cos tan bitwiseNot logicalNot isnan isinf isfinite",
+  "neg abs sign square relu floor ceil round reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf sin cos tan gelu geluTanh silu bitwiseNot logicalNot isnan isinf isfinite",
 );
 export type UnaryName = (typeof unaryNames)[number];
 
 export const binaryNames = words(
-  "add sub mul div floorDivide truncDivide remainder fmod pow maximum minimum atan2 bitwiseAnd bitwiseOr bitwiseXor eq ne lt le gt ge logicalAnd logicalOr logicalXor",
+  "add sub mul div floorDivide truncDivide remainder fmod pow maximum minimum atan2 swiglu geluGradient geluTanhGradient siluGradient bitwiseAnd bitwiseOr bitwiseXor eq ne lt le gt ge logicalAnd logicalOr logicalXor",
 );
 export type BinaryName = (typeof binaryNames)[number];
 

@@ -6,6 +6,11 @@ export function erf(x: number): number {
   return Math.sign(x) * value;
 }
 
+/** 1 − erf(x), without the cancellation where erf(x) is near 1. */
+export function erfc(x: number): number {
+  return x < 1 ? 1 - erf(x) : complementByFraction(x);
+}
+
 /** 2/√π · exp(−x²) · x · (1 + 2x²/3 · (1 + 2x²/5 · (1 + …))): all terms are positive, so that nothing cancels. */
 function bySeries(x: number): number {
   let sum = 1;

@@ -2,7 +2,7 @@ import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 const MAX_OPERANDS = 4;
-const MAX_HEAD = 8;
+const MAX_HEAD = 9;
 
 /** The block of an elementwise call (`orchard_cpu.h`): its head, which the caller writes, and the loop. One serves all calls. */
 export const block = new Float64Array(MAX_HEAD + 1 + MAX_RANK + MAX_OPERANDS * (1 + MAX_RANK));

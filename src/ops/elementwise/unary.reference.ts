@@ -3,6 +3,7 @@ import { store, toIntegers, toNumbers } from "../../backend/reference/elements.t
 import { isFloat } from "../../tensor/dtype.ts";
 import type { UnaryName } from "./codes.ts";
 import { erf } from "./erf.reference.ts";
+import { gated, logistic, logisticShare, normalShare, tanhShare } from "./gated.reference.ts";
 
 /** The definition of each operation: on a float, in float64; on integers, exact, where it has a meaning of its own there. */
 interface Formula {
@@ -32,23 +33,20 @@ const formulas: Readonly<Record<UnaryName, Formula>> = {
   log10: { float: Math.log10 },
   log1p: { float: Math.log1p },
   tanh: { float: Math.tanh },
-  sigmoid: { float: sigmoid },
+  sigmoid: { float: logistic },
   erf: { float: erf },
   sin: { float: Math.sin },
   cos: { float: Math.cos },
   tan: { float: Math.tan },
+  gelu: { float: (x) => gated(normalShare, x) },
+  geluTanh: { float: (x) => gated(tanhShare, x) },
+  silu: { float: (x) => gated(logisticShare, x) },
   bitwiseNot: { float: Number, integer: (x) => ~x },
   logicalNot: { float: (x) => x === 0, integer: (x) => x === 0n },
   isnan: { float: Number.isNaN, integer: () => false },
   isinf: { float: (x) => Math.abs(x) === Number.POSITIVE_INFINITY, integer: () => false },
   isfinite: { float: Number.isFinite, integer: () => true },
 };
-
-/** The exponential that can't overflow. */
-function sigmoid(x: number): number {
-  const e = Math.exp(-Math.abs(x));
-  return (x < 0 ? e : 1) / (1 + e);
-}
 
 function roundHalfToEven(x: number): number {
   const below = Math.floor(x);

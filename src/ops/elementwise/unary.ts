@@ -4,7 +4,7 @@ import { execute } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { div, mul, sub } from "./binary.ts";
+import { binary, div, mul, sub } from "./binary.ts";
 import { byName, type UnaryName, unaryNames } from "./codes.ts";
 import { gt } from "./comparison.ts";
 import { type Kind, operandDType, zerosLike } from "./operands.ts";
@@ -55,6 +55,9 @@ const rows: Readonly<Record<UnaryName, UnaryRow>> = {
   sin: { takes: "floats", saves: "input", gradient: (g, x) => mul(g, cos(x)) },
   cos: { takes: "floats", saves: "input", gradient: (g, x) => mul(neg(g), sin(x)) },
   tan: { takes: "floats", saves: "output", gradient: (g, y) => mul(g, sub(square(y), -1)) },
+  gelu: { takes: "floats", saves: "input", gradient: (g, x) => binary("geluGradient", g, x) },
+  geluTanh: { takes: "floats", saves: "input", gradient: (g, x) => binary("geluTanhGradient", g, x) },
+  silu: { takes: "floats", saves: "input", gradient: (g, x) => binary("siluGradient", g, x) },
   bitwiseNot: bits,
   logicalNot: question,
   isnan: question,
@@ -70,11 +73,16 @@ const primitives = byName(
   }),
 );
 
-function unary(name: UnaryName, x: Tensor): Tensor {
-  x.checkAlive(name);
+/**
+ * @internal One of the operations of the table.
+ * @param operation what the caller called, for errors
+ */
+export function unary(name: UnaryName, x: Tensor, operation: string = name): Tensor {
+  x.checkAlive(operation);
   const { takes, saves, gradient } = rows[name];
-  const input = toDType(x, operandDType(name, x.dtype, takes));
-  const output = execute(primitives[name], [input], input.shape, saves === "bool" ? "bool" : input.dtype, undefined);
+  const input = toDType(x, operandDType(operation, x.dtype, takes));
+  const dtype = saves === "bool" ? "bool" : input.dtype;
+  const output = execute(primitives[name], [input], input.shape, dtype, undefined, operation);
   if (saves === "bool" || !input.requiresGrad) return output;
   const save = saves === "nothing" ? [] : [saves === "input" ? input : output];
   record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming!, saved ?? incoming!)]);

@@ -1,20 +1,28 @@
+import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
+import { executeMany } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { toDType } from "../copy/cast.ts";
-import { tensor } from "../creation/tensor.ts";
-import { add, mul, sub } from "../elementwise/binary.ts";
-import { cat, stack } from "../join/cat.ts";
-import { reshape } from "../view/reshape.ts";
-import { narrow, slice } from "../view/slice.ts";
 import { rotationOf } from "./frequencies.ts";
 import { checkRope, type RopeOptions } from "./options.ts";
+import { outputStrides, type RopeAttributes } from "./problem.ts";
+import { ropeCpu } from "./rope.cpu.ts";
+import { ropeMetal } from "./rope.metal.ts";
+import { ropeReference } from "./rope.reference.ts";
 
 export type { LinearScaling, Llama3Scaling, RopeScaling, YarnScaling } from "./frequencies.ts";
 export type { RopeOptions } from "./options.ts";
 
+/** Of x, and of positions where there are some. */
+const primitive: Primitive<RopeAttributes> = {
+  name: "rope",
+  implementations: { metal: ropeMetal, cpu: ropeCpu, reference: ropeReference },
+};
+
 /**
  * Rotary position embedding: each pair (a, b) of a row's elements becomes (a·cos φ − b·sin φ, a·sin φ + b·cos φ), where φ is the row's
- * position times the pair's frequency. x is read through its strides; angles are exact to the last bits at any position.
+ * position times the pair's frequency. x is read through its strides, and a transposed view's result is a transposed view; angles are as
+ * accurate at large positions as at small ones.
  *
  * Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
  *
@@ -31,22 +39,18 @@ export type { RopeOptions } from "./options.ts";
 export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions = {}): Tensor<D> {
   checkRope(x, options);
   const { offset = 0, positions, base = 10_000, interleaved = false, dim = x.shape.at(-1)!, scaling } = options;
-  const { frequencies, magnitude } = rotationOf(dim, base, scaling);
-  const seq = x.shape.at(-2)!;
-  const at = positions ? Array.from(positions.dataSync(), Number) : Array.from({ length: seq }, (_, row) => row);
-  const lead = positions?.rank === 2 ? [positions.shape[0]!, ...new Array<number>(x.rank - 3).fill(1)] : [];
-  const table = (of: (angle: number) => number) => {
-    const values = at.flatMap((position) =>
-      frequencies.map((frequency) => magnitude * of((position + offset) * frequency)),
-    );
-    return tensor(values, { dtype: x.dtype === "float64" ? "float64" : "float32", shape: [...lead, seq, dim / 2] });
-  };
-  const [cos, sin] = [table(Math.cos), table(Math.sin)];
-  const head = narrow(x, -1, 0, dim);
-  const [a, b] = interleaved
-    ? [slice(head, { dim: -1, step: 2 }), slice(head, { dim: -1, start: 1, step: 2 })]
-    : [narrow(head, -1, 0, dim / 2), narrow(head, -1, dim / 2, dim / 2)];
-  const turned = [sub(mul(a, cos), mul(b, sin)), add(mul(a, sin), mul(b, cos))] as Tensor[];
-  const rows = interleaved ? reshape(stack(turned, { dim: -1 }), head.shape) : cat(turned, { dim: -1 });
-  return cat([toDType(rows, x.dtype), narrow(x, -1, dim, x.shape.at(-1)! - dim)], { dim: -1 }) as Tensor<D>;
+  return turned(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }
+
+function turned<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, attributes: RopeAttributes): Tensor<D> {
+  const given = positions ? [positions] : [];
+  const spec = { shape: x.shape, dtype: x.dtype, strides: outputStrides(x) };
+  const [output] = executeMany(primitive, [x, ...given], [spec], attributes) as [Tensor<D>];
+  record("rope", [x], [output], given, ([gradient], [at]) => [turned(gradient as Tensor<D>, at, inverse(attributes))]);
+  return output;
+}
+
+const inverse = (attributes: RopeAttributes): RopeAttributes => ({
+  ...attributes,
+  frequencies: attributes.frequencies.map((frequency) => -frequency),
+});

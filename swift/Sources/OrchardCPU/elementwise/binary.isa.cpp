@@ -1,4 +1,4 @@
-#include "math.h"
+#include "gated.h"
 #include "rows.h"
 
 namespace orchard::ORCHARD_ISA {
@@ -161,6 +161,21 @@ struct Atan2 {
   template <class T> static T of(T a, T b) { return atan2(a, b); }
 };
 
+// silu(gate)·up
+struct Swiglu {
+  static constexpr Kinds kinds = floats;
+  template <class T> static T of(T gate, T up) { return gated<LogisticShare>(gate) * up; }
+};
+
+// The gradient of an activation at x, from that of its result.
+template <class Share> struct GatedGradient {
+  static constexpr Kinds kinds = floats;
+  template <class T> static T of(T g, T x) { return g * gated_derivative<Share>(x); }
+};
+using GeluGradient = GatedGradient<NormalShare>;
+using GeluTanhGradient = GatedGradient<TanhShare>;
+using SiluGradient = GatedGradient<LogisticShare>;
+
 #define ORCHARD_PAIR(Name, own_kinds, Result, expression)                                                              \
   struct Name {                                                                                                        \
     static constexpr Kinds kinds = own_kinds;                                                                          \
@@ -182,7 +197,7 @@ ORCHARD_PAIR(LogicalXor, everything, bool, (a != T(0)) ^ (b != T(0)))
 } // namespace
 
 extern const BinaryRows binary_rows =
-    all_rows<BinaryRows, 2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, BitwiseAnd,
-             BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>();
+    all_rows<BinaryRows, 2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Swiglu, GeluGradient,
+             GeluTanhGradient, SiluGradient, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>();
 
 } // namespace orchard::ORCHARD_ISA

@@ -93,6 +93,10 @@ Loop::Layout Loop::layout_of(const Operand &operand) const {
 }
 
 void Loop::run(ElementwiseRow row, const void *const *bases, void *out) const {
+  run_placed([row](const void *const *inputs, void *result, int64_t, int64_t count) { row(inputs, result, count); }, bases, out);
+}
+
+void Loop::run_placed(const PlacedRow &row, const void *const *bases, void *out) const {
   View views[max_operands];
   for (int i = 0; i < operands_; i++) {
     const Operand &operand = operand_[i];
@@ -102,7 +106,7 @@ void Loop::run(ElementwiseRow row, const void *const *bases, void *out) const {
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
 }
 
-void Loop::run_part(ElementwiseRow row, const View *views, int64_t begin, int64_t end) const {
+void Loop::run_part(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const {
   alignas(64) char buffers[max_operands][tile * widest];
   const void *inputs[max_operands];
   const int last = operands_ - 1;
@@ -120,7 +124,7 @@ void Loop::run_part(ElementwiseRow row, const View *views, int64_t begin, int64_
       if (views[i].layout == Layout::strided) gather(views[i], start, length, buffers[i]);
       inputs[i] = views[i].layout == Layout::dense ? views[i].dense(start) : buffers[i];
     }
-    row(inputs, target == Target::in_place ? result.dense(start) : buffers[last], length);
+    row(inputs, target == Target::in_place ? result.dense(start) : buffers[last], start, length);
     if (target == Target::streamed) streams().copy(buffers[last], result.dense(start), length * result.size());
     if (target == Target::scattered) scatter(result, start, length, buffers[last]);
   }

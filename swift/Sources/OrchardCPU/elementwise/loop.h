@@ -4,6 +4,7 @@
 #include "../block.h"
 
 #include <cstdint>
+#include <functional>
 
 namespace orchard {
 
@@ -12,6 +13,9 @@ constexpr int max_operands = 4;
 
 // Computes `count` adjacent elements of the result from as many of each input.
 using ElementwiseRow = void (*)(const void *const *inputs, void *out, int64_t count);
+
+// The same where a row has to know the number of its first element.
+using PlacedRow = std::function<void(const void *const *inputs, void *out, int64_t start, int64_t count)>;
 
 struct Operand {
   int64_t offset;
@@ -29,6 +33,8 @@ public:
 
   // Calls `row` for stretches that make up the result, on several threads. `bases` are those of the inputs' storages.
   void run(ElementwiseRow row, const void *const *bases, void *out) const;
+  // As above; elements are numbered row-major. Stretches begin at multiples of 4.
+  void run_placed(const PlacedRow &row, const void *const *bases, void *out) const;
 
   // Whether `test(elements, count)` holds for some stretch of an operand.
   using Test = bool (*)(const void *elements, int64_t count);
@@ -42,7 +48,7 @@ private:
   void add_axis(int64_t size, const int64_t *strides);
   Layout layout_of(const Operand &operand) const;
   Target target_of(const View &result) const;
-  void run_part(ElementwiseRow row, const View *views, int64_t begin, int64_t end) const;
+  void run_part(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const;
   template <class Move> void move(const View &view, int64_t start, int64_t length, Move move) const;
   void gather(const View &view, int64_t start, int64_t length, char *dense) const;
   void scatter(const View &view, int64_t start, int64_t length, const char *dense) const;

@@ -166,28 +166,28 @@ struct Angle {
   int32_t quadrant;
 };
 
+// Of r from -π/4 to π/4.
+inline Angle angle_in(int32_t quadrant, float r) {
+  float s = r * r;
+  float sine = fused(polynomial(s, -0.000195878907f, 0.00833274797f, -0.166666642f) * s, r, r);
+  float cosine = fused(polynomial(s, 0.0000245479423f, -0.00138883025f, 0.0416666642f) * s, s, fused(s, -0.5f, 1.0f));
+  return {sine, cosine, quadrant};
+}
+
 inline Angle angle(float x) {
   constexpr double high = 1.57079632673412561417, low = 6.07710050650619224932e-11; // π/2 in two parts
   double wide = absolute(x) <= largest_angle ? x : 0.0f;
   double q = to_whole(wide * 0.63661977236758134308);
-  float r = float((wide - q * high) - q * low);
-  float s = r * r;
-  float sine = fused(polynomial(s, -0.000195878907f, 0.00833274797f, -0.166666642f) * s, r, r);
-  float cosine = fused(polynomial(s, 0.0000245479423f, -0.00138883025f, 0.0416666642f) * s, s, fused(s, -0.5f, 1.0f));
-  return {sine, cosine, int32_t(q)};
+  return angle_in(int32_t(q), float((wide - q * high) - q * low));
 }
 
 inline float negated_if(int32_t condition, float x) { return float_of(bits_of(x) ^ uint32_t(condition != 0) << 31); }
 
-inline float sin(float x) {
-  Angle a = angle(x);
-  return negated_if(a.quadrant & 2, a.quadrant & 1 ? a.cosine : a.sine);
-}
+inline float sine_of(Angle a) { return negated_if(a.quadrant & 2, a.quadrant & 1 ? a.cosine : a.sine); }
+inline float cosine_of(Angle a) { return negated_if((a.quadrant + 1) & 2, a.quadrant & 1 ? a.sine : a.cosine); }
 
-inline float cos(float x) {
-  Angle a = angle(x);
-  return negated_if((a.quadrant + 1) & 2, a.quadrant & 1 ? a.sine : a.cosine);
-}
+inline float sin(float x) { return sine_of(angle(x)); }
+inline float cos(float x) { return cosine_of(angle(x)); }
 
 inline float tan(float x) {
   Angle a = angle(x);

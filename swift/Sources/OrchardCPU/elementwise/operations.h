@@ -9,11 +9,13 @@ namespace orchard {
 #define ORCHARD_UNARY(use)                                                                                              \
   use(neg) use(abs) use(sign) use(square) use(relu) use(floor) use(ceil) use(round) use(reciprocal) use(sqrt) use(rsqrt) \
   use(exp) use(exp2) use(expm1) use(log) use(log2) use(log10) use(log1p) use(tanh) use(sigmoid) use(erf) use(sin)      \
-  use(cos) use(tan) use(bitwiseNot) use(logicalNot) use(isnan) use(isinf) use(isfinite)
+  use(cos) use(tan) use(gelu) use(geluTanh) use(silu) use(bitwiseNot) use(logicalNot) use(isnan) use(isinf)            \
+  use(isfinite)
 #define ORCHARD_BINARY(use)                                                                                             \
   use(add) use(sub) use(mul) use(div) use(floorDivide) use(truncDivide) use(remainder) use(fmod) use(pow) use(maximum) \
-  use(minimum) use(atan2) use(bitwiseAnd) use(bitwiseOr) use(bitwiseXor) use(eq) use(ne) use(lt) use(le) use(gt)       \
-  use(ge) use(logicalAnd) use(logicalOr) use(logicalXor)
+  use(minimum) use(atan2) use(swiglu) use(geluGradient) use(geluTanhGradient) use(siluGradient) use(bitwiseAnd)        \
+  use(bitwiseOr) use(bitwiseXor) use(eq) use(ne) use(lt) use(le) use(gt) use(ge) use(logicalAnd) use(logicalOr)        \
+  use(logicalXor)
 #define ORCHARD_TERNARY(use) use(where) use(clamp) use(lerp) use(softplus)
 
 #define ORCHARD_CODE(name) name,

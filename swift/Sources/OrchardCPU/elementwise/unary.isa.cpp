@@ -1,4 +1,4 @@
-#include "math.h"
+#include "gated.h"
 #include "rows.h"
 
 namespace orchard::ORCHARD_ISA {
@@ -72,6 +72,9 @@ ORCHARD_FLOAT_FUNCTION(Log1p, log1p(x))
 ORCHARD_FLOAT_FUNCTION(Tanh, tanh(x))
 ORCHARD_FLOAT_FUNCTION(Sigmoid, sigmoid(x))
 ORCHARD_FLOAT_FUNCTION(Erf, erf(x))
+ORCHARD_FLOAT_FUNCTION(Gelu, gated<NormalShare>(x))
+ORCHARD_FLOAT_FUNCTION(GeluTanh, gated<TanhShare>(x))
+ORCHARD_FLOAT_FUNCTION(Silu, gated<LogisticShare>(x))
 
 // Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
 #define ORCHARD_CIRCULAR_FUNCTION(Name, function)                                                                      \
@@ -119,6 +122,6 @@ ORCHARD_QUESTION(IsFinite, true, std::fabs(x) < T(__builtin_inf()))
 
 extern const UnaryRows unary_rows =
     all_rows<UnaryRows, 1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10,
-             Log1p, Tanh, Sigmoid, Erf, Sin, Cos, Tan, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>();
+             Log1p, Tanh, Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>();
 
 } // namespace orchard::ORCHARD_ISA

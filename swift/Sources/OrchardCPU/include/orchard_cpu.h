@@ -171,6 +171,22 @@ ORCHARD_CPU_API int32_t orchard_cpu_ternary(const double *block, const void *a, 
 
 // out[i] = (dtype of out) source[i], as orchard_cpu_convert. Block: source dtype, out dtype, loop.
 ORCHARD_CPU_API int32_t orchard_cpu_copy(const double *block, const void *source, void *out);
+
+// gateGradient = g·up·silu'(gate) and upGradient = g·silu(gate). Block: dtype (a float), loop over g, gate, up and gateGradient. Both
+// results are dense; upGradient begins at its address.
+ORCHARD_CPU_API int32_t orchard_cpu_swiglu_gradient(const double *block, const void *g, const void *gate, const void *up,
+                                                    void *gateGradient, void *upGradient);
+
+// out[i] = x[i] · scale, or 0 where the random word of element i is at most `last`. Block: dtype (a float), two words of key, four words of
+// counter, last, scale, loop.
+ORCHARD_CPU_API int32_t orchard_cpu_dropout(const double *block, const void *x, void *out);
+
+// Rotary position embedding: src/ops/position/problem.ts says what is computed. Block: dtype (a float), 1 where pairs are neighbours or 0, pairs, elements
+// of a row, strides along it of x and out, magnitude, what is added to positions, 1 where there are positions or 0, their dtype (int64 or int32), offsets of
+// x, positions and out; then the nest of axes along which positions differ (rank, shape, strides of x, positions, out), that of the others (rank, shape,
+// strides of x, out), and the turns of each pair a position. Without positions a row's is its place by the strides of positions.
+ORCHARD_CPU_API int32_t orchard_cpu_rope(const double *block, const void *x, const void *positions, void *out);
+
 // Reduces axes of a tensor. Block: code (src/ops/reduction/names.ts), input dtype, input offset, out dtype, out offset, offset of
 // the indices, parameter (p of a norm, correction of a variance), then the nest of kept axes (rank, shape, strides of the input, strides
 // of the results) and that of reduced ones (rank, shape, strides of the input). max and min also write the index of the element

@@ -1,0 +1,47 @@
+import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
+import { executeMany } from "../../backend/dispatch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { add, binary, mul } from "../elementwise/binary.ts";
+import { sumTo } from "../reduction/sum_to.ts";
+import { siluCurvature } from "./gradients.ts";
+import { silu } from "./silu.ts";
+import { swigluGradientCpu } from "./swiglu_gradient.cpu.ts";
+import { swigluGradientMetal } from "./swiglu_gradient.metal.ts";
+import { swigluGradientReference } from "./swiglu_gradient.reference.ts";
+
+/** (g·up·silu′(gate), g·silu(gate)), both of g's shape, to which gate and up are broadcast; row-major. */
+const primitive: Primitive = {
+  name: "swigluGradient",
+  implementations: { metal: swigluGradientMetal, cpu: swigluGradientCpu, reference: swigluGradientReference },
+};
+
+/** @internal The gradients of gate and up, before they are summed to their shapes, from that of silu(gate)·up. */
+export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Tensor[] {
+  const spec = { shape: g.shape, dtype: g.dtype };
+  const outputs = executeMany(primitive, [g, gate, up], [spec, spec], undefined, "swiglu");
+  const shapes = [g.shape, gate.shape, up.shape];
+  record("swigluGradient", [g, gate, up], outputs, [g, gate, up], (incoming, [own, a, b], needs) =>
+    gradientOfGradients(incoming, [own!, a!, b!], needs).map(
+      (gradient, at) => gradient && sumTo(gradient, shapes[at]!),
+    ),
+  );
+  return outputs;
+}
+
+/** From the gradients (h, k) of both results: in g h·up·f′ + k·f, in gate h·g·up·f″ + k·g·f′, in up h·g·f′, where f is silu at gate. */
+function gradientOfGradients(
+  [h, k]: readonly (Tensor | null)[],
+  [g, gate, up]: readonly [Tensor, Tensor, Tensor],
+  needs: readonly boolean[],
+): (Tensor | null)[] {
+  const slope = (of: Tensor): Tensor => binary("siluGradient", of, gate);
+  return [
+    needs[0] ? sumOf(h && slope(mul(h, up)), k && mul(k, silu(gate))) : null,
+    needs[1] ? sumOf(h && mul(mul(h, g), mul(up, siluCurvature(gate))), k && slope(mul(k, g))) : null,
+    needs[2] && h ? slope(mul(h, g)) : null,
+  ];
+}
+
+const sumOf = (a: Tensor | null | undefined, b: Tensor | null | undefined): Tensor | null =>
+  a && b ? add(a, b) : (a ?? b ?? null);

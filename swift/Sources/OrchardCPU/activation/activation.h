@@ -1,0 +1,27 @@
+// Rows of activations that are no plain elementwise operation: one has two results, the other depends on its elements' numbers.
+#pragma once
+
+#include "../dtypes.h"
+#include "../random/philox.h"
+
+namespace orchard {
+
+// Elements become 0 where their random word is at most `last_dropped`, and are multiplied by `scale` elsewhere.
+struct Dropout {
+  PhiloxStart start;
+  uint32_t last_dropped;
+  double scale;
+};
+
+// By dtype; null where it is no float.
+struct Activations {
+  // gate_gradient = g·up·silu'(gate) and up_gradient = g·silu(gate), of adjacent elements
+  void (*swiglu_gradient[dtype_count])(const void *g, const void *gate, const void *up, void *gate_gradient, void *up_gradient,
+                                       int64_t count);
+  // Elements begin … begin + count − 1; `begin` is a multiple of 4.
+  void (*dropout[dtype_count])(const Dropout &dropout, const void *x, void *out, int64_t begin, int64_t count);
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(Activations, activations)
