@@ -42,9 +42,6 @@ export {
 export * from "./elementwise/comparison.ts";
 export * from "./elementwise/ternary.ts";
 export * from "./elementwise/unary.ts";
-export * from "./embedding/embedding.ts";
-export * from "./embedding/embedding_bag.ts";
-export type { BagMode } from "./embedding/modes.ts";
 export {
   abs,
   bitwiseNot,
@@ -77,6 +74,9 @@ export {
   tan,
   tanh,
 } from "./elementwise/unary.ts";
+export * from "./embedding/embedding.ts";
+export * from "./embedding/embedding_bag.ts";
+export type { BagMode } from "./embedding/modes.ts";
 export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
 export * from "./indexing/masked_fill.ts";
 export * from "./indexing/one_hot.ts";
