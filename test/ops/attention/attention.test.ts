@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { tested, writeGaps } from "../run.ts";
 import {
   alone,
+  broadcasts,
   drawTriples,
   optionNames,
   pairs,
@@ -19,6 +20,7 @@ describe("attention", () => {
   testCases("options alone", alone);
   for (const name of optionNames)
     if (pairsWith(name).length > 0) testCases(`pairs with ${name}`, pairsWith(name), ["float32"]);
+  testCases("biases and masks of every shape", broadcasts, ["float32"]);
   testCases("pairs with dropout in half precision", pairsWith("dropout"), ["float16", "bfloat16"]);
   testCases("triples", triples(11)); // and so every pair, in every dtype
   testCases("sizes", sampledSizes(23), ["float32"]);

@@ -141,6 +141,14 @@ export function drawTriples(seed: number): (readonly [OptionName, OptionName, Op
   return found;
 }
 
+/** A mask and a bias of every shape that broadcasts: each has the axes that the other lacks, but for the one that has all. */
+export const broadcasts: readonly AttentionCase[] = Array.from({ length: 15 }, (_, at) => {
+  const axes = (bits: number) => [..."bhij"].filter((_, axis) => bits & (1 << axis)).join("");
+  const [bias, mask] = [axes(at + 1), axes(14 - at) || "bhij"];
+  const { name, ...rest } = caseOf([], [2, 9, 37, 8, 8], at);
+  return { ...rest, bias, mask, name: `bias ${bias} mask ${mask} ${name}` };
+});
+
 /** Each triple in a size. */
 export function triples(seed: number): AttentionCase[] {
   const random = new Random(seed);
