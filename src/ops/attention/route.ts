@@ -57,8 +57,8 @@ export function routeOf(operation: string, path: AttentionPath, call: RoutedCall
 }
 
 /**
- * Options with which calls stay fused. Masks of any kind: unfused, what they hide may reach a result as 0 · NaN, and the fused kernels
- * skip it, which the table does not know. The others cost more passes over all scores than were measured.
+ * Options with which calls stay fused. Masks of any kind: the fused kernels skip what they hide, and unfused it takes further products to keep it out,
+ * which the table does not know. The others cost more passes over all scores than were measured.
  */
 export const unmeasuredOptions = (options: FlashAttentionOptions): string[] => {
   const { causal, dropout, window, softcap, mask, bias, sinks, alibi, cuSeqlens } = options;

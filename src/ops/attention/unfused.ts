@@ -20,6 +20,7 @@ import { permute, transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
 import { dropoutMask } from "./dropout_mask.ts";
+import { pairProducts, weightedSums } from "./masked_products.ts";
 import { statisticsDType } from "./operands.ts";
 import {
   type AttentionAttributes,
@@ -49,10 +50,11 @@ function attend(problem: AttentionProblem): Attended {
   const { dtype } = given(problem, "q")!;
   const wide = (name: InputName): Tensor => toDType(given(problem, name)!, statisticsDType(dtype));
   const allowed = whoAttends(problem);
-  const [k, v] = [wide("k"), wide("v")].map((rows) => unsqueeze(withoutUnused(rows, allowed, group), 2));
+  const [k, v] = [unsqueeze(wide("k"), 2), unsqueeze(wide("v"), 2)];
+  const [products, sums] = allowed ? [pairProducts, weightedSums] : [plainProducts, matmul];
   const q = reshape(wide("q"), [batch, kvHeads, group, queries, dim]);
-  const products = reshape(matmul(q, transpose(k!, -2, -1)), [batch, heads, queries, keys]);
-  const scaled = mul(products, problem.scale) as Tensor;
+  const all = reshape(products(q, k), [batch, heads, queries, keys]);
+  const scaled = mul(allowed ? where(allowed, all, 0) : all, problem.scale) as Tensor;
   const bounded = softcap === undefined ? scaled : mul(tanh(mul(scaled, 1 / softcap)), softcap);
   const scores = masked(addOffsets(problem, bounded as Tensor), allowed);
   const total = given(problem, "sinks") ? withSinks(problem, scores, wide("sinks")) : scores;
@@ -60,9 +62,11 @@ function attend(problem: AttentionProblem): Attended {
   const kept = dropout
     ? where(dropoutMask(problem, [batch, heads, queries, keys]), mul(shares, dropout.keepScale), 0)
     : shares;
-  const out = matmul(reshape(kept as Tensor, [batch, kvHeads, group, queries, keys]), v!);
+  const out = sums(reshape(kept as Tensor, [batch, kvHeads, group, queries, keys]), v);
   return { out: toDType(reshape(out, [batch, heads, queries, valueDim]), dtype), logSumExp };
 }
+
+const plainProducts = (a: Tensor, b: Tensor): Tensor => matmul(a, transpose(b, -2, -1));
 
 const given = ({ inputs }: AttentionProblem, name: InputName): Tensor | undefined => inputs[name]?.tensor;
 
@@ -103,15 +107,6 @@ function whoAttends(problem: AttentionProblem): Tensor | undefined {
   if (conditions.length === 0) return undefined;
   const all = conditions.reduce((both, condition) => logicalAnd(both, condition));
   return reshape(all, [...new Array<number>(4 - all.rank).fill(1), ...all.shape]);
-}
-
-/** Rows of keys or values that no query attends to become 0: their products with anything are. */
-function withoutUnused(rows: Tensor, allowed: Tensor | undefined, group: number): Tensor {
-  if (!allowed) return rows;
-  const [batch, heads] = allowed.shape as [number, number];
-  const used = any(allowed, { dim: 2 });
-  const perHead = heads === 1 ? used : any(reshape(used, [batch, heads / group, group, -1]), { dim: 2 });
-  return where(unsqueeze(perHead, -1), rows, 0) as Tensor;
 }
 
 /** (3) and (4) */

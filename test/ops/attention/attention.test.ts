@@ -1,15 +1,28 @@
 /** Attention against the formula: options alone, in pairs and in triples, and sizes around those of tiles. */
-import { afterAll, describe } from "bun:test";
-import { writeGaps } from "../run.ts";
-import { alone, optionNames, pairsWith, sampledSizes, triples } from "./cases.ts";
-import { testCases } from "./run.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { tested, writeGaps } from "../run.ts";
+import {
+  alone,
+  broadcasts,
+  drawTriples,
+  optionNames,
+  pairs,
+  pairsIn,
+  pairsWith,
+  rows,
+  sampledSizes,
+  triples,
+  wide,
+} from "./cases.ts";
+import { checkCase, testCases } from "./run.ts";
 
 describe("attention", () => {
   testCases("options alone", alone);
   for (const name of optionNames)
     if (pairsWith(name).length > 0) testCases(`pairs with ${name}`, pairsWith(name), ["float32"]);
+  testCases("biases and masks of every shape", broadcasts, ["float32"]);
   testCases("pairs with dropout in half precision", pairsWith("dropout"), ["float16", "bfloat16"]);
-  testCases("triples", triples(60, 11));
+  testCases("triples", triples(11)); // and so every pair, in every dtype
   testCases("sizes", sampledSizes(23), ["float32"]);
   const others = sampledSizes(24);
   for (const [at, dtype] of (["float16", "bfloat16"] as const).entries())
@@ -18,6 +31,27 @@ describe("attention", () => {
       others.filter((_, index) => index % 2 === at),
       [dtype],
     );
+  for (const backend of tested)
+    test(`dims over 256 on ${backend}`, () => {
+      for (const each of wide) checkCase(each, "float32", { name: `${backend} unfused`, backend, path: "unfused" });
+    });
+});
+
+describe("the table of cases", () => {
+  test("has every option, and every pair of those that go together in a triple", () => {
+    expect(new Set(alone.flatMap(({ name }) => name.split(" ")[0]!))).toEqual(new Set(["plain", ...optionNames]));
+    const inTriples = new Set(drawTriples(11).flatMap(pairsIn));
+    expect(inTriples).toEqual(new Set(pairs.map((pair) => pair.toSorted().join("+"))));
+    expect(pairs.length).toBeGreaterThan(150);
+  });
+
+  test("has every size as the number of queries, of keys, and of elements of q's and of v's rows", () => {
+    const all = [...sampledSizes(23), ...wide];
+    for (const role of ["queries", "keys", "dim", "valueDim"] as const) {
+      const sizes = new Set(all.map((each) => each[role]));
+      expect(rows.filter((size) => !sizes.has(size))).toEqual([]);
+    }
+  });
 });
 
 afterAll(writeGaps);

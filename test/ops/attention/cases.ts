@@ -63,8 +63,9 @@ export type OptionName = keyof typeof options;
 export const optionNames = Object.keys(options) as OptionName[];
 
 /** Sizes at, below and above those of SIMD-groups and tiles. */
-const rows = [1, 2, 7, 8, 16, 31, 33, 63, 64, 65, 80, 96, 127, 128, 129, 200, 256, 257, 511] as const;
-const dims = rows.filter((size) => size <= 256);
+export const rows = [1, 2, 7, 8, 16, 31, 33, 63, 64, 65, 80, 96, 127, 128, 129, 200, 256, 257, 511] as const;
+/** Of a head: more have no fused kernel. */
+export const dims = rows.filter((size) => size <= 256);
 
 /** [batch, queries, keys, dim, valueDim] */
 type Sizes = readonly [number, number, number, number, number];
@@ -101,24 +102,57 @@ export const alone: readonly AttentionCase[] = [[], ...optionNames.map((name) =>
   fewSizes.map((sizes, index) => caseOf(names, sizes, 31 * at + index)),
 );
 
-/** Each pair of options with a first one, in a size each. */
-export const pairsWith = (first: OptionName): AttentionCase[] =>
+/** Each pair of options that go together. */
+export const pairs: readonly (readonly [OptionName, OptionName])[] = optionNames.flatMap((first, at) =>
   optionNames
-    .slice(optionNames.indexOf(first) + 1)
+    .slice(at + 1)
     .map((second) => [first, second] as const)
-    .filter(goTogether)
-    .map((names, at) => caseOf(names, smallSizes[(at + first.length) % smallSizes.length]!, 977 * at + first.length));
+    .filter(goTogether),
+);
 
-/** Triples of options, drawn from all. */
-export function triples(count: number, seed: number): AttentionCase[] {
+/** Each pair of options with a first one, in a size each. */
+export const pairsWith = (name: OptionName): AttentionCase[] =>
+  pairs
+    .filter(([first]) => first === name)
+    .map((names, at) => caseOf(names, smallSizes[(at + name.length) % smallSizes.length]!, 977 * at + name.length));
+
+const pairKey = (names: readonly OptionName[]): string => names.toSorted().join("+");
+
+/** The keys of the pairs in a triple. */
+export const pairsIn = ([a, b, c]: readonly [OptionName, OptionName, OptionName]): string[] =>
+  [[a, b] as const, [a, c] as const, [b, c] as const].map(pairKey);
+
+/** Triples of options, drawn until every pair is in one of them: the third is the one with which most pairs are new. */
+export function drawTriples(seed: number): (readonly [OptionName, OptionName, OptionName])[] {
   const random = new Random(seed);
-  const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
-  const found: AttentionCase[] = [];
-  while (found.length < count) {
-    const names = [pick(optionNames), pick(optionNames), pick(optionNames)];
-    if (goTogether(names)) found.push(caseOf(names, pick(smallSizes), found.length));
+  const missing = new Set(pairs.map(pairKey));
+  const found: (readonly [OptionName, OptionName, OptionName])[] = [];
+  for (const pair of pairs) {
+    if (!missing.has(pairKey(pair))) continue;
+    const thirds = optionNames.filter((third) => !pair.includes(third) && goTogether([...pair, third]));
+    const ranked = thirds.map((third) => {
+      const triple = [...pair, third] as const;
+      return { triple, rank: pairsIn(triple).filter((key) => missing.has(key)).length + random.next() / 2 };
+    });
+    const best = ranked.reduce((most, each) => (each.rank > most.rank ? each : most));
+    found.push(best.triple);
+    for (const key of pairsIn(best.triple)) missing.delete(key);
   }
   return found;
+}
+
+/** A mask and a bias of every shape that broadcasts: each has the axes that the other lacks, but for the one that has all. */
+export const broadcasts: readonly AttentionCase[] = Array.from({ length: 15 }, (_, at) => {
+  const axes = (bits: number) => [..."bhij"].filter((_, axis) => bits & (1 << axis)).join("");
+  const [bias, mask] = [axes(at + 1), axes(14 - at) || "bhij"];
+  const { name, ...rest } = caseOf([], [2, 9, 37, 8, 8], at);
+  return { ...rest, bias, mask, name: `bias ${bias} mask ${mask} ${name}` };
+});
+
+/** Each triple in a size. */
+export function triples(seed: number): AttentionCase[] {
+  const random = new Random(seed);
+  return drawTriples(seed).map((names, at) => caseOf(names, smallSizes[random.integer(0, smallSizes.length - 1)]!, at));
 }
 
 /** Sizes drawn from all, each in each role at least once, with one option or none. */
@@ -137,3 +171,12 @@ export function sampledSizes(seed: number): AttentionCase[] {
   }
   return found;
 }
+
+/** Sizes of a head that have no fused kernel, of q and k, of v, and of both. */
+export const wide: readonly AttentionCase[] = rows
+  .filter((size) => size > 256)
+  .flatMap((size, at) => [
+    caseOf(["causal"], [1, 9, 12, size, 8], 3 * at),
+    caseOf(["bias"], [1, 7, 16, 16, size], 3 * at + 1),
+    caseOf(["grouped"], [1, 2, 31, size, size], 3 * at + 2),
+  ]);
