@@ -112,6 +112,9 @@ enum {
 // refusals, memoryLimit, cacheLimit. Bytes are those of the size classes.
 ORCHARD_CPU_API int32_t orchard_cpu_statistics(double *out);
 
+// Starts peakBytes anew, from what is live now.
+ORCHARD_CPU_API int32_t orchard_cpu_reset_peak(void);
+
 // ---------------------------------------------------------------- operations
 
 // out[i] = (dtype of out) source[i] for i < count. Block: count, source dtype, source offset, out dtype, out offset.
@@ -243,6 +246,10 @@ ORCHARD_CPU_API int32_t orchard_cpu_attention_backward(const double *block, cons
 
 // Which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys]. Block: these four, dropout and sequences as above, offset.
 ORCHARD_CPU_API int32_t orchard_cpu_attention_dropout_mask(const double *block, void *out);
+
+// How many scores were computed since the dylib was loaded: out[0] by forward passes, out[1] by backward ones. A tile that is not skipped
+// counts whole, with the pairs in it that do not attend and the rows that fill it up.
+ORCHARD_CPU_API int32_t orchard_cpu_attention_scores(double *out);
 
 #ifdef __cplusplus
 }
