@@ -107,6 +107,42 @@ describe("several chunks of keys", () => {
   });
 });
 
+describe("few queries, several chunks of keys", () => {
+  const sizes = [2, 3, 2500, 20, 18] as const;
+  test.each([
+    ["grouped", "causal"],
+    ["windowBoth", "dropout"],
+    ["packed", "softcap"],
+    ["multiQuery", "sinks"],
+    ["slopes", "mask"],
+  ] as const)("with %s and %s", (first, second) => {
+    checkCase(caseOf([first, second], sizes, 8), "float32", way);
+  });
+
+  test.each(["bhij", "ij", "hj", "i"])("with bias[%s]", (bias) => {
+    checkCase({ ...caseOf(["causal"], sizes, 9), bias, name: `bias of ${bias}` }, "float16", way);
+  });
+
+  test("have the same bits on any number of threads", () => {
+    const [q, k, v] = [parameter(1, 4, 2, 24), parameter(1, 2, 3000, 24), parameter(1, 2, 3000, 40)];
+    const [first, ...others] = ["1", "2", "5"].map((threads) => {
+      configure(native, "threads", threads);
+      return numbersOf(onCpu(() => flashAttention(q, k, v, { causal: true })));
+    });
+    for (const other of others) expect(other).toEqual(first!);
+  });
+
+  test("a value that is not finite reaches the queries that attend to it, and no other", () => {
+    const [q, k, v] = [parameter(1, 1, 2, 8), parameter(1, 1, 1500, 8), parameter(1, 1, 1500, 8)];
+    const last = tensor([...numbersOf(v).slice(0, -8), ...Array<number>(8).fill(Number.NaN)], { shape: v.shape });
+    const [quiet, loud] = [v, last].map((values) =>
+      numbersOf(onCpu(() => flashAttention(q, k, values, { causal: true }))),
+    );
+    expect(loud!.slice(0, 8)).toEqual(quiet!.slice(0, 8));
+    expect(loud!.slice(8).every(Number.isNaN)).toBe(true);
+  });
+});
+
 test.each([
   ["for each key", [4, 1, 700]],
   ["for each query", [500, 1]],

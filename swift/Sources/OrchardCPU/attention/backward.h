@@ -272,10 +272,6 @@ private:
       }
   }
 
-  static void add_all(const T *numbers, T *sums, int64_t count) {
-    for (int64_t i = 0; i < count; i++) sums[i] += numbers[i];
-  }
-
   void write_queries(const AttentionSequence &sequence, int64_t head, const T *sums) const {
     T factors[width];
     std::fill_n(factors, width, T(p_.scale));

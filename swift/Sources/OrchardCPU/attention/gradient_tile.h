@@ -118,8 +118,22 @@ private:
   void add_to_bias(const TilePlace &place) const {
     const AttentionOperand &bias = p_.grad_bias;
     T *sums = grad_bias_ + bias.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
+    if (bias.row != 0 && bias.column == 1) return add_rows_to_bias(place, sums);
     for (int64_t key = 0; key < place.keys; key++)
       for (int64_t lane = 0; lane < place.queries; lane++) sums[lane * bias.row + key * bias.column] += space_.dp[key * width + lane];
+  }
+
+  // Lines become rows, in squares.
+  void add_rows_to_bias(const TilePlace &place, T *sums) const {
+    for (int64_t r = 0; r < place.queries; r += lanes<T>)
+      for (int64_t c = 0; c < place.keys; c += lanes<T>) {
+        Vector<T> square[lanes<T>];
+        for (int64_t i = 0; i < lanes<T>; i++) square[i] = load_vector(space_.dp + (c + i) * width + r);
+        transpose<T>(square);
+        int64_t length = std::min<int64_t>(lanes<T>, place.keys - c);
+        for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, place.queries - r); i++)
+          add_all(reinterpret_cast<const T *>(&square[i]), sums + (r + i) * p_.grad_bias.row + c, length);
+      }
   }
 
   void apply_slopes(int64_t keys) const {

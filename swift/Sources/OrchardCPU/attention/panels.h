@@ -94,6 +94,10 @@ template <class T> inline void scale_all(T *numbers, int64_t count, T factor) {
   for (int64_t i = 0; i < count; i++) numbers[i] *= factor;
 }
 
+template <class T> inline void add_all(const T *numbers, T *sums, int64_t count) {
+  for (int64_t i = 0; i < count; i++) sums[i] += numbers[i];
+}
+
 template <class T> inline bool all_finite(const T *numbers, int64_t count) {
   T sum = 0; // of zeros, or NaN
   constexpr int side_by_side = 64;
