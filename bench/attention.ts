@@ -37,6 +37,9 @@ const roundsOf = (each: Case): number => Math.min(25, Math.max(5, Math.round(4e1
 /** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
 const settling = 15;
 
+/** Calls with few rows before a case is measured: JavaScript is compiled while it runs, and later calls are those that count. */
+const warmUps = 2000;
+
 /** Runs a case once and says how many milliseconds it took. */
 type Run = () => Promise<number>;
 
@@ -133,6 +136,8 @@ const shown = (value: number | undefined, digits: number): string =>
   value === undefined || Number.isNaN(value) ? "" : value.toFixed(digits);
 
 async function rowOf(each: Case): Promise<string[]> {
+  const small = ours({ ...each, rows: 16 });
+  for (let call = 0; call < warmUps; call++) await small();
   const runs = [ours(each), ...(other ? [await other.prepare(each)] : [])];
   const { medians, ratio } = await measure(runs, roundsOf(each));
   const [own, theirs] = medians;

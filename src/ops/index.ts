@@ -41,7 +41,6 @@ export {
 } from "./elementwise/binary.ts";
 export * from "./elementwise/comparison.ts";
 export * from "./elementwise/ternary.ts";
-export * from "./elementwise/unary.ts";
 export {
   abs,
   bitwiseNot,

@@ -15,32 +15,44 @@ export interface MemoryUsage extends LiveMemory {
   readonly peakBytes: number;
 }
 
-interface Meter {
-  readonly read: () => LiveMemory;
-  peakBytes: number;
+/** Where the figures of a place come from. */
+export interface Meter {
+  usage(): MemoryUsage;
+  /** Starts the peak anew, from what is live now. */
+  resetPeak(): void;
 }
 
 const meters = new Map<Place, Meter>();
 
-/** @internal Registers how a place's live memory is read. */
-export function meter(place: Place, read: () => LiveMemory): { noteAllocation(): MemoryUsage } {
-  const own: Meter = { read, peakBytes: 0 };
+/** @internal Registers who counts a place's memory. */
+export function meter<Own extends Meter>(place: Place, own: Own): Own {
   meters.set(place, own);
-  // What is live grows by allocations only, so that a look after each of them misses no peak.
-  return { noteAllocation: () => usageOf(own) };
+  return own;
 }
 
-function usageOf(own: Meter): MemoryUsage {
-  const { liveBytes, blocks } = own.read();
-  own.peakBytes = Math.max(own.peakBytes, liveBytes);
-  return { liveBytes, blocks, peakBytes: own.peakBytes };
+/**
+ * @internal A meter for an allocator that knows what is live only: what is live grows by allocations alone, so that a call of `usage` after
+ * each of them misses no peak.
+ */
+export function peakOf(read: () => LiveMemory): Meter {
+  let peakBytes = 0;
+  return {
+    usage() {
+      const { liveBytes, blocks } = read();
+      peakBytes = Math.max(peakBytes, liveBytes);
+      return { liveBytes, blocks, peakBytes };
+    },
+    resetPeak() {
+      peakBytes = read().liveBytes;
+    },
+  };
 }
 
 const nothing: MemoryUsage = { liveBytes: 0, blocks: 0, peakBytes: 0 };
 
 /**
  * The native memory that tensors take now, by place: `host` is the cpu backend's blocks (of 64 KB and more; smaller ones are
- * JavaScript's own and not counted), `metal` the device's buffers. Loads nothing.
+ * JavaScript's own and not counted), `metal` the device's buffers. Peaks have what operations take while they run, too. Loads nothing.
  *
  * @example
  * resetPeakMemory();
@@ -48,14 +60,11 @@ const nothing: MemoryUsage = { liveBytes: 0, blocks: 0, peakBytes: 0 };
  * console.log(memory().host.peakBytes / 2 ** 20, "MB at most");
  */
 export function memory(): Record<Place, MemoryUsage> {
-  const of = (place: Place) => {
-    const known = meters.get(place);
-    return known ? usageOf(known) : nothing;
-  };
+  const of = (place: Place) => meters.get(place)?.usage() ?? nothing;
   return { host: of("host"), metal: of("metal") };
 }
 
 /** Starts peaks anew, from what is live now. */
 export function resetPeakMemory(): void {
-  for (const own of meters.values()) own.peakBytes = own.read().liveBytes;
+  for (const own of meters.values()) own.resetPeak();
 }

@@ -52,6 +52,7 @@ export const declarations = {
   orchard_cpu_trim: { args: [], returns: "i32" },
   orchard_cpu_fail_allocations: { args: ["i32"], returns: "i32" },
   orchard_cpu_statistics: { args: ["buffer"], returns: "i32" },
+  orchard_cpu_reset_peak: { args: [], returns: "i32" },
   orchard_cpu_convert: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_matmul: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_fill: { args: ["buffer", "buffer"], returns: "i32" },
@@ -141,6 +142,7 @@ export const declarations = {
   },
   orchard_cpu_attention_dropout_mask: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_cpu_update: { args: updateBuffers, returns: "i32" },
+  orchard_cpu_attention_scores: { args: ["buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

@@ -1,7 +1,7 @@
 import { observer } from "../../debug/observer.ts";
 import { OrchardError, OutOfMemoryError } from "../../errors.ts";
 import { allocateHost, installHostAllocator, type Memory } from "../../tensor/memory.ts";
-import { type LiveMemory, meter } from "../../tensor/usage.ts";
+import { type Meter, meter } from "../../tensor/usage.ts";
 import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
 import { statisticsFields } from "./abi.ts";
@@ -18,12 +18,11 @@ export const cpuBackend: Backend = {
     if (missing !== undefined) return missing;
     try {
       const { native } = cpuLibrary();
-      const { noteAllocation } = meter("host", () => liveMemory(native));
+      const { usage } = meter("host", meterOf(native));
       installHostAllocator((byteLength) => {
         if (byteLength < LARGE) return null;
         const memory = new BlockMemory(allocateOrCollect(native, byteLength));
-        const used = noteAllocation();
-        if (observer) observer.allocated(byteLength, "host", used);
+        if (observer) observer.allocated(byteLength, "host", usage());
         return memory;
       });
       return undefined;
@@ -52,12 +51,20 @@ function allocateOrCollect(native: Native, byteLength: number): NativeBlock {
 }
 
 const numbers = new Float64Array(statisticsFields.length);
-const [liveBytesAt, liveBlocksAt] = [statisticsFields.indexOf("liveBytes"), statisticsFields.indexOf("liveBlocks")];
+const [liveBytesAt, liveBlocksAt, peakBytesAt] = (["liveBytes", "liveBlocks", "peakBytes"] as const).map((field) =>
+  statisticsFields.indexOf(field),
+) as [number, number, number];
 
-function liveMemory(native: Native): LiveMemory {
-  check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");
-  return { liveBytes: numbers[liveBytesAt]!, blocks: numbers[liveBlocksAt]! };
-}
+/** The allocator counts blocks of tensors, and what operations take for their own time. */
+const meterOf = (native: Native): Meter => ({
+  usage() {
+    check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");
+    return { liveBytes: numbers[liveBytesAt]!, blocks: numbers[liveBlocksAt]!, peakBytes: numbers[peakBytesAt]! };
+  },
+  resetPeak() {
+    check(native, native.orchard_cpu_reset_peak(), "cpu statistics");
+  },
+});
 
 /** A block of the dylib's allocator. */
 class BlockMemory implements Memory {

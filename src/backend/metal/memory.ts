@@ -2,7 +2,7 @@ import { type Pointer, toArrayBuffer } from "bun:ffi";
 import { observer } from "../../debug/observer.ts";
 import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../errors.ts";
 import { type AllocationHint, allocateHost, type Memory, noSuchBlock } from "../../tensor/memory.ts";
-import { type LiveMemory, meter } from "../../tensor/usage.ts";
+import { type LiveMemory, meter, peakOf } from "../../tensor/usage.ts";
 import { Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { isMetalOpen, type MetalContext, metalContext } from "./context.ts";
@@ -32,7 +32,7 @@ export class MetalMemory implements Memory {
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopted();
     boundMemory(context, this.byteLength, this.anchorAddress === 0);
-    const used = usage.noteAllocation();
+    const used = usage();
     if (observer) observer.allocated(this.byteLength, this.storage, used, label);
   }
 
@@ -224,4 +224,7 @@ function liveMemory(context: MetalContext): LiveMemory {
   return { liveBytes: statistic("liveBytes"), blocks: statistic("liveBuffers") };
 }
 
-const usage = meter("metal", () => (isMetalOpen() ? liveMemory(metalContext()) : { liveBytes: 0, blocks: 0 }));
+const { usage } = meter(
+  "metal",
+  peakOf(() => (isMetalOpen() ? liveMemory(metalContext()) : { liveBytes: 0, blocks: 0 })),
+);

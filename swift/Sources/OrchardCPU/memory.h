@@ -25,6 +25,7 @@ void give_block_back(void *block, size_t bytes) noexcept;
 void trim_blocks() noexcept;
 void set_memory_limit(size_t bytes) noexcept;
 void set_cache_limit(size_t bytes) noexcept;
+void reset_peak() noexcept;
 void refuse_allocations(int64_t count) noexcept;
 MemoryStatistics memory_statistics() noexcept;
 

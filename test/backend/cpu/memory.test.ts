@@ -71,6 +71,18 @@ describe("blocks", () => {
   });
 });
 
+test("the peak starts anew from what is live, and stays when blocks are given back", () => {
+  const held = allocateBlock(native, megabyte, "test");
+  allocateBlock(native, 8 * megabyte, "test").release();
+  native.orchard_cpu_reset_peak();
+  const { liveBytes, peakBytes } = statistics();
+  expect(peakBytes).toBe(liveBytes);
+  allocateBlock(native, 4 * megabyte, "test").release();
+  allocateBlock(native, 2 * megabyte, "test").release();
+  expect(statistics()).toMatchObject({ liveBytes, peakBytes: liveBytes + 4 * megabyte });
+  held.release();
+});
+
 describe("limits", () => {
   test("an allocation over the memory limit is refused with the figures, and leaves nothing behind", () => {
     const { liveBytes, liveBlocks, refusals } = statistics();

@@ -54,6 +54,43 @@ describe.each(isas)("on %s", (isa) => {
   });
 });
 
+/** Scores that a forward and a backward pass compute: whole tiles, those in them that do not attend included. */
+function computedScores(run: () => void): { forward: number; backward: number } {
+  const [before, after] = [new Float64Array(2), new Float64Array(2)];
+  native.orchard_cpu_attention_scores(before);
+  run();
+  native.orchard_cpu_attention_scores(after);
+  return { forward: after[0]! - before[0]!, backward: after[1]! - before[1]! };
+}
+
+describe.each(isas)("tiles that nobody attends to are skipped on %s", (isa) => {
+  const [rows, heads, bounds] = [768, 2, [0, 100, 300, 768]];
+  const sequenceOf = (row: number) => bounds.findIndex((bound) => row < bound);
+  test.each([
+    ["dense", {}, () => true],
+    ["causal", { causal: true }, (i: number, j: number) => j <= i],
+    ["window", { window: 50 }, (i: number, j: number) => Math.abs(i - j) <= 50],
+    ["causal window", { causal: true, window: { left: 40 } }, (i: number, j: number) => j <= i && i - j <= 40],
+    ["packed", { cuSeqlens: bounds }, (i: number, j: number) => sequenceOf(i) === sequenceOf(j)],
+    [
+      "packed causal",
+      { cuSeqlens: bounds, causal: true },
+      (i: number, j: number) => j <= i && sequenceOf(i) === sequenceOf(j),
+    ],
+  ] as const)("%s", (_, options, attends) => {
+    configure(native, "isa", isa);
+    let pairs = 0;
+    for (let i = 0; i < rows; i++) for (let j = 0; j < rows; j++) if (attends(i, j)) pairs++;
+    const most = pairs + rows * 128; // beside a row's keys those of the other rows of its panel, and the rows that fill up a panel
+    const [q, k, v] = [0, 1, 2].map(() => parameter(1, heads, rows, 4));
+    const { forward, backward } = computedScores(() => onCpu(() => results([q!, k!, v!], options, v!)));
+    for (const computed of [forward / heads, backward / heads]) {
+      expect(computed).toBeGreaterThanOrEqual(pairs);
+      expect(computed).toBeLessThanOrEqual(most);
+    }
+  });
+});
+
 describe("several chunks of keys", () => {
   const sizes = [2, 24, 600, 8, 5] as const;
   test.each(["bhij", "ij", "hj", "bi", "i", "h"])("with a gradient of bias[%s]", (bias) => {
@@ -67,6 +104,42 @@ describe("several chunks of keys", () => {
     ["multiQuery", "logSumExp"],
   ] as const)("with %s and %s", (first, second) => {
     checkCase(caseOf([first, second], sizes, 6), "float32", way);
+  });
+});
+
+describe("few queries, several chunks of keys", () => {
+  const sizes = [2, 3, 2500, 20, 18] as const;
+  test.each([
+    ["grouped", "causal"],
+    ["windowBoth", "dropout"],
+    ["packed", "softcap"],
+    ["multiQuery", "sinks"],
+    ["slopes", "mask"],
+  ] as const)("with %s and %s", (first, second) => {
+    checkCase(caseOf([first, second], sizes, 8), "float32", way);
+  });
+
+  test.each(["bhij", "ij", "hj", "i"])("with bias[%s]", (bias) => {
+    checkCase({ ...caseOf(["causal"], sizes, 9), bias, name: `bias of ${bias}` }, "float16", way);
+  });
+
+  test("have the same bits on any number of threads", () => {
+    const [q, k, v] = [parameter(1, 4, 2, 24), parameter(1, 2, 3000, 24), parameter(1, 2, 3000, 40)];
+    const [first, ...others] = ["1", "2", "5"].map((threads) => {
+      configure(native, "threads", threads);
+      return numbersOf(onCpu(() => flashAttention(q, k, v, { causal: true })));
+    });
+    for (const other of others) expect(other).toEqual(first!);
+  });
+
+  test("a value that is not finite reaches the queries that attend to it, and no other", () => {
+    const [q, k, v] = [parameter(1, 1, 2, 8), parameter(1, 1, 1500, 8), parameter(1, 1, 1500, 8)];
+    const last = tensor([...numbersOf(v).slice(0, -8), ...Array<number>(8).fill(Number.NaN)], { shape: v.shape });
+    const [quiet, loud] = [v, last].map((values) =>
+      numbersOf(onCpu(() => flashAttention(q, k, values, { causal: true }))),
+    );
+    expect(loud!.slice(0, 8)).toEqual(quiet!.slice(0, 8));
+    expect(loud!.slice(8).every(Number.isNaN)).toBe(true);
   });
 });
 

@@ -1,5 +1,20 @@
 #include "attention.h"
 
+#include <atomic>
+
+namespace orchard {
+namespace {
+
+std::atomic<int64_t> computed_scores[2]; // by pass
+
+} // namespace
+
+void count_scores(AttentionPass pass, int64_t scores) noexcept {
+  computed_scores[static_cast<int>(pass)].fetch_add(scores, std::memory_order_relaxed);
+}
+
+} // namespace orchard
+
 using namespace orchard;
 
 namespace {
@@ -94,4 +109,10 @@ int32_t orchard_cpu_attention_dropout_mask(const double *block, void *out) {
     int64_t offset = reader.whole();
     attention_dropout_mask().run(problem, static_cast<uint8_t *>(out) + offset);
   });
+}
+
+int32_t orchard_cpu_attention_scores(double *out) {
+  for (AttentionPass pass : {AttentionPass::forward, AttentionPass::backward})
+    out[static_cast<int>(pass)] = double(computed_scores[static_cast<int>(pass)].load(std::memory_order_relaxed));
+  return ORCHARD_CPU_OK;
 }

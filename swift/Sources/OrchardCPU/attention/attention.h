@@ -64,6 +64,10 @@ struct AttentionProblem {
 // Keys whose scores are looked at together.
 constexpr int64_t attention_tile_keys = 128;
 
+// Adds to the scores that orchard_cpu_attention_scores tells of: those of whole tiles, whoever attends.
+enum class AttentionPass { forward, backward };
+void count_scores(AttentionPass pass, int64_t scores) noexcept;
+
 // By dtype: float64, float32, float16, bfloat16. They run on all threads, and throw Failure where there is no memory.
 struct AttentionForwardKernels {
   void (*run[4])(const AttentionProblem &);

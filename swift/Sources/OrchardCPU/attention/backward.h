@@ -2,18 +2,21 @@
 // Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023, algorithm 2.
 //
 //   for each head of keys and chunk of them, in parallel:
-//     for each head of queries that shares them: pack its q and dO, Δ = rowsum(dO ∘ out) − dL
-//       for each tile of the chunk's keys, each panel of queries:  add to dq, dk, dv, dbias           gradient_tile.h
-//       dq is written, or kept apart where there are several chunks
-//     dk and dv are written
-//   dq is summed over the chunks, in order
+//     for each head of queries that shares them: Δ = rowsum(dO ∘ out) − dL
+//       for each block of the chunk's keys: pack it
+//         for each panel of queries: pack its q and dO
+//           for each tile of the block's keys:  add to dq, dk, dv, dbias                              gradient_tile.h
+//         dk and dv are written after the last head
+//       dq is written; where there are several chunks after the last of them, summed in their order     query_sums.h
 //
 // Heads whose biases are the same elements come one after the other in the same task. What the tasks are depends on sizes only, so the sums
-// are the same for any number of threads.
+// are the same for any number of threads. A thread holds a block of keys with its gradients, and dq of one head (of a group's, for each chunk
+// of keys, where there are several).
 #pragma once
 
 #include "../indexing/scratch_slots.h"
 #include "gradient_tile.h"
+#include "query_sums.h"
 
 #include <map>
 
@@ -25,8 +28,8 @@ template <class S> class AttentionBackward {
   using Space = GradientSpace<T>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = Tile::width, tile_keys = attention_tile_keys;
-  static constexpr int64_t wanted_tasks = 16, most_partial_heads = 64, least_chunk = 2 * tile_keys;
-  static constexpr int64_t cached_bytes = 640 << 10; // of keys in the second-level cache
+  static constexpr int64_t wanted_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
+  static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // of keys in the second-level cache
 
 public:
   explicit AttentionBackward(const AttentionProblem &problem)
@@ -36,15 +39,12 @@ public:
   }
 
   void run() {
-    Scratch<T> partial(size_t(p_.grad_q.data && chunks_ > 1 ? chunks_ * query_numbers() : 0));
     Scratch<T> bias(size_t(keeps_bias_apart() ? bias_copies() * bias_size() : 0));
     Scratch<double> sinks(size_t(p_.grad_sinks.data ? int64_t(p_.sequences.size()) * p_.heads : 0));
-    partial_ = partial.data();
     sinks_ = sinks.data();
     bias_ = keeps_bias_apart() ? bias.data() : reinterpret_cast<T *>(p_.grad_bias.data);
     if (bias_) std::fill_n(bias_, bias_copies() * bias_size(), T(0));
     run_tasks();
-    if (partial_) sum_queries();
     if (keeps_bias_apart()) sum_bias();
     if (sinks_) sum_sinks();
   }
@@ -73,31 +73,36 @@ private:
       }
     }
     if (units == 0) return;
-    int64_t wanted = std::min(divided_up(wanted_tasks, int64_t(groups_.size())), most_partial_heads / units);
-    chunks_ = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
+    size_t most_units = 0;
+    for (const std::vector<Unit> &group : groups_) most_units = std::max(most_units, group.size());
+    int64_t heads = int64_t(most_units) * p_.group, wanted = divided_up(wanted_tasks, int64_t(groups_.size()));
+    chunks_ = std::clamp<int64_t>(std::min(wanted, most_partial_heads / heads), 1, std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
     most_chunk_ = chunk_of(most_keys);
+    sums_size_ = rounded_up(most_queries_, width) * dim_columns_;
+    summed_heads_ = chunks_ == 1 ? 1 : heads;
   }
 
-  // What products read and write of a key: three times of k, twice of v.
+  // What products read and write of a key.
   int64_t keys_in_cache() const {
-    int64_t bytes = int64_t(sizeof(T)) * (3 * p_.dim + 2 * p_.value_dim);
-    return std::max(tile_keys, rounded_down(cached_bytes / bytes, tile_keys));
+    int64_t bytes = int64_t(sizeof(T)) * 2 * (p_.dim + p_.value_dim);
+    return std::clamp(rounded_down(cached_bytes / bytes, tile_keys), tile_keys, most_block);
   }
 
   // Keys of a chunk, of a sequence with so many.
   int64_t chunk_of(int64_t keys) const { return rounded_up(divided_up(keys, chunks_), tile_keys); }
 
   void run_tasks() {
-    int64_t tasks = int64_t(groups_.size()) * chunks_;
+    int64_t groups = int64_t(groups_.size()), tasks = groups * chunks_;
     if (tasks == 0) return;
     Space measured;
     ScratchSlots<T> slots(tasks, divide(nullptr, measured));
+    QuerySums<T> sums(groups, chunks_, p_.grad_q.data ? chunks_ * summed_heads_ * sums_size_ : 0);
     parallel_for(tasks, 1, [&](int64_t task, int64_t) {
-      slots.with([&](T *scratch) {
-        Space space;
-        divide(scratch, space);
-        for (const Unit &unit : groups_[size_t(task / chunks_)]) run_unit(unit, task % chunks_, space);
-      });
+      const std::vector<Unit> &group = groups_[size_t(task / chunks_)];
+      auto add_up = [&](T *all) {
+        if (p_.grad_q.data && chunks_ > 1) sum_chunks(group, all);
+      };
+      slots.with([&](T *scratch) { sums.with(task / chunks_, [&](T *all) { run_task(group, task % chunks_, scratch, all); }, add_up); });
     });
   }
 
@@ -109,73 +114,96 @@ private:
       used += rounded_up(count, lanes<T>);
       return place;
     };
-    space.keys = take(most_chunk_ * p_.dim), space.key_columns = take(most_chunk_ * dim_columns_), space.values = take(most_chunk_ * p_.value_dim);
-    space.queries = take(queries * p_.dim), space.query_rows = take(queries * dim_row_);
-    space.grad_out = take(queries * p_.value_dim), space.grad_out_rows = take(queries * value_row_);
+    int64_t block = std::min(block_keys_, most_chunk_), summed = p_.group == 1 ? block : most_chunk_;
+    space.keys = take(block * dim_columns_), space.values = take(block * p_.value_dim);
+    space.grad_keys = take(summed * dim_row_), space.grad_values = take(summed * value_row_);
+    space.queries = take(width * p_.dim), space.query_rows = take(width * dim_row_);
+    space.grad_out = take(width * p_.value_dim), space.grad_out_rows = take(width * value_row_);
     space.log_sum_exp = take(queries), space.delta = take(queries);
-    space.grad_keys = take(most_chunk_ * dim_row_), space.grad_values = take(most_chunk_ * value_row_);
-    space.grad_queries = take(queries * dim_columns_);
     space.s = take(tile_keys * width), space.dp = take(tile_keys * width);
     space.factors = take(p_.dropout.threshold ? tile_keys * width : 0), space.slopes = take(p_.softcap != 0 ? tile_keys * width : 0);
-    for (auto [flags, count] : {std::pair{&space.loud_keys, most_chunk_}, {&space.loud_queries, queries}, {&space.loud_grad_out, queries}})
+    for (auto [flags, count] : {std::pair{&space.loud_keys, block}, {&space.loud_queries, width}, {&space.loud_grad_out, width}})
       *flags = reinterpret_cast<bool *>(take(divided_up(count, sizeof(T))));
     return used;
   }
 
   // ---------------------------------------------------------------- one head of keys
 
-  void run_unit(const Unit &unit, int64_t chunk, Space &space) const {
-    const AttentionSequence &sequence = *unit.sequence;
-    int64_t size = chunk_of(sequence.keys), first = std::min(chunk * size, sequence.keys), keys = std::min(size, sequence.keys - first);
-    pack_keys(unit, first, keys, space);
-    std::fill_n(space.grad_keys, rounded_up(keys, panel_rows) * dim_row_, T(0));
-    std::fill_n(space.grad_values, rounded_up(keys, panel_rows) * value_row_, T(0));
-    for (int64_t head = unit.kv_head * p_.group; head < (unit.kv_head + 1) * p_.group; head++) {
-      pack_queries(sequence, head, space);
-      if (sinks_ && chunk == 0) sinks_[sequence.index * p_.heads + head] = sink_gradient(sequence, head, space);
-      std::fill_n(space.grad_queries, rounded_up(sequence.queries, width) * dim_columns_, T(0));
-      Tile tile(p_, space, bias_ ? bias_ + chunk % bias_copies() * bias_size() : nullptr);
-      for (int64_t at = 0; at < keys; at += block_keys_)
-        add_block(tile, {sequence, head, unit.kv_head, first, at, std::min(block_keys_, keys - at)});
-      if (p_.grad_q.data) write_queries(sequence, head, chunk, space);
-    }
-    if (p_.grad_k.data) write_keys(unit, first, keys, space);
+  void run_task(const std::vector<Unit> &group, int64_t chunk, T *scratch, T *sums) const {
+    Space space;
+    divide(scratch, space);
+    int64_t scores = 0, at = 0; // of a chunk's heads
+    for (const Unit &unit : group)
+      for (int64_t head = unit.kv_head * p_.group; head < (unit.kv_head + 1) * p_.group; head++, at++) {
+        space.grad_queries = chunks_ == 1 ? sums : sums_of(sums, chunk, at);
+        scores += run_head({unit, head, chunk}, space);
+      }
+    count_scores(AttentionPass::backward, scores);
   }
 
-  // Tiles that stay in the second-level cache while the panels of queries go by.
-  void add_block(const Tile &tile, const KeyTile &block) const {
-    int64_t first = block.chunk + block.first, end = block.first + block.count;
-    AttentionRange range = p_.queries_of(block.sequence, first, first + block.count - 1);
-    for (int64_t query = rounded_down(range.first, width); query < range.end; query += width)
-      for (KeyTile keys = block; keys.first < end; keys.first += tile_keys) {
-        keys.count = std::min(tile_keys, end - keys.first);
-        tile.add(keys, query);
-      }
+  // A head of queries, and the chunk of keys that it is looked at with.
+  struct Part {
+    const Unit &unit;
+    int64_t head, chunk;
+  };
+
+  int64_t run_head(const Part &part, const Space &space) const {
+    const AttentionSequence &sequence = *part.unit.sequence;
+    pack_statistics(sequence, part.head, space);
+    if (sinks_ && part.chunk == 0) sinks_[sequence.index * p_.heads + part.head] = sink_gradient(sequence, part.head, space);
+    if (p_.grad_q.data) std::fill_n(space.grad_queries, sums_size_, T(0));
+    int64_t size = chunk_of(sequence.keys), chunk = std::min(part.chunk * size, sequence.keys), end = std::min(chunk + size, sequence.keys), scores = 0;
+    for (int64_t first = chunk; first < end; first += block_keys_) {
+      Space block = space;
+      int64_t place = p_.group == 1 ? 0 : first - chunk;
+      block.grad_keys += place * dim_row_, block.grad_values += place * value_row_;
+      scores += run_block(part, first, std::min(block_keys_, end - first), block);
+    }
+    if (p_.grad_q.data && chunks_ == 1) write_queries(sequence, part.head, space.grad_queries);
+    return scores;
+  }
+
+  // A block of keys stays in the second-level cache while the panels of queries go by.
+  int64_t run_block(const Part &part, int64_t first, int64_t keys, Space &space) const {
+    const Unit &unit = part.unit;
+    pack_keys(unit, first, keys, space);
+    if (part.head == unit.kv_head * p_.group) {
+      std::fill_n(space.grad_keys, rounded_up(keys, panel_rows) * dim_row_, T(0));
+      std::fill_n(space.grad_values, rounded_up(keys, panel_rows) * value_row_, T(0));
+    }
+    int64_t scores = add_queries(part, first, keys, space);
+    if (p_.grad_k.data && part.head == (unit.kv_head + 1) * p_.group - 1) write_keys(unit, first, keys, space);
+    return scores;
+  }
+
+  int64_t add_queries(const Part &part, int64_t first, int64_t keys, Space &space) const {
+    const AttentionSequence &sequence = *part.unit.sequence;
+    AttentionRange range = p_.queries_of(sequence, first, first + keys - 1);
+    Tile tile(p_, space, bias_ ? bias_ + part.chunk % bias_copies() * bias_size() : nullptr);
+    int64_t scores = 0;
+    for (int64_t query = rounded_down(range.first, width); query < range.end; query += width) {
+      pack_queries(sequence, part.head, query, space);
+      for (int64_t at = 0; at < keys; at += tile_keys)
+        scores += tile.add({sequence, part.head, part.unit.kv_head, first, at, std::min(tile_keys, keys - at)}, query);
+    }
+    return scores;
   }
 
   void pack_keys(const Unit &unit, int64_t first, int64_t keys, Space &space) const {
-    const AttentionSequence &sequence = *unit.sequence;
-    Rows<S> own = rows_of<S>(p_.k, sequence.batch, unit.kv_head, sequence.key_start + first, p_.dim);
-    pack_rows<panel_rows>(own, keys, space.keys);
-    pack_rows<panel_rows>(rows_of<S>(p_.v, sequence.batch, unit.kv_head, sequence.key_start + first, p_.value_dim), keys, space.values);
-    space.has_loud_keys = false;
-    std::fill_n(space.loud_keys, keys, false);
-    for (int64_t at = 0; at < keys; at += tile_keys) {
-      int64_t count = std::min(tile_keys, keys - at);
-      T *columns = space.key_columns + at * dim_columns_;
-      pack_columns(own.from(at), count, columns);
-      space.has_loud_keys |= take_out_loud(columns, count, dim_columns_ / panel_rows, panel_rows * count, panel_rows, space.loud_keys + at);
-    }
+    int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first;
+    Rows<S> own = rows_of<S>(p_.k, batch, unit.kv_head, row, p_.dim);
+    pack_rows<panel_rows>(own, keys, dim_columns_, space.keys);
+    pack_rows<panel_rows>(rows_of<S>(p_.v, batch, unit.kv_head, row, p_.value_dim), keys, p_.value_dim, space.values);
+    space.has_loud_keys = take_out_loud_rows<panel_rows>(own, keys, dim_columns_, space.keys, space.loud_keys);
   }
 
-  void pack_queries(const AttentionSequence &sequence, int64_t head, Space &space) const {
-    int64_t batch = sequence.batch, first = sequence.query_start, count = sequence.queries;
+  void pack_queries(const AttentionSequence &sequence, int64_t head, int64_t query, Space &space) const {
+    int64_t batch = sequence.batch, first = sequence.query_start + query, count = std::min(width, sequence.queries - query);
     Rows<S> q = rows_of<S>(p_.q, batch, head, first, p_.dim), grad_out = rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim);
-    pack_rows<int(width)>(q, count, space.queries);
+    pack_rows<int(width)>(q, count, p_.dim, space.queries);
     pack_matrix(q, count, dim_row_, space.query_rows);
-    pack_rows<int(width)>(grad_out, count, space.grad_out);
+    pack_rows<int(width)>(grad_out, count, p_.value_dim, space.grad_out);
     pack_matrix(grad_out, count, value_row_, space.grad_out_rows);
-    pack_statistics(sequence, head, space);
     space.has_loud_queries = take_out_loud(space.query_rows, count, 1, count * dim_row_, dim_row_, space.loud_queries);
     space.has_loud_grad_out = take_out_loud(space.grad_out_rows, count, 1, count * value_row_, value_row_, space.loud_grad_out);
   }
@@ -185,17 +213,11 @@ private:
   }
 
   // L and Δ of each query, 0 for those that fill up the last panel.
-  void pack_statistics(const AttentionSequence &sequence, int64_t head, Space &space) const {
+  void pack_statistics(const AttentionSequence &sequence, int64_t head, const Space &space) const {
     Rows<S> out = rows_of<S>(p_.out, sequence.batch, head, sequence.query_start, p_.value_dim);
-    alignas(64) T row[most_value_dim] = {};
+    Rows<S> grad_out = rows_of<S>(p_.grad_out, sequence.batch, head, sequence.query_start, p_.value_dim);
     for (int64_t i = 0; i < sequence.queries; i++) {
-      T sum = 0;
-      for (int64_t start = 0; start < p_.value_dim; start += most_value_dim) {
-        int64_t count = std::min(most_value_dim, p_.value_dim - start);
-        load_row(out.from(i).data + start * out.column, out.column, row, count);
-        sum += dot(row, space.grad_out_rows + i * value_row_ + start, count);
-      }
-      space.delta[i] = sum - (p_.grad_log_sum_exp.data ? T(statistic(p_.grad_log_sum_exp, sequence, head, i)) : T(0));
+      space.delta[i] = dot(out.from(i), grad_out.from(i)) - (p_.grad_log_sum_exp.data ? T(statistic(p_.grad_log_sum_exp, sequence, head, i)) : T(0));
       T log_sum_exp = T(statistic(p_.log_sum_exp, sequence, head, i));
       space.log_sum_exp[i] = log_sum_exp == -std::numeric_limits<T>::infinity() ? T(0) : log_sum_exp;
     }
@@ -203,12 +225,11 @@ private:
     std::fill(space.log_sum_exp + sequence.queries, space.log_sum_exp + rounded_up(sequence.queries, width), T(0));
   }
 
-  static T dot(const T *a, const T *b, int64_t count) {
+  // Of the first rows.
+  static T dot(Rows<S> a, Rows<S> b) {
     Vector<T> sums = {};
-    int64_t i = 0;
-    for (; i + lanes<T> <= count; i += lanes<T>) sums = multiply_add<T>(load_vector(a + i), load_vector(b + i), sums);
+    for (int64_t c = 0; c < a.length; c += lanes<T>) sums = multiply_add<T>(load_part(a, 0, 1, c), load_part(b, 0, 1, c), sums);
     T sum = 0;
-    for (; i < count; i++) sum += a[i] * b[i];
     for (int lane = 0; lane < lanes<T>; lane++) sum += sums[lane];
     return sum;
   }
@@ -238,36 +259,25 @@ private:
     }
   }
 
-  // Numbers of q, and where a row of it begins where it is row-major.
-  int64_t query_numbers() const { return p_.batch * p_.heads * p_.queries * p_.dim; }
-  int64_t query_place(int64_t batch, int64_t head, int64_t row) const { return ((batch * p_.heads + head) * p_.queries + row) * p_.dim; }
+  // Those of the at-th head of a group.
+  T *sums_of(T *sums, int64_t chunk, int64_t at) const { return sums + (chunk * summed_heads_ + at) * sums_size_; }
 
-  void write_queries(const AttentionSequence &sequence, int64_t head, int64_t chunk, const Space &space) const {
-    T factors[width];
-    std::fill_n(factors, width, T(p_.scale));
-    for (int64_t first = 0; first < sequence.queries; first += width) {
-      const T *panel = space.grad_queries + first * dim_columns_;
-      int64_t rows = std::min(width, sequence.queries - first), row = sequence.query_start + first;
-      if (partial_) {
-        T *to = partial_ + chunk * query_numbers() + query_place(sequence.batch, head, row);
-        unpack_rows<int(width), T>(panel, rows, p_.dim, factors, 1, [&](int64_t at) { return to + at * p_.dim; });
-      } else {
-        unpack_rows<int(width), S>(panel, rows, p_.dim, factors, p_.grad_q.column,
-                                   [&](int64_t at) { return row_of(p_.grad_q, sequence.batch, head, row + at); });
+  void sum_chunks(const std::vector<Unit> &group, T *sums) const {
+    int64_t at = 0;
+    for (const Unit &unit : group)
+      for (int64_t head = unit.kv_head * p_.group; head < (unit.kv_head + 1) * p_.group; head++, at++) {
+        T *first = sums_of(sums, 0, at);
+        for (int64_t chunk = 1; chunk < chunks_; chunk++) add_all(sums_of(sums, chunk, at), first, sums_size_);
+        write_queries(*unit.sequence, head, first);
       }
-    }
   }
 
-  void sum_queries() const {
-    parallel_for(p_.batch * p_.heads * p_.queries, 256, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at++) {
-        int64_t row = at % p_.queries, head = at / p_.queries % p_.heads, batch = at / p_.queries / p_.heads;
-        T *first = partial_ + query_place(batch, head, row);
-        for (int64_t chunk = 1; chunk < chunks_; chunk++)
-          for (int64_t c = 0; c < p_.dim; c++) first[c] += first[chunk * query_numbers() + c];
-        write_row<S>(first, row_of(p_.grad_q, batch, head, row), p_.grad_q.column, p_.dim);
-      }
-    });
+  void write_queries(const AttentionSequence &sequence, int64_t head, const T *sums) const {
+    T factors[width];
+    std::fill_n(factors, width, T(p_.scale));
+    for (int64_t first = 0; first < sequence.queries; first += width)
+      unpack_rows<int(width), S>(sums + first * dim_columns_, std::min(width, sequence.queries - first), p_.dim, factors, p_.grad_q.column,
+                                 [&](int64_t at) { return row_of(p_.grad_q, sequence.batch, head, sequence.query_start + first + at); });
   }
 
   // ---------------------------------------------------------------- bias and sinks
@@ -311,13 +321,12 @@ private:
     }
   }
 
-  static constexpr int64_t most_value_dim = 256; // that is loaded at once
-
   const AttentionProblem &p_;
   const int64_t dim_row_, value_row_, dim_columns_, block_keys_;
   std::vector<std::vector<Unit>> groups_;
   int64_t chunks_ = 1, most_chunk_ = 0, most_queries_ = 0;
-  T *partial_ = nullptr, *bias_ = nullptr;
+  int64_t sums_size_ = 0, summed_heads_ = 1; // of dq: numbers of a head, and heads whose sums a group keeps
+  T *bias_ = nullptr;
   double *sinks_ = nullptr;
 };
 

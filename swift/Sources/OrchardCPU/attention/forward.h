@@ -12,6 +12,7 @@
 #include "../indexing/scratch_slots.h"
 #include "dropout.h"
 #include "exponential_vector.h"
+#include "finish.h"
 #include "panels.h"
 #include "scores.h"
 
@@ -79,7 +80,7 @@ private:
 
   void run_task(const Task &task, T *scratch) const {
     Space space = divide(scratch);
-    int64_t count = p_.group * divided_up(task.queries, width);
+    int64_t count = p_.group * divided_up(task.queries, width), scores = 0;
     for (int64_t at = 0; at < count; at++) start_panel(task, panel_at(task, space, at));
     AttentionRange range = p_.keys_of(*task.sequence, task.first, task.first + task.queries - 1);
     Tile tile;
@@ -87,9 +88,10 @@ private:
       tile.first = first;
       tile.count = std::min(tile_keys, range.end - first);
       pack_tile(task, tile, space);
-      for (int64_t at = 0; at < count; at++) add_tile(task, tile, space, panel_at(task, space, at));
+      for (int64_t at = 0; at < count; at++) scores += add_tile(task, tile, space, panel_at(task, space, at));
     }
     for (int64_t at = 0; at < count; at++) finish_panel(task, panel_at(task, space, at));
+    count_scores(AttentionPass::forward, scores);
   }
 
   Space divide(T *scratch) const {
@@ -110,7 +112,8 @@ private:
 
   void start_panel(const Task &task, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
-    pack_rows<width>(rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim), panel.queries, panel.q);
+    pack_rows<width>(rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim), panel.queries, p_.dim,
+                     panel.q);
     std::fill_n(panel.out, width * value_rows_, T(0));
     std::fill_n(panel.largest, width, -std::numeric_limits<T>::infinity());
     std::fill_n(panel.sum, width, T(0));
@@ -122,17 +125,17 @@ private:
 
   void pack_tile(const Task &task, Tile &tile, const Space &space) const {
     pack_rows<panel_rows>(rows_of<S>(p_.k, task.sequence->batch, task.kv_head, task.sequence->key_start + tile.first, p_.dim), tile.count,
-                          space.keys);
+                          p_.dim, space.keys);
     pack_columns(values_of(task, tile), tile.count, space.values);
     tile.has_loud = take_out_loud(space.values, tile.count, value_rows_ / panel_rows, panel_rows * tile.count, panel_rows, tile.loud);
   }
 
-  // What a panel's queries have to do with a tile's keys, from `first` on.
-  void add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel) const {
+  // What a panel's queries have to do with a tile's keys, from `first` on. Returns how many scores it computed.
+  int64_t add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel) const {
     AttentionRange range = p_.keys_of(*task.sequence, panel.first, panel.first + panel.queries - 1);
     int64_t first = rounded_down(std::max<int64_t>(range.first - tile.first, 0), panel_rows);
     int64_t count = std::min(range.end - tile.first, tile.count) - first;
-    if (count <= 0) return;
+    if (count <= 0) return 0;
     TilePlace place{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
     const T scale = T(p_.scale);
     for (int64_t key = 0; key < count; key += panel_rows)
@@ -145,6 +148,7 @@ private:
       multiply_panel<Product::added_to_scaled, vectors, T>(count, space.values + column * tile.count + first * panel_rows, space.s, decay,
                                                     panel.out + column * width);
     if (tile.has_loud) add_loud(task, tile, first, count, space.s, panel);
+    return rounded_up(count, panel_rows) * width;
   }
 
   // s becomes exp(s − m), m the largest score so far; decay: what was computed with an older m is to be multiplied with.
@@ -195,25 +199,11 @@ private:
     int64_t batch = sequence.batch, row = sequence.query_start + panel.first;
     T factors[width] = {};
     for (int64_t lane = 0; lane < panel.queries; lane++)
-      factors[lane] = finish_sum(panel, lane, reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, row + lane));
+      factors[lane] = finish_sum<S>(p_, panel.head, panel.largest[lane], panel.sum[lane],
+                                    reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, row + lane));
     unpack_rows<int(width), S>(panel.out, panel.queries, p_.value_dim, factors, p_.out.column, [&](int64_t lane) {
       return reinterpret_cast<S *>(p_.out.data) + p_.out.at(batch, panel.head, row + lane);
     });
-  }
-
-  // Returns what the output is to be multiplied with; 0 where nobody was attended to.
-  T finish_sum(const Panel &panel, int64_t lane, Statistic *log_sum_exp) const {
-    T largest = panel.largest[lane], sum = panel.sum[lane], factor = 1;
-    bool is_empty = sum == T(0);
-    if (p_.sinks.data) {
-      T sink = load(reinterpret_cast<const S *>(p_.sinks.data)[p_.sinks.at(0, panel.head, 0)]);
-      T whole = sink > largest ? sink : largest, shift = whole == -std::numeric_limits<T>::infinity() ? T(0) : whole;
-      factor = std::exp(largest - shift);
-      sum = sum * factor + std::exp(sink - shift);
-      largest = whole;
-    }
-    *log_sum_exp = Statistic(largest + std::log(sum));
-    return is_empty ? T(0) : factor / sum;
   }
 
   const AttentionProblem &p_;

@@ -10,22 +10,23 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Where the numbers of one thread lie. Rows of keys are those of a chunk of a sequence's keys, rows of queries all of one head.
+// Where the numbers of one thread lie: those of a block of keys, of a panel of queries, and L, Δ and dq of all queries of a head.
 template <class T> struct GradientSpace {
-  T *keys, *key_columns, *values;           // panels of rows; of columns, tile by tile; of rows
-  T *queries, *query_rows;                  // panels of rows; row-major
-  T *grad_out, *grad_out_rows;              // the same of dO
-  T *log_sum_exp, *delta;                   // L, where it is not −∞, and Δ
-  T *grad_keys, *grad_values, *grad_queries; // row-major; row-major; panels of [columns, width]; without scale
-  T *s, *dp, *factors, *slopes;             // a tile's
+  T *keys, *values;                    // panels of rows
+  T *grad_keys, *grad_values;          // row-major, without scale
+  T *queries, *query_rows;             // a panel; row-major
+  T *grad_out, *grad_out_rows;         // the same of dO
+  T *log_sum_exp, *delta;              // L, where it is not −∞, and Δ
+  T *grad_queries;                     // panels of [columns, width], without scale
+  T *s, *dp, *factors, *slopes;        // a tile's
   bool *loud_keys, *loud_queries, *loud_grad_out;
   bool has_loud_keys, has_loud_queries, has_loud_grad_out;
 };
 
-// Keys from `first` on, counted in the chunk, which begins at the key `chunk` of the sequence.
+// Keys from `first` on, counted in the block, which begins at the key `block` of the sequence.
 struct KeyTile {
   const AttentionSequence &sequence;
-  int64_t head, kv_head, chunk, first, count;
+  int64_t head, kv_head, block, first, count;
 };
 
 template <class S> class GradientTile {
@@ -39,13 +40,13 @@ public:
       : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)),
         value_row_(rounded_up(problem.value_dim, lanes<T>)), dim_columns_(rounded_up(problem.dim, panel_rows)) {}
 
-  // Adds what the queries from `query` on, a whole panel or the last ones, have to do with the tile's keys.
-  void add(const KeyTile &tile, int64_t query) const {
-    int64_t queries = std::min(width, tile.sequence.queries - query), start = tile.chunk + tile.first;
+  // Adds what the panel of queries from `query` on has to do with the tile's keys. Returns how many scores it computed.
+  int64_t add(const KeyTile &tile, int64_t query) const {
+    int64_t queries = std::min(width, tile.sequence.queries - query), start = tile.block + tile.first;
     AttentionRange range = p_.keys_of(tile.sequence, query, query + queries - 1);
     int64_t skipped = rounded_down(std::max<int64_t>(range.first - start, 0), panel_rows);
     int64_t count = std::min(range.end - start, tile.count) - skipped;
-    if (count <= 0) return;
+    if (count <= 0) return 0;
     TilePlace place{tile.sequence, tile.head, query, queries, start + skipped, count};
     multiply(tile, place, skipped);
     differentiate(place);
@@ -54,16 +55,28 @@ public:
     add_to_keys(tile, place, skipped);
     add_to_queries(tile, place, skipped);
     if (space_.has_loud_keys || space_.has_loud_queries || space_.has_loud_grad_out) add_loud(tile, place, skipped);
+    return rounded_up(count, panel_rows) * width;
   }
 
 private:
   void multiply(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
-    const T *keys = space_.keys + (tile.first + skipped) * p_.dim, *values = space_.values + (tile.first + skipped) * p_.value_dim;
+    const T *keys = space_.keys + (tile.first + skipped) * dim_columns_, *values = space_.values + (tile.first + skipped) * p_.value_dim;
     const T scale = T(p_.scale), one = 1;
     for (int64_t key = 0; key < place.keys; key += panel_rows) {
-      multiply_panel<Product::scaled, vectors, T>(p_.dim, keys + key * p_.dim, space_.queries + place.i * p_.dim, &scale, space_.s + key * width);
-      multiply_panel<Product::scaled, vectors, T>(p_.value_dim, values + key * p_.value_dim, space_.grad_out + place.i * p_.value_dim, &one,
-                                              space_.dp + key * width);
+      multiply_panel<Product::scaled, vectors, T>(p_.dim, keys + key * dim_columns_, space_.queries, &scale, space_.s + key * width);
+      multiply_panel<Product::scaled, vectors, T>(p_.value_dim, values + key * p_.value_dim, space_.grad_out, &one, space_.dp + key * width);
+    }
+    for (int64_t key = 0; space_.has_loud_keys && key < place.keys; key++)
+      if (space_.loud_keys[tile.first + skipped + key]) multiply_loud(tile, place.j + key, space_.s + key * width);
+  }
+
+  // The scores of a key that is not among those packed.
+  void multiply_loud(const KeyTile &tile, int64_t key, T *s) const {
+    Rows<S> row = rows_of<S>(p_.k, tile.sequence.batch, tile.kv_head, tile.sequence.key_start + key, p_.dim);
+    for (int64_t lane = 0; lane < width; lane++) {
+      T sum = 0;
+      for (int64_t c = 0; c < p_.dim; c++) sum += row.at(0, c) * space_.queries[c * width + lane];
+      s[lane] = sum * T(p_.scale);
     }
   }
 
@@ -105,8 +118,22 @@ private:
   void add_to_bias(const TilePlace &place) const {
     const AttentionOperand &bias = p_.grad_bias;
     T *sums = grad_bias_ + bias.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
+    if (bias.row != 0 && bias.column == 1) return add_rows_to_bias(place, sums);
     for (int64_t key = 0; key < place.keys; key++)
       for (int64_t lane = 0; lane < place.queries; lane++) sums[lane * bias.row + key * bias.column] += space_.dp[key * width + lane];
+  }
+
+  // Lines become rows, in squares.
+  void add_rows_to_bias(const TilePlace &place, T *sums) const {
+    for (int64_t r = 0; r < place.queries; r += lanes<T>)
+      for (int64_t c = 0; c < place.keys; c += lanes<T>) {
+        Vector<T> square[lanes<T>];
+        for (int64_t i = 0; i < lanes<T>; i++) square[i] = load_vector(space_.dp + (c + i) * width + r);
+        transpose<T>(square);
+        int64_t length = std::min<int64_t>(lanes<T>, place.keys - c);
+        for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, place.queries - r); i++)
+          add_all(reinterpret_cast<const T *>(&square[i]), sums + (r + i) * p_.grad_bias.row + c, length);
+      }
   }
 
   void apply_slopes(int64_t keys) const {
@@ -117,19 +144,18 @@ private:
     if (!p_.grad_k.data) return;
     T *grad_values = space_.grad_values + (tile.first + skipped) * value_row_, *grad_keys = space_.grad_keys + (tile.first + skipped) * dim_row_;
     for (int64_t key = 0; key < place.keys; key += outer_rows) {
-      add_outer_rows<int(width)>(place.queries, space_.s + key * width, space_.grad_out_rows + place.i * value_row_,
-                                 grad_values + key * value_row_, value_row_);
-      add_outer_rows<int(width)>(place.queries, space_.dp + key * width, space_.query_rows + place.i * dim_row_, grad_keys + key * dim_row_,
-                                 dim_row_);
+      add_outer_rows<int(width)>(place.queries, space_.s + key * width, space_.grad_out_rows, grad_values + key * value_row_, value_row_);
+      add_outer_rows<int(width)>(place.queries, space_.dp + key * width, space_.query_rows, grad_keys + key * dim_row_, dim_row_);
     }
   }
 
   void add_to_queries(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
     if (!p_.grad_q.data) return;
-    const T *columns = space_.key_columns + tile.first * dim_columns_ + skipped * panel_rows;
+    const T *keys = space_.keys + (tile.first + skipped) * dim_columns_;
     T *sums = space_.grad_queries + place.i * dim_columns_;
     for (int64_t column = 0; column < dim_columns_; column += panel_rows)
-      multiply_panel<Product::added, vectors, T>(place.keys, columns + column * tile.count, space_.dp, nullptr, sums + column * width);
+      add_across<vectors, T>(divided_up(place.keys, panel_rows), keys + column * panel_rows, panel_rows * dim_columns_, space_.dp,
+                             sums + column * width);
   }
 
   // ---------------------------------------------------------------- rows that hold NaN or infinity
@@ -143,9 +169,8 @@ private:
       for (int64_t lane = 0; lane < place.queries; lane++) {
         int64_t row = tile.first + skipped + key;
         T p = space_.s[key * width + lane], du = space_.dp[key * width + lane];
-        if (space_.has_loud_grad_out && space_.loud_grad_out[place.i + lane]) add_row(grad_out, lane, p, space_.grad_values + row * value_row_, 1);
-        if (space_.has_loud_queries && space_.loud_queries[place.i + lane])
-          add_row(queries, lane, du, space_.grad_keys + row * dim_row_, 1);
+        if (space_.has_loud_grad_out && space_.loud_grad_out[lane]) add_row(grad_out, lane, p, space_.grad_values + row * value_row_, 1);
+        if (space_.has_loud_queries && space_.loud_queries[lane]) add_row(queries, lane, du, space_.grad_keys + row * dim_row_, 1);
         if (space_.has_loud_keys && space_.loud_keys[row]) add_row(keys, key, du, space_.grad_queries + place.i * dim_columns_ + lane, width);
       }
   }

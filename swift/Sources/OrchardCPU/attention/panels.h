@@ -33,7 +33,7 @@ template <class S> inline void write_row(const Compute<S> *numbers, S *out, int6
 template <class S> inline Vector<Compute<S>> load_part(Rows<S> rows, int64_t row, int64_t count, int64_t column) {
   using T = Compute<S>;
   Vector<T> numbers = {};
-  if (row >= count) return numbers;
+  if (row >= count || column >= rows.length) return numbers;
   const S *from = rows.data + row * rows.row + column * rows.column;
   int64_t length = std::min<int64_t>(lanes<T>, rows.length - column);
   if (std::is_same_v<S, T> && rows.column == 1 && length == lanes<T>) return load_vector(reinterpret_cast<const T *>(from));
@@ -42,19 +42,19 @@ template <class S> inline Vector<Compute<S>> load_part(Rows<S> rows, int64_t row
   return load_vector(space);
 }
 
-// Panels of `width` rows: out[panel][column][row of the panel]. The last panel is filled up with zeros.
-template <int width, class S> inline void pack_rows(Rows<S> rows, int64_t count, Compute<S> *out) {
+// Panels of `width` rows: out[panel][column][row of the panel], `columns` of them. What is beyond the last row and column is 0.
+template <int width, class S> inline void pack_rows(Rows<S> rows, int64_t count, int64_t columns, Compute<S> *out) {
   using T = Compute<S>;
   constexpr int part = std::min<int>(width, lanes<T>); // rows of a square that are in one panel
   int64_t end = rounded_up(count, width);
   for (int64_t r = 0; r < end; r += lanes<T>)
-    for (int64_t c = 0; c < rows.length; c += lanes<T>) {
+    for (int64_t c = 0; c < columns; c += lanes<T>) {
       Vector<T> square[lanes<T>];
       for (int i = 0; i < lanes<T>; i++) square[i] = load_part(rows, r + i, count, c);
       transpose<T>(square);
-      for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, rows.length - c); i++)
+      for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, columns - c); i++)
         for (int64_t p = 0; p < lanes<T> && r + p < end; p += part)
-          __builtin_memcpy(out + rounded_down(r + p, width) * rows.length + (c + i) * width + (r + p) % width,
+          __builtin_memcpy(out + rounded_down(r + p, width) * columns + (c + i) * width + (r + p) % width,
                            reinterpret_cast<const T *>(&square[i]) + p, part * sizeof(T));
     }
 }
@@ -94,6 +94,10 @@ template <class T> inline void scale_all(T *numbers, int64_t count, T factor) {
   for (int64_t i = 0; i < count; i++) numbers[i] *= factor;
 }
 
+template <class T> inline void add_all(const T *numbers, T *sums, int64_t count) {
+  for (int64_t i = 0; i < count; i++) sums[i] += numbers[i];
+}
+
 template <class T> inline bool all_finite(const T *numbers, int64_t count) {
   T sum = 0; // of zeros, or NaN
   constexpr int side_by_side = 64;
@@ -115,6 +119,18 @@ template <class T> inline bool take_out_loud(T *packed, int64_t rows, int64_t pa
     loud[r] = false;
     for (int64_t p = 0; p < panels; p++) loud[r] |= !all_finite(packed + p * panel_stride + r * length, length);
     for (int64_t p = 0; loud[r] && p < panels; p++) std::fill_n(packed + p * panel_stride + r * length, length, T(0));
+  }
+  return true;
+}
+
+// The same for what pack_rows packed, with `count` of `rows` in panels of `columns`.
+template <int width, class S> inline bool take_out_loud_rows(Rows<S> rows, int64_t count, int64_t columns, Compute<S> *packed, bool *loud) {
+  if (all_finite(packed, rounded_up(count, width) * columns)) return false;
+  for (int64_t r = 0; r < count; r++) {
+    loud[r] = false;
+    for (int64_t c = 0; c < rows.length; c++) loud[r] |= !std::isfinite(rows.at(r, c));
+    Compute<S> *row = packed + rounded_down(r, width) * columns + r % width;
+    for (int64_t c = 0; loud[r] && c < columns; c++) row[c * width] = 0;
   }
   return true;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../elementwise/math.h"
-#include "attention.h"
+#include "panels.h"
 
 namespace orchard::ORCHARD_ISA {
 
@@ -12,16 +12,11 @@ struct TilePlace {
   int64_t head, i, queries, j, keys;
 };
 
-// A column of a mask or a bias: what all queries of a tile have for one key.
-template <class E> struct Column {
-  const E *data;
-  int64_t row;
-
-  Column(const AttentionOperand &operand, const TilePlace &place, int64_t key)
-      : data(reinterpret_cast<const E *>(operand.data) + operand.at(place.sequence.batch, place.head, place.sequence.query_start + place.i,
-                                                                    place.sequence.key_start + place.j + key)),
-        row(operand.row) {}
-};
+// What a mask or a bias has for a tile: rows are its queries, columns its keys.
+template <class E> inline Rows<E> rows_of(const AttentionOperand &operand, const TilePlace &place) {
+  int64_t offset = operand.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
+  return {reinterpret_cast<const E *>(operand.data) + offset, operand.row, operand.column, place.keys};
+}
 
 // S is what a bias is stored in.
 template <class S, int width> class Scores {
@@ -52,15 +47,46 @@ private:
     }
   }
 
-  void add_bias(const TilePlace &place, T *s) const {
-    for (int64_t key = 0; key < place.keys; key++, s += width) {
-      Column<S> bias(p_.bias, place, key);
-      T added[width] = {};
-      if (bias.row == 0) std::fill_n(added, width, load(*bias.data));
-      else
-        for (int64_t lane = 0; lane < place.queries; lane++) added[lane] = load(bias.data[lane * bias.row]);
-      for (int lane = 0; lane < width; lane++) s[lane] = added[lane] == minus_infinity ? minus_infinity : s[lane] + added[lane];
+  // The lines of as many keys as a vector has lanes.
+  static constexpr int64_t block = lanes<T>;
+  struct Lines {
+    alignas(64) T numbers[block * width];
+  };
+
+  // A row that is the same for all queries has a number for each line.
+  template <class E, class Number> static void fill_lines(Rows<E> rows, Lines &lines, Number number) {
+    for (int64_t key = 0; key < rows.length; key++) std::fill_n(lines.numbers + key * width, width, number(rows.data[key * rows.column]));
+  }
+
+  // Calls use(lines, s) for one block of keys after the other: lines.numbers[key][query] are number(of the tile's element).
+  template <class E, class Number, class Use>
+  static void for_each_block(Rows<E> tile, int64_t queries, T *s, Number number, Use use) {
+    Lines lines;
+    for (int64_t key = 0; key < tile.length; key += block) {
+      Rows<E> rows{tile.data + key * tile.column, tile.row, tile.column, std::min(block, tile.length - key)};
+      if (rows.row == 0) fill_lines(rows, lines, number);
+      else turn(rows, queries, lines, number);
+      for (int64_t at = 0; at < rows.length * width; at++) s[key * width + at] = use(lines.numbers[at], s[key * width + at]);
     }
+  }
+
+  // Rows, of which each is read in one go, become lines.
+  template <class E, class Number> static void turn(Rows<E> rows, int64_t queries, Lines &lines, Number number) {
+    alignas(64) T numbers[width * block];
+    for (int64_t query = 0; query < queries; query++) {
+      const E *row = rows.data + query * rows.row;
+      T *to = numbers + query * block;
+      if (rows.column == 1 && rows.length == block)
+        for (int64_t key = 0; key < block; key++) to[key] = number(row[key]);
+      else
+        for (int64_t key = 0; key < rows.length; key++) to[key] = number(row[key * rows.column]);
+    }
+    pack_rows<width>(Rows<T>{numbers, block, 1, rows.length}, queries, rows.length, lines.numbers);
+  }
+
+  void add_bias(const TilePlace &place, T *s) const {
+    for_each_block(rows_of<S>(p_.bias, place), place.queries, s, [](S bias) { return load(bias); },
+                   [](T bias, T score) { return bias == minus_infinity ? minus_infinity : score + bias; });
   }
 
   void add_slopes(const TilePlace &place, T *s) const {
@@ -71,13 +97,8 @@ private:
   }
 
   void mask(const TilePlace &place, T *s) const {
-    for (int64_t key = 0; key < place.keys; key++, s += width) {
-      Column<uint8_t> allowed(p_.mask, place, key);
-      if (allowed.row == 0 && *allowed.data) continue;
-      if (allowed.row == 0) std::fill_n(s, width, minus_infinity);
-      else
-        for (int64_t lane = 0; lane < place.queries; lane++) s[lane] = allowed.data[lane * allowed.row] ? s[lane] : minus_infinity;
-    }
+    for_each_block(rows_of<uint8_t>(p_.mask, place), place.queries, s, [](uint8_t allowed) { return allowed ? T(0) : minus_infinity; },
+                   [](T penalty, T score) { return penalty == T(0) ? score : minus_infinity; });
   }
 
   // −left ≤ j − i − shift ≤ right: of a key's line the lanes [first, end) attend.

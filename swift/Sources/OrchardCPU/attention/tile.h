@@ -52,6 +52,31 @@ inline void multiply_panel(int64_t depth, const T *a, const T *b, const T *facto
     }
 }
 
+// c[r][l] += Σ a[p][r][i] · b[p][i][l] over p < panels and i < panel_rows, for r < panel_rows and l < vectors · lanes: panels of a, `stride`
+// apart, are read across. Rows of a are panel_rows long, those of b and c as long as that many lanes.
+template <int vectors, class T> inline void add_across(int64_t panels, const T *a, int64_t stride, const T *b, T *c) {
+  constexpr int width = vectors * lanes<T>;
+  Vector<T> sums[panel_rows][vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < panel_rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) sums[r][v] = load_vector(c + r * width + v * lanes<T>);
+  for (int64_t p = 0; p < panels; p++, a += stride)
+    for (int i = 0; i < panel_rows; i++, b += width) {
+      Vector<T> columns[vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) columns[v] = load_vector(b + v * lanes<T>);
+#pragma GCC unroll 8
+      for (int r = 0; r < panel_rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) sums[r][v] = multiply_add<T>(columns[v], a[r * panel_rows + i], sums[r][v]);
+    }
+#pragma GCC unroll 8
+  for (int r = 0; r < panel_rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) store_vector(sums[r][v], c + r * width + v * lanes<T>);
+}
+
 // c[r][l] += Σ a[r][i] · b[i][l] over i < depth, for r < outer_rows and l < vectors · lanes; rows of a are `width` apart, rows of b and c
 // `stride`.
 template <int vectors, int width, class T>

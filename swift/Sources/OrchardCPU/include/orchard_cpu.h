@@ -112,6 +112,9 @@ enum {
 // refusals, memoryLimit, cacheLimit. Bytes are those of the size classes.
 ORCHARD_CPU_API int32_t orchard_cpu_statistics(double *out);
 
+// Starts peakBytes anew, from what is live now.
+ORCHARD_CPU_API int32_t orchard_cpu_reset_peak(void);
+
 // ---------------------------------------------------------------- operations
 
 // out[i] = (dtype of out) source[i] for i < count. Block: count, source dtype, source offset, out dtype, out offset.
@@ -341,6 +344,9 @@ ORCHARD_CPU_API int32_t orchard_cpu_update(const double *block, const void *stat
                                            const void *gradient4, const void *gradient5, const void *gradient6, const void *gradient7,
                                            const void *gradient8, void *after0, void *after1, void *after2, void *after3, void *after4,
                                            void *after5, void *after6, void *after7, void *after8);
+// How many scores were computed since the dylib was loaded: out[0] by forward passes, out[1] by backward ones. A tile that is not skipped
+// counts whole, with the pairs in it that do not attend and the rows that fill it up.
+ORCHARD_CPU_API int32_t orchard_cpu_attention_scores(double *out);
 
 #ifdef __cplusplus
 }

@@ -168,3 +168,8 @@ int32_t orchard_cpu_statistics(double *out) {
     std::copy(std::begin(figures), std::end(figures), out);
   });
 }
+
+int32_t orchard_cpu_reset_peak(void) {
+  reset_peak();
+  return ORCHARD_CPU_OK;
+}

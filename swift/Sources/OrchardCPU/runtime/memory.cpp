@@ -102,6 +102,11 @@ public:
     free_.shrink_to(bytes);
   }
 
+  void reset_peak() noexcept {
+    std::lock_guard lock(mutex_);
+    figures_.peak_bytes = figures_.live_bytes;
+  }
+
   void refuse(int64_t count) noexcept {
     std::lock_guard lock(mutex_);
     refusals_due_ = count;
@@ -165,6 +170,7 @@ void give_block_back(void *block, size_t bytes) noexcept { pool().give_back(bloc
 void trim_blocks() noexcept { pool().shrink_to(0); }
 void set_memory_limit(size_t bytes) noexcept { pool().set_memory_limit(bytes); }
 void set_cache_limit(size_t bytes) noexcept { pool().set_cache_limit(bytes); }
+void reset_peak() noexcept { pool().reset_peak(); }
 void refuse_allocations(int64_t count) noexcept { pool().refuse(count); }
 MemoryStatistics memory_statistics() noexcept { return pool().statistics(); }
 

@@ -1,0 +1,255 @@
+// Attention forward for few queries (decoding): no tile of them is worth packing keys for, and what counts is to read keys and values once.
+//
+//   for each head of keys and chunk of them, in parallel:
+//     for each tile of keys, each query that shares them:  s = k q;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
+//     m, l and o are kept
+//   for each query, in parallel: those of its chunks become one, in their order, and o / l and m + ln l are written
+//
+// Chunks depend on sizes only, so the results are the same for any number of threads.
+#pragma once
+
+#include "../indexing/scratch_slots.h"
+#include "dropout.h"
+#include "exponential_vector.h"
+#include "finish.h"
+#include "panels.h"
+#include "scores.h"
+
+namespace orchard::ORCHARD_ISA {
+
+template <class S> class FewQueries {
+  using T = Compute<S>;
+  using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  static constexpr int64_t tile_keys = attention_tile_keys;
+  static constexpr int64_t wanted_tasks = 16, least_chunk = 8 * tile_keys;
+  static constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
+
+public:
+  static constexpr int64_t most_queries = 4; // of a sequence
+
+  explicit FewQueries(const AttentionProblem &problem)
+      : p_(problem), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)) {
+    for (const AttentionSequence &sequence : p_.sequences) {
+      queries_ = std::max(queries_, sequence.queries);
+      most_keys_ = std::max(most_keys_, sequence.keys);
+    }
+    int64_t units = std::max<int64_t>(1, int64_t(p_.sequences.size()) * p_.kv_heads);
+    chunks_ = std::clamp<int64_t>(divided_up(wanted_tasks, units), 1, std::max<int64_t>(1, divided_up(most_keys_, least_chunk)));
+  }
+
+  void run() {
+    int64_t sequences = int64_t(p_.sequences.size()), tasks = sequences * p_.kv_heads * chunks_;
+    Scratch<T> rows(size_t(sequences * p_.heads * queries_ * chunks_ * row_size()));
+    rows_ = rows.data();
+    ScratchSlots<T> slots(tasks, p_.group * queries_ * dim_row_ + tile_keys * (dim_row_ + value_row_ + 1));
+    parallel_for(tasks, 1, [&](int64_t task, int64_t) {
+      const AttentionSequence &sequence = p_.sequences[size_t(task / chunks_ / p_.kv_heads)];
+      slots.with([&](T *scratch) { run_chunk({sequence, task / chunks_ % p_.kv_heads, task % chunks_}, scratch); });
+    });
+    parallel_for(sequences * p_.heads * queries_, 64, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at++) finish_row(p_.sequences[size_t(at / queries_ / p_.heads)], at / queries_ % p_.heads, at % queries_);
+    });
+  }
+
+private:
+  // A head of keys of a sequence, and a chunk of them.
+  struct Task {
+    const AttentionSequence &sequence;
+    int64_t kv_head, chunk;
+  };
+
+  // What is known of a query after some of its keys.
+  struct Row {
+    T *out, *largest, *sum;
+  };
+
+  // Rows of numbers, each `stride` after the one before.
+  struct Matrix {
+    const T *data;
+    int64_t stride;
+  };
+
+  struct Tile {
+    int64_t first, count;
+    Matrix keys, values;
+  };
+
+  // Where a task's numbers lie.
+  struct Space {
+    T *queries, *keys, *values, *s;
+  };
+
+  int64_t row_size() const { return value_row_ + 2; }
+
+  Row row_of(const AttentionSequence &sequence, int64_t head, int64_t i, int64_t chunk) const {
+    T *out = rows_ + (((sequence.index * p_.heads + head) * queries_ + i) * chunks_ + chunk) * row_size();
+    return {out, out + value_row_, out + value_row_ + 1};
+  }
+
+  // ---------------------------------------------------------------- one chunk of keys
+
+  void run_chunk(const Task &task, T *scratch) const {
+    const AttentionSequence &sequence = task.sequence;
+    Space space = divide(scratch);
+    for_each_query(task, [&](int64_t head, int64_t i, T *query) { start_row(task, head, i, query); }, space);
+    int64_t size = rounded_up(divided_up(sequence.keys, chunks_), tile_keys), start = task.chunk * size;
+    AttentionRange range = p_.keys_of(sequence, 0, sequence.queries - 1);
+    int64_t end = std::min(start + size, range.end), scores = 0;
+    for (int64_t first = std::max(start, range.first); first < end; first += tile_keys) {
+      Tile tile = tile_of(task, first, std::min(tile_keys, end - first), space);
+      for_each_query(task, [&](int64_t head, int64_t i, const T *query) { add_tile(task, tile, {head, i, query}, space); }, space);
+      scores += tile.count * sequence.queries * p_.group;
+    }
+    count_scores(AttentionPass::forward, scores);
+  }
+
+  Space divide(T *scratch) const {
+    Space space;
+    space.queries = scratch;
+    space.keys = space.queries + p_.group * queries_ * dim_row_;
+    space.values = space.keys + tile_keys * dim_row_;
+    space.s = space.values + tile_keys * value_row_;
+    return space;
+  }
+
+  // Those that share the task's head of keys.
+  template <class Use> void for_each_query(const Task &task, Use use, const Space &space) const {
+    T *query = space.queries;
+    for (int64_t head = task.kv_head * p_.group; head < (task.kv_head + 1) * p_.group; head++)
+      for (int64_t i = 0; i < task.sequence.queries; i++, query += dim_row_) use(head, i, query);
+  }
+
+  void start_row(const Task &task, int64_t head, int64_t i, T *query) const {
+    const AttentionSequence &sequence = task.sequence;
+    pack_matrix(rows_of<S>(p_.q, sequence.batch, head, sequence.query_start + i, p_.dim), 1, dim_row_, query);
+    Row row = row_of(sequence, head, i, task.chunk);
+    std::fill_n(row.out, value_row_, T(0));
+    *row.largest = minus_infinity;
+    *row.sum = 0;
+  }
+
+  Tile tile_of(const Task &task, int64_t first, int64_t count, const Space &space) const {
+    int64_t batch = task.sequence.batch, row = task.sequence.key_start + first;
+    return {first, count, matrix_of(rows_of<S>(p_.k, batch, task.kv_head, row, p_.dim), count, dim_row_, space.keys),
+            matrix_of(rows_of<S>(p_.v, batch, task.kv_head, row, p_.value_dim), count, value_row_, space.values)};
+  }
+
+  // The rows themselves where they are as they are needed, or else a copy.
+  static Matrix matrix_of(Rows<S> rows, int64_t count, int64_t stride, T *space) {
+    if (std::is_same_v<S, T> && rows.column == 1 && rows.length == stride) return {reinterpret_cast<const T *>(rows.data), rows.row};
+    pack_matrix(rows, count, stride, space);
+    return {space, stride};
+  }
+
+  // ---------------------------------------------------------------- one query and a tile of keys
+
+  struct Query {
+    int64_t head, i;
+    const T *numbers;
+  };
+
+  void add_tile(const Task &task, const Tile &tile, const Query &query, const Space &space) const {
+    int64_t end = rounded_up(tile.count, lanes<T>);
+    for (int64_t key = 0; key < end; key += lanes<T>) multiply(tile, key, query.numbers, space.s + key);
+    TilePlace place{task.sequence, query.head, query.i, 1, tile.first, tile.count};
+    scores_.apply(place, space.s, nullptr);
+    std::fill(space.s + tile.count, space.s + end, minus_infinity);
+    Row row = row_of(task.sequence, query.head, query.i, task.chunk);
+    T decay = exponentiate(space.s, end, row);
+    if (p_.dropout.threshold) drop(place, space);
+    int64_t column = 0;
+    for (; column + 4 * lanes<T> <= value_row_; column += 4 * lanes<T>) add_values<4>(tile, column, space.s, decay, row);
+    for (; column < value_row_; column += lanes<T>) add_values<1>(tile, column, space.s, decay, row);
+  }
+
+  // Scaled products of a vector's lanes of keys; 0 beyond the tile.
+  void multiply(const Tile &tile, int64_t key, const T *query, T *s) const {
+    Vector<T> square[lanes<T>] = {};
+    for (int64_t lane = 0; lane < std::min<int64_t>(lanes<T>, tile.count - key); lane++) {
+      const T *row = tile.keys.data + (key + lane) * tile.keys.stride;
+      for (int64_t c = 0; c < dim_row_; c += lanes<T>)
+        square[lane] = multiply_add<T>(load_vector(row + c), load_vector(query + c), square[lane]);
+    }
+    transpose<T>(square);
+    Vector<T> sum = square[0];
+    for (int lane = 1; lane < lanes<T>; lane++) sum += square[lane];
+    store_vector<T>(sum * T(p_.scale), s);
+  }
+
+  // s becomes exp(s − m), m the largest score so far. Returns what was computed with an older m is to be multiplied with.
+  static T exponentiate(T *s, int64_t count, const Row &row) {
+    const Vector<T> none = {};
+    Vector<T> largest = none + *row.largest, sum = {};
+    for (int64_t key = 0; key < count; key += lanes<T>) {
+      Vector<T> score = load_vector(s + key);
+      largest = score > largest ? score : largest;
+    }
+    T whole = *row.largest;
+    for (int lane = 0; lane < lanes<T>; lane++) whole = largest[lane] > whole ? largest[lane] : whole;
+    T shift = whole == minus_infinity ? T(0) : whole, decay = exponential(none + (*row.largest - shift))[0];
+    for (int64_t key = 0; key < count; key += lanes<T>) {
+      Vector<T> own = exponential(load_vector(s + key) - shift);
+      sum += own;
+      store_vector(own, s + key);
+    }
+    *row.largest = whole;
+    *row.sum *= decay;
+    for (int lane = 0; lane < lanes<T>; lane++) *row.sum += sum[lane];
+    return decay;
+  }
+
+  // Those of two queries at once, as dropout draws them.
+  void drop(const TilePlace &place, const Space &space) const {
+    int64_t before = place.j % 2; // tiles of a window may begin anywhere
+    for (int64_t key = -before; key < place.keys; key += 2) {
+      T factors[4];
+      dropout_factors<2>(p_.dropout, place.sequence.index, place.head, rounded_down(place.i, 2), place.j + key, 2, factors);
+      for (int64_t at = std::max<int64_t>(key, 0); at < std::min(key + 2, place.keys); at++) {
+        T factor = factors[(at - key) * 2 + place.i % 2];
+        space.s[at] = factor == T(0) ? T(0) : space.s[at] * factor;
+      }
+    }
+  }
+
+  // A value that is not finite reaches only those who attend to it.
+  template <int vectors> static void add_values(const Tile &tile, int64_t column, const T *probabilities, T decay, const Row &row) {
+    Vector<T> sums[vectors];
+    for (int v = 0; v < vectors; v++) sums[v] = load_vector(row.out + column + v * lanes<T>) * decay;
+    const T *values = tile.values.data + column;
+    for (int64_t key = 0; key < tile.count; key++, values += tile.values.stride) {
+      if (probabilities[key] == T(0)) continue;
+      for (int v = 0; v < vectors; v++) sums[v] = multiply_add<T>(load_vector(values + v * lanes<T>), probabilities[key], sums[v]);
+    }
+    for (int v = 0; v < vectors; v++) store_vector(sums[v], row.out + column + v * lanes<T>);
+  }
+
+  // ---------------------------------------------------------------- results
+
+  void finish_row(const AttentionSequence &sequence, int64_t head, int64_t i) const {
+    if (i >= sequence.queries) return;
+    Row first = row_of(sequence, head, i, 0);
+    for (int64_t chunk = 1; chunk < chunks_; chunk++) add_row(row_of(sequence, head, i, chunk), first);
+    int64_t row = sequence.query_start + i;
+    Statistic *log_sum_exp = reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(sequence.batch, head, row);
+    T factor = finish_sum<S>(p_, head, *first.largest, *first.sum, log_sum_exp);
+    for (int64_t c = 0; c < p_.value_dim; c++) first.out[c] = factor == T(0) ? T(0) : first.out[c] * factor;
+    write_row<S>(first.out, reinterpret_cast<S *>(p_.out.data) + p_.out.at(sequence.batch, head, row), p_.out.column, p_.value_dim);
+  }
+
+  // What is known of a query after the keys of both.
+  void add_row(const Row &other, const Row &row) const {
+    T largest = *other.largest > *row.largest ? *other.largest : *row.largest, shift = largest == minus_infinity ? T(0) : largest;
+    T own = std::exp(*row.largest - shift), others = std::exp(*other.largest - shift);
+    for (int64_t c = 0; c < value_row_; c++) row.out[c] = row.out[c] * own + other.out[c] * others;
+    *row.sum = *row.sum * own + *other.sum * others;
+    *row.largest = largest;
+  }
+
+  const AttentionProblem &p_;
+  const Scores<S, 1> scores_;
+  const int64_t dim_row_, value_row_;
+  int64_t queries_ = 0, most_keys_ = 0, chunks_ = 1;
+  T *rows_ = nullptr;
+};
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,71 @@
+// Where the chunks of a group of heads keep their sums of dq: memory for the groups that are under way, and for no others.
+#pragma once
+
+#include "../memory.h"
+#include "../parallel.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+namespace orchard {
+
+template <class T> class QuerySums {
+public:
+  // `numbers` for each group. Throws as Scratch does.
+  QuerySums(int64_t groups, int64_t chunks, int64_t numbers)
+      : slots_(size_t(std::min<int64_t>(groups, thread_count()))), chunks_(chunks), numbers_(numbers),
+        memory_(slots_.size() * size_t(numbers)) {}
+
+  // Calls use(sums) for a chunk of a group, and finish(sums) too after the last of its chunks. Groups are begun in their order, each with all of its
+  // chunks before the next: so no more are under way than there are threads.
+  template <class Use, class Finish> void with(int64_t group, Use &&use, Finish &&finish) {
+    Slot &slot = enter(group);
+    T *sums = memory_.data() + (&slot - slots_.data()) * numbers_;
+    use(sums);
+    if (!is_last(slot)) return;
+    finish(sums);
+    leave(slot);
+  }
+
+private:
+  static constexpr int64_t nobody = -1;
+  struct Slot {
+    int64_t group = nobody, chunks_left = 0;
+  };
+
+  Slot &enter(int64_t group) {
+    std::unique_lock lock(mutex_);
+    Slot *slot = nullptr;
+    left_.wait(lock, [&] { return (slot = find(group)) || (slot = find(nobody)); });
+    if (slot->group == nobody) *slot = {group, chunks_};
+    return *slot;
+  }
+
+  Slot *find(int64_t group) {
+    auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot &slot) { return slot.group == group; });
+    return found == slots_.end() ? nullptr : &*found;
+  }
+
+  bool is_last(Slot &slot) {
+    std::lock_guard lock(mutex_);
+    return --slot.chunks_left == 0;
+  }
+
+  void leave(Slot &slot) {
+    {
+      std::lock_guard lock(mutex_);
+      slot.group = nobody;
+    }
+    left_.notify_all();
+  }
+
+  std::vector<Slot> slots_;
+  const int64_t chunks_, numbers_;
+  Scratch<T> memory_;
+  std::mutex mutex_;
+  std::condition_variable left_;
+};
+
+} // namespace orchard
