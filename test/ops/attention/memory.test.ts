@@ -8,7 +8,7 @@ import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { randn } from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { memory, resetPeakMemory } from "../../../src/tensor/usage.ts";
-import { gaps, tested, writeGaps } from "../run.ts";
+import { tested } from "../run.ts";
 
 // Each thread of the cpu backend works on a head of its own, whose sums are float32: the limits leave room for two of them.
 const { native } = cpuLibrary();
@@ -25,7 +25,6 @@ const rows = lengths.flatMap((length) =>
   (["cpu", "metal"] as const).filter((backend) => tested.includes(backend)).map((backend) => ({ backend, length })),
 );
 
-afterAll(writeGaps);
 
 const dispose = (...tensors: readonly (Tensor | null)[]): void => {
   for (const each of tensors) each?.dispose();
