@@ -1,12 +1,16 @@
 /** Activations on every backend. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { grad } from "../../src/autograd/backward.ts";
 import { gradcheck } from "../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../src/autograd/modes.ts";
+import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../src/backend/cpu/report.ts";
 import { withBackend } from "../../src/backend/policy.ts";
+import { dropout } from "../../src/ops/activation/dropout.ts";
 import { gelu } from "../../src/ops/activation/gelu.ts";
 import { silu } from "../../src/ops/activation/silu.ts";
 import { swiglu } from "../../src/ops/activation/swiglu.ts";
+import { swigluGradient } from "../../src/ops/activation/swiglu_gradient.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { randn } from "../../src/ops/random/randn.ts";
 import { slice } from "../../src/ops/view/slice.ts";
@@ -18,6 +22,7 @@ import { binarySamples, floats, mapped, sampleOf, specials, unarySamples } from 
 import { tested, testTable } from "./run.ts";
 import { type Block, makeBlock, place, Random } from "./samples.ts";
 import type { OperationRow, Sample } from "./table.ts";
+import { compare } from "./tolerance.ts";
 
 const approximate = "tanh";
 /** From above the zeros of the derivatives, near which a gradient has no digits to compare: elementwise.accuracy.test.ts goes everywhere. */
@@ -158,5 +163,37 @@ describe.each(tested)("on %s", (backend) => {
       const [gradient] = grad([y], [x], { gradOutputs: [tensor(weights, { shape: [5, 7] })] });
       expect(near(numbers(gradient!), wanted)).toEqual([]);
     });
+  });
+});
+
+describe("on cpu", () => {
+  const { native } = cpuLibrary();
+  const { isa: initial, isas } = cpuInfo(native);
+  afterAll(() => {
+    configure(native, "isa", initial);
+    configure(native, "threads", "auto");
+  });
+
+  /** What has kernels of its own: both gradients of swiglu, and dropout. Long enough for several threads, with a ragged end. */
+  function computed(): number[][] {
+    const shape = [3, 22_111];
+    const draw = (seed: number) => randn(shape, { generator: new Generator(seed) });
+    const halves = chunk(randn([3, 44_222], { generator: new Generator(1) }), 2, { dim: -1 }) as [Tensor, Tensor];
+    const results = [
+      ...swigluGradient(draw(2), ...halves),
+      dropout(halves[0], { p: 0.3, generator: new Generator(4) }),
+    ];
+    return results.map((result) => Array.from(result.dataSync() as Float32Array));
+  }
+  const wanted = withBackend("reference", computed);
+
+  test.each(isas)("with %s it is what it is on reference, on one thread and on several the same", (isa) => {
+    configure(native, "isa", isa);
+    configure(native, "threads", "1");
+    const single = withBackend("cpu", computed);
+    configure(native, "threads", "4");
+    expect(withBackend("cpu", computed)).toEqual(single);
+    for (const [at, values] of wanted.entries())
+      expect(compare("float32", single[at]!, values, undefined, { scaleUlps: 2 })).toBeUndefined();
   });
 });

@@ -1,7 +1,6 @@
 /** Dropout on every backend: its pattern by definition, the same forward and backward, and what it does at the ends. */
 import { describe, expect, test } from "bun:test";
 import { grad } from "../../src/autograd/backward.ts";
-import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend } from "../../src/backend/policy.ts";
 import { dropout } from "../../src/ops/activation/dropout.ts";
 import { full, ones } from "../../src/ops/creation/full.ts";
@@ -107,29 +106,3 @@ test("p = 0 and training = false give x itself, and take nothing of the generato
   dropout(x, { p: 0.9 });
   expect(defaultGenerator.getState()).not.toEqual(before);
 });
-
-test.skipIf(!tested.includes("metal"))(
-  "on metal each way reads and writes an element once, and no mask is kept",
-  () => {
-    const context = metalContext();
-    const x = withBackend("metal", () => ones([64, 32]));
-    x.requiresGrad = true;
-    context.configure("count", true);
-    const countersOf = (body: () => Tensor) => {
-      context.wait();
-      context.report({ clear: true });
-      const result = withBackend("metal", body);
-      context.wait();
-      const { dispatches } = context.report({ clear: true });
-      expect(dispatches.map(({ count }) => count)).toEqual([1]);
-      const { device_bytes_read, device_bytes_written, threads } = dispatches[0]!.counters;
-      const kept = numbers(result).filter((value) => value !== 0).length; // what is dropped is not even read
-      expect([device_bytes_read, device_bytes_written, threads]).toEqual([4 * kept, 4 * x.size, x.size / 4]);
-      return result;
-    };
-    const cotangent = withBackend("metal", () => ones([64, 32]));
-    const y = countersOf(() => dropout(x, { p: 0.25 }));
-    countersOf(() => grad([y], [x], { gradOutputs: [cotangent] })[0]!);
-    context.configure("count", false);
-  },
-);

@@ -5,9 +5,7 @@ import { gradcheck } from "../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../src/autograd/modes.ts";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
-import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { ones } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { rotationOf } from "../../src/ops/position/frequencies.ts";
 import { type RopeOptions, rope } from "../../src/ops/position/rope.ts";
@@ -195,31 +193,6 @@ describe("on cpu", () => {
     }
   });
 });
-
-test.skipIf(!tested.includes("metal"))(
-  "on metal each way is one kernel, which reads and writes an element once",
-  () => {
-    const context = metalContext();
-    const x = withBackend("metal", () => transpose(ones([2, 4, 3, 16]), 1, 2));
-    const cotangent = withBackend("metal", () => ones([2, 3, 4, 16]));
-    x.requiresGrad = true;
-    context.configure("count", true);
-    const countersOf = (body: () => Tensor) => {
-      context.wait();
-      context.report({ clear: true });
-      const result = withBackend("metal", body);
-      context.wait();
-      const { dispatches } = context.report({ clear: true });
-      expect(dispatches.map(({ count }) => count)).toEqual([1]);
-      const { device_bytes_read, device_bytes_written } = dispatches[0]!.counters;
-      expect([device_bytes_read, device_bytes_written]).toEqual([4 * x.size, 4 * x.size]);
-      return result;
-    };
-    const y = countersOf(() => rope(x, { dim: 12 }));
-    countersOf(() => grad([y], [x], { gradOutputs: [cotangent] })[0]!);
-    context.configure("count", false);
-  },
-);
 
 test.skipIf(!tested.includes("metal"))("rows too wide for metal go to the cpu", () => {
   const x = withBackend("metal", () => drawn([2, 1000]));

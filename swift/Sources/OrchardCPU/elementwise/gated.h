@@ -14,11 +14,26 @@ template <class Number> struct Tail {
   Number share, slope;
 };
 
-// e^(-x) of a float64 x ≥ 0: e^(-high)·(1 - low), with x as the sum of two float32.
-inline float exp_of_negative(double x) {
-  float high = float(x), e = exp(-high);
-  return fused(-e, float(x - double(high)), e);
+// A number as a sum of two float32, the second below the last place of the first.
+struct Pair {
+  float high, low;
+};
+
+inline float exp_of_negative(Pair x) {
+  float e = exp(-x.high);
+  return fused(-e, x.low, e);
 }
+
+// Where products are fused, what one rounds away is one operation more; else float64 has the room.
+#if defined(__FMA__) || defined(__aarch64__)
+inline Pair half_square(float a) {
+  float square = a * a;
+  return {0.5f * square, 0.5f * fused(a, a, -square)};
+}
+#else
+inline Pair as_pair(double x) { return {float(x), float(x - double(float(x)))}; }
+inline Pair half_square(float a) { return as_pair(0.5 * double(a) * double(a)); }
+#endif
 
 // S = Φ, the distribution function of the normal distribution. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly: a polynomial
 // in t = 1/(1 + 0.3 a), the interpolant at Chebyshev's points from 0 to 15.
@@ -27,7 +42,7 @@ struct NormalShare {
   static constexpr double density = 0.398942280401432677940; // φ(0) = 1/√(2π)
 
   static Tail<float> tail(float a) {
-    float e = exp_of_negative(0.5 * double(a) * double(a)), t = 1.0f / fused(a, 0.3f, 1.0f);
+    float e = exp_of_negative(half_square(a)), t = 1.0f / fused(a, 0.3f, 1.0f);
     float g = t * polynomial(t, -0.0209846701f, 0.114402115f, -0.232835487f, 0.197921649f, -0.0844812840f, 0.0988308415f, 0.0774857700f,
                              0.110423200f, 0.119550116f, 0.119687751f);
     return {e * g, e * fused(-a, float(density), g)};
@@ -56,12 +71,27 @@ struct TanhShare {
   static constexpr double linear = 1.59576912160573071176, cubic = linear * 0.044715;
 
   static Tail<float> tail(float a) {
-    double square = double(a) * double(a);
-    return logistic_tail(a, exp_of_negative(double(a) * (linear + cubic * square)), float(linear + 3.0 * cubic * square));
+    return logistic_tail(a, exp_of_negative(argument(a)), fused(a * a, float(3.0 * cubic), float(linear)));
   }
   static Tail<double> tail(double a) {
     return logistic_tail(a, std::exp(-a * (linear + cubic * a * a)), linear + 3.0 * cubic * a * a);
   }
+
+private:
+#if defined(__FMA__) || defined(__aarch64__)
+  // Each product and each sum with what it rounds away.
+  static Pair argument(float a) {
+    constexpr float first = float(linear), third = float(cubic), first_rest = float(linear - first), third_rest = float(cubic - third);
+    float square = a * a, square_rest = fused(a, a, -square);
+    float bend = third * square, bend_rest = fused(third, square, -bend) + fused(third, square_rest, third_rest * square);
+    float factor = first + bend, part = factor - first;
+    float factor_rest = (first - (factor - part)) + (bend - part) + (bend_rest + first_rest);
+    float v = a * factor;
+    return {v, fused(a, factor_rest, fused(a, factor, -v))};
+  }
+#else
+  static Pair argument(float a) { return as_pair(double(a) * (linear + cubic * double(a) * double(a))); }
+#endif
 };
 
 template <class Share> inline Tail<float> tail_of(float x) { return Share::tail(bounded(absolute(x), 0.0f, Share::end)); }
