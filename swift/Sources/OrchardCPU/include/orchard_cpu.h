@@ -217,7 +217,7 @@ ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, 
 // The cross entropy of logits with classes. Block: dtype (a float), index dtype, classes, the target that counts for nothing, smoothing, logits
 // offset, logits stride along the classes, targets offset, whether there are factors of the classes, their offset and their sum, then a nest
 // of all other axes: logits, targets, and what is one number a line. Targets were checked; factors are dense, in the dtype that computes
-// (float64 for float64, float32 for all others), which the three results have: the loss, the target's factor, and log Σ exp(logits).
+// (float64 for float64, float32 for all others), which the results have: the losses, the targets' factors, and log Σ exp(logits) as two planes, the largest logits and what is left.
 ORCHARD_CPU_API int32_t orchard_cpu_cross_entropy(const double *block, const void *logits, const void *targets, const void *factors,
                                                   void *losses, void *used, void *log_sums);
 
