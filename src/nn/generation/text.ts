@@ -2,12 +2,14 @@ import type { LanguageModel } from "../language_model.ts";
 import { generate } from "./generate.ts";
 import type { GenerateOptions } from "./options.ts";
 
-/** What {@link generateText} asks of a tokenizer. */
+/** What {@link generateText} asks of a tokenizer: those of `data` have it. */
 export interface TextCodec {
+  /** The token that ends a text; null or none where there is none. */
+  readonly endOfText?: number | null;
   /** The tokens of a text. */
   encode(text: string): ArrayLike<number>;
-  /** The text of tokens; U+FFFD stands for bytes that are no UTF-8. */
-  decode(tokens: readonly number[]): string;
+  /** Makes text of tokens one by one. What ends in the middle of a character is held back until that is whole. */
+  decoder(): { push(token: number): string; end(): string };
 }
 
 /**
@@ -15,7 +17,7 @@ export interface TextCodec {
  * its last byte is there.
  *
  * @param prompt at least one token long; it is no part of what is given out
- * @param options as {@link generate}'s
+ * @param options as {@link generate}'s; `stopTokens` has the tokenizer's `endOfText` by default
  *
  * @example
  * for await (const piece of generateText(model, tokenizer, "export ", { maxTokens: 200, temperature: 0.8 })) process.stdout.write(piece);
@@ -28,52 +30,18 @@ export function generateText(
   prompt: string,
   options: GenerateOptions = {},
 ): AsyncGenerator<string, void, undefined> {
-  return pieces(generate(model, tokenizer.encode(prompt), options), tokenizer);
+  const stopTokens = options.stopTokens ?? [tokenizer.endOfText ?? []].flat();
+  return pieces(generate(model, tokenizer.encode(prompt), { ...options, stopTokens }), tokenizer.decoder());
 }
 
-async function* pieces(tokens: AsyncIterable<number>, tokenizer: TextCodec): AsyncGenerator<string, void, undefined> {
-  const stream = new TextStream(tokenizer);
+async function* pieces(
+  tokens: AsyncIterable<number>,
+  stream: ReturnType<TextCodec["decoder"]>,
+): AsyncGenerator<string, void, undefined> {
   for await (const token of tokens) {
-    const piece = stream.add(token);
+    const piece = stream.push(token);
     if (piece) yield piece;
   }
   const rest = stream.end();
   if (rest) yield rest;
-}
-
-const REPLACEMENT = "\uFFFD";
-
-/** @internal Text of tokens one by one. What ends in the middle of a character decodes to U+FFFD there, and is held back. */
-export class TextStream {
-  private readonly tokenizer: TextCodec;
-  private held: number[] = [];
-  /** How much of the held tokens' text was given out. */
-  private given = 0;
-
-  constructor(tokenizer: TextCodec) {
-    this.tokenizer = tokenizer;
-  }
-
-  /** The text that a token completes; may be empty. */
-  add(token: number): string {
-    this.held.push(token);
-    const text = this.tokenizer.decode(this.held);
-    const isComplete = !text.endsWith(REPLACEMENT);
-    const piece = isComplete ? text.slice(this.given) : text.slice(this.given, -1);
-    this.given += piece.length;
-    if (isComplete) this.forget();
-    return piece;
-  }
-
-  /** What is held back and will not be completed. */
-  end(): string {
-    const rest = this.tokenizer.decode(this.held).slice(this.given);
-    this.forget();
-    return rest;
-  }
-
-  private forget(): void {
-    this.held = [];
-    this.given = 0;
-  }
 }
