@@ -25,7 +25,6 @@ const rows = lengths.flatMap((length) =>
   (["cpu", "metal"] as const).filter((backend) => tested.includes(backend)).map((backend) => ({ backend, length })),
 );
 
-
 const dispose = (...tensors: readonly (Tensor | null)[]): void => {
   for (const each of tensors) each?.dispose();
 };
