@@ -1,5 +1,6 @@
 /** What becomes of the rows of a bag, in the order of the native kernels. */
 export const bagModes = ["sum", "mean", "max"] as const;
+/** What {@link embeddingBag} makes of the rows of a bag: their sum, their mean, or the largest of each column. */
 export type BagMode = (typeof bagModes)[number];
 
 /** What bags of indices are, and how inputs name them. */
