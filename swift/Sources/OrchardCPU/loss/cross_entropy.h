@@ -11,7 +11,7 @@
 namespace orchard {
 
 constexpr int64_t class_lines = 16;    // lines that are taken together at most, where they lie side by side
-constexpr int64_t class_tile = 512;  // classes that are looked at at once: few enough that memory brings the next ones meanwhile
+constexpr int64_t class_tile = 512; // classes that are looked at at once where there are as many lines; four times as many of a single one
 
 struct ClassBatch {
   const char *x; // the logits, and the gradients of them; of the first line

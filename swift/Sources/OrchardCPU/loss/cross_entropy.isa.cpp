@@ -12,13 +12,14 @@ template <class T> class Tile {
 public:
   using C = Compute<T>;
 
-  explicit Tile(const ClassBatch &batch) : batch_(batch) {}
+  Tile(const ClassBatch &batch, int64_t width) : batch_(batch), width_(batch.lines > 1 ? class_tile : width) {}
+
+  int64_t width() const { return width_; }
 
   // Brings the classes [start, start + count) of all lines.
   void load(int64_t start, int64_t count) {
     const T *x = reinterpret_cast<const T *>(batch_.x) + start * batch_.along_x;
     if (batch_.along_x == 1) {
-      fetch_next(x + count);
       if constexpr (!std::is_same_v<T, C>)
         for (int64_t line = 0; line < batch_.lines; line++) widen(x + line * batch_.across_x, own(line), count);
       return;
@@ -38,32 +39,30 @@ public:
   C *result(int64_t line, int64_t start) {
     if constexpr (std::is_same_v<T, C>)
       if (batch_.along_out == 1) return reinterpret_cast<T *>(batch_.out) + line * batch_.across_out + start;
-    return own(line);
+    return made(line);
   }
 
   void store(int64_t start, int64_t count) {
     T *out = reinterpret_cast<T *>(batch_.out) + start * batch_.along_out;
     if (batch_.along_out == 1) {
       if constexpr (!std::is_same_v<T, C>)
-        for (int64_t line = 0; line < batch_.lines; line++) narrow(own(line), out + line * batch_.across_out, count);
+        for (int64_t line = 0; line < batch_.lines; line++) narrow(made(line), out + line * batch_.across_out, count);
       return;
     }
     for (int64_t k = 0; k < count; k++)
       for (int64_t line = 0; line < batch_.lines; line++)
-        out[k * batch_.along_out + line * batch_.across_out] = orchard::ORCHARD_ISA::store<T>(own(line)[k]);
+        out[k * batch_.along_out + line * batch_.across_out] = orchard::ORCHARD_ISA::store<T>(made(line)[k]);
   }
 
 private:
-  // Computing would leave memory idle otherwise. What lies behind the last tile is the next line, or nothing, which does no harm.
-  static void fetch_next(const T *next) {
-    constexpr int64_t line = 64 / sizeof(T);
-    for (int64_t at = 0; at < class_tile; at += line) __builtin_prefetch(next + at, 0, 2);
-  }
   static C load_(T value) { return orchard::ORCHARD_ISA::load(value); }
-  C *own(int64_t line) { return buffer_ + line * class_tile; }
+  C *own(int64_t line) { return loaded_ + line * width_; }
+  C *made(int64_t line) { return made_ + line * width_; }
 
   const ClassBatch &batch_;
-  alignas(64) C buffer_[class_lines * class_tile];
+  int64_t width_;
+  alignas(64) C loaded_[class_lines * class_tile];
+  alignas(64) C made_[class_lines * class_tile]; // apart, so that loops from one to the other become vectors
 };
 
 // ---------------------------------------------------------------- losses
@@ -74,11 +73,23 @@ template <class C> struct LineState {
   double sum = 0, weighted = 0, target = 0;
 };
 
-template <class C> void include(LineState<C> &state, const ClassBatch &batch, const C *x, int64_t start, int64_t count) {
+// Σ exp(x - shift). `next` are the bytes of the next tile, which memory brings meanwhile.
+template <class C> double exponentials_fetching(const C *x, C shift, int64_t count, const char *next, int64_t bytes) {
+  constexpr int64_t block = 256;
+  double sum = 0;
+  for (int64_t start = 0; start < count; start += block) {
+    for (int64_t at = start * bytes; next && at < (start + block) * bytes; at += 64) __builtin_prefetch(next + at, 0, 2);
+    sum += exponentials<false>(x + start, shift, static_cast<C *>(nullptr), std::min(block, count - start));
+  }
+  return sum;
+}
+
+template <class C>
+void include(LineState<C> &state, const ClassBatch &batch, const C *x, int64_t start, int64_t count, const char *next, int64_t bytes) {
   C top = larger(state.largest, largest(x, count)), shift = shift_of(top);
   double earlier = state.sum;
   if (earlier != 0 && shift_of(state.largest) != shift) earlier *= std::exp(double(shift_of(state.largest)) - double(shift));
-  state.sum = earlier + exponentials<false>(x, shift, static_cast<C *>(nullptr), count);
+  state.sum = earlier + exponentials_fetching(x, shift, count, next, bytes);
   state.largest = top;
   if (batch.smoothing == 0) return;
   const C *w = static_cast<const C *>(batch.factors) + start;
@@ -101,16 +112,18 @@ template <class C> ClassLoss loss_of(const LineState<C> &state, const ClassBatch
 
 template <class T> void losses(const ClassBatch &batch, ClassLoss *results) {
   using C = Compute<T>;
-  Tile<T> tile(batch);
+  Tile<T> tile(batch, 4 * class_tile);
   LineState<C> states[class_lines];
-  for (int64_t start = 0; start < batch.classes; start += class_tile) {
-    int64_t count = std::min(class_tile, batch.classes - start);
+  for (int64_t start = 0; start < batch.classes; start += tile.width()) {
+    int64_t count = std::min(tile.width(), batch.classes - start);
     tile.load(start, count);
+    bool has_next = batch.along_x == 1 && start + count < batch.classes;
+    const char *next = has_next ? batch.x + (start + count) * int64_t(sizeof(T)) : nullptr; // of a single line
     for (int64_t line = 0; line < batch.lines; line++) {
       int64_t target = batch.targets[line] - start;
       if (batch.targets[line] < 0) continue;
       const C *x = tile.row(line, start);
-      include(states[line], batch, x, start, count);
+      include(states[line], batch, x, start, count, next, sizeof(T));
       if (target >= 0 && target < count) states[line].target = x[target];
     }
   }
@@ -121,7 +134,8 @@ template <class T> void losses(const ClassBatch &batch, ClassLoss *results) {
 // ---------------------------------------------------------------- gradients
 
 template <class C>
-void slope_of(const ClassBatch &batch, int64_t line, ClassSlope slope, const C *x, C *out, int64_t start, int64_t count) {
+void slope_of(const ClassBatch &batch, int64_t line, ClassSlope slope, const C *__restrict x, C *__restrict out, int64_t start,
+              int64_t count) {
   if (batch.targets[line] < 0) return void(std::fill_n(out, count, C(0)));
   double own = (1 - batch.smoothing) * factor_of<C>(batch, line), each = batch.smoothing / double(batch.classes);
   C top = C(slope.largest), logarithm = C(slope.logarithm), share = C((own + each * batch.factor_sum) * slope.scale), spread = C(each * slope.scale);
@@ -137,9 +151,9 @@ void slope_of(const ClassBatch &batch, int64_t line, ClassSlope slope, const C *
 }
 
 template <class T> void gradients(const ClassBatch &batch, const ClassSlope *slopes) {
-  Tile<T> tile(batch);
-  for (int64_t start = 0; start < batch.classes; start += class_tile) {
-    int64_t count = std::min(class_tile, batch.classes - start);
+  Tile<T> tile(batch, class_tile);
+  for (int64_t start = 0; start < batch.classes; start += tile.width()) {
+    int64_t count = std::min(tile.width(), batch.classes - start);
     tile.load(start, count);
     for (int64_t line = 0; line < batch.lines; line++)
       slope_of(batch, line, slopes[line], tile.row(line, start), tile.result(line, start), start, count);

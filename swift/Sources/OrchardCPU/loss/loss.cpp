@@ -3,6 +3,7 @@
 #include "../indexing/nest.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "streamed.h"
 
 using namespace orchard;
 
@@ -35,7 +36,7 @@ template <int operands> struct Call {
   // Calls use(run) for each run of the elements [begin, end).
   template <class Use> void for_each_part(int64_t begin, int64_t end, Use &&use) const {
     for_each_run(nest, begin, end, [&](const int64_t(&places)[operands], int64_t, int64_t length) {
-      LossRun run{{}, {}, length, factor};
+      LossRun run{{}, {}, length, factor, is_streamed(nest.count() * dtype_sizes[static_cast<int>(dtypes[0])])};
       for (int at = 0; at < operands; at++) {
         if (!first[at]) continue;
         run.operands[names[at]] = element(first[at], dtypes[at], places[at]);

@@ -21,6 +21,7 @@ struct LossRun {
   int64_t strides[loss_operands];
   int64_t count;
   double factor; // of the gradients
+  bool is_streamed; // results are more than caches keep
 };
 
 struct LossKernel {

@@ -2,6 +2,7 @@
 
 #include "../elementwise/math.h"
 #include "../lanes.h"
+#include "streamed.h"
 
 #include <algorithm>
 
@@ -24,8 +25,14 @@ template <class T> const Compute<T> *loaded(const char *first, int64_t stride, i
   return buffer;
 }
 
-template <class T> void stored(const Compute<T> *values, char *first, int64_t stride, int64_t start, int64_t count) {
-  T *to = reinterpret_cast<T *>(first) + start * stride;
+template <class T> void stored(const Compute<T> *values, const LossRun &run, int operand, int64_t start, int64_t count) {
+  int64_t stride = run.strides[operand];
+  T *to = reinterpret_cast<T *>(run.operands[operand]) + start * stride;
+  if (stride == 1 && run.is_streamed) {
+    T narrowed[tile];
+    narrow(values, narrowed, count);
+    return stream_row(narrowed, to, count * sizeof(T));
+  }
   if (stride == 1) return narrow(values, to, count);
   for (int64_t i = 0; i < count; i++) to[i * stride] = store<T>(values[i]);
 }
@@ -106,8 +113,9 @@ template <class T> void values(Loss loss, const LossRun &run) {
   C out[tile];
   for_each_tile<T>(loss, run, [&](Elements<C> e, int64_t start, int64_t count) {
     values_of(loss, e, out, count);
-    stored<T>(out, run.operands[loss_out], run.strides[loss_out], start, count);
+    stored<T>(out, run, loss_out, start, count);
   });
+  if (run.is_streamed) orchard::streams().finish();
 }
 
 template <class T> double sum(Loss loss, const LossRun &run) {
@@ -128,7 +136,7 @@ template <class T> void slopes(Loss loss, const LossRun &run) {
     const C *scale = loaded<C>(run.operands[loss_scale], run.strides[loss_scale], start, count, scale_buffer);
     auto finish = [&](int operand) {
       for (int64_t i = 0; i < count; i++) out[i] *= scale[i] * C(run.factor);
-      stored<T>(out, run.operands[operand], run.strides[operand], start, count);
+      stored<T>(out, run, operand, start, count);
     };
     if (run.operands[loss_out]) {
       slopes_of(loss, e, out, count);
@@ -139,6 +147,7 @@ template <class T> void slopes(Loss loss, const LossRun &run) {
       finish(loss_target_out);
     }
   });
+  if (run.is_streamed) orchard::streams().finish();
 }
 
 template <class T> constexpr LossKernel kernel() { return {values<T>, sum<T>, slopes<T>}; }
