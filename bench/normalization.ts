@@ -65,7 +65,7 @@ function callsOf(name: string, { compute, forward, backward }: Case, length: num
   const operands = operandsOf(length);
   const leaves = Object.values(operands) as Tensor[];
   const outputs = compute(operands);
-  const gradOutputs = outputs.map(() => reshape(other, operands.x.shape).detach());
+  const gradOutputs = outputs.map(() => reshape(other, operands.x.shape));
   const release = (made: readonly (Tensor | null)[]) => {
     for (const own of made) own?.dispose();
   };
