@@ -200,6 +200,7 @@ describe.if(tested.includes("metal"))("what metal loses", () => {
     for (const [at, value] of got.entries()) expect(Math.abs(value - wanted[at]!)).toBeLessThan(1e-5);
     const fellBack = codepaths().filter(({ backend, reason }) => backend !== "metal" && cause.test(reason));
     expect(fellBack.map(({ operation }) => operation)).toContain("optimizerUpdate");
+    forgetFailures();
     metalContext().report({ clear: true });
     metalContext().configure("check", true);
   });
