@@ -2,9 +2,9 @@
 // remembered of them (m, v, w) become
 //
 //     g = sign g + l2 p
-//     sgd    d = g;  with momentum m = keep1 m + take1 g, d = m;  with nesterov d = g + keep1 m
-//     adam   m = keep1 m + take1 g,  v = keep2 v + take2 g²,  d = m / (√v root + eps);  with amsgrad w = max(w, v) in v's place
-//     lion   d = sign(keep1 m + take1 g),  m = keep2 m + take2 g
+//     sgd    d = g;  with momentum m = keep m + take1 g, d = m;  with nesterov d = g + keep m
+//     adam   m = m + take1 (g − m),  v = v + take2 (g² − v),  d = m / (√v root + eps);  with amsgrad w = max(w, v) in v's place
+//     lion   d = sign(m + take1 (g − m)),  m = m + take2 (g − m)
 //     p = p − (shrink p + stepSize d)
 //
 // in float32, p rounded once. Master weights, the state's last plane, are p where there are any.
@@ -40,13 +40,12 @@ struct UpdateMember {
     float l2;
     float shrink;
     float step_size;
-    float keep1;
+    float keep;
     float take1;
-    float keep2;
     float take2;
     float root;
     float eps;
-    uint unused;
+    uint unused[2];
 };
 
 struct Update {
@@ -60,6 +59,7 @@ inline uint planes() {
     return RULE == SGD ? 0 : RULE == ADAM ? 2 : RULE == ADAM_AMSGRAD ? 3 : 1;
 }
 
+inline float averaged(float x, float take, float g) { return x + take * (g - x); }
 inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
 
 // Comes with what is remembered of an element, which becomes what it is afterwards; returns the step d.
@@ -68,19 +68,19 @@ inline float directed(float g, thread float (&memory)[3], constant UpdateMember 
     case SGD:
         return g;
     case SGD_MOMENTUM:
-        memory[0] = k.keep1 * memory[0] + k.take1 * g;
+        memory[0] = k.keep * memory[0] + k.take1 * g;
         return memory[0];
     case SGD_NESTEROV:
-        memory[0] = k.keep1 * memory[0] + k.take1 * g;
-        return g + k.keep1 * memory[0];
+        memory[0] = k.keep * memory[0] + k.take1 * g;
+        return g + k.keep * memory[0];
     case LION: {
-        float blended = k.keep1 * memory[0] + k.take1 * g;
-        memory[0] = k.keep2 * memory[0] + k.take2 * g;
-        return isnan(blended) ? blended : sign(blended);
+        float average = averaged(memory[0], k.take1, g);
+        memory[0] = averaged(memory[0], k.take2, g);
+        return isnan(average) ? average : sign(average);
     }
     default: {
-        memory[0] = k.keep1 * memory[0] + k.take1 * g;
-        memory[1] = k.keep2 * memory[1] + k.take2 * (g * g);
+        memory[0] = averaged(memory[0], k.take1, g);
+        memory[1] = averaged(memory[1], k.take2, g * g);
         if (RULE == ADAM_AMSGRAD) memory[2] = larger(memory[2], memory[1]);
         float second = RULE == ADAM_AMSGRAD ? memory[2] : memory[1];
         return memory[0] / (precise::sqrt(second) * k.root + k.eps);

@@ -53,9 +53,7 @@ export class Lion extends FusedOptimizer<LionOptions> {
       sign: maximize ? -1 : 1,
       shrink: lr * weightDecay,
       stepSize: lr,
-      keep1: betas[0],
       take1: 1 - betas[0],
-      keep2: betas[1],
       take2: 1 - betas[1],
     };
   }

@@ -4,13 +4,14 @@
  *
  *     g ← sign g + l2 p
  *
- *     sgd        m ← keep1 m + take1 g                               d = m, with nesterov g + keep1 m; without momentum d = g
- *     adam       m ← keep1 m + take1 g,  v ← keep2 v + take2 g²      d = m / (√v root + eps); with amsgrad w ← max(w, v) in v's place
- *     lion       d = sign(keep1 m + take1 g),  m ← keep2 m + take2 g
+ *     sgd        m ← keep m + take1 g                                d = m, with nesterov g + keep m; without momentum d = g
+ *     adam       m ← m + take1 (g - m),  v ← v + take2 (g² - v)      d = m / (√v root + eps); with amsgrad w ← max(w, v) in v's place
+ *     lion       d = sign(m + take1 (g - m)),  m ← m + take2 (g - m)
  *
  *     p ← p - (shrink p + stepSize d)
  *
- * and with master weights, float32 in the state, these are p, and the parameter is their rounding.
+ * An average is written as a difference because 0.999, rounded to float32, would be another average: 1 - 0.999f differs from 0.001 by a hundred thousandth.
+ * And with master weights, float32 in the state, these are p, and the parameter is their rounding.
  */
 
 /** The order is that of the codes in `kernels/optim/rules.h` and `swift/Sources/OrchardCPU/optim/update.h`. */
@@ -28,18 +29,7 @@ export const ruleState = {
 } as const satisfies Readonly<Record<RuleName, readonly string[]>>;
 
 /** The numbers of a rule, in the order of the native interfaces; computed in float64, rounded once. */
-export const coefficientNames = [
-  "sign",
-  "l2",
-  "shrink",
-  "stepSize",
-  "keep1",
-  "take1",
-  "keep2",
-  "take2",
-  "root",
-  "eps",
-] as const;
+export const coefficientNames = ["sign", "l2", "shrink", "stepSize", "keep", "take1", "take2", "root", "eps"] as const;
 export type Coefficients = Readonly<Record<(typeof coefficientNames)[number], number>>;
 
 /** Those that a rule leaves out. */
@@ -48,9 +38,8 @@ export const noCoefficients: Coefficients = {
   l2: 0,
   shrink: 0,
   stepSize: 0,
-  keep1: 0,
+  keep: 0,
   take1: 0,
-  keep2: 0,
   take2: 0,
   root: 0,
   eps: 0,

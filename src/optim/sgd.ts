@@ -63,7 +63,7 @@ export class SGD extends FusedOptimizer<SGDOptions> {
       sign: maximize ? -1 : 1,
       l2: weightDecay,
       stepSize: lr,
-      keep1: momentum,
+      keep: momentum,
       take1: steps === 1 ? 1 : 1 - dampening,
     };
   }

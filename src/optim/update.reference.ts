@@ -7,20 +7,22 @@ import { operandsOf, type UpdateAttributes } from "./update.ts";
 /** The step d of an element with the gradient g; what is remembered of it becomes what it is afterwards. */
 type Rule = (g: number, memory: Float64Array, k: Coefficients) => number;
 
-const momentum: Rule = (g, memory, { keep1, take1 }) => {
-  memory[0] = keep1 * memory[0]! + take1 * g;
+const averaged = (x: number, take: number, g: number): number => x + take * (g - x);
+
+const momentum: Rule = (g, memory, { keep, take1 }) => {
+  memory[0] = keep * memory[0]! + take1 * g;
   return memory[0];
 };
 
 const moments = (g: number, memory: Float64Array, k: Coefficients): void => {
-  memory[0] = k.keep1 * memory[0]! + k.take1 * g;
-  memory[1] = k.keep2 * memory[1]! + k.take2 * g * g;
+  memory[0] = averaged(memory[0]!, k.take1, g);
+  memory[1] = averaged(memory[1]!, k.take2, g * g);
 };
 
 const rules: Readonly<Record<RuleName, Rule>> = {
   sgd: (g) => g,
   sgdMomentum: momentum,
-  sgdNesterov: (g, memory, k) => g + k.keep1 * momentum(g, memory, k),
+  sgdNesterov: (g, memory, k) => g + k.keep * momentum(g, memory, k),
   adam: (g, memory, k) => {
     moments(g, memory, k);
     return memory[0]! / (Math.sqrt(memory[1]!) * k.root + k.eps);
@@ -30,9 +32,9 @@ const rules: Readonly<Record<RuleName, Rule>> = {
     memory[2] = Math.max(memory[2]!, memory[1]!);
     return memory[0]! / (Math.sqrt(memory[2]) * k.root + k.eps);
   },
-  lion: (g, memory, { keep1, take1, keep2, take2 }) => {
-    const step = Math.sign(keep1 * memory[0]! + take1 * g);
-    memory[0] = keep2 * memory[0]! + take2 * g;
+  lion: (g, memory, { take1, take2 }) => {
+    const step = Math.sign(averaged(memory[0]!, take1, g));
+    memory[0] = averaged(memory[0]!, take2, g);
     return step;
   },
 };

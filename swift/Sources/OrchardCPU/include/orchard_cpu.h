@@ -336,7 +336,7 @@ ORCHARD_CPU_API int32_t orchard_cpu_attention_dropout_mask(const double *block, 
 // parameters), is a row-major [planes, elements]: what the rule remembers, then the master weights where there are any. What is before may be
 // what is after. Block: rule, 1 with or 0 without master weights, dtype of the parameters, dtype of the gradients (float64 of float64 parameters
 // only), elements from one plane to the next, offsets of the state before and after, number of parameters; then for each its elements, where they
-// begin in a plane, offsets before, of the gradient and after, and ten coefficients. Operands beyond that number may be any address.
+// begin in a plane, offsets before, of the gradient and after, and nine coefficients. Operands beyond that number may be any address.
 ORCHARD_CPU_API int32_t orchard_cpu_update(const double *block, const void *state_before, void *state_after, const void *before0,
                                            const void *before1, const void *before2, const void *before3, const void *before4,
                                            const void *before5, const void *before6, const void *before7, const void *before8,

@@ -55,7 +55,7 @@ UpdateElements read_parameter(BlockReader &reader, const UpdateElements &common,
   own.gradient = element(gradient, common.gradient_dtype, reader.whole());
   own.after = element(after, common.dtype, reader.whole());
   UpdateCoefficients &k = own.coefficients;
-  for (double *next : {&k.sign, &k.l2, &k.shrink, &k.step_size, &k.keep1, &k.take1, &k.keep2, &k.take2, &k.root, &k.eps}) *next = reader.real();
+  for (double *next : {&k.sign, &k.l2, &k.shrink, &k.step_size, &k.keep, &k.take1, &k.take2, &k.root, &k.eps}) *next = reader.real();
   return own;
 }
 

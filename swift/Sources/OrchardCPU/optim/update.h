@@ -14,7 +14,7 @@ inline constexpr int update_planes[update_rule_count] = {0, 1, 1, 2, 3, 1};
 
 // In the order of `coefficientNames` there.
 struct UpdateCoefficients {
-  double sign, l2, shrink, step_size, keep1, take1, keep2, take2, root, eps;
+  double sign, l2, shrink, step_size, keep, take1, take2, root, eps;
 };
 
 // Adjacent elements of a parameter. What is before may be what is after.

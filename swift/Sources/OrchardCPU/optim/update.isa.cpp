@@ -17,41 +17,44 @@ template <class C> struct Tile {
 };
 
 template <class C> struct Rounded {
-  C sign, l2, shrink, step_size, keep1, take1, keep2, take2, root, eps;
+  C sign, l2, shrink, step_size, keep, take1, take2, root, eps;
   explicit Rounded(const UpdateCoefficients &k)
-      : sign(C(k.sign)), l2(C(k.l2)), shrink(C(k.shrink)), step_size(C(k.step_size)), keep1(C(k.keep1)), take1(C(k.take1)), keep2(C(k.keep2)),
+      : sign(C(k.sign)), l2(C(k.l2)), shrink(C(k.shrink)), step_size(C(k.step_size)), keep(C(k.keep)), take1(C(k.take1)),
         take2(C(k.take2)), root(C(k.root)), eps(C(k.eps)) {}
 };
 
-template <class C> void blend(C *x, C keep, const C *g, C take, int64_t count) {
-  for (int64_t i = 0; i < count; i++) x[i] = keep * x[i] + take * g[i];
+template <class C> inline C averaged(C x, C take, C g) { return x + take * (g - x); }
+
+template <class C> void add_momentum(Tile<C> &t, const Rounded<C> &k, int64_t count) {
+  for (int64_t i = 0; i < count; i++) t.state[0][i] = k.keep * t.state[0][i] + k.take1 * t.g[i];
 }
 
 template <class C> void sgd_momentum(Tile<C> &t, const Rounded<C> &k, int64_t count) {
-  blend(t.state[0], k.keep1, t.g, k.take1, count);
+  add_momentum(t, k, count);
   std::copy_n(t.state[0], count, t.d);
 }
 
 template <class C> void sgd_nesterov(Tile<C> &t, const Rounded<C> &k, int64_t count) {
-  blend(t.state[0], k.keep1, t.g, k.take1, count);
-  for (int64_t i = 0; i < count; i++) t.d[i] = t.g[i] + k.keep1 * t.state[0][i];
+  add_momentum(t, k, count);
+  for (int64_t i = 0; i < count; i++) t.d[i] = t.g[i] + k.keep * t.state[0][i];
 }
 
 template <class C> void adam(Tile<C> &t, const Rounded<C> &k, int64_t count, bool has_largest) {
-  blend(t.state[0], k.keep1, t.g, k.take1, count);
-  C *v = t.state[1];
-  for (int64_t i = 0; i < count; i++) v[i] = k.keep2 * v[i] + k.take2 * (t.g[i] * t.g[i]);
+  C *m = t.state[0], *v = t.state[1];
+  for (int64_t i = 0; i < count; i++) m[i] = averaged(m[i], k.take1, t.g[i]);
+  for (int64_t i = 0; i < count; i++) v[i] = averaged(v[i], k.take2, t.g[i] * t.g[i]);
   if (has_largest)
     for (int64_t i = 0; i < count; i++) t.state[2][i] = larger(t.state[2][i], v[i]);
   const C *w = t.state[has_largest ? 2 : 1];
-  for (int64_t i = 0; i < count; i++) t.d[i] = t.state[0][i] / (std::sqrt(w[i]) * k.root + k.eps);
+  for (int64_t i = 0; i < count; i++) t.d[i] = m[i] / (std::sqrt(w[i]) * k.root + k.eps);
 }
 
 template <class C> inline C sign_of(C x) { return C(x > C(0)) - C(x < C(0)) + (x - x); } // NaN stays
 
 template <class C> void lion(Tile<C> &t, const Rounded<C> &k, int64_t count) {
-  for (int64_t i = 0; i < count; i++) t.d[i] = sign_of(k.keep1 * t.state[0][i] + k.take1 * t.g[i]);
-  blend(t.state[0], k.keep2, t.g, k.take2, count);
+  C *m = t.state[0];
+  for (int64_t i = 0; i < count; i++) t.d[i] = sign_of(averaged(m[i], k.take1, t.g[i]));
+  for (int64_t i = 0; i < count; i++) m[i] = averaged(m[i], k.take2, t.g[i]);
 }
 
 // The step d that an element takes, of the gradient g; the state as it is afterwards.

@@ -1,0 +1,98 @@
+/** Clipping, against the formula in float64, on every backend. */
+import { describe, expect, test } from "bun:test";
+import { optim, type Tensor, tensor } from "../../src/index.ts";
+import type { FloatDType } from "../../src/tensor/dtype.ts";
+import { ulpOf } from "../ops/tolerance.ts";
+import { bitsOf, draw, on, parameterOf, tested, valuesOf } from "./run.ts";
+
+const { clipGradNorm, clipGradValue } = optim;
+const sizes = [1, 3, 1023, 2049];
+
+/** Parameters with gradients of these dtypes, in turn; one has none. */
+function owners(dtypes: readonly FloatDType[], scale = 1): Tensor[] {
+  const made = sizes.map((size, at) => {
+    const dtype = dtypes[at % dtypes.length]!;
+    const owner = parameterOf(draw(size, at), dtype === "float64" ? "float64" : "float32");
+    const values = draw(size, 50 + at, dtype).map((value) => value * scale);
+    owner.grad = tensor(Float64Array.from(values), { dtype });
+    return owner;
+  });
+  return [...made, parameterOf([1])];
+}
+
+const gradientsOf = (list: readonly Tensor[]): number[][] =>
+  list.flatMap(({ grad }) => (grad === null ? [] : [valuesOf(grad)]));
+
+const normOf = (values: readonly number[], p: number): number =>
+  p === Infinity
+    ? Math.max(...values.map(Math.abs))
+    : values.reduce((sum, value) => sum + Math.abs(value) ** p, 0) ** (1 / p);
+
+/** Of the norm, its sum with 1e-6, the quotient, the factor in the gradient's dtype and the product. */
+const ROUNDINGS = 5;
+
+describe.each(tested)("clipGradNorm on %s", (backend) => {
+  const kinds: readonly (readonly FloatDType[])[] = [
+    ["float32"],
+    ["float16", "bfloat16", "float32"],
+    ...(backend === "metal" ? [] : [["float64"] as const]),
+  ];
+  const cases = kinds.flatMap((dtypes) => [1, 2, 2.5, Infinity].map((p) => [dtypes, p] as const));
+  test.each(cases)("%p, order %p", (dtypes, p) => {
+    on(backend, () => {
+      const list = owners(dtypes);
+      const before = gradientsOf(list);
+      const norm = normOf(before.flat(), p);
+      const got = clipGradNorm(list, norm / 4, { normType: p });
+      expect(Math.abs(Number(got.item()) / norm - 1)).toBeLessThan(1e-6);
+      const after = list.flatMap(({ grad }) => grad ?? []);
+      for (const [at, gradient] of after.entries())
+        for (const [index, value] of valuesOf(gradient).entries()) {
+          const want = (before[at]![index]! * norm) / 4 / (norm + 1e-6);
+          expect(Math.abs(value - want)).toBeLessThanOrEqual(ROUNDINGS * ulpOf(gradient.dtype, want));
+        }
+    });
+  });
+
+  test("leaves small gradients as they are, to the bit", () => {
+    on(backend, () => {
+      const list = owners(["float32", "bfloat16"]);
+      const before = list.flatMap(({ grad }) => (grad ? [bitsOf([grad])] : []));
+      clipGradNorm(list, 1e6);
+      expect(list.flatMap(({ grad }) => (grad ? [bitsOf([grad])] : []))).toEqual(before);
+    });
+  });
+
+  test("sums up float16 without an overflow", () => {
+    on(backend, () => {
+      const owner = parameterOf([0, 0]);
+      owner.grad = tensor([60000, 60000], { dtype: "float16" });
+      expect(Number(clipGradNorm(owner, 1).item())).toBeCloseTo(60000 * Math.SQRT2, 1);
+    });
+  });
+
+  test("clipGradValue keeps what is between, and NaN", () => {
+    on(backend, () => {
+      const owner = parameterOf([0, 0, 0, 0]);
+      owner.grad = tensor([-3, 0.25, Number.NaN, 7]);
+      clipGradValue([owner], 0.5);
+      expect(valuesOf(owner.grad)).toEqual([-0.5, 0.25, Number.NaN, 0.5]);
+    });
+  });
+});
+
+describe("clipGradNorm", () => {
+  test("of nothing is 0", () => {
+    expect(clipGradNorm([parameterOf([1])], 1).item()).toBe(0);
+  });
+
+  test("spreads what is not finite, or refuses it where that is asked for", () => {
+    const [a, b] = [parameterOf([1]), parameterOf([1])];
+    a.grad = tensor([Infinity]);
+    b.grad = tensor([1]);
+    expect(() => clipGradNorm([a, b], 1, { errorIfNonfinite: true })).toThrow(/norm of the gradients is Infinity/);
+    expect(valuesOf(b.grad)).toEqual([1]);
+    clipGradNorm([a, b], 1);
+    expect([valuesOf(a.grad!), valuesOf(b.grad!)]).toEqual([[Number.NaN], [0]]);
+  });
+});

@@ -1,0 +1,151 @@
+/** Mistakes with optimizers are typed errors that say what to do. */
+import { describe, expect, test } from "bun:test";
+import { ArgumentError, DTypeError, optim, ShapeError, type Tensor, tensor, zeros } from "../../src/index.ts";
+
+const { AdamW, SGD, Lion, Muon, clipGradNorm, clipGradValue, GradScaler, cosineWithWarmup, linear, oneCycle } = optim;
+const w = (shape = [2, 3]) => zeros(shape, { requiresGrad: true });
+const shared = w();
+
+type Mistake = readonly [what: string, call: () => unknown, type: new (...rest: never[]) => Error, message: RegExp];
+
+const parameters: readonly Mistake[] = [
+  ["no parameters", () => new AdamW([]), ArgumentError, /no parameters/],
+  ["an empty group", () => new AdamW([{ parameters: [] }]), ArgumentError, /no parameters/],
+  ["something else", () => new AdamW(3 as never), ArgumentError, /list of tensors.*number came/],
+  ["no tensor", () => new AdamW([w(), 1 as never]), ArgumentError, /parameter 1 is no tensor but number/],
+  [
+    "groups beside tensors",
+    () => new AdamW([{ parameters: [w()] }, w()] as never),
+    ArgumentError,
+    /element 1 is no group/,
+  ],
+  [
+    "a tensor twice",
+    () => new AdamW([shared, w(), shared]),
+    ArgumentError,
+    /parameters 0 and 2 are the same tensor float32\[2, 3\]/,
+  ],
+  [
+    "a tensor in two groups",
+    () => new SGD([{ parameters: [shared] }, { parameters: [shared] }]),
+    ArgumentError,
+    /same tensor/,
+  ],
+  [
+    "two of a name",
+    () => new SGD([{ parameters: new Map([["a", w()]]) }, { parameters: new Map([["a", w()]]) }]),
+    ArgumentError,
+    /named a/,
+  ],
+  ["integers", () => new AdamW([zeros([2], { dtype: "int32" })]), DTypeError, /int32\[2\]; only floats/],
+  ["no gradient", () => new AdamW([zeros([2])]), ArgumentError, /requires no gradient; set requiresGrad/],
+  ["a result", () => new AdamW([w().mul(2)]), ArgumentError, /result of an operation/],
+  ["an expanded tensor", () => new AdamW([expanded()]), ArgumentError, /axis 0 .* repeats/],
+  [
+    "what is no matrix, for Muon",
+    () => new Muon([w(), w([3]), w([1, 2, 3])]),
+    ShapeError,
+    /1 \(float32\[3\]\), 2 \(float32\[1, 2, 3\]\)/,
+  ],
+];
+
+function expanded(): Tensor {
+  const x = zeros([1, 3]).expand([2, 3]).detach();
+  x.requiresGrad = true;
+  return x;
+}
+
+const options: readonly Mistake[] = [
+  ["lr -1", () => new AdamW([w()], { lr: -1 }), ArgumentError, /\[AdamW\] lr is a number of at least 0; -1 came/],
+  ["lr NaN", () => new SGD([w()], { lr: Number.NaN }), ArgumentError, /lr.*NaN came/],
+  ["lr of a group", () => new SGD([{ parameters: [w()], lr: -2 }]), ArgumentError, /lr.*-2 came/],
+  [
+    "lr later",
+    () => Object.assign(new SGD([w()]).groups[0]!, { lr: Number.NaN }) && stepWith(Number.NaN),
+    ArgumentError,
+    /NaN came/,
+  ],
+  ["betas [1, 0.9]", () => new AdamW([w()], { betas: [1, 0.9] }), ArgumentError, /betas\[0\].*below 1; 1 came/],
+  ["one beta", () => new Lion([w()], { betas: 0.9 as never }), ArgumentError, /two numbers/],
+  ["eps -1", () => new AdamW([w()], { eps: -1 }), ArgumentError, /eps/],
+  ["weightDecay -1", () => new Lion([w()], { weightDecay: -1 }), ArgumentError, /weightDecay/],
+  ["nesterov without momentum", () => new SGD([w()], { nesterov: true }), ArgumentError, /nesterov wants a momentum/],
+  [
+    "a misspelt option",
+    () => new AdamW([w()], { weight_decay: 1 } as never),
+    ArgumentError,
+    /no option weight_decay; there are: lr, betas/,
+  ],
+  [
+    "a misspelt option of a group",
+    () => new AdamW([{ parameters: [w()], wd: 1 } as never]),
+    ArgumentError,
+    /no option wd/,
+  ],
+  ["no Newton-Schulz steps", () => new Muon([w()], { newtonSchulzSteps: 0 }), ArgumentError, /newtonSchulzSteps/],
+  ["a group that is not there", () => new SGD([w()]).setLearningRate(1, 3), ArgumentError, /no group 3; there are 1/],
+  ["a factor NaN", () => new SGD([w()]).scaleLearningRate(Number.NaN), ArgumentError, /schedule's factor/],
+];
+
+function stepWith(lr: number): void {
+  const optimizer = new SGD([w()]);
+  optimizer.groups[0]!.lr = lr;
+  optimizer.step();
+}
+
+const others: readonly Mistake[] = [
+  ["maxNorm -1", () => clipGradNorm([w()], -1), ArgumentError, /maxNorm.*-1 came/],
+  ["normType 0", () => clipGradNorm([w()], 1, { normType: 0 }), ArgumentError, /normType/],
+  ["clipValue NaN", () => clipGradValue([w()], Number.NaN), ArgumentError, /clipValue/],
+  ["no list", () => clipGradNorm("w" as never, 1), ArgumentError, /a tensor or a list/],
+  ["a growth of 1", () => new GradScaler({ growthFactor: 1 }), ArgumentError, /growthFactor/],
+  ["a back-off of 1", () => new GradScaler({ backoffFactor: 1 }), ArgumentError, /backoffFactor/],
+  ["an update without a step", () => new GradScaler().update(), ArgumentError, /no step/],
+  [
+    "a warm-up too long",
+    () => cosineWithWarmup({ warmup: 10, total: 10 }),
+    ArgumentError,
+    /below total, which is 10; 10 came/,
+  ],
+  ["no total", () => linear({ total: 0 }), ArgumentError, /total/],
+  [
+    "another curve",
+    () => oneCycle({ total: 3, anneal: "step" as never }),
+    ArgumentError,
+    /"cosine" or "linear"; step came/,
+  ],
+];
+
+describe.each([
+  ["parameters", parameters],
+  ["options", options],
+  ["what goes with them", others],
+])("%s", (_, mistakes) => {
+  test.each(mistakes)("%s", (_, call, type, message) => {
+    expect(call).toThrow(type);
+    expect(call).toThrow(message);
+  });
+});
+
+describe("step", () => {
+  test("refuses a gradient of another shape, and changes nothing", () => {
+    const [a, b] = [w(), w()];
+    a.grad = tensor([
+      [1, 1, 1],
+      [1, 1, 1],
+    ]);
+    b.grad = tensor([1, 1, 1]);
+    const optimizer = new SGD([a, b], { lr: 1 });
+    expect(() => optimizer.step()).toThrow(/gradient of parameter 1 has shape \[3\], the parameter \[2, 3\]/);
+    expect(Array.from(a.dataSync())).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(optimizer.stateDict().steps).toEqual({ 0: 0, 1: 0 });
+  });
+
+  test("refuses a parameter that was disposed of", () => {
+    const x = w();
+    x.grad = w().detach();
+    const optimizer = new AdamW([x]);
+    x.dispose();
+    expect(() => optimizer.step()).toThrow(/\[AdamW\].*after dispose/);
+  });
+});

@@ -1,0 +1,81 @@
+/** Loss scaling: PyTorch's rules, on every backend. */
+import { describe, expect, test } from "bun:test";
+import { optim, tensor } from "../../src/index.ts";
+import { on, parameterOf, tested, valuesOf } from "./run.ts";
+
+const { GradScaler, SGD } = optim;
+
+describe.each(tested)("GradScaler on %s", (backend) => {
+  test("divides gradients in float32, where those of float16 would vanish", () => {
+    on(backend, () => {
+      const w = parameterOf([1, 2], "float16");
+      const scaler = new GradScaler({ initialScale: 2 ** 16 });
+      const optimizer = new SGD([w], { lr: 2, masterWeights: true });
+      const least = 2 ** -24; // of float16: half of it would be 0
+      w.grad = tensor([least * 2 ** 15, least * 2 ** 16], { dtype: "float16" });
+      scaler.unscale(optimizer);
+      expect(valuesOf(w.grad!)).toEqual([least / 2, least]);
+      expect(scaler.step(optimizer)).toBe(true);
+      expect(valuesOf(optimizer.stateDict().tensors["0.master"]!)).toEqual([1 - least, 2 - 2 * least]);
+    });
+  });
+
+  test.each([Infinity, Number.NaN])("leaves out a step with %p, and backs off", (bad) => {
+    on(backend, () => {
+      const [a, b] = [parameterOf([1]), parameterOf([2])];
+      const scaler = new GradScaler({ initialScale: 8 });
+      const optimizer = new SGD([a, b], { lr: 0.5 });
+      const loss = scaler.scale(a.add(b).sum());
+      loss.backward();
+      expect(valuesOf(a.grad!)).toEqual([8]);
+      b.grad = tensor([bad]);
+      expect(scaler.step(optimizer)).toBe(false);
+      scaler.update();
+      expect([valuesOf(a), valuesOf(b), scaler.currentScale]).toEqual([[1], [2], 4]);
+      expect(optimizer.stateDict().steps).toEqual({ 0: 0, 1: 0 });
+    });
+  });
+});
+
+/** Steps of which each is clean or not; the factors after each. */
+function factors(scaler: optim.GradScaler, clean: readonly boolean[]): number[] {
+  const w = parameterOf([0]);
+  const optimizer = new SGD([w]);
+  return clean.map((isClean) => {
+    w.grad = tensor([isClean ? 1 : Infinity]);
+    scaler.step(optimizer);
+    scaler.update();
+    return scaler.currentScale;
+  });
+}
+
+describe("GradScaler's factor", () => {
+  const options = { initialScale: 16, growthFactor: 4, backoffFactor: 0.5, growthInterval: 3 };
+  const clean = [true, true, true, true, false, true, true, false, true, true, true];
+  // PyTorch's: it grows after three clean steps in a row, and counts anew after each change.
+  const wanted = [16, 16, 64, 64, 32, 32, 32, 16, 16, 16, 64];
+
+  test("grows and backs off", () => {
+    expect(factors(new GradScaler(options), clean)).toEqual(wanted);
+  });
+
+  test("goes on from a saved state", () => {
+    const first = new GradScaler(options);
+    factors(first, clean.slice(0, 7));
+    const second = new GradScaler();
+    second.loadStateDict(JSON.parse(JSON.stringify(first.stateDict())) as optim.GradScalerState);
+    expect(factors(second, clean.slice(7))).toEqual(wanted.slice(7));
+  });
+
+  test("is asked for in order", () => {
+    const scaler = new GradScaler();
+    const w = parameterOf([0]);
+    const optimizer = new SGD([w]);
+    scaler.unscale(optimizer);
+    expect(() => scaler.unscale(optimizer)).toThrow(/divided already/);
+    scaler.step(optimizer);
+    expect(() => scaler.step(optimizer)).toThrow(/stepped already/);
+    scaler.update();
+    scaler.step(optimizer);
+  });
+});

@@ -1,0 +1,67 @@
+/** Optimizers and schedules against PyTorch's trajectories (`scripts/fixtures/optimizers.py`), on every backend. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { optim, tensor } from "../../src/index.ts";
+import { compare } from "../ops/tolerance.ts";
+import { make, type OptimizerName, on, parameterOf, tested, valuesOf } from "./run.ts";
+
+interface Trajectory {
+  readonly optimizer: OptimizerName;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly dtype: "float32" | "float64";
+  /** By the number of steps taken. */
+  readonly parameters: Readonly<Record<string, readonly number[]>>;
+}
+
+interface Factors {
+  readonly schedule: "oneCycle" | "linear";
+  readonly options: { readonly total: number };
+  readonly factors: readonly number[];
+}
+
+interface Fixtures {
+  readonly start: readonly number[];
+  readonly gradients: readonly (readonly number[])[];
+  readonly cases: readonly Trajectory[];
+  readonly schedules: readonly Factors[];
+}
+
+const path = join(import.meta.dir, "..", "fixtures", "optim", "trajectories.json");
+const { start, gradients, cases, schedules } = JSON.parse(readFileSync(path, "utf8")) as Fixtures;
+const nameOf = ({ optimizer, options, dtype }: Trajectory) => `${optimizer} ${JSON.stringify(options)} ${dtype}`;
+const exactOf = (own: Trajectory) =>
+  cases.find((other) => nameOf({ ...own, dtype: "float64" }) === nameOf(other))!.parameters;
+
+/** Roundings of a step in which PyTorch and we may differ, of values up to 4. */
+const ROUNDINGS = 4 * 4;
+
+describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
+  const possible = cases.filter(({ dtype }) => backend !== "metal" || dtype === "float32");
+  test.each(possible.map((own) => [nameOf(own), own] as const))("%s", (_, own) => {
+    on(backend, () => {
+      const parameter = parameterOf(start, own.dtype);
+      const optimizer = make(own.optimizer, [parameter], own.options);
+      for (const [index, gradient] of gradients.entries()) {
+        parameter.grad = tensor(Float64Array.from(gradient), { dtype: own.dtype });
+        optimizer.step();
+        const plain = own.parameters[index + 1];
+        if (!plain) continue;
+        const exact = exactOf(own)[index + 1]!;
+        const roundings = own.dtype === "float64" ? exact.map(() => ROUNDINGS * (index + 1)) : undefined;
+        const wrong = compare(own.dtype, valuesOf(parameter), exact, plain, { flash: true }, 2, roundings);
+        expect(wrong && { step: index + 1, ...wrong }).toBeUndefined();
+      }
+    });
+  });
+});
+
+describe("PyTorch's schedules", () => {
+  test.each(schedules.map((own) => [`${own.schedule} ${JSON.stringify(own.options)}`, own] as const))(
+    "%s",
+    (_, own) => {
+      const schedule = optim[own.schedule](own.options);
+      for (const [step, factor] of own.factors.entries()) expect(schedule(step)).toBeCloseTo(factor, 13);
+    },
+  );
+});
