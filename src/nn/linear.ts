@@ -44,7 +44,7 @@ export class Linear extends Module<[x: Tensor], Tensor> {
 
   /** @param x [..., inputs] @returns [..., outputs] */
   override forward(x: Tensor): Tensor {
-    return linear(x, this.weight, this.bias ?? undefined);
+    return linear(x, this.weight, this.bias);
   }
 
   /** @internal */

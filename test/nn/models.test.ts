@@ -17,6 +17,7 @@ import {
   ShapeError,
   type Tensor,
   tensor,
+  tidy,
   toDType,
   withBackend,
 } from "../../src/index.ts";
@@ -178,6 +179,18 @@ describe.each(tested.filter((name) => name !== "reference"))("on %s, as on refer
         number[],
       ][]);
     }, 2e-5);
+  });
+
+  test("tokens one by one, with a cache that is full at last", () => {
+    expectSame(() => {
+      const model = llama({ layers: 1 }).eval();
+      using cache = model.newCache();
+      const logits = [[1, 2, 3, 4], [5], [6], [7], [8]].map((part) =>
+        tidy(() => numbers(noGrad(() => model.forward(whole([part]), { cache, lastOnly: true })))),
+      );
+      expect([cache.position, cache.length]).toEqual([8, 6]);
+      return new Map(logits.map((values, at) => [`part ${at}`, values]));
+    }, 1e-5);
   });
 });
 
