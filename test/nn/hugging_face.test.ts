@@ -19,7 +19,7 @@ import {
   withBackend,
   zeros,
 } from "../../src/index.ts";
-import { compare } from "../ops/tolerance.ts";
+import { epsilon } from "../ops/tolerance.ts";
 
 const kinds = { gpt2: nn.GPT, llama: nn.Llama } as const;
 type Kind = keyof typeof kinds;
@@ -48,6 +48,13 @@ function compute(kind: Kind, dtype: "float32" | "float64"): Map<string, Tensor> 
   return new Map<string, Tensor>([["logits", logits], ["loss", loss], ...(gradients as [string, Tensor][])]);
 }
 
+/** The largest difference from the oracle, relative to its largest number. */
+function errorOf(got: readonly number[], want: readonly number[]): number {
+  if (got.length !== want.length) return Infinity;
+  const largest = (values: readonly number[]) => Math.max(...values.map(Math.abs));
+  return largest(want.map((value, at) => value - got[at]!)) / largest(want);
+}
+
 const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSync());
 
 describe.each(names)("%s", (kind) => {
@@ -60,23 +67,27 @@ describe.each(names)("%s", (kind) => {
   });
 
   test("in float64, what transformers computes in float32, to 1e-5", () => {
-    for (const [name, wanted] of Object.entries(answers)) {
-      const [got, want] = [numbers(oracle.get(name)!), numbers(wanted)];
-      const scale = Math.max(...want.map(Math.abs));
-      const worst = Math.max(...want.map((value, at) => Math.abs(value - got[at]!)));
-      expect([name, got.length, worst / scale < 1e-5]).toEqual([name, want.length, true]);
-    }
+    const far = [...oracle].filter(([name, got]) => !(errorOf(numbers(answers[name]!), numbers(got)) < 1e-5));
+    expect(far.map(([name]) => name)).toEqual([]);
   });
 
+  // The plain computation of FlashAttention's rule is that of transformers. Its error in one tensor of a few numbers may be lucky: results,
+  // and gradients, are each held to its largest one, relative to a tensor's largest number.
   test.each(["cpu", "reference"] as const)(
     "in float32 on %s, at most 2 and 3 times as far off as transformers",
     (backend) => {
       const got = withBackend(backend, () => compute(kind, "float32"));
-      for (const [name, wanted] of oracle) {
-        const plain = numbers(answers[name]!);
-        const factor = name.startsWith("gradient.") ? 3 : 2;
-        const mismatch = compare("float32", numbers(got.get(name)!), numbers(wanted), plain, { flash: true }, factor);
-        expect([name, mismatch]).toEqual([name, undefined]);
+      const isGradient = (name: string) => name.startsWith("gradient.");
+      for (const [factor, names] of [
+        [2, [...oracle.keys()].filter((name) => !isGradient(name))],
+        [3, [...oracle.keys()].filter(isGradient)],
+      ] as const) {
+        const errorsOf = (values: (name: string) => Tensor) =>
+          names.map((name) => errorOf(numbers(values(name)), numbers(oracle.get(name)!)));
+        const allowed = factor * Math.max(...errorsOf((name) => answers[name]!)) + epsilon.float32!;
+        const errors = errorsOf((name) => got.get(name)!);
+        expect(names.filter((_, at) => !(errors[at]! <= allowed))).toEqual([]);
+        expect(allowed).toBeLessThan(1e-5);
       }
     },
   );
