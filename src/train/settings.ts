@@ -90,7 +90,17 @@ const gpu = { layers: 6, heads: 6, width: 384, context: 256, batch: 64, steps: 5
 export const presets = {
   cpu: common,
   gpu: { ...common, ...gpu },
-  tiny: { ...common, layers: 2, heads: 2, width: 32, context: 32, batch: 4, steps: 50, evaluationBatches: 2 },
+  tiny: {
+    ...common,
+    layers: 2,
+    heads: 2,
+    width: 32,
+    context: 32,
+    batch: 4,
+    steps: 50,
+    warmup: 5,
+    evaluationBatches: 2,
+  },
   demo: { ...common, steps: 1000, evaluateEvery: 200, saveEvery: 500, sampleEvery: 0, sampleTokens: 400 },
 } as const satisfies Readonly<Record<string, Settings>>;
 

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/debug/paths.ts";
+import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import type { RunEvent } from "../../src/train/events.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-train-"));
@@ -110,7 +111,7 @@ describe("a run that is", () => {
     expect(await child.exited).toBe(130);
     const last = eventsOf(stopped).at(-1)!;
     expect(last).toMatchObject({ kind: "end", reason: "interrupted" });
-    expect(readdirSync(join(stopped, "checkpoints"))).toContain(`checkpoint-${last.step}.safetensors`);
+    expect(readdirSync(join(stopped, "checkpoints"))).toContain(checkpointName(last.step));
     const { exitCode } = await orchard("train", "--resume", stopped);
     expect(exitCode).toBe(0);
     expect(lossesOf(stopped)).toEqual(lossesOf(whole));
@@ -126,7 +127,7 @@ describe("a run that is", () => {
     const checkpoints = join(killed, "checkpoints");
     const newest = readdirSync(checkpoints)
       .filter((name) => /^checkpoint-\d+\.safetensors$/.test(name))
-      .sort((a, b) => Number(/\d+/.exec(a)) - Number(/\d+/.exec(b)))
+      .sort()
       .at(-1)!;
     truncateSync(join(checkpoints, newest), 1000);
     const { out, err, exitCode } = await orchard("train", "--resume", killed);
@@ -214,7 +215,7 @@ describe("generate", () => {
     expect([first.exitCode, first.err]).toEqual([0, ""]);
     expect(first.out).toStartWith("export const");
     expect(first.out.length).toBeGreaterThan("export const".length + 5);
-    const file = join(run, "checkpoints", "checkpoint-5.safetensors");
+    const file = join(run, "checkpoints", checkpointName(5));
     expect(await orchard("generate", file, ...words)).toEqual(first);
     expect((await orchard("generate", run, ...words.with(5, "2"))).out).not.toBe(first.out);
   });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noGrad } from "../../src/autograd/modes.ts";
 import { getBackend, setBackend } from "../../src/backend/policy.ts";
+import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import { fill_ } from "../../src/ops/copy/inplace.ts";
 import type { RunEvent, StepEvent } from "../../src/train/events.ts";
 import { NotFiniteError } from "../../src/train/not_finite.ts";
@@ -72,9 +73,9 @@ describe("a run", () => {
     expect(at("sample")).toEqual([6, 12]);
     expect(events.at(-1)).toEqual({ kind: "end", step: 12, reason: "finished" });
     expect(outcome).toMatchObject({ reason: "finished", step: 12, unsaved: undefined });
-    expect(outcome.checkpoint).toBe(join(checkpoints, "checkpoint-12.safetensors"));
-    expect(existsSync(join(checkpoints, "checkpoint-8.safetensors"))).toBe(true);
-    expect(existsSync(join(checkpoints, "checkpoint-4.safetensors"))).toBe(false); // two stay
+    expect(outcome.checkpoint).toBe(join(checkpoints, checkpointName(12)));
+    expect(existsSync(join(checkpoints, checkpointName(8)))).toBe(true);
+    expect(existsSync(join(checkpoints, checkpointName(4)))).toBe(false); // two stay
   });
 
   test("learns: 60 steps take the loss from ln 256 to less than half", async () => {
@@ -145,7 +146,7 @@ describe("a run that is stopped", () => {
     const checkpoints = newFolder();
     const first = await run(await Session.start({ ...settings, steps: 12 }), checkpoints, undefined, undefined);
     expect(first.losses).toEqual([...losses]);
-    const eighth = await loadRun(join(checkpoints, "checkpoint-8.safetensors"));
+    const eighth = await loadRun(join(checkpoints, checkpointName(8)));
     expect((await run(await Session.resume(eighth, settings))).losses).toEqual(losses.slice(8));
   });
 
