@@ -31,6 +31,7 @@ export type { ScalarValue } from "./backend/metal/scalars.ts";
 export { type BackendName, backendNames } from "./backend/names.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * as data from "./data/index.ts";
+export { formatCodepaths } from "./debug/format_codepaths.ts";
 export * from "./errors.ts";
 export * as io from "./io/index.ts";
 export * as nn from "./nn/index.ts";

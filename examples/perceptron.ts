@@ -2,8 +2,8 @@
 import { setImmediate } from "node:timers/promises";
 import { SingleBar } from "cli-progress";
 import {
-  type Codepath,
   codepaths,
+  formatCodepaths,
   getBackend,
   manualSeed,
   noGrad,
@@ -108,16 +108,6 @@ async function train(digits: Digits, epochs: number): Promise<Parameters> {
 const accuracyOn = ({ images, labels }: Digits, parameters: Parameters): number =>
   tidy(() => Number(scores(images, parameters).argmax({ dim: 1 }).eq(labels).to("float32").mean().item()));
 
-/** Which backend ran each operation, how often, and why not another. */
-function describe(paths: readonly Codepath[]): string {
-  const widest = Math.max(...paths.map(({ operation }) => operation.length));
-  return paths
-    .map(({ operation, backend, calls, reason }) =>
-      `  ${operation.padEnd(widest)}  ${backend.padEnd(9)}  ${String(calls).padStart(6)}  ${reason}`.trimEnd(),
-    )
-    .join("\n");
-}
-
 /** How many digits are learned from, how often, and how many test it (all): less on the software device, which is there to check and not to be fast. */
 const isSoftware = getBackend() === "metal" && process.platform === "linux";
 const [learned = isSoftware ? 20_000 : 60_000, epochs = isSoftware ? 2 : 5, tested] = process.argv.slice(2).map(Number);
@@ -132,7 +122,7 @@ resetCodepaths();
 const parameters = await train(digits, epochs);
 const accuracy = accuracyOn(test, parameters);
 const seconds = (performance.now() - started) / 1000;
-console.log(`\noperation, backend, calls, reason\n${describe(codepaths())}`);
+console.log(`\noperation, backend, calls, reason\n${formatCodepaths(codepaths())}`);
 console.log(
   `\naccuracy ${(100 * accuracy).toFixed(2)} % on digits that it has not seen, after ${seconds.toFixed(1)} s`,
 );

@@ -1,9 +1,9 @@
-/** The demo, as a user runs it: it learns from real digits, says how, and fails where it has not learned enough. */
+/** The example, as a user runs it: it learns from real digits, says how, and fails where it has not learned enough. */
 import { describe, expect, test } from "bun:test";
 import { packageRoot } from "../../src/debug/paths.ts";
 
-function demo(environment: Record<string, string>, ...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "examples/demo.ts", ...words], {
+function perceptron(environment: Record<string, string>, ...words: string[]) {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "examples/perceptron.ts", ...words], {
     cwd: packageRoot,
     env: { ...process.env, ...environment },
   });
@@ -25,7 +25,7 @@ describe("on the cpu backend", () => {
   const cpu = { ORCHARD_BACKEND: "cpu" };
 
   test("a third of the digits, twice, is enough for 95 %", () => {
-    const { out, err, exitCode } = demo(cpu, "20000", "2");
+    const { out, err, exitCode } = perceptron(cpu, "20000", "2");
     expect(accuracyIn(out)).toBeGreaterThanOrEqual(95);
     expect(exitCode).toBe(0);
     expect(out).toContain("20000 digits to learn from, 2 times; 10000 others to test with");
@@ -33,14 +33,14 @@ describe("on the cpu backend", () => {
   });
 
   test("two batches are not: it says so, and exits with 1", () => {
-    const { out, err, exitCode } = demo(cpu, "256", "1");
+    const { out, err, exitCode } = perceptron(cpu, "256", "1");
     expect(accuracyIn(out)).toBeLessThan(95);
     expect(err).toEndWith("At least 95 % is wanted.\n");
     expect(exitCode).toBe(1);
   });
 
   test("the code paths are those of the two layers, all on the backend that was asked for", () => {
-    const paths = pathsIn(demo(cpu, "256", "1").out);
+    const paths = pathsIn(perceptron(cpu, "256", "1").out);
     expect(paths.filter(({ backend, reason }) => backend !== "cpu" || reason !== "preferred")).toEqual([]);
     // Two batches of two products each and of the gradients of three factors (the images need none), and two products of the test.
     expect(paths.find(({ operation }) => operation === "matmul")?.calls).toBe(2 * (2 + 3) + 2);
@@ -49,13 +49,13 @@ describe("on the cpu backend", () => {
 });
 
 test("the reference backend learns the same", () => {
-  const [ours, reference] = ["cpu", "reference"].map((name) => demo({ ORCHARD_BACKEND: name }, "128", "1", "500"));
+  const [ours, reference] = ["cpu", "reference"].map((name) => perceptron({ ORCHARD_BACKEND: name }, "128", "1", "500"));
   expect(pathsIn(reference!.out).map(({ backend }) => backend)).not.toContain("cpu");
   expect(accuracyIn(reference!.out)).toBeCloseTo(accuracyIn(ours!.out), 0);
 });
 
 test("fewer digits than a batch are refused", () => {
-  const { err, exitCode } = demo({}, "127");
+  const { err, exitCode } = perceptron({}, "127");
   expect(err).toContain("at least 128 digits are learned from, once");
   expect(exitCode).toBe(1);
 });

@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import { presentPython } from "../../scripts/fixtures/environment.ts";
+
+/** PyTorch in a process of its own: a Python program of this folder, which answers each line with a line. */
+export class PyTorch {
+  readonly #process;
+  readonly #lines: AsyncIterator<string>;
+
+  /** Undefined where `bun run fixtures` has not brought PyTorch. */
+  static start(program: string, threads: number): PyTorch | undefined {
+    const python = presentPython();
+    return python === undefined ? undefined : new PyTorch(python, program, threads);
+  }
+
+  private constructor(python: string, program: string, threads: number) {
+    this.#process = Bun.spawn([python, "-W", "ignore", join(import.meta.dir, program)], {
+      ...({ stdin: "pipe", stdout: "pipe", stderr: "inherit" } as const),
+      env: { ...process.env, OMP_NUM_THREADS: `${threads}`, PYTHONDONTWRITEBYTECODE: "1" },
+    });
+    this.#lines = linesOf(this.#process.stdout);
+  }
+
+  /** What it says next. */
+  async hear(): Promise<string> {
+    const { value, done } = await this.#lines.next();
+    if (done) throw new Error("PyTorch's process ended before it answered; what it wrote is above");
+    return value;
+  }
+
+  async ask(line: string): Promise<string> {
+    this.#process.stdin.write(`${line}\n`);
+    await this.#process.stdin.flush();
+    return this.hear();
+  }
+
+  async close(): Promise<void> {
+    await this.#process.stdin.end();
+    await this.#process.exited;
+  }
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}

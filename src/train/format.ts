@@ -1,0 +1,23 @@
+/** Numbers as people read them. */
+
+const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
+
+/** @example formatBytes(3 * 2 ** 20); // "3.0 MB" */
+export function formatBytes(bytes: number): string {
+  const power = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${(bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${BYTE_UNITS[power]}`;
+}
+
+/** @example formatDuration(3661); // "1 h 1 min" */
+export function formatDuration(seconds: number): string {
+  if (!Number.isFinite(seconds)) return "…";
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+const counts = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+/** @example formatCount(12_345); // "12.3K" */
+export const formatCount = (count: number): string => counts.format(count);

@@ -1,0 +1,37 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Curves, drawCurve, type Point, toPng } from "../curve.ts";
+import type { Listener, RunEvent } from "../events.ts";
+
+/** The curve's names in the folder of a run. */
+export const CURVE_FILES = { svg: "loss.svg", png: "loss.png" } as const;
+
+/** Draws the run's curve into its folder: the SVG at each evaluation and checkpoint, both at the end. Earlier points are those of earlier sessions. */
+export class CurveFiles implements Listener {
+  private readonly training: Point[];
+  private readonly heldOut: Point[];
+
+  constructor(
+    private readonly folder: string,
+    earlier: Curves = { training: [], heldOut: [] },
+  ) {
+    this.training = [...earlier.training];
+    this.heldOut = [...earlier.heldOut];
+  }
+
+  on(event: RunEvent): void {
+    if (event.kind === "step") this.training.push(event);
+    if (event.kind === "evaluation") this.heldOut.push(event);
+    if (event.kind === "evaluation" || event.kind === "checkpoint") this.draw();
+  }
+
+  async close(): Promise<void> {
+    await Bun.write(join(this.folder, CURVE_FILES.png), await toPng(this.draw()));
+  }
+
+  private draw(): string {
+    const svg = drawCurve({ training: this.training, heldOut: this.heldOut });
+    writeFileSync(join(this.folder, CURVE_FILES.svg), svg);
+    return svg;
+  }
+}

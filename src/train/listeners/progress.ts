@@ -1,0 +1,72 @@
+import { MultiBar, type SingleBar } from "cli-progress";
+import type { Listener, RunEvent, StartEvent, StepEvent } from "../events.ts";
+import { formatBytes, formatCount, formatDuration } from "../format.ts";
+
+const FORMAT =
+  "{bar} {value}/{total} │ loss {loss} │ held out {heldOut} │ {speed} tokens/s │ {left} left │ {memory} │ {backend}";
+/** Where there is no terminal, a line of progress this often, in milliseconds. */
+const LINE_EVERY = 5_000;
+
+interface Shown {
+  readonly loss: string;
+  readonly heldOut: string;
+  readonly speed: string;
+  readonly left: string;
+  readonly memory: string;
+  readonly backend: string;
+}
+
+/** On stderr, a bar with the loss, the speed, the time left, memory and the backend; notes, samples and checkpoints are lines above it. */
+export class ProgressBar implements Listener {
+  private readonly bars = new MultiBar({
+    format: FORMAT,
+    barsize: 20,
+    noTTYOutput: true,
+    notTTYSchedule: LINE_EVERY,
+    hideCursor: true,
+    gracefulExit: false, // the run has its own way to stop
+    linewrap: true,
+  });
+  private bar: SingleBar | null = null;
+  private shown: Shown = { loss: "…", heldOut: "…", speed: "…", left: "…", memory: "…", backend: "" };
+
+  on(event: RunEvent): void {
+    if (event.kind === "start") this.start(event);
+    else if (event.kind === "step") this.show(event.step, ofStep(event));
+    else if (event.kind === "evaluation") this.show(event.step, { heldOut: event.loss.toFixed(3) });
+    else if (event.kind === "end") this.close();
+    else this.bars.log(`${lineOf(event)}\n`);
+  }
+
+  close(): void {
+    if (!this.bar) return;
+    this.bars.update(); // what was logged since the last one
+    this.bars.stop(); // its timer would keep the process alive
+    this.bar = null;
+  }
+
+  private start({ steps, step, backend }: StartEvent): void {
+    this.shown = { ...this.shown, backend };
+    this.bar = this.bars.create(steps, step, this.shown);
+  }
+
+  private show(step: number, more: Partial<Shown>): void {
+    this.shown = { ...this.shown, ...more };
+    this.bar?.update(step, this.shown);
+  }
+}
+
+const ofStep = ({ loss, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Shown> => ({
+  loss: loss.toFixed(3),
+  speed: formatCount(tokensPerSecond),
+  left: formatDuration(secondsLeft),
+  memory: formatBytes(liveBytes),
+});
+
+function lineOf(event: Extract<RunEvent, { kind: "sample" | "checkpoint" | "note" }>): string {
+  if (event.kind === "sample") return `step ${event.step}, a sample:\n${indented(event.prompt + event.text)}`;
+  if (event.kind === "checkpoint") return `step ${event.step}, saved: ${event.file}`;
+  return `step ${event.step}: ${event.text}`;
+}
+
+export const indented = (text: string): string => text.replaceAll(/^/gm, "  │ ");

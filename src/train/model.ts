@@ -1,0 +1,44 @@
+/** The model and the optimiser that settings ask for. */
+import { GPT } from "../nn/gpt.ts";
+import type { LanguageModel } from "../nn/language_model.ts";
+import { Llama } from "../nn/llama.ts";
+import { AdamW } from "../optim/adam.ts";
+import { GradScaler } from "../optim/grad_scaler.ts";
+import { cosineWithWarmup, type Schedule } from "../optim/schedule.ts";
+import type { Generator } from "../random/generator.ts";
+import type { Settings } from "./settings.ts";
+
+/** A model with weights of float32 drawn from the generator, then converted. */
+export function makeModel(settings: Settings, vocabularySize: number, generator: Generator): LanguageModel {
+  const { architecture, layers, heads, width, context, dropout, dtype } = settings;
+  const sizes = { vocabularySize, contextLength: context, layers, heads, width, generator };
+  const model: LanguageModel =
+    architecture === "gpt"
+      ? new GPT({ ...sizes, dropout })
+      : new Llama({ ...sizes, attentionDropout: dropout, tied: true });
+  return model.to(dtype);
+}
+
+/** AdamW, of whose parameters the matrices decay; biases and norms do not. 16-bit weights are roundings of float32 ones that it keeps. */
+export function makeOptimizer(model: LanguageModel, settings: Settings): AdamW {
+  const { learningRate: lr, beta2, weightDecay, dtype } = settings;
+  const named = [...model.namedParameters()];
+  const matrices = new Map(named.filter(([, { rank }]) => rank >= 2));
+  const others = new Map(named.filter(([, { rank }]) => rank < 2));
+  const groups = [
+    { parameters: matrices, weightDecay },
+    { parameters: others, weightDecay: 0 },
+  ];
+  return new AdamW(
+    groups.filter(({ parameters }) => parameters.size > 0),
+    { lr, betas: [0.9, beta2], masterWeights: dtype !== "float32" },
+  );
+}
+
+/** Of gradients in float16, the smallest of which would be 0 without it. */
+export const makeScaler = ({ dtype }: Settings): GradScaler | undefined =>
+  dtype === "float16" ? new GradScaler() : undefined;
+
+/** What the learning rate is multiplied with in each step: up to 1 in the warm-up, then half a cosine down. */
+export const makeSchedule = ({ warmup, steps, learningRate, finalLearningRate }: Settings): Schedule =>
+  cosineWithWarmup({ warmup, total: steps, floor: finalLearningRate / learningRate });

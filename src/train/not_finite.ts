@@ -1,0 +1,59 @@
+/** What happens when the loss, or the gradients, are not finite: the step is not taken, and the operation that made the first NaN is named. */
+import { detectAnomaly } from "../autograd/modes.ts";
+import { AnomalyError } from "../backend/anomaly.ts";
+import type { Batch } from "../data/windows.ts";
+import { OrchardError } from "../errors.ts";
+import { isfinite } from "../ops/elementwise/unary.ts";
+import { all } from "../ops/reduction/logic.ts";
+import type { GeneratorState } from "../random/generator.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { tidy } from "../tensor/tidy.ts";
+import { accumulateGradients, type StepResult, type Trainee } from "./step.ts";
+
+/** A loss, or gradients, that are not finite. */
+export class NotFiniteError extends OrchardError {
+  override readonly name = "NotFiniteError";
+
+  constructor(
+    what: string,
+    /** The step that was not taken, counted from 1. */
+    readonly step: number,
+    /** The operation that made the first NaN out of numbers, where one could be found. */
+    readonly firstOperation: string | undefined,
+    /** The first parameter that is not finite itself; undefined where all are. */
+    readonly brokenParameter: string | undefined,
+    origin: string,
+  ) {
+    super("train", "notFinite", `${what} in step ${step}, which was not taken${origin}`);
+  }
+}
+
+/** @throws {NotFiniteError} unless all is finite. With a scaler of float16's losses gradients may overflow: it skips such a step. */
+export function checkFinite(
+  { loss, gradientNorm }: StepResult,
+  trainee: Trainee,
+  batches: readonly Batch[],
+  before: GeneratorState,
+): void {
+  if (Number.isFinite(loss) && (Number.isFinite(gradientNorm) || trainee.scaler)) return;
+  const what = Number.isFinite(loss) ? `gradients of norm ${gradientNorm}` : `a loss of ${loss}`;
+  const broken = [...trainee.model.namedParameters()].find(([, parameter]) => !isAllFinite(parameter))?.[0];
+  const cause = firstAnomaly(trainee, batches, before);
+  const origin = broken === undefined ? (cause ? `: ${cause.message}` : "") : `: the weights ${broken} are not finite`;
+  throw new NotFiniteError(what, trainee.step + 1, cause?.operation, broken, origin);
+}
+
+const isAllFinite = (parameter: Tensor): boolean => tidy(() => Boolean(all(isfinite(parameter)).item()));
+
+/** Computes the gradients again, with the same random numbers, and looks at every result. */
+function firstAnomaly(trainee: Trainee, batches: readonly Batch[], before: GeneratorState): AnomalyError | undefined {
+  trainee.optimizer.zeroGrad();
+  trainee.generator.setState(before);
+  try {
+    detectAnomaly(() => accumulateGradients(trainee.model, batches, trainee.scaler).dispose());
+  } catch (error) {
+    if (error instanceof AnomalyError) return error;
+    throw error;
+  }
+  return undefined;
+}

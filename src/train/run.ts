@@ -1,0 +1,149 @@
+/** The run itself: steps, and between them evaluations, samples and checkpoints, until the last step or a signal. */
+import { setImmediate } from "node:timers/promises";
+import { memory } from "../tensor/usage.ts";
+import type { Listener, StepEvent } from "./events.ts";
+import { NotFiniteError } from "./not_finite.ts";
+import { Pace } from "./pace.ts";
+import { writeSample } from "./sample.ts";
+import type { Session } from "./session.ts";
+import { evaluate } from "./step.ts";
+
+/** How a session ended. */
+export interface Outcome {
+  readonly reason: "finished" | "interrupted";
+  readonly step: number;
+  /** Of the last step, and of the last evaluation; NaN where there was none. */
+  readonly loss: number;
+  readonly heldOutLoss: number;
+  /** The newest checkpoint that could be written. */
+  readonly checkpoint: string | undefined;
+  /** Why the last checkpoint could not be written. */
+  readonly unsaved: unknown;
+}
+
+/**
+ * Trains until the last step, or until the signal is given, after whose step the run is saved.
+ *
+ * @param checkpoints the folder that they go to
+ *
+ * @throws {NotFiniteError} for a loss or gradients that are not finite.
+ */
+export async function runSession(
+  session: Session,
+  checkpoints: string,
+  tell: Listener,
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const run = new Run(session, checkpoints, tell);
+  try {
+    const outcome = await run.toTheEnd(signal);
+    tell.on({ kind: "end", step: session.step, reason: outcome.reason });
+    return outcome;
+  } catch (error) {
+    // The state is that of before the step: it is good, unless the weights are what is not finite.
+    if (error instanceof NotFiniteError && error.brokenParameter === undefined) await run.save();
+    tell.on({ kind: "end", step: session.step, reason: "failed" });
+    throw error;
+  }
+}
+
+const isDue = (step: number, every: number): boolean => every > 0 && step % every === 0;
+
+class Run {
+  private readonly pace = new Pace();
+  private loss = Number.NaN;
+  private heldOut = { step: -1, loss: Number.NaN };
+  private checkpoint: { step: number; file?: string; problem?: unknown } = { step: -1 };
+
+  constructor(
+    private readonly session: Session,
+    private readonly checkpoints: string,
+    private readonly tell: Listener,
+  ) {}
+
+  async toTheEnd(signal: AbortSignal | undefined): Promise<Outcome> {
+    const { settings } = this.session;
+    this.tellStart();
+    while (this.session.step < settings.steps && !signal?.aborted) {
+      this.pace.start();
+      await this.takeStep();
+      await this.betweenSteps();
+      await setImmediate(); // timers and signals have their turn
+    }
+    const reason = this.session.step < settings.steps ? "interrupted" : "finished";
+    if (reason === "finished") await this.evaluate();
+    await this.save();
+    if (reason === "finished") await this.sample();
+    return this.outcome(reason);
+  }
+
+  private outcome(reason: Outcome["reason"]): Outcome {
+    const { loss, heldOut, checkpoint, session } = this;
+    const { file, problem } = checkpoint;
+    return { reason, step: session.step, loss, heldOutLoss: heldOut.loss, checkpoint: file, unsaved: problem };
+  }
+
+  private tellStart(): void {
+    const { step, settings, model, backend } = this.session;
+    const parameters = model.parameters().reduce((total, { size }) => total + size, 0);
+    this.tell.on({ kind: "start", step, steps: settings.steps, backend, parameters, settings: { ...settings } });
+  }
+
+  private async takeStep(): Promise<void> {
+    const { loss, gradientNorm } = await this.session.takeStep();
+    this.loss = loss;
+    this.tell.on(this.stepEvent(gradientNorm, this.pace.lap()));
+  }
+
+  private stepEvent(gradientNorm: number, secondsPerStep: number): StepEvent {
+    const { step, settings, optimizer, tokensPerStep } = this.session;
+    const { host, metal } = memory();
+    return {
+      kind: "step",
+      step,
+      loss: this.loss,
+      learningRate: optimizer.groups[0]!.lr,
+      gradientNorm,
+      tokens: step * tokensPerStep,
+      tokensPerSecond: tokensPerStep / secondsPerStep,
+      secondsLeft: (settings.steps - step) * secondsPerStep,
+      liveBytes: host.liveBytes + metal.liveBytes,
+      residentBytes: process.memoryUsage.rss(),
+    };
+  }
+
+  private async betweenSteps(): Promise<void> {
+    const { step, settings } = this.session;
+    if (isDue(step, settings.evaluateEvery)) await this.evaluate();
+    if (isDue(step, settings.saveEvery)) await this.save();
+    if (isDue(step, settings.sampleEvery) && step < settings.steps) await this.sample();
+  }
+
+  private async evaluate(): Promise<void> {
+    const { step, model } = this.session;
+    if (this.heldOut.step === step) return;
+    this.heldOut = { step, loss: await evaluate(model, this.session.heldOutBatches()) };
+    this.tell.on({ kind: "evaluation", ...this.heldOut });
+  }
+
+  private async sample(): Promise<void> {
+    const { step, settings } = this.session;
+    const text = await writeSample(this.session);
+    this.tell.on({ kind: "sample", step, prompt: settings.prompt, text });
+  }
+
+  /** A checkpoint that can't be written (a full disk) does not end the run: the one before it stays, and later ones are tried. */
+  async save(): Promise<void> {
+    const { step } = this.session;
+    if (this.checkpoint.step === step) return;
+    try {
+      const file = await this.session.save(this.checkpoints);
+      this.checkpoint = { step, file };
+      this.tell.on({ kind: "checkpoint", step, file });
+    } catch (problem) {
+      this.checkpoint = { ...this.checkpoint, step, problem };
+      const reason = problem instanceof Error ? problem.message : String(problem);
+      this.tell.on({ kind: "note", step, text: `the run could not be saved: ${reason}` });
+    }
+  }
+}

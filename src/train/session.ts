@@ -1,0 +1,143 @@
+/** A run in memory: the model, its optimiser, its text, and where it is in all of them. */
+import { getBackend } from "../backend/policy.ts";
+import type { TextDataset } from "../data/dataset.ts";
+import type { Tokenizer } from "../data/tokenizer.ts";
+import type { Batch, DataPosition } from "../data/windows.ts";
+import { CheckpointError } from "../errors.ts";
+import { type Checkpoint, loadCheckpoint } from "../io/checkpoint/load.ts";
+import { saveCheckpoint } from "../io/checkpoint/save.ts";
+import type { LanguageModel } from "../nn/language_model.ts";
+import type { AdamW } from "../optim/adam.ts";
+import type { GradScaler } from "../optim/grad_scaler.ts";
+import type { Schedule } from "../optim/schedule.ts";
+import type { OptimizerStateDict } from "../optim/state_dict.ts";
+import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
+import { makeModel, makeOptimizer, makeScaler, makeSchedule } from "./model.ts";
+import { type Settings, shapeSettings } from "./settings.ts";
+import { type StepResult, type Trainee, takeStep } from "./step.ts";
+import { openText, tokenizerOf } from "./text.ts";
+
+/** What a checkpoint says of the run that it is of. */
+export interface SavedRun {
+  readonly settings: Settings;
+  readonly scaler: ReturnType<GradScaler["stateDict"]> | null;
+}
+
+/** @internal */
+export type RunCheckpoint = Checkpoint<{ optimizer: OptimizerStateDict; data: DataPosition; extra: SavedRun }>;
+
+/** The newest good checkpoint in a folder, or the one that is named. @throws {CheckpointError} @throws {FileError} @throws {FileFormatError} */
+export async function loadRun(path: string): Promise<RunCheckpoint & { readonly extra: SavedRun }> {
+  const checkpoint: RunCheckpoint = await loadCheckpoint(path);
+  const { extra } = checkpoint;
+  if (extra?.settings) return { ...checkpoint, extra };
+  throw new CheckpointError(
+    "train",
+    "notOfARun",
+    `${checkpoint.path} was not written by a training run: it has no settings`,
+  );
+}
+
+/** Everything random in it comes from `settings.seed`: two sessions of the same settings and text have the same losses, bit by bit. */
+export class Session implements Trainee {
+  readonly backend: string = getBackend();
+  readonly tokenizer: Tokenizer;
+  readonly model: LanguageModel;
+  readonly optimizer: AdamW;
+  readonly scaler: GradScaler | undefined;
+  readonly generator: Generator = defaultGenerator;
+  readonly schedule: Schedule;
+  readonly clip: number;
+  step = 0;
+  /** As of the end of the last step: what a checkpoint holds. */
+  private committed: { readonly generator: GeneratorState; readonly data: DataPosition };
+
+  /** A new run. @throws {DataError} */
+  static async start(settings: Settings): Promise<Session> {
+    const tokenizer = tokenizerOf(settings);
+    return new Session(settings, tokenizer, await openText(settings, tokenizer));
+  }
+
+  /**
+   * Goes on with a run.
+   *
+   * @throws {CheckpointError} `otherShape` where the settings make another model than the checkpoint's. @throws {DataError} for other text.
+   */
+  static async resume(checkpoint: RunCheckpoint & { readonly extra: SavedRun }, settings: Settings): Promise<Session> {
+    checkShape(checkpoint, settings);
+    const session = await Session.start(settings);
+    session.restore(checkpoint);
+    return session;
+  }
+
+  private constructor(
+    readonly settings: Settings,
+    tokenizer: Tokenizer,
+    readonly text: TextDataset,
+  ) {
+    this.generator.manualSeed(settings.seed);
+    this.tokenizer = tokenizer;
+    this.model = makeModel(settings, tokenizer.vocabularySize, this.generator);
+    this.optimizer = makeOptimizer(this.model, settings);
+    this.scaler = makeScaler(settings);
+    this.schedule = makeSchedule(settings);
+    this.clip = settings.clip;
+    this.committed = this.position();
+  }
+
+  get tokensPerStep(): number {
+    const { batch, accumulate, context } = this.settings;
+    return batch * accumulate * context;
+  }
+
+  /** The windows of one pass. */
+  nextBatch(): Batch {
+    return this.text.train.next(this.settings.batch);
+  }
+
+  /** The windows of the evaluation, always the same. */
+  heldOutBatches(): Iterable<Batch> {
+    const { batch, evaluationBatches } = this.settings;
+    return this.text.heldOut.batches(batch, batch * evaluationBatches);
+  }
+
+  /** One step of the optimiser. @throws {NotFiniteError} */
+  async takeStep(): Promise<StepResult> {
+    const batches = Array.from({ length: this.settings.accumulate }, () => this.nextBatch());
+    const result = await takeStep(this, batches);
+    for (const { x, y } of batches) for (const each of [x, y]) each.dispose();
+    this.committed = this.position();
+    return result;
+  }
+
+  /** Writes a checkpoint of the last step's end. Returns its path. @throws {FileError} */
+  save(folder: string): Promise<string> {
+    const { model, optimizer, step, settings, scaler, committed } = this;
+    const extra: SavedRun = { settings, scaler: scaler?.stateDict() ?? null };
+    return saveCheckpoint(folder, { model, optimizer, step, ...committed, extra }, { keep: settings.keep });
+  }
+
+  private restore({ model, optimizer, step, generator, data, extra }: RunCheckpoint): void {
+    this.model.loadStateDict(model);
+    if (optimizer) this.optimizer.loadStateDict(optimizer);
+    if (generator) this.generator.setState(generator);
+    if (data) this.text.train.setState(data);
+    if (extra?.scaler) this.scaler?.loadStateDict(extra.scaler);
+    this.step = step;
+    this.committed = this.position();
+  }
+
+  private position() {
+    return { generator: this.generator.getState(), data: this.text.train.getState() };
+  }
+}
+
+function checkShape({ path, extra }: { path: string; extra: SavedRun }, settings: Settings): void {
+  const differences = [...shapeSettings, "dtype" as const].filter((name) => extra.settings[name] !== settings[name]);
+  if (differences.length === 0) return;
+  const list = differences
+    .map((name) => `\n  ${name}: ${extra.settings[name]} there, ${settings[name]} wanted`)
+    .join("");
+  const advice = "leave these flags out to go on with it, or begin a new run";
+  throw new CheckpointError("train", "otherShape", `${path} is of another model; ${advice}:${list}`);
+}

@@ -1,0 +1,125 @@
+/** `orchard train`: a run from the command line, from its folder to its last line. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { codepaths } from "../backend/codepaths.ts";
+import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
+import type { DataReport } from "../data/dataset.ts";
+import { formatCodepaths } from "../debug/format_codepaths.ts";
+import type { Curves } from "./curve.ts";
+import { Dashboard } from "./dashboard/server.ts";
+import { reportErrors } from "./errors.ts";
+import type { Listener, RunEvent } from "./events.ts";
+import { checkpointsIn, findRun, makeRunFolder } from "./folder.ts";
+import { formatBytes, formatCount } from "./format.ts";
+import { onInterrupt } from "./interrupt.ts";
+import { Listeners } from "./listeners/all.ts";
+import { CURVE_FILES, CurveFiles } from "./listeners/curve.ts";
+import { JsonLog, LOG_FILE } from "./listeners/log.ts";
+import { indented, ProgressBar } from "./listeners/progress.ts";
+import { type Outcome, runSession } from "./run.ts";
+import { loadRun, Session } from "./session.ts";
+import { checkSettings, presetFor, presets, type Settings } from "./settings.ts";
+import type { RunWords } from "./train_command.ts";
+
+/** What shells know as "ended by Ctrl-C". */
+const INTERRUPTED = 130;
+
+/** Returns the exit code: 0 finished, 130 interrupted and saved, 1 failed. */
+export function runTrain(words: RunWords): Promise<number> {
+  return reportErrors(async () => {
+    if (words.backend) setBackend(words.backend);
+    if (words.strict) setStrict(true);
+    const { session, folder } = await open(words);
+    console.log(describe(session, folder));
+    const samples: string[] = [];
+    const listeners = new Listeners([...listenersOf(folder, words), samplesInto(samples)]);
+    const interrupt = onInterrupt();
+    try {
+      const outcome = await runSession(session, checkpointsIn(folder), listeners, interrupt.signal);
+      await listeners.close();
+      console.log(summarize(outcome, folder, samples.at(-1)));
+      if (outcome.unsaved) return 1;
+      return outcome.reason === "finished" ? 0 : INTERRUPTED;
+    } finally {
+      interrupt[Symbol.dispose]();
+      await listeners.close();
+    }
+  });
+}
+
+async function open(words: RunWords): Promise<{ session: Session; folder: string }> {
+  if (words.resume === undefined) {
+    const settings = checkSettings(settingsOf(words, presets[words.preset ?? presetFor(getBackend())]));
+    const session = await Session.start(settings);
+    return { session, folder: makeRunFolder(words.out) }; // after what may be wrong with the text
+  }
+  const folder = findRun("train", words.resume === true ? words.out : words.resume);
+  const checkpoint = await loadRun(checkpointsIn(folder));
+  const settings = checkSettings(settingsOf(words, checkpoint.extra.settings));
+  return { session: await Session.resume(checkpoint, settings), folder };
+}
+
+/** Settings that are named on the command line, and for the others those of the preset or the checkpoint. */
+function settingsOf(words: RunWords, defaults: Settings): Settings {
+  const named = Object.entries(words).filter(([name, value]) => name in defaults && value !== undefined);
+  return { ...defaults, ...Object.fromEntries(named) };
+}
+
+function listenersOf(folder: string, { dashboard, resume }: RunWords): Listener[] {
+  const listeners = [new JsonLog(folder), new CurveFiles(folder, resume === undefined ? undefined : curvesIn(folder))];
+  if (dashboard === undefined) return [...listeners, new ProgressBar()];
+  const page = new Dashboard(dashboard === true ? 0 : dashboard);
+  console.log(`dashboard   ${page.url}`);
+  return [...listeners, new ProgressBar(), page];
+}
+
+/** What the log says of earlier sessions. */
+function curvesIn(folder: string): Curves {
+  const lines = readFileSync(join(folder, LOG_FILE), "utf8").split("\n").filter(Boolean);
+  const events = lines.map((line) => JSON.parse(line) as RunEvent);
+  return {
+    training: events.filter((event) => event.kind === "step"),
+    heldOut: events.filter((event) => event.kind === "evaluation"),
+  };
+}
+
+const samplesInto = (texts: string[]): Listener => ({
+  on: (event) => void (event.kind === "sample" && texts.push(event.prompt + event.text)),
+});
+
+function describe({ settings, model, text, step, backend }: Session, folder: string): string {
+  const { architecture, layers, heads, width, context, dtype, batch, accumulate, steps } = settings;
+  const parameters = formatCount(model.parameters().reduce((total, { size }) => total + size, 0));
+  const passes = accumulate === 1 ? "" : `${accumulate} × `;
+  return [
+    `model       ${architecture}, ${layers} layers, ${heads} heads, width ${width}, context ${context}: ${parameters} parameters, ${dtype}`,
+    `text        ${describeText(text.report)}`,
+    ...text.report.warnings.map((warning) => `            ${warning}`),
+    `steps       ${step > 0 ? `from ${step} ` : ""}to ${steps}, of ${passes}${batch} windows`,
+    `backend     ${backend}`,
+    `run         ${folder}`,
+  ].join("\n");
+}
+
+function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source }: DataReport): string {
+  const left = Object.entries(skipped)
+    .filter(([, files]) => files.length > 0)
+    .map(([reason, files]) => `${files.length} ${reason}`);
+  const leftOut = left.length > 0 ? `; left out: ${left.join(", ")}` : "";
+  const held = formatCount(heldOutTokens);
+  return `${documents} files, ${formatBytes(bytes)}, ${formatCount(tokens)} tokens (${held} held out) from ${source.join(", ")}${leftOut}`;
+}
+
+function summarize({ reason, step, loss, heldOutLoss, checkpoint, unsaved }: Outcome, folder: string, sample?: string) {
+  const files = [CURVE_FILES.svg, CURVE_FILES.png, LOG_FILE].map((name) => join(folder, name)).join(", ");
+  const goOn = `bun run train --resume ${folder}`;
+  const saved = unsaved ? `not saved; the last good checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`;
+  return [
+    `\n${reason} at step ${step}: loss ${loss.toFixed(4)}, held out ${heldOutLoss.toFixed(4)}`,
+    saved,
+    `curve and log: ${files}`,
+    reason === "finished" ? `more text: bun run generate ${folder}` : `to go on: ${goOn}`,
+    ...(sample === undefined ? [] : [`\na sample:\n${indented(sample)}`]),
+    `\nwhat computed:\n${formatCodepaths(codepaths())}`,
+  ].join("\n");
+}

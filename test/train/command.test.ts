@@ -1,0 +1,222 @@
+/** `orchard train` and `orchard generate` as processes: what they print and leave behind, and what stops them. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/debug/paths.ts";
+import { checkpointName } from "../../src/io/checkpoint/format.ts";
+import type { RunEvent } from "../../src/train/events.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-train-"));
+const text = join(folder, "text.ts");
+beforeAll(async () => {
+  const lines = Array.from({ length: 500 }, (_, k) => `export const value${k}: number = ${(k * 7919) % 1000};\n`);
+  await Bun.write(text, lines.join(""));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const environment = { ...process.env, ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: join(folder, "cache") };
+const tiny = ["--preset", "tiny", "--width", "16", "--context", "16", "--sample-tokens", "20", "--save-every", "5"];
+
+function start(words: readonly string[]) {
+  return Bun.spawn([process.execPath, "src/cli.ts", ...words], {
+    ...({ stdout: "pipe", stderr: "pipe" } as const),
+    cwd: packageRoot,
+    env: environment,
+  });
+}
+
+async function orchard(...words: string[]) {
+  const child = start(words);
+  const [out, err, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { out, err, exitCode };
+}
+
+let runs = 0;
+const newRun = () => join(folder, `run-${runs++}`);
+const train = (run: string, ...words: string[]) => orchard("train", text, ...tiny, "--out", run, ...words);
+
+const eventsOf = (run: string): RunEvent[] =>
+  readFileSync(join(run, "log.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as RunEvent);
+const lossesOf = (run: string): number[] => {
+  const losses = new Map(eventsOf(run).flatMap((event) => (event.kind === "step" ? [[event.step, event.loss]] : [])));
+  return [...losses.values()];
+};
+
+/** Waits until the log has this step. */
+async function reaches(run: string, step: number): Promise<void> {
+  for (;;) {
+    const log = join(run, "log.jsonl");
+    if (existsSync(log) && readFileSync(log, "utf8").includes(`"step","step":${step},`)) return;
+    await Bun.sleep(5);
+  }
+}
+
+describe("a run", () => {
+  test("prints model, text, sample and code paths, and leaves log, curve and checkpoints", async () => {
+    const run = newRun();
+    const { out, err, exitCode } = await train(run, "--steps", "20");
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/^model +gpt, 2 layers, 2 heads, width 16, context 16: \d+\.\dK parameters, float32$/m);
+    expect(out).toMatch(/^text +1 files, 17\.\d KB, .*K tokens/m);
+    expect(out).toMatch(/^backend +cpu$/m);
+    expect(out).toMatch(/^finished at step 20: loss \d\.\d{4}, held out \d\.\d{4}$/m);
+    expect(out).toMatch(/^a sample:\n {2}│ export /m);
+    expect(out).toMatch(/^ {2}flashAttention +cpu +\d+ {2}\S/m);
+    expect(err).toMatch(/20\/20 │ loss \d\.\d{3} │ held out \d\.\d{3} │ .* tokens\/s │ .* left │ .* │ cpu/);
+    expect(readdirSync(run).sort()).toEqual(["checkpoints", "log.jsonl", "loss.png", "loss.svg"]);
+    expect(eventsOf(run).map(({ kind }) => kind)).toContainValues(["start", "step", "evaluation", "sample", "end"]);
+    expect(readdirSync(join(run, "checkpoints")).sort()).toEqual([
+      "checkpoint-15.safetensors",
+      "checkpoint-20.safetensors",
+    ]);
+  });
+
+  test("refuses a folder that holds a run", async () => {
+    const run = newRun();
+    await train(run, "--steps", "3", "--warmup", "1");
+    const { err, exitCode } = await train(run, "--steps", "3", "--warmup", "1");
+    expect(exitCode).toBe(1);
+    expect(err).toContain(`${run} holds a run; go on with it by --resume ${run}`);
+  });
+
+  test("with a dashboard says where it is, and serves it while it trains", async () => {
+    const run = newRun();
+    const child = start(["train", text, ...tiny, "--out", run, "--steps", "2000", "--dashboard"]);
+    await reaches(run, 1);
+    const reader = child.stdout.getReader();
+    let out = "";
+    while (!out.includes("dashboard")) out += new TextDecoder().decode((await reader.read()).value);
+    const url = /dashboard +(http\S+)/.exec(out)![1]!;
+    expect(await (await fetch(url)).text()).toContain("Orchard: training");
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+  });
+});
+
+describe("a run that is", () => {
+  test("interrupted saves and stops; resumed, it has the losses of one that was not", async () => {
+    const [whole, stopped] = [newRun(), newRun()];
+    await train(whole, "--steps", "60", "--dropout", "0.1");
+    const child = start(["train", text, ...tiny, "--out", stopped, "--steps", "60", "--dropout", "0.1"]);
+    await reaches(stopped, 3);
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    const last = eventsOf(stopped).at(-1)!;
+    expect(last).toMatchObject({ kind: "end", reason: "interrupted" });
+    expect(readdirSync(join(stopped, "checkpoints"))).toContain(checkpointName(last.step));
+    const { exitCode } = await orchard("train", "--resume", stopped);
+    expect(exitCode).toBe(0);
+    expect(lossesOf(stopped)).toEqual(lossesOf(whole));
+  });
+
+  test("killed goes on from its last checkpoint, past a damaged one, with the same losses", async () => {
+    const [whole, killed] = [newRun(), newRun()];
+    await train(whole, "--steps", "40");
+    const child = start(["train", text, ...tiny, "--out", killed, "--steps", "40"]);
+    await reaches(killed, 16);
+    child.kill("SIGKILL");
+    await child.exited;
+    const checkpoints = join(killed, "checkpoints");
+    const newest = readdirSync(checkpoints)
+      .filter((name) => /^checkpoint-\d+\.safetensors$/.test(name))
+      .sort()
+      .at(-1)!;
+    truncateSync(join(checkpoints, newest), 1000);
+    const { out, err, exitCode } = await orchard("train", "--resume", killed);
+    expect(exitCode).toBe(0);
+    expect(err).toContain(`a checkpoint is passed over`);
+    expect(err).toContain(newest);
+    expect(out).toMatch(/^steps +from \d+ to 40/m);
+    expect(lossesOf(killed)).toEqual(lossesOf(whole));
+  });
+
+  test("resumed with other settings takes them, but not another shape", async () => {
+    const run = newRun();
+    await train(run, "--steps", "5", "--warmup", "1");
+    const longer = await orchard("train", "--resume", run, "--steps", "8");
+    expect(longer.out).toMatch(/^finished at step 8/m);
+    const wider = await orchard("train", "--resume", run, "--width", "32");
+    expect([wider.exitCode, wider.err]).toEqual([1, expect.stringContaining("width: 16 there, 32 wanted")]);
+  });
+});
+
+describe("a disk that is full", () => {
+  test("ends no run: the checkpoint before it stays, and it is said", async () => {
+    const run = newRun();
+    // Files of more than 300 KB can't be written: checkpoints are smaller with a width of 16 and larger with one of 96.
+    const limited = (...words: string[]) =>
+      Bun.spawnSync(
+        ["bash", "-c", 'ulimit -f 300; trap "" XFSZ; exec "$0" "$@"', process.execPath, "src/cli.ts", ...words],
+        {
+          cwd: packageRoot,
+          env: environment,
+        },
+      );
+    const words = ["train", text, ...tiny, "--width", "96", "--steps", "6", "--warmup", "1", "--out", run];
+    const { stdout, stderr, exitCode } = limited(...words);
+    expect(exitCode).toBe(1);
+    expect(stderr.toString()).toContain("the run could not be saved");
+    expect(stdout.toString()).toContain("finished at step 6");
+    expect(stdout.toString()).toContain("not saved; the last good checkpoint: none");
+    expect(readdirSync(join(run, "checkpoints"))).toEqual([]);
+  });
+});
+
+describe("is refused", () => {
+  const cases: readonly (readonly [string, () => string[], string])[] = [
+    ["a folder that is not there", () => [join(folder, "nowhere")], "nowhere"],
+    ["an empty file", () => [writeTo("empty.txt", "")], "empty"],
+    ["a text shorter than the context", () => [writeTo("short.txt", "short")], "shorter context"],
+    ["a binary file", () => [writeTo("binary.dat", "\0\x01\x02".repeat(100))], "binary"],
+    ["heads that do not divide the width", () => [text, "--heads", "3"], "width is a multiple of heads"],
+    ["a dashboard's port that is none", () => [text, "--dashboard", "99999"], "99999"],
+  ];
+  test.each(cases)("%s, in one sentence, and no folder is made", async (_, words, sentence) => {
+    const run = newRun();
+    const { out, err, exitCode } = await orchard("train", ...tiny, "--out", run, ...words());
+    expect([exitCode, out]).toEqual([1, ""]);
+    expect(err).toContain(sentence);
+    expect(err).not.toContain("    at ");
+    expect(existsSync(run)).toBe(false);
+  });
+
+  test("a run that is not there, to go on with and to generate from", async () => {
+    for (const words of [
+      ["train", "--resume", folder],
+      ["generate", folder],
+    ]) {
+      const { err, exitCode } = await orchard(...words);
+      expect(exitCode).toBe(1);
+      expect(err).toContain(`${folder} holds no run`);
+    }
+  });
+
+  const writeTo = (name: string, content: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return path;
+  };
+});
+
+describe("generate", () => {
+  test("writes on after the prompt, the same with the same seed, from a run or a checkpoint", async () => {
+    const run = newRun();
+    await train(run, "--steps", "5", "--warmup", "1");
+    const words = ["--prompt", "export const", "--tokens", "30", "--seed", "1"];
+    const first = await orchard("generate", run, ...words);
+    expect([first.exitCode, first.err]).toEqual([0, ""]);
+    expect(first.out).toStartWith("export const");
+    expect(first.out.length).toBeGreaterThan("export const".length + 5);
+    const file = join(run, "checkpoints", checkpointName(5));
+    expect(await orchard("generate", file, ...words)).toEqual(first);
+    expect((await orchard("generate", run, ...words.with(5, "2"))).out).not.toBe(first.out);
+  });
+});

@@ -1,0 +1,119 @@
+/** What a run tells: the log, the bar, and what happens where one of them fails. */
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/debug/paths.ts";
+import type { Listener, RunEvent } from "../../src/train/events.ts";
+import { formatBytes, formatCount, formatDuration } from "../../src/train/format.ts";
+import { Listeners } from "../../src/train/listeners/all.ts";
+import { JsonLog, LOG_FILE } from "../../src/train/listeners/log.ts";
+import { Pace } from "../../src/train/pace.ts";
+import { startEvent, stepEvent } from "./events.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-listeners-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("the log has a line of JSON for each event, of later sessions too; numbers that are not finite are words", () => {
+  for (const events of [[startEvent, stepEvent(1, { loss: Number.NaN })], [stepEvent(2)]]) {
+    const log = new JsonLog(folder);
+    for (const event of events) log.on(event);
+    log.close();
+  }
+  const lines = readFileSync(join(folder, LOG_FILE), "utf8").trim().split("\n");
+  const parsed = lines.map((line) => JSON.parse(line) as RunEvent & { time: string });
+  expect(parsed.map(({ kind, step }) => [kind, step])).toEqual([
+    ["start", 0],
+    ["step", 1],
+    ["step", 2],
+  ]);
+  expect(parsed[1]).toMatchObject({ loss: "NaN", learningRate: 1e-3, tokensPerSecond: 45_678 });
+  expect(parsed.every(({ time }) => Math.abs(Date.parse(time) - Date.now()) < 60_000)).toBe(true);
+});
+
+test("the bar shows loss, held-out loss, speed, time left, memory and backend; samples and notes are lines of their own", () => {
+  const program = `
+    import { ProgressBar } from "./src/train/listeners/progress.ts";
+    import { startEvent, stepEvent } from "./test/train/events.ts";
+    const bar = new ProgressBar();
+    for (const event of [startEvent, stepEvent(1), { kind: "evaluation", step: 1, loss: 4.5678 },
+      { kind: "sample", step: 1, prompt: "ex", text: "port\\nlet" }, { kind: "note", step: 1, text: "mind this" },
+      { kind: "checkpoint", step: 1, file: "a.safetensors" }, { kind: "end", step: 1, reason: "finished" }]) bar.on(event);
+    bar.close();`;
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
+  expect([stdout.toString(), exitCode]).toEqual(["", 0]);
+  const shown = stderr.toString();
+  expect(shown).toContain("1/400 │ loss 5.000 │ held out 4.568 │ 45.7K tokens/s │ 1 min 1 s left │ 3.0 MB │ cpu");
+  expect(shown).toContain("step 1, a sample:\n  │ export\n  │ let\n");
+  expect(shown).toContain("step 1: mind this\n");
+  expect(shown).toContain("step 1, saved: a.safetensors\n");
+});
+
+describe("several listeners", () => {
+  const recorder = () => {
+    const told: RunEvent[] = [];
+    return { told, on: (event: RunEvent) => void told.push(event) };
+  };
+
+  test("are told in order; one that fails is told nothing more, and the others what happened to it", () => {
+    class Failing implements Listener {
+      calls = 0;
+      on(): void {
+        this.calls++;
+        throw new Error("no space left on device");
+      }
+    }
+    const [failing, other] = [new Failing(), recorder()];
+    const listeners = new Listeners([failing, other]);
+    for (const step of [1, 2]) listeners.on(stepEvent(step));
+    expect(failing.calls).toBe(1);
+    expect(other.told).toEqual([
+      { kind: "note", step: 1, text: "Failing stopped: no space left on device" },
+      stepEvent(1),
+      stepEvent(2),
+    ]);
+  });
+
+  test("are all closed, also after one that can't be", async () => {
+    const said = spyOn(console, "error").mockImplementation(() => undefined);
+    let closed = 0;
+    const broken: Listener = { on: () => undefined, close: () => Promise.reject(new Error("broken")) };
+    const good: Listener = { on: () => undefined, close: () => void closed++ };
+    await new Listeners([broken, good]).close();
+    expect(closed).toBe(1);
+    expect(said.mock.calls).toEqual([["Object failed at the end: broken"]]);
+    said.mockRestore();
+  });
+});
+
+test("the pace is that of the latest steps, and does not begin at 0", () => {
+  let now = 0;
+  const pace = new Pace(() => now);
+  const lap = (milliseconds: number) => {
+    pace.start();
+    now += milliseconds;
+    return pace.lap();
+  };
+  expect(lap(200)).toBeCloseTo(0.2, 10);
+  now += 60_000; // an evaluation
+  for (let k = 0; k < 19; k++) lap(200);
+  expect(lap(200)).toBeCloseTo(0.2, 10);
+  for (let k = 0; k < 20; k++) lap(100);
+  const half = lap(100);
+  expect(half).toBeGreaterThan(0.12);
+  expect(half).toBeLessThan(0.14); // 20 steps of 0.2 weigh about half as much as 21 of 0.1
+});
+
+test("numbers as people read them", () => {
+  expect([0, 1023, 1024, 3 * 2 ** 20, 2 ** 50].map(formatBytes)).toEqual([
+    "0 B",
+    "1023 B",
+    "1.0 KB",
+    "3.0 MB",
+    "1024.0 TB",
+  ]);
+  expect([0.4, 59.6, 3599, 3600, 90_061, Number.NaN].map(formatDuration)).toEqual([
+    ...["0 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "25 h 1 min", "…"],
+  ]);
+  expect([9, 1234, 1_234_567].map(formatCount)).toEqual(["9", "1.23K", "1.23M"]);
+});

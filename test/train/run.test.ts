@@ -1,0 +1,199 @@
+/** Runs, in this process: what they tell, that they repeat and go on bit by bit, and how they end. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { noGrad } from "../../src/autograd/modes.ts";
+import { getBackend, setBackend } from "../../src/backend/policy.ts";
+import { checkpointName } from "../../src/io/checkpoint/format.ts";
+import { fill_ } from "../../src/ops/copy/inplace.ts";
+import type { RunEvent, StepEvent } from "../../src/train/events.ts";
+import { NotFiniteError } from "../../src/train/not_finite.ts";
+import { type Outcome, runSession } from "../../src/train/run.ts";
+import { loadRun, Session } from "../../src/train/session.ts";
+import { presets, type Settings } from "../../src/train/settings.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-run-"));
+const text = join(folder, "text.ts");
+const before = getBackend();
+beforeAll(async () => {
+  setBackend("cpu");
+  const lines = Array.from({ length: 400 }, (_, k) => `export const value${k}: number = ${(k * 7919) % 1000};\n`);
+  await Bun.write(text, lines.join(""));
+});
+afterAll(() => {
+  setBackend(before);
+  rmSync(folder, { recursive: true });
+});
+
+const small: Settings = {
+  ...presets.tiny,
+  ...{ data: [text], width: 16, context: 16, steps: 12, warmup: 2, dropout: 0.1, learningRate: 3e-3 },
+  ...{ evaluateEvery: 4, saveEvery: 4, sampleEvery: 6, sampleTokens: 5, keep: 2 },
+};
+
+interface Told {
+  readonly outcome: Outcome;
+  readonly events: readonly RunEvent[];
+  readonly losses: readonly number[];
+}
+
+const stepsIn = (events: readonly RunEvent[]) => events.filter((event): event is StepEvent => event.kind === "step");
+
+let runs = 0;
+const newFolder = () => join(folder, `checkpoints-${runs++}`);
+
+/** Runs a session; `during` is told every event as it happens. */
+async function run(
+  session: Session,
+  checkpoints = newFolder(),
+  during?: (event: RunEvent) => void,
+  signal?: AbortSignal,
+): Promise<Told> {
+  const events: RunEvent[] = [];
+  const on = (event: RunEvent) => {
+    events.push(event);
+    during?.(event);
+  };
+  const outcome = await runSession(session, checkpoints, { on }, signal);
+  return { outcome, events, losses: stepsIn(events).map(({ loss }) => loss) };
+}
+
+describe("a run", () => {
+  test("tells of steps, evaluations, checkpoints and samples when they are due, and of its end", async () => {
+    const checkpoints = newFolder();
+    const { outcome, events } = await run(await Session.start(small), checkpoints);
+    const at = (kind: RunEvent["kind"]) => events.filter((event) => event.kind === kind).map(({ step }) => step);
+    expect(at("start")).toEqual([0]);
+    expect(at("step")).toEqual(Array.from({ length: 12 }, (_, k) => k + 1));
+    expect([at("evaluation"), at("checkpoint")]).toEqual([
+      [4, 8, 12],
+      [4, 8, 12],
+    ]);
+    expect(at("sample")).toEqual([6, 12]);
+    expect(events.at(-1)).toEqual({ kind: "end", step: 12, reason: "finished" });
+    expect(outcome).toMatchObject({ reason: "finished", step: 12, unsaved: undefined });
+    expect(outcome.checkpoint).toBe(join(checkpoints, checkpointName(12)));
+    expect(existsSync(join(checkpoints, checkpointName(8)))).toBe(true);
+    expect(existsSync(join(checkpoints, checkpointName(4)))).toBe(false); // two stay
+  });
+
+  test("learns: 60 steps take the loss from ln 256 to less than half", async () => {
+    const settings = { ...small, steps: 60, dropout: 0, learningRate: 1e-2, evaluateEvery: 0, saveEvery: 0 };
+    const { losses, outcome } = await run(await Session.start({ ...settings, sampleEvery: 0 }));
+    expect(losses[0]).toBeCloseTo(Math.log(256), 0);
+    expect(losses.at(-1)).toBeLessThan(losses[0]! / 2);
+    expect(outcome.heldOutLoss).toBeLessThan(losses[0]! / 2);
+  });
+
+  test("has the same losses with the same seed, and others with another", async () => {
+    const [first, again] = [await run(await Session.start(small)), await run(await Session.start(small))];
+    expect(again.losses).toEqual(first.losses);
+    expect((await run(await Session.start({ ...small, seed: 2 }))).losses).not.toEqual(first.losses);
+  });
+
+  test("warms up, then follows half a cosine down to the last learning rate", async () => {
+    const { events } = await run(await Session.start(small));
+    const rates = stepsIn(events).map(({ learningRate }) => learningRate);
+    expect(rates[0]).toBeCloseTo(3e-3 / 3, 10);
+    expect(Math.max(...rates)).toBeCloseTo(3e-3, 10);
+    expect(rates.slice(2)).toEqual(rates.slice(2).toSorted((a, b) => b - a));
+  });
+
+  test("accumulates: two passes of half the windows are one step of the whole, up to rounding", async () => {
+    const whole = { ...small, dropout: 0, batch: 4, steps: 4, warmup: 1 };
+    const halves = { ...whole, batch: 2, accumulate: 2 };
+    const [one, two] = [await run(await Session.start(whole)), await run(await Session.start(halves))];
+    for (const [at, loss] of two.losses.entries()) expect(Math.abs(loss - one.losses[at]!)).toBeLessThan(1e-5);
+    expect(stepsIn(two.events).at(-1)!.tokens).toBe(4 * 4 * 16);
+  });
+
+  test.each(["bfloat16", "float16"] as const)(
+    "in %s is near the one in float32, with float32 weights beside",
+    async (dtype) => {
+      const settings = { ...small, dropout: 0 };
+      const exact = await run(await Session.start(settings));
+      const session = await Session.start({ ...settings, dtype });
+      const { losses } = await run(session);
+      expect(session.model.parameters().every((parameter) => parameter.dtype === dtype)).toBe(true);
+      expect(Object.keys(session.optimizer.stateDict().tensors).some((name) => name.endsWith(".master"))).toBe(true);
+      for (const [at, loss] of losses.entries()) expect(Math.abs(loss - exact.losses[at]!)).toBeLessThan(0.05);
+    },
+  );
+
+  test("of a Llama trains too", async () => {
+    const { losses } = await run(await Session.start({ ...small, architecture: "llama", steps: 30, warmup: 3 }));
+    expect(losses.at(-1)).toBeLessThan(losses[0]! - 0.5);
+  });
+});
+
+describe("a run that is stopped", () => {
+  test("after a step is saved there, and goes on with the losses that it would have had, bit by bit", async () => {
+    const { losses } = await run(await Session.start(small));
+    const [checkpoints, controller] = [newFolder(), new AbortController()];
+    const stopAtFive = (event: RunEvent) => void (event.kind === "step" && event.step === 5 && controller.abort());
+    const first = await run(await Session.start(small), checkpoints, stopAtFive, controller.signal);
+    expect(first.outcome).toMatchObject({ reason: "interrupted", step: 5 });
+    expect(first.events.at(-1)).toEqual({ kind: "end", step: 5, reason: "interrupted" });
+    const second = await run(await Session.resume(await loadRun(checkpoints), small), checkpoints);
+    expect([...first.losses, ...second.losses]).toEqual([...losses]);
+    expect(second.events[0]).toMatchObject({ kind: "start", step: 5 });
+  });
+
+  test.each(["bfloat16", "float16"] as const)("goes on bit by bit in %s too", async (dtype) => {
+    const settings = { ...small, dtype, accumulate: 2 };
+    const { losses } = await run(await Session.start(settings));
+    const checkpoints = newFolder();
+    const first = await run(await Session.start({ ...settings, steps: 12 }), checkpoints, undefined, undefined);
+    expect(first.losses).toEqual([...losses]);
+    const eighth = await loadRun(join(checkpoints, checkpointName(8)));
+    expect((await run(await Session.resume(eighth, settings))).losses).toEqual(losses.slice(8));
+  });
+
+  test("can't go on as a model of another shape: the differences are listed", async () => {
+    const checkpoints = newFolder();
+    await run(await Session.start({ ...small, steps: 3, saveEvery: 0 }), checkpoints);
+    const saved = await loadRun(checkpoints);
+    const resumed = Session.resume(saved, { ...small, width: 32, layers: 3 });
+    expect(resumed).rejects.toThrow("is of another model");
+    expect(resumed).rejects.toThrow("layers: 2 there, 3 wanted\n  width: 16 there, 32 wanted");
+  });
+});
+
+describe("numbers that are not finite", () => {
+  const broken = async (at: number, change: (session: Session) => void) => {
+    const [checkpoints, session] = [newFolder(), await Session.start({ ...small, saveEvery: 0, dropout: 0.1 })];
+    const events: RunEvent[] = [];
+    const during = (event: RunEvent) => {
+      events.push(event);
+      if (event.kind === "step" && event.step === at) change(session);
+    };
+    const error: unknown = await run(session, checkpoints, during).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(NotFiniteError);
+    expect(events.at(-1)).toEqual({ kind: "end", step: at, reason: "failed" });
+    return { error: error as NotFiniteError, checkpoints, events };
+  };
+  const set = (session: Session, name: string, value: number) =>
+    noGrad(() => void fill_(session.model.namedParameters().get(name)!, value));
+
+  test("stop the run with its last good state, and the operation that made the first NaN", async () => {
+    // Of products that are infinite some differ in sign: their difference is the first NaN.
+    const { error, checkpoints } = await broken(5, (session) => set(session, "blocks.1.feedForward.up.weight", 3e38));
+    expect(error.step).toBe(6);
+    expect(error.firstOperation).toBeDefined();
+    expect(error.message).toContain("it made the first NaN");
+    expect(error.message).toContain(error.firstOperation!);
+    expect((await loadRun(checkpoints)).step).toBe(5);
+  });
+
+  test("in the weights are named, and not saved", async () => {
+    const name = "blocks.0.attention.output.weight";
+    const { error, checkpoints } = await broken(3, (session) => set(session, name, Number.NaN));
+    expect(error.brokenParameter).toBe(name);
+    expect(error.message).toContain(`the weights ${name} are not finite`);
+    expect(existsSync(checkpoints)).toBe(false);
+  });
+});
