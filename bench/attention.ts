@@ -14,22 +14,33 @@ import { table } from "./support/measure.ts";
 /** One row of the table. */
 interface Case {
   readonly heads: number;
+  /** Keys, and queries where these have no number of their own. */
   readonly rows: number;
+  readonly queries?: number;
   readonly dim: number;
   readonly causal: boolean;
   readonly backward: boolean;
 }
 
 const lengths = [512, 1024, 2048, 4096];
-const cases: readonly Case[] = [false, true].flatMap((backward) =>
+const passes: readonly Case[] = [false, true].flatMap((backward) =>
   [false, true].flatMap((causal) =>
     [64, 128].flatMap((dim) => lengths.map((rows) => ({ heads: 8, rows, dim, causal, backward }))),
   ),
 );
+/** One query, many keys. */
+const decoding: readonly Case[] = (
+  [
+    [8, 4096],
+    [32, 4096],
+    [8, 32768],
+  ] as const
+).map(([heads, rows]) => ({ heads, rows, queries: 1, dim: 64, causal: false, backward: false }));
+const cases = [...passes, ...decoding];
 
 /** Two matrix products forward, five backward; half of them where causal. */
-const operationsOf = ({ heads, rows, dim, causal, backward }: Case): number =>
-  heads * rows * rows * dim * (backward ? 14 : 4) * (causal ? 0.5 : 1);
+const operationsOf = ({ heads, rows, queries = rows, dim, causal, backward }: Case): number =>
+  heads * queries * rows * dim * (backward ? 14 : 4) * (causal ? 0.5 : 1);
 
 /** More of the short ones, whose times spread more. */
 const roundsOf = (each: Case): number => Math.min(25, Math.max(5, Math.round(4e10 / operationsOf(each))));
@@ -44,9 +55,9 @@ const warmUps = 2000;
 type Run = () => Promise<number>;
 
 /** The public function, as a user calls it. */
-function ours({ heads, rows, dim, causal, backward }: Case): Run {
-  const draw = (requiresGrad = false): Tensor => randn([1, heads, rows, dim], { requiresGrad });
-  const [q, k, v, cotangent] = [draw(backward), draw(backward), draw(backward), draw()];
+function ours({ heads, rows, queries = rows, dim, causal, backward }: Case): Run {
+  const draw = (length: number, requiresGrad = backward): Tensor => randn([1, heads, length, dim], { requiresGrad });
+  const [q, k, v, cotangent] = [draw(queries), draw(rows), draw(rows), draw(queries, false)];
   const call = (): Tensor[] => {
     const out = flashAttention(q, k, v, { causal });
     return backward ? [out, ...grad(out, [q, k, v], { gradOutputs: [cotangent] })] : [out];
@@ -129,7 +140,9 @@ async function measure(runs: readonly Run[], rounds: number) {
 const threads = cpuInfo(cpuLibrary().native).threads;
 const python = presentPython();
 const other = python === undefined ? undefined : new PyTorch(python, threads);
-console.log(`Attention on the cpu backend, ${threads} threads, float32, 8 heads (medians, milliseconds)`);
+console.log(
+  `Attention on the cpu backend, ${threads} threads, float32, 8 heads where no number is given (medians, milliseconds)`,
+);
 console.log(other ? await other.hear() : "PyTorch is not there: `bun run fixtures` brings it");
 
 const shown = (value: number | undefined, digits: number): string =>
@@ -141,7 +154,9 @@ async function rowOf(each: Case): Promise<string[]> {
   const runs = [ours(each), ...(other ? [await other.prepare(each)] : [])];
   const { medians, ratio } = await measure(runs, roundsOf(each));
   const [own, theirs] = medians;
-  const name = `${each.backward ? "forward + backward" : "forward"} ${each.causal ? "causal" : "dense"} D ${each.dim} N ${each.rows}`;
+  const name = each.queries
+    ? `decoding ${each.heads} heads D ${each.dim} N ${each.rows}`
+    : `${each.backward ? "forward + backward" : "forward"} ${each.causal ? "causal" : "dense"} D ${each.dim} N ${each.rows}`;
   return [name, shown(own, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / own! / 1e6, 0)];
 }
 

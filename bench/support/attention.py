@@ -8,10 +8,10 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 
-def prepare(heads, rows, dim, causal, backward):
-    shape = (1, heads, rows, dim)
-    inputs = [torch.randn(shape, requires_grad=backward) for _ in range(3)]
-    cotangent = torch.randn(shape)
+def prepare(heads, rows, dim, causal, backward, queries=None):
+    lengths = (queries or rows, rows, rows)
+    inputs = [torch.randn((1, heads, length, dim), requires_grad=backward) for length in lengths]
+    cotangent = torch.randn((1, heads, lengths[0], dim))
 
     def run():
         out = scaled_dot_product_attention(*inputs, is_causal=causal)

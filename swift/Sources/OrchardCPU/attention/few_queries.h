@@ -1,7 +1,7 @@
 // Attention forward for few queries (decoding): no tile of them is worth packing keys for, and what counts is to read keys and values once.
 //
 //   for each head of keys and chunk of them, in parallel:
-//     for each tile of keys, each query that shares them:  s = k q;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
+//     for each tile of keys, each query that shares them:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
 //     m, l and o are kept
 //   for each query, in parallel: those of its chunks become one, in their order, and o / l and m + ln l are written
 //
@@ -41,7 +41,7 @@ public:
     int64_t sequences = int64_t(p_.sequences.size()), tasks = sequences * p_.kv_heads * chunks_;
     Scratch<T> rows(size_t(sequences * p_.heads * queries_ * chunks_ * row_size()));
     rows_ = rows.data();
-    ScratchSlots<T> slots(tasks, p_.group * queries_ * dim_row_ + tile_keys * (dim_row_ + value_row_ + 1));
+    ScratchSlots<T> slots(tasks, p_.group * queries_ * (dim_row_ + tile_keys) + tile_keys * (dim_row_ + value_row_));
     parallel_for(tasks, 1, [&](int64_t task, int64_t) {
       const AttentionSequence &sequence = p_.sequences[size_t(task / chunks_ / p_.kv_heads)];
       slots.with([&](T *scratch) { run_chunk({sequence, task / chunks_ % p_.kv_heads, task % chunks_}, scratch); });
@@ -74,7 +74,7 @@ private:
     Matrix keys, values;
   };
 
-  // Where a task's numbers lie.
+  // Where a task's numbers lie: queries and their scores row by row.
   struct Space {
     T *queries, *keys, *values, *s;
   };
@@ -91,13 +91,14 @@ private:
   void run_chunk(const Task &task, T *scratch) const {
     const AttentionSequence &sequence = task.sequence;
     Space space = divide(scratch);
-    for_each_query(task, [&](int64_t head, int64_t i, T *query) { start_row(task, head, i, query); }, space);
+    for_each_query(task, [&](int64_t head, int64_t i, int64_t at) { start_row(task, head, i, space.queries + at * dim_row_); });
     int64_t size = rounded_up(divided_up(sequence.keys, chunks_), tile_keys), start = task.chunk * size;
     AttentionRange range = p_.keys_of(sequence, 0, sequence.queries - 1);
     int64_t end = std::min(start + size, range.end), scores = 0;
     for (int64_t first = std::max(start, range.first); first < end; first += tile_keys) {
       Tile tile = tile_of(task, first, std::min(tile_keys, end - first), space);
-      for_each_query(task, [&](int64_t head, int64_t i, const T *query) { add_tile(task, tile, {head, i, query}, space); }, space);
+      multiply(tile, p_.group * sequence.queries, space);
+      for_each_query(task, [&](int64_t head, int64_t i, int64_t at) { add_tile(task, tile, head, i, space.s + at * tile_keys); });
       scores += tile.count * sequence.queries * p_.group;
     }
     count_scores(AttentionPass::forward, scores);
@@ -112,11 +113,11 @@ private:
     return space;
   }
 
-  // Those that share the task's head of keys.
-  template <class Use> void for_each_query(const Task &task, Use use, const Space &space) const {
-    T *query = space.queries;
+  // Those that share the task's head of keys: head, place in the sequence, number.
+  template <class Use> void for_each_query(const Task &task, Use use) const {
+    int64_t at = 0;
     for (int64_t head = task.kv_head * p_.group; head < (task.kv_head + 1) * p_.group; head++)
-      for (int64_t i = 0; i < task.sequence.queries; i++, query += dim_row_) use(head, i, query);
+      for (int64_t i = 0; i < task.sequence.queries; i++, at++) use(head, i, at);
   }
 
   void start_row(const Task &task, int64_t head, int64_t i, T *query) const {
@@ -141,39 +142,41 @@ private:
     return {space, stride};
   }
 
-  // ---------------------------------------------------------------- one query and a tile of keys
+  // ---------------------------------------------------------------- a tile of keys
 
-  struct Query {
-    int64_t head, i;
-    const T *numbers;
-  };
-
-  void add_tile(const Task &task, const Tile &tile, const Query &query, const Space &space) const {
-    int64_t end = rounded_up(tile.count, lanes<T>);
-    for (int64_t key = 0; key < end; key += lanes<T>) multiply(tile, key, query.numbers, space.s + key);
-    TilePlace place{task.sequence, query.head, query.i, 1, tile.first, tile.count};
-    scores_.apply(place, space.s, nullptr);
-    std::fill(space.s + tile.count, space.s + end, minus_infinity);
-    Row row = row_of(task.sequence, query.head, query.i, task.chunk);
-    T decay = exponentiate(space.s, end, row);
-    if (p_.dropout.threshold) drop(place, space);
-    int64_t column = 0;
-    for (; column + 4 * lanes<T> <= value_row_; column += 4 * lanes<T>) add_values<4>(tile, column, space.s, decay, row);
-    for (; column < value_row_; column += lanes<T>) add_values<1>(tile, column, space.s, decay, row);
+  // Scaled products, 0 beyond the tile's keys. Columns are summed one after the other, as the backward pass sums them: there, in exp(s − L), what s
+  // lacks in precision is then in both.
+  void multiply(const Tile &tile, int64_t queries, const Space &space) const {
+    for (int64_t key = 0; key < tile.count; key += lanes<T>)
+      for (int64_t c = 0; c < dim_row_; c += lanes<T>) {
+        Vector<T> square[lanes<T>] = {};
+        for (int64_t lane = 0; lane < std::min<int64_t>(lanes<T>, tile.count - key); lane++)
+          square[lane] = load_vector(tile.keys.data + (key + lane) * tile.keys.stride + c);
+        transpose<T>(square);
+        for (int64_t at = 0; at < queries; at++) add_columns(square, c, space.queries + at * dim_row_, space.s + at * tile_keys + key);
+      }
   }
 
-  // Scaled products of a vector's lanes of keys; 0 beyond the tile.
-  void multiply(const Tile &tile, int64_t key, const T *query, T *s) const {
-    Vector<T> square[lanes<T>] = {};
-    for (int64_t lane = 0; lane < std::min<int64_t>(lanes<T>, tile.count - key); lane++) {
-      const T *row = tile.keys.data + (key + lane) * tile.keys.stride;
-      for (int64_t c = 0; c < dim_row_; c += lanes<T>)
-        square[lane] = multiply_add<T>(load_vector(row + c), load_vector(query + c), square[lane]);
-    }
-    transpose<T>(square);
-    Vector<T> sum = square[0];
-    for (int lane = 1; lane < lanes<T>; lane++) sum += square[lane];
-    store_vector<T>(sum * T(p_.scale), s);
+  // Of a vector's lanes of keys, from column c on.
+  void add_columns(const Vector<T> (&columns)[lanes<T>], int64_t c, const T *query, T *s) const {
+    Vector<T> sum = {};
+    if (c > 0) sum = load_vector(s);
+    for (int i = 0; i < lanes<T>; i++) sum = multiply_add<T>(columns[i], query[c + i], sum);
+    if (c + lanes<T> == dim_row_) sum *= T(p_.scale);
+    store_vector<T>(sum, s);
+  }
+
+  void add_tile(const Task &task, const Tile &tile, int64_t head, int64_t i, T *s) const {
+    int64_t end = rounded_up(tile.count, lanes<T>);
+    TilePlace place{task.sequence, head, i, 1, tile.first, tile.count};
+    scores_.apply(place, s, nullptr);
+    std::fill(s + tile.count, s + end, minus_infinity);
+    Row row = row_of(task.sequence, head, i, task.chunk);
+    T decay = exponentiate(s, end, row);
+    if (p_.dropout.threshold) drop(place, s);
+    int64_t column = 0;
+    for (; column + 4 * lanes<T> <= value_row_; column += 4 * lanes<T>) add_values<4>(tile, column, s, decay, row);
+    for (; column < value_row_; column += lanes<T>) add_values<1>(tile, column, s, decay, row);
   }
 
   // s becomes exp(s − m), m the largest score so far. Returns what was computed with an older m is to be multiplied with.
@@ -199,14 +202,14 @@ private:
   }
 
   // Those of two queries at once, as dropout draws them.
-  void drop(const TilePlace &place, const Space &space) const {
+  void drop(const TilePlace &place, T *s) const {
     int64_t before = place.j % 2; // tiles of a window may begin anywhere
     for (int64_t key = -before; key < place.keys; key += 2) {
       T factors[4];
       dropout_factors<2>(p_.dropout, place.sequence.index, place.head, rounded_down(place.i, 2), place.j + key, 2, factors);
       for (int64_t at = std::max<int64_t>(key, 0); at < std::min(key + 2, place.keys); at++) {
         T factor = factors[(at - key) * 2 + place.i % 2];
-        space.s[at] = factor == T(0) ? T(0) : space.s[at] * factor;
+        s[at] = factor == T(0) ? T(0) : s[at] * factor;
       }
     }
   }
