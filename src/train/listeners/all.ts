@@ -6,6 +6,7 @@ import type { Listener, RunEvent } from "../events.ts";
  */
 export class Listeners implements Listener {
   private readonly failed = new Set<Listener>();
+  private isClosed = false;
 
   constructor(private readonly all: readonly Listener[]) {}
 
@@ -21,7 +22,10 @@ export class Listeners implements Listener {
     }
   }
 
+  /** Closes each of them; what is called again does nothing. */
   async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
     for (const listener of this.all) {
       try {
         await listener.close?.();
