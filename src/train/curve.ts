@@ -1,4 +1,5 @@
 /** The loss curve as a picture: SVG, and PNG made of it. */
+import type { Resvg } from "@resvg/resvg-wasm";
 import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
 
@@ -39,11 +40,33 @@ ${legend(shown.at(-1), tested.at(-1))}
 
 /** The same picture as PNG, with a typeface that is part of the package, so that it is the same on every machine. */
 export async function toPng(svg: string): Promise<Uint8Array> {
-  const { Resvg } = await import("@resvg/resvg-js");
-  const typeface = Bun.resolveSync("@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf", import.meta.dir);
-  const font = { fontFiles: [typeface], loadSystemFonts: false, defaultFontFamily: "Inter" };
-  return new Resvg(svg, { font, fitTo: { mode: "width", value: 2 * WIDTH } }).render().asPng();
+  const [Resvg, typeface] = await Promise.all([
+    renderer(),
+    bytesOf("@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf"),
+  ]);
+  const font = { fontBuffers: [typeface], loadSystemFonts: false, defaultFontFamily: "Inter" };
+  const picture = new Resvg(svg, { font, fitTo: { mode: "width", value: 2 * WIDTH } });
+  try {
+    return picture.render().asPng();
+  } finally {
+    picture.free();
+  }
 }
+
+let rendering: Promise<typeof Resvg> | undefined;
+
+/** WebAssembly, compiled when a picture is first asked for. */
+function renderer(): Promise<typeof Resvg> {
+  rendering ??= (async () => {
+    const { initWasm, Resvg } = await import("@resvg/resvg-wasm");
+    await initWasm(await bytesOf("@resvg/resvg-wasm/index_bg.wasm"));
+    return Resvg;
+  })();
+  return rendering;
+}
+
+/** A file of a package that this one depends on. */
+const bytesOf = (path: string): Promise<Uint8Array> => Bun.file(Bun.resolveSync(path, import.meta.dir)).bytes();
 
 type Scale = ReturnType<typeof scaleLinear<number, number>>;
 interface Scales {
