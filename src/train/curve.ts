@@ -1,5 +1,7 @@
 /** The loss curve as a picture: SVG, and PNG made of it. */
+import inter from "@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf" with { type: "file" };
 import type { Resvg } from "@resvg/resvg-wasm";
+import program from "@resvg/resvg-wasm/index_bg.wasm" with { type: "file" };
 import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
 
@@ -40,10 +42,7 @@ ${legend(shown.at(-1), tested.at(-1))}
 
 /** The same picture as PNG, with a typeface that is part of the package, so that it is the same on every machine. */
 export async function toPng(svg: string): Promise<Uint8Array> {
-  const [Resvg, typeface] = await Promise.all([
-    renderer(),
-    bytesOf("@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf"),
-  ]);
+  const [Resvg, typeface] = await Promise.all([renderer(), Bun.file(inter).bytes()]);
   const font = { fontBuffers: [typeface], loadSystemFonts: false, defaultFontFamily: "Inter" };
   const picture = new Resvg(svg, { font, fitTo: { mode: "width", value: 2 * WIDTH } });
   try {
@@ -59,14 +58,11 @@ let rendering: Promise<typeof Resvg> | undefined;
 function renderer(): Promise<typeof Resvg> {
   rendering ??= (async () => {
     const { initWasm, Resvg } = await import("@resvg/resvg-wasm");
-    await initWasm(await bytesOf("@resvg/resvg-wasm/index_bg.wasm"));
+    await initWasm(await Bun.file(program).bytes());
     return Resvg;
   })();
   return rendering;
 }
-
-/** A file of a package that this one depends on. */
-const bytesOf = (path: string): Promise<Uint8Array> => Bun.file(Bun.resolveSync(path, import.meta.dir)).bytes();
 
 type Scale = ReturnType<typeof scaleLinear<number, number>>;
 interface Scales {

@@ -1,5 +1,5 @@
 /** A package registry of what is installed here, for projects of tests that add packages where there is no network. */
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/debug/paths.ts";
 
@@ -19,28 +19,56 @@ export function localRegistry(scratch: string): LocalRegistry {
       const { origin, pathname } = new URL(request.url);
       const path = decodeURIComponent(pathname).slice(1);
       if (path.startsWith("-/")) return new Response(pack(scratch, path.slice(2)));
-      const folder = join(packageRoot, "node_modules", path);
-      if (!existsSync(join(folder, "package.json"))) return new Response("no such package", { status: 404 });
+      const folders = foldersOf(path);
+      if (folders.length === 0) return new Response("no such package", { status: 404 });
       served.add(path);
-      return Response.json(describe(path, folder, `${origin}/`));
+      return Response.json(describe(path, folders, `${origin}/`));
     },
   });
   return { url: server.url.href, served, [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/** What a registry says of a package: the one version that is here. */
-function describe(name: string, folder: string, url: string): object {
-  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string };
-  const version = { ...manifest, dist: { tarball: `${url}-/${encodeURIComponent(name)}` } };
-  return { name, "dist-tags": { latest: manifest.version }, versions: { [manifest.version]: version } };
+interface Installed {
+  readonly name: string;
+  /** Below `node_modules`. */
+  readonly folder: string;
 }
 
-/** The installed package as a tarball, whose files are in a folder named `package`. */
-function pack(scratch: string, name: string): Uint8Array<ArrayBuffer> {
-  const staging = join(scratch, "registry", name);
+const root = join(packageRoot, "node_modules");
+
+/** Every package in a folder of packages, and in those that they have of their own. */
+function* packagesIn(folder: string, scope = ""): Generator<Installed> {
+  for (const entry of existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : []) {
+    const own = join(folder, entry);
+    if (entry.startsWith("@")) yield* packagesIn(own, `${entry}/`);
+    if (!existsSync(join(root, own, "package.json"))) continue;
+    yield { name: `${scope}${entry}`, folder: own };
+    yield* packagesIn(join(own, "node_modules"));
+  }
+}
+
+const installed = Map.groupBy(packagesIn(""), ({ name }) => name);
+
+/** Where the versions of a package are: first the one for all, then those for packages that need another. */
+const foldersOf = (name: string): string[] =>
+  (installed.get(name) ?? []).map(({ folder }) => folder).sort((a, b) => a.length - b.length);
+
+/** What a registry says of a package: the versions that are here. */
+function describe(name: string, folders: readonly string[], url: string): object {
+  const manifests = folders.map((folder) => {
+    const path = join(root, folder, "package.json");
+    const manifest = JSON.parse(readFileSync(path, "utf8")) as { version: string };
+    return { ...manifest, dist: { tarball: `${url}-/${encodeURIComponent(folder)}` } };
+  });
+  const versions = Object.fromEntries(manifests.map((manifest) => [manifest.version, manifest]));
+  return { name, "dist-tags": { latest: manifests[0]!.version }, versions };
+}
+
+/** An installed package as a tarball, whose files are in a folder named `package`. */
+function pack(scratch: string, folder: string): Uint8Array<ArrayBuffer> {
+  const staging = join(scratch, "registry", folder);
   mkdirSync(staging, { recursive: true });
-  if (!existsSync(join(staging, "package")))
-    symlinkSync(join(packageRoot, "node_modules", name), join(staging, "package"));
+  if (!existsSync(join(staging, "package"))) symlinkSync(join(root, folder), join(staging, "package"));
   const { stdout } = Bun.spawnSync(["tar", "-chf", "-", "-C", staging, "package"]);
   return Bun.gzipSync(new Uint8Array(stdout), { level: 1 });
 }
