@@ -6,8 +6,11 @@ import type { Listener, RunEvent } from "../events.ts";
  */
 export class Listeners implements Listener {
   private readonly failed = new Set<Listener>();
+  private readonly open: Listener[];
 
-  constructor(private readonly all: readonly Listener[]) {}
+  constructor(private readonly all: readonly Listener[]) {
+    this.open = [...all];
+  }
 
   on(event: RunEvent): void {
     for (const listener of this.all) {
@@ -21,8 +24,9 @@ export class Listeners implements Listener {
     }
   }
 
+  /** Closes each once, however often it is called. */
   async close(): Promise<void> {
-    for (const listener of this.all) {
+    for (const listener of this.open.splice(0)) {
       try {
         await listener.close?.();
       } catch (error) {
