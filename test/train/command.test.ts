@@ -105,8 +105,9 @@ describe("a run", () => {
 describe("a run that is", () => {
   test("interrupted saves and stops; resumed, it has the losses of one that was not", async () => {
     const [whole, stopped] = [newRun(), newRun()];
-    await train(whole, "--steps", "60", "--dropout", "0.1");
-    const child = start(["train", text, ...tiny, "--out", stopped, "--steps", "60", "--dropout", "0.1"]);
+    const words = ["--steps", "200", "--dropout", "0.1"];
+    await train(whole, ...words);
+    const child = start(["train", text, ...tiny, "--out", stopped, ...words]);
     await reaches(stopped, 3, child);
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);
