@@ -1,20 +1,19 @@
 /** `orchard train`: a run from the command line, from its folder to its last line. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
 import type { DataReport } from "../data/dataset.ts";
 import { formatCodepaths } from "../debug/format_codepaths.ts";
-import type { Curves } from "./curve.ts";
+import type { Curves, Point } from "./curve.ts";
 import { Dashboard } from "./dashboard/server.ts";
 import { reportErrors } from "./errors.ts";
-import type { Listener, RunEvent } from "./events.ts";
+import type { EvaluationEvent, Listener, StepEvent } from "./events.ts";
 import { checkpointsIn, findRun, makeRunFolder } from "./folder.ts";
 import { formatBytes, formatCount } from "./format.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { Listeners } from "./listeners/all.ts";
 import { CURVE_FILES, CurveFiles } from "./listeners/curve.ts";
-import { JsonLog, LOG_FILE } from "./listeners/log.ts";
+import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
@@ -29,22 +28,36 @@ export function runTrain(words: RunWords): Promise<number> {
   return reportErrors(async () => {
     if (words.backend) setBackend(words.backend);
     if (words.strict) setStrict(true);
-    const { session, folder } = await open(words);
-    console.log(describe(session, folder));
-    const samples: string[] = [];
-    const listeners = new Listeners([...listenersOf(folder, words), samplesInto(samples)]);
-    const interrupt = onInterrupt();
+    const page = openDashboard(words); // first: where its port is taken no folder is made
     try {
-      const outcome = await runSession(session, checkpointsIn(folder), listeners, interrupt.signal);
-      await listeners.close();
-      console.log(summarize(outcome, folder, samples.at(-1)));
-      if (outcome.unsaved) return 1;
-      return outcome.reason === "finished" ? 0 : INTERRUPTED;
+      return await train(words, page);
     } finally {
-      interrupt[Symbol.dispose]();
-      await listeners.close();
+      await page?.close();
     }
   });
+}
+
+async function train(words: RunWords, page: Dashboard | undefined): Promise<number> {
+  const { session, folder } = await open(words);
+  console.log(describe(session, folder));
+  if (page) console.log(`dashboard   ${page.url}`);
+  const samples: string[] = [];
+  const shown = [new ProgressBar(), ...(page ? [page] : []), samplesInto(samples)];
+  const listeners = new Listeners([
+    new JsonLog(folder),
+    new CurveFiles(folder, curvesIn(folder, session.step)),
+    ...shown,
+  ]);
+  using interrupt = onInterrupt();
+  try {
+    const outcome = await runSession(session, checkpointsIn(folder), listeners, interrupt.signal);
+    await listeners.close();
+    console.log(summarize(outcome, folder, samples.at(-1)));
+    if (outcome.unsaved) return 1;
+    return outcome.reason === "finished" ? 0 : INTERRUPTED;
+  } finally {
+    await listeners.close();
+  }
 }
 
 async function open(words: RunWords): Promise<{ session: Session; folder: string }> {
@@ -65,23 +78,18 @@ function settingsOf(words: RunWords, defaults: Settings): Settings {
   return { ...defaults, ...Object.fromEntries(named) };
 }
 
-function listenersOf(folder: string, { dashboard, resume }: RunWords): Listener[] {
-  const listeners = [new JsonLog(folder), new CurveFiles(folder, resume === undefined ? undefined : curvesIn(folder))];
-  if (dashboard === undefined) return [...listeners, new ProgressBar()];
-  const page = new Dashboard(dashboard === true ? 0 : dashboard);
-  console.log(`dashboard   ${page.url}`);
-  return [...listeners, new ProgressBar(), page];
+/** What the log says of earlier sessions, up to the step from which this one goes on. Of a step that was taken again the last time counts. */
+function curvesIn(folder: string, step: number): Curves {
+  const events = readLog(folder).filter((event) => event.step <= step);
+  const pointsOf = (kind: "step" | "evaluation"): Point[] => {
+    const points = events.filter((event): event is StepEvent | EvaluationEvent => event.kind === kind);
+    return [...new Map(points.map((point) => [point.step, point])).values()];
+  };
+  return { training: pointsOf("step"), heldOut: pointsOf("evaluation") };
 }
 
-/** What the log says of earlier sessions. */
-function curvesIn(folder: string): Curves {
-  const lines = readFileSync(join(folder, LOG_FILE), "utf8").split("\n").filter(Boolean);
-  const events = lines.map((line) => JSON.parse(line) as RunEvent);
-  return {
-    training: events.filter((event) => event.kind === "step"),
-    heldOut: events.filter((event) => event.kind === "evaluation"),
-  };
-}
+const openDashboard = ({ dashboard: port }: RunWords): Dashboard | undefined =>
+  port === undefined ? undefined : new Dashboard(port === true ? 0 : port);
 
 const samplesInto = (texts: string[]): Listener => ({
   on: (event) => void (event.kind === "sample" && texts.push(event.prompt + event.text)),

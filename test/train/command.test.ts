@@ -50,12 +50,15 @@ const lossesOf = (run: string): number[] => {
   return [...losses.values()];
 };
 
-/** Waits until the log has this step. */
-async function reaches(run: string, step: number): Promise<void> {
-  for (;;) {
-    const log = join(run, "log.jsonl");
-    if (existsSync(log) && readFileSync(log, "utf8").includes(`"step","step":${step},`)) return;
+/** Waits until the log of a process has this step. Fails with what it said where it ends before. */
+async function reaches(run: string, step: number, child: ReturnType<typeof start>): Promise<void> {
+  const log = join(run, "log.jsonl");
+  const isThere = () => existsSync(log) && readFileSync(log, "utf8").includes(`"step","step":${step},`);
+  while (!isThere()) {
     await Bun.sleep(5);
+    if (child.exitCode === null || isThere()) continue;
+    const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    throw new Error(`the run ended with ${child.exitCode} before step ${step}:\n${out}\n${err}`);
   }
 }
 
@@ -70,13 +73,11 @@ describe("a run", () => {
     expect(out).toMatch(/^finished at step 20: loss \d\.\d{4}, held out \d\.\d{4}$/m);
     expect(out).toMatch(/^a sample:\n {2}│ export /m);
     expect(out).toMatch(/^ {2}flashAttention +cpu +\d+ {2}\S/m);
+    expect(err).not.toContain("failed");
     expect(err).toMatch(/20\/20 │ loss \d\.\d{3} │ held out \d\.\d{3} │ .* tokens\/s │ .* left │ .* │ cpu/);
     expect(readdirSync(run).sort()).toEqual(["checkpoints", "log.jsonl", "loss.png", "loss.svg"]);
     expect(eventsOf(run).map(({ kind }) => kind)).toContainValues(["start", "step", "evaluation", "sample", "end"]);
-    expect(readdirSync(join(run, "checkpoints")).sort()).toEqual([
-      "checkpoint-15.safetensors",
-      "checkpoint-20.safetensors",
-    ]);
+    expect(readdirSync(join(run, "checkpoints")).sort()).toEqual([checkpointName(15), checkpointName(20)]);
   });
 
   test("refuses a folder that holds a run", async () => {
@@ -90,7 +91,7 @@ describe("a run", () => {
   test("with a dashboard says where it is, and serves it while it trains", async () => {
     const run = newRun();
     const child = start(["train", text, ...tiny, "--out", run, "--steps", "2000", "--dashboard"]);
-    await reaches(run, 1);
+    await reaches(run, 1, child);
     const reader = child.stdout.getReader();
     let out = "";
     while (!out.includes("dashboard")) out += new TextDecoder().decode((await reader.read()).value);
@@ -104,9 +105,10 @@ describe("a run", () => {
 describe("a run that is", () => {
   test("interrupted saves and stops; resumed, it has the losses of one that was not", async () => {
     const [whole, stopped] = [newRun(), newRun()];
-    await train(whole, "--steps", "60", "--dropout", "0.1");
-    const child = start(["train", text, ...tiny, "--out", stopped, "--steps", "60", "--dropout", "0.1"]);
-    await reaches(stopped, 3);
+    const words = ["--steps", "200", "--dropout", "0.1"];
+    await train(whole, ...words);
+    const child = start(["train", text, ...tiny, "--out", stopped, ...words]);
+    await reaches(stopped, 3, child);
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);
     const last = eventsOf(stopped).at(-1)!;
@@ -121,7 +123,7 @@ describe("a run that is", () => {
     const [whole, killed] = [newRun(), newRun()];
     await train(whole, "--steps", "40");
     const child = start(["train", text, ...tiny, "--out", killed, "--steps", "40"]);
-    await reaches(killed, 16);
+    await reaches(killed, 16, child);
     child.kill("SIGKILL");
     await child.exited;
     const checkpoints = join(killed, "checkpoints");

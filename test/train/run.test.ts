@@ -100,6 +100,13 @@ describe("a run", () => {
     expect(rates.slice(2)).toEqual(rates.slice(2).toSorted((a, b) => b - a));
   });
 
+  test("clips gradients of a large norm, and none where that is not wanted", async () => {
+    const clipped = async (clip: number) => (await run(await Session.start({ ...small, clip }))).losses;
+    const any = await clipped(0);
+    expect(await clipped(1e6)).toEqual(any);
+    expect(await clipped(0.1)).not.toEqual(any);
+  });
+
   test("accumulates: two passes of half the windows are one step of the whole, up to rounding", async () => {
     const whole = { ...small, dropout: 0, batch: 4, steps: 4, warmup: 1 };
     const halves = { ...whole, batch: 2, accumulate: 2 };

@@ -6,9 +6,11 @@ import type { Listener, RunEvent } from "../events.ts";
  */
 export class Listeners implements Listener {
   private readonly failed = new Set<Listener>();
-  private isClosed = false;
+  private readonly open: Listener[];
 
-  constructor(private readonly all: readonly Listener[]) {}
+  constructor(private readonly all: readonly Listener[]) {
+    this.open = [...all];
+  }
 
   on(event: RunEvent): void {
     for (const listener of this.all) {
@@ -22,11 +24,9 @@ export class Listeners implements Listener {
     }
   }
 
-  /** Closes each of them; what is called again does nothing. */
+  /** Closes each once, however often it is called. */
   async close(): Promise<void> {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    for (const listener of this.all) {
+    for (const listener of this.open.splice(0)) {
       try {
         await listener.close?.();
       } catch (error) {
