@@ -1,7 +1,5 @@
 // `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn: forward alone, and
 // forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without it the table has ours alone.
-import { join } from "node:path";
-import { presentPython } from "../scripts/fixtures/environment.ts";
 import { grad } from "../src/autograd/backward.ts";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
@@ -10,6 +8,7 @@ import { flashAttention } from "../src/ops/attention/flash_attention.ts";
 import { randn } from "../src/ops/random/randn.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
 import { table } from "./support/measure.ts";
+import { PyTorch } from "./support/pytorch.ts";
 
 /** One row of the table. */
 interface Case {
@@ -71,51 +70,10 @@ function ours({ heads, rows, queries = rows, dim, causal, backward }: Case): Run
   };
 }
 
-/** PyTorch in a process of its own. */
-class PyTorch {
-  readonly #process;
-  readonly #lines: AsyncIterator<string>;
-
-  constructor(python: string, threads: number) {
-    this.#process = Bun.spawn([python, "-W", "ignore", join(import.meta.dir, "support", "attention.py")], {
-      ...({ stdin: "pipe", stdout: "pipe", stderr: "inherit" } as const),
-      env: { ...process.env, OMP_NUM_THREADS: `${threads}` },
-    });
-    this.#lines = linesOf(this.#process.stdout);
-  }
-
-  /** What it says next. */
-  async hear(): Promise<string> {
-    const { value, done } = await this.#lines.next();
-    if (done) throw new Error("PyTorch's process ended before it answered; what it wrote is above");
-    return value;
-  }
-
-  async ask(line: string): Promise<string> {
-    this.#process.stdin.write(`${line}\n`);
-    await this.#process.stdin.flush();
-    return this.hear();
-  }
-
-  async prepare(each: Case): Promise<Run> {
-    await this.ask(JSON.stringify(each));
-    return async () => Number(await this.ask("run"));
-  }
-
-  async close(): Promise<void> {
-    await this.#process.stdin.end();
-    await this.#process.exited;
-  }
-}
-
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
+/** A case, prepared on PyTorch's side. */
+async function pytorchs(other: PyTorch, each: Case): Promise<Run> {
+  await other.ask(JSON.stringify(each));
+  return async () => Number(await other.ask("run"));
 }
 
 const median = (values: readonly number[]): number =>
@@ -138,8 +96,7 @@ async function measure(runs: readonly Run[], rounds: number) {
 }
 
 const threads = cpuInfo(cpuLibrary().native).threads;
-const python = presentPython();
-const other = python === undefined ? undefined : new PyTorch(python, threads);
+const other = PyTorch.start("attention.py", threads);
 console.log(
   `Attention on the cpu backend, ${threads} threads, float32, 8 heads where no number is given (medians, milliseconds)`,
 );
@@ -151,7 +108,7 @@ const shown = (value: number | undefined, digits: number): string =>
 async function rowOf(each: Case): Promise<string[]> {
   const small = ours({ ...each, rows: 16 });
   for (let call = 0; call < warmUps; call++) await small();
-  const runs = [ours(each), ...(other ? [await other.prepare(each)] : [])];
+  const runs = [ours(each), ...(other ? [await pytorchs(other, each)] : [])];
   const { medians, ratio } = await measure(runs, roundsOf(each));
   const [own, theirs] = medians;
   const name = each.queries
