@@ -12,6 +12,14 @@ void set_thread_count(int count);
 // The processors on which this process may run.
 int available_processors();
 
+// While one lives, threads that wait for work sleep, and do not spin: the processors belong to a library with threads of its own.
+class OthersCompute {
+public:
+  OthersCompute();
+  ~OthersCompute();
+  OthersCompute(const OthersCompute &) = delete;
+};
+
 using ParallelBody = void (*)(void *context, int64_t begin, int64_t end);
 void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context) noexcept;
 

@@ -75,6 +75,7 @@ public:
   BlasProducts(CblasGemm<T> gemm, const BatchedProduct &batch) : gemm_(gemm), batch_(batch) {}
 
   void run() {
+    OthersCompute blas;
     int64_t count = batch_.count();
     for (int64_t index = 0; index < count; index++) multiply(batch_.at(index));
   }

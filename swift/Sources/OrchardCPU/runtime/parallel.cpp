@@ -1,5 +1,7 @@
 #include "../parallel.h"
 
+#include "processor.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,8 +19,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 // Operations come in rows: a helper that waits this long finds the next one without being woken.
-constexpr auto spinning_time = std::chrono::microseconds(50);
+// In a training step most come within a millisecond.
+constexpr auto spinning_time = std::chrono::milliseconds(1);
 constexpr int polls_between_clocks = 64;
+
+std::atomic<int> others_computing{0};
 
 inline void pause_briefly() {
 #if defined(__x86_64__)
@@ -28,7 +33,7 @@ inline void pause_briefly() {
 #endif
 }
 
-// Polls until `done` or until the spinning time is over. Returns whether it is done.
+// Polls until `done`, until the spinning time is over, or until others want the processor. Returns whether it is done.
 template <class Done> bool spin_until(Done done) {
   auto start = Clock::now();
   do {
@@ -36,7 +41,7 @@ template <class Done> bool spin_until(Done done) {
       if (done()) return true;
       pause_briefly();
     }
-  } while (Clock::now() - start < spinning_time);
+  } while (others_computing.load(std::memory_order_relaxed) == 0 && Clock::now() - start < spinning_time);
   return done();
 }
 
@@ -45,6 +50,7 @@ struct Work {
   int64_t count, grain, blocks;
   ParallelBody body;
   void *context;
+  int processor; // the caller's
   int wanted; // helpers that may still join
   std::atomic<int64_t> next{0};
 
@@ -125,6 +131,8 @@ private:
       work.wanted--;
       inside_.fetch_add(1, std::memory_order_relaxed);
       lock.unlock();
+      // Linux may wake a thread on the processor of the one that wakes it, and part them milliseconds later.
+      if (current_processor() == work.processor) leave_processor(work.processor);
       work.run();
       leave();
     }
@@ -162,6 +170,9 @@ std::atomic<int> &threads() {
 
 } // namespace
 
+OthersCompute::OthersCompute() { others_computing.fetch_add(1, std::memory_order_relaxed); }
+OthersCompute::~OthersCompute() { others_computing.fetch_sub(1, std::memory_order_relaxed); }
+
 int available_processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 int thread_count() { return threads().load(std::memory_order_relaxed); }
 void set_thread_count(int count) { threads().store(count, std::memory_order_relaxed); }
@@ -171,7 +182,7 @@ void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context
   grain = std::max<int64_t>(grain, 1);
   int64_t blocks = (count - 1) / grain + 1;
   int helpers = static_cast<int>(std::min<int64_t>(thread_count(), blocks)) - 1;
-  Work work{count, grain, blocks, body, context, helpers};
+  Work work{count, grain, blocks, body, context, current_processor(), helpers};
   bool nested = is_inside_work;
   is_inside_work = true;
   if (nested || helpers == 0 || !pool().load()->run(work)) work.run();
