@@ -17,23 +17,38 @@ interface Size {
   readonly n: number;
   readonly k: number;
   readonly batch: readonly number[];
+  /** How each factor lies in memory, as a BLAS calls it: by rows (N) or transposed (T). Default NN. */
+  readonly layout?: Layout;
 }
+type Layout = "NN" | "NT" | "TN";
 
 const square = (size: number, batch: readonly number[] = []): Size => ({ m: size, n: size, k: size, batch });
-const sizeName = ({ m, n, k, batch }: Size) => [...batch, `${m}·${k}·${n}`].join(" × ");
+const sizeName = ({ m, n, k, batch, layout }: Size) =>
+  `${[...batch, `${m}·${k}·${n}`].join(" × ")}${layout ? ` ${layout}` : ""}`;
+
+/** The three products of a layer in training, of `rows` tokens: the result, the gradient of what came in, and that of the weights. */
+const layer = (rows: number, from: number, to: number): Size[] => [
+  { m: rows, k: from, n: to, batch: [], layout: "NT" },
+  { m: rows, k: to, n: from, batch: [], layout: "NN" },
+  { m: to, k: rows, n: from, batch: [], layout: "TN" },
+];
 const operationsOf = ({ m, n, k, batch }: Size) => batch.reduce((product, size) => product * size, 2 * m * n * k);
 
 /** Small numbers, so that whole ones do not overflow. */
 const operand = (dtype: DType, shape: readonly number[]): Tensor => randint(-8, 8, shape, { dtype });
 
 /** The public function, as a user calls it: the result is new, and disposed of. */
-function through(dtype: DType, { m, n, k, batch }: Size): () => void {
-  const [a, b] = [operand(dtype, [...batch, m, k]), operand(dtype, [...batch, k, n])];
+function through(dtype: DType, { m, n, k, batch, layout }: Size): () => void {
+  const a = layout === "TN" ? operand(dtype, [...batch, k, m]).transpose(-2, -1) : operand(dtype, [...batch, m, k]);
+  const b = layout === "NT" ? operand(dtype, [...batch, n, k]).transpose(-2, -1) : operand(dtype, [...batch, k, n]);
   return () => matmul(a, b).dispose();
 }
 
+/** Codes of cblas.h. */
+const [byRows, plain, transposed] = [101, 111, 112];
+
 /** cblas_sgemm itself, from the same library, into memory that is there. */
-function direct({ m, n, k, batch }: Size): (() => void) | undefined {
+function direct({ m, n, k, batch, layout = "NN" }: Size): (() => void) | undefined {
   if (!blas || batch.length > 0) return undefined;
   const path = process.platform === "darwin" ? "/System/Library/Frameworks/Accelerate.framework/Accelerate" : blas.path;
   const { cblas_sgemm } = dlopen(path, {
@@ -44,7 +59,9 @@ function direct({ m, n, k, batch }: Size): (() => void) | undefined {
   }).symbols;
   const arrayOf = (rows: number, columns: number) => operand("float32", [rows, columns]).dataSync() as Float32Array;
   const [a, b, c] = [arrayOf(m, k), arrayOf(k, n), arrayOf(m, n)];
-  return () => cblas_sgemm(101, 111, 111, m, n, k, 1, a, k, b, n, 0, c, n);
+  const [first, second] = layout === "TN" ? [transposed, m] : [plain, k];
+  const [third, fourth] = layout === "NT" ? [transposed, k] : [plain, n];
+  return () => cblas_sgemm(byRows, first, third, m, n, k, 1, a, second, b, fourth, 0, c, n);
 }
 
 /** Calls that together take about ten milliseconds, so that a clock's step and the change of settings do not count. */
@@ -139,6 +156,18 @@ const rateRows = onCpu(() => [
 ]);
 console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "own/BLAS"], rateRows));
 console.log("ratio and own/BLAS: to the BLAS itself; the aims are 0.95 and 0.6 at 1024·1024·1024\n");
+console.log("Layers of a small GPT in training");
+const layers = [
+  [128, 128],
+  [128, 256],
+  [128, 384],
+  [128, 512],
+  [512, 128],
+] as const;
+const layerRows = onCpu(() =>
+  layers.flatMap(([from, to]) => layer(768, from, to)).map((size) => rates("float32", size, [isa])),
+);
+console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "own/BLAS"], layerRows));
 console.log("The cost of a small call (µs)");
 const costRows = onCpu(() => [2, 8, 32].map((size) => costs(square(size))));
 console.log(table(["", "BLAS itself", "with BLAS", "own"], costRows));

@@ -4,7 +4,7 @@
 #include "../matmul/pack.h"
 #include "attention.h"
 #include "tile.h"
-#include "transpose.h"
+#include "../matmul/transpose.h"
 
 #include <cmath>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../dtypes.h"
+#include "transpose.h"
 
 #include <algorithm>
 
@@ -44,23 +45,56 @@ template <class T, int width, class S> inline void pack_lane(const S *in, int64_
   }
 }
 
-// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < lanes, 0 for the lanes up to `width`.
+// Lanes whose numbers are adjacent along the depth, squares of them at a time. Returns the depth up to which it came. A last square that is
+// wider than what is left reaches into the next step's lanes, so it is written before their own.
+template <class T, int width> inline int64_t pack_squares(const T *in, int64_t lane_stride, int64_t count, int64_t depth, T *out) {
+  constexpr int side = lanes<T>;
+  int64_t p = 0;
+  for (; p + side <= depth; p += side)
+    for (int first = (width - 1) / side * side; first >= 0; first -= side) {
+      Vector<T> square[side] = {};
+#pragma GCC unroll 16
+      for (int l = 0; l < side; l++)
+        if (first + l < count) square[l] = load_vector(in + (first + l) * lane_stride + p);
+      transpose<T>(square);
+#pragma GCC unroll 16
+      for (int step = 0; step < side; step++) store_vector<T>(square[step], out + (p + step) * width + first);
+    }
+  return p;
+}
+
+// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < count, 0 for the lanes up to `width`. Where `width` is no multiple
+// of a vector, up to a vector behind the panel is overwritten: panels are packed in their order, and there is room behind the last.
 template <class T, int width, class S>
-inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t lanes, int64_t depth, T *out) {
-  if (lane_stride == 1 && lanes == width) {
+inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
+  int64_t packed = 0;
+  if constexpr (std::is_same_v<T, S>)
+    if (depth_stride == 1) packed = pack_squares<T, width>(in, lane_stride, count, depth, out);
+  in += packed * depth_stride, out += packed * width, depth -= packed;
+  if (lane_stride == 1 && count == width) {
     for (int64_t p = 0; p < depth; p++) load_row<T>(in + p * depth_stride, out + p * width, width);
     return;
   }
   if (lane_stride == 1) {
     for (int64_t p = 0; p < depth; p++) {
-      load_row<T>(in + p * depth_stride, out + p * width, lanes);
-      std::fill_n(out + p * width + lanes, width - lanes, T(0));
+      load_row<T>(in + p * depth_stride, out + p * width, count);
+      std::fill_n(out + p * width + count, width - count, T(0));
     }
     return;
   }
-  for (int64_t l = 0; l < lanes; l++) pack_lane<T, width>(in + l * lane_stride, depth_stride, depth, out + l);
-  for (int64_t l = lanes; l < width; l++)
+  for (int64_t l = 0; l < count; l++) pack_lane<T, width>(in + l * lane_stride, depth_stride, depth, out + l);
+  for (int64_t l = count; l < width; l++)
     for (int64_t p = 0; p < depth; p++) out[p * width + l] = T(0);
+}
+
+// As many panels as `count` lanes make. Adjacent lanes are read a step at a time, so that each line of the cache is read once.
+template <class T, int width, class S>
+inline void pack_panels(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
+  int64_t whole = lane_stride == 1 ? count / width * width : 0;
+  for (int64_t p = 0; p < depth; p++)
+    for (int64_t l = 0; l < whole; l += width) load_row<T>(in + l + p * depth_stride, out + l * depth + p * width, width);
+  for (int64_t l = whole; l < count; l += width)
+    pack_panel<T, width>(in + l * lane_stride, lane_stride, depth_stride, std::min<int64_t>(width, count - l), depth, out + l * depth);
 }
 
 } // namespace orchard::ORCHARD_ISA

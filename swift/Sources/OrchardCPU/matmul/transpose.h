@@ -1,7 +1,7 @@
 // Squares of as many rows as a vector has lanes, transposed in registers.
 #pragma once
 
-#include "../matmul/simd.h"
+#include "simd.h"
 
 #include <utility>
 
