@@ -49,7 +49,9 @@ describe("on the cpu backend", () => {
 });
 
 test("the reference backend learns the same", () => {
-  const [ours, reference] = ["cpu", "reference"].map((name) => perceptron({ ORCHARD_BACKEND: name }, "128", "1", "500"));
+  const [ours, reference] = ["cpu", "reference"].map((name) =>
+    perceptron({ ORCHARD_BACKEND: name }, "128", "1", "500"),
+  );
   expect(pathsIn(reference!.out).map(({ backend }) => backend)).not.toContain("cpu");
   expect(accuracyIn(reference!.out)).toBeCloseTo(accuracyIn(ours!.out), 0);
 });
