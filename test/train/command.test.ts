@@ -52,6 +52,9 @@ const lossesOf = (run: string): number[] => {
   return [...losses.values()];
 };
 
+const pointsDrawn = (run: string): number =>
+  /class="training" d="([^"]*)"/.exec(readFileSync(join(run, "loss.svg"), "utf8"))![1]!.split("L").length;
+
 /** Waits until the log of a process has this step. Fails with what it said where it ends before. */
 async function reaches(run: string, step: number, child: ReturnType<typeof start>): Promise<void> {
   const log = join(run, "log.jsonl");
@@ -140,6 +143,7 @@ describe("a run that is", () => {
     expect(err).toContain(newest);
     expect(out).toMatch(/^steps +from \d+ to 40/m);
     expect(lossesOf(killed)).toEqual(lossesOf(whole));
+    expect(pointsDrawn(killed)).toBe(40); // a step that was taken twice once
   });
 
   test("resumed with other settings takes them, but not another shape", async () => {
@@ -193,6 +197,8 @@ describe("a disk that is full", () => {
     expect(readFileSync(join(run, "log.jsonl"), "utf8")).not.toEndWith("\n");
     expect((await orchard("train", "--resume", run)).exitCode).toBe(0);
     expect(lossesOf(run)).toEqual(lossesOf(whole));
+    expect(readLog(run).filter(({ kind }) => kind === "start")).toHaveLength(3);
+    expect(pointsDrawn(run)).toBe(100);
     expect(readdirSync(run)).toContain("loss.png");
   });
 });
