@@ -6,7 +6,7 @@ import { checkFlat as checkFlatMemory } from "../support/flat-memory.ts";
 // The preload's holds for the first file of a run alone, and on a busy machine 10,000 steps take longer than the 5 s of the others.
 setDefaultTimeout(300_000);
 
-const checkFlat = (...words: string[]) => checkFlatMemory("training.ts", ...words);
+const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));
 
 describe("memory of training without dispose", () => {
   test("10,000 steps on cpu, never waiting", () => checkFlat("cpu", "10000", "sync", "128x128x128"));
