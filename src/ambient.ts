@@ -4,6 +4,7 @@
  * code that runs in between.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { AnomalyKind } from "./backend/anomaly.ts";
 import type { BackendName } from "./backend/names.ts";
 import type { TidyScope } from "./tensor/tidy.ts";
 
@@ -14,8 +15,8 @@ export interface Ambient {
   readonly backend: BackendName | null;
   /** Whether a fallback is an error; null: the process's setting. */
   readonly strict: boolean | null;
-  /** Whether each result is searched for NaN. */
-  readonly detectAnomaly: boolean;
+  /** What each result is searched for; null: nothing. */
+  readonly anomaly: AnomalyKind | null;
   /** Prefix of operation names in messages, such as `"backward of exp: "`. */
   readonly within: string;
 }
@@ -25,7 +26,7 @@ const root: Ambient = {
   tidyScope: null,
   backend: null,
   strict: null,
-  detectAnomaly: false,
+  anomaly: null,
   within: "",
 };
 

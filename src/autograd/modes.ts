@@ -18,7 +18,10 @@ export const isGradEnabled = (): boolean => ambient().gradEnabled;
  * Runs `body` and searches every result, forward and backward, for NaN: the first operation that makes one out of
  * operands without NaN throws an `AnomalyError` that names it. Slow; for finding the cause.
  *
+ * @param options `infinity`: searches for infinities too, and names the first operation that makes one, or NaN, out of finite operands
+ *
  * @example
  * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation which first made a NaN
  */
-export const detectAnomaly = <Result>(body: () => Result): Result => withAmbient({ detectAnomaly: true }, body);
+export const detectAnomaly = <Result>(body: () => Result, { infinity = false } = {}): Result =>
+  withAmbient({ anomaly: infinity ? "notFinite" : "nan" }, body);

@@ -3,25 +3,46 @@ import { OrchardError } from "../errors.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
-/** An operation made NaN out of operands that had none (`detectAnomaly`). */
+/** An operation made NaN out of operands that had none (`detectAnomaly`), or an infinity out of finite ones where these are searched for. */
 export class AnomalyError extends OrchardError {
   override readonly name = "AnomalyError";
 }
 
-/** @throws {AnomalyError} where an output holds NaN and no input does. */
-export function checkForAnomaly(operation: string, inputs: readonly Tensor[], outputs: readonly Tensor[]): void {
-  const made = outputs.findIndex(holdsNaN);
-  if (made < 0 || inputs.some(holdsNaN)) return;
+interface Anomaly {
+  /** What is looked for, and what operands are like that have none of it. */
+  readonly words: readonly [found: string, without: string];
+  is(value: number): boolean;
+}
+
+const anomalies = {
+  nan: { words: ["NaN", "without NaN"], is: Number.isNaN },
+  notFinite: { words: ["number that is not finite", "that are finite"], is: (value) => !Number.isFinite(value) },
+} as const satisfies Readonly<Record<string, Anomaly>>;
+
+/** Also the error's code. */
+export type AnomalyKind = keyof typeof anomalies;
+
+/** @throws {AnomalyError} where an output holds what is searched for and no input does. */
+export function checkForAnomaly(
+  kind: AnomalyKind,
+  operation: string,
+  inputs: readonly Tensor[],
+  outputs: readonly Tensor[],
+): void {
+  const { words, is } = anomalies[kind];
+  const made = outputs.findIndex((output) => holds(output, is));
+  if (made < 0 || inputs.some((input) => holds(input, is))) return;
   const { within } = ambient();
   const operands = inputs.map((input) => input.describe()).join(", ");
+  const [found, without] = words;
   throw new AnomalyError(
     `${within}${operation}`,
-    "nan",
-    `it made the first NaN, in result ${made} (${outputs[made]!.describe()}), from ${operands || "no operands"} without NaN`,
+    kind,
+    `it made the first ${found}, in result ${made} (${outputs[made]!.describe()}), from ${operands || "no operands"} ${without}`,
   );
 }
 
-function holdsNaN(tensor: Tensor): boolean {
+function holds(tensor: Tensor, is: Anomaly["is"]): boolean {
   if (!isFloat(tensor.dtype)) return false;
-  return withAmbient({ detectAnomaly: false }, () => (tensor.dataSync() as Float32Array).some(Number.isNaN));
+  return withAmbient({ anomaly: null }, () => (tensor.dataSync() as Float32Array).some(is));
 }

@@ -168,7 +168,8 @@ function attempt<Attributes>(
       const run = observer ? runWatched(observer, reason, inputs) : runOn;
       const outputs = run(backends[name], primitive, attributes, operandsOn, discard);
       countCodepath(operation, name, reason);
-      if (ambient().detectAnomaly) checkForAnomaly(operation, inputs, outputs);
+      const { anomaly } = ambient();
+      if (anomaly) checkForAnomaly(anomaly, operation, inputs, outputs);
       return outputs as Tensor[];
     } catch (error) {
       if (!isRecoverable(error)) throw error;

@@ -1,14 +1,13 @@
 /** `orchard generate`: a trained model writes on, as fast as it computes. */
 import { statSync } from "node:fs";
 import { setBackend } from "../backend/policy.ts";
-import { loadCheckpoint } from "../io/checkpoint/load.ts";
 import { generateText } from "../nn/generation/text.ts";
 import { Generator } from "../random/generator.ts";
 import { reportErrors } from "./errors.ts";
 import { checkpointsIn, findRun } from "./folder.ts";
 import type { GenerateWords } from "./generate_command.ts";
 import { makeModel } from "./model.ts";
-import type { SavedRun } from "./session.ts";
+import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
 
 /** Returns the exit code. @param named a run's folder or a checkpoint's file; the latest run where it is left out */
@@ -28,9 +27,9 @@ export function runGenerate(named: string | undefined, words: GenerateWords): Pr
 async function loadModel(named: string | undefined) {
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
   const path = isFile ? named : checkpointsIn(findRun("generate", named));
-  const { model: weights, extra } = await loadCheckpoint<{ extra: SavedRun }>(path);
-  const { settings } = extra!;
-  const tokenizer = await tokenizerOf(settings);
+  const { model: weights, extra } = await loadRun(path, "generate");
+  const { settings } = extra;
+  const tokenizer = tokenizerOf(settings);
   const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
   model.loadStateDict(weights);
   return { model, tokenizer };

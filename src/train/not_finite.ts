@@ -1,4 +1,4 @@
-/** What happens when the loss, or the gradients, are not finite: the step is not taken, and the operation that made the first NaN is named. */
+/** What happens when the loss, or the gradients, are not finite: the step is not taken, and the operation that made the first NaN, or infinity, is named. */
 import { detectAnomaly } from "../autograd/modes.ts";
 import { AnomalyError } from "../backend/anomaly.ts";
 import type { Batch } from "../data/windows.ts";
@@ -18,7 +18,7 @@ export class NotFiniteError extends OrchardError {
     what: string,
     /** The step that was not taken, counted from 1. */
     readonly step: number,
-    /** The operation that made the first NaN out of numbers, where one could be found. */
+    /** The operation that made the first NaN out of numbers, or the first infinity out of finite ones, where one could be found. */
     readonly firstOperation: string | undefined,
     /** The first parameter that is not finite itself; undefined where all are. */
     readonly brokenParameter: string | undefined,
@@ -36,21 +36,32 @@ export function checkFinite(
   before: GeneratorState,
 ): void {
   if (Number.isFinite(loss) && (Number.isFinite(gradientNorm) || trainee.scaler)) return;
-  const what = Number.isFinite(loss) ? `gradients of norm ${gradientNorm}` : `a loss of ${loss}`;
+  const [value, what] = Number.isFinite(loss)
+    ? [gradientNorm, `gradients of norm ${gradientNorm}`]
+    : [loss, `a loss of ${loss}`];
   const broken = [...trainee.model.namedParameters()].find(([, parameter]) => !isAllFinite(parameter))?.[0];
-  const cause = firstAnomaly(trainee, batches, before);
-  const origin = broken === undefined ? (cause ? `: ${cause.message}` : "") : `: the weights ${broken} are not finite`;
-  throw new NotFiniteError(what, trainee.step + 1, cause?.operation, broken, origin);
+  const cause = firstAnomaly(trainee, batches, before, !Number.isNaN(value));
+  throw new NotFiniteError(what, trainee.step + 1, cause?.operation, broken, originOf(broken, cause));
+}
+
+function originOf(broken: string | undefined, cause: AnomalyError | undefined): string {
+  if (broken !== undefined) return `: the weights ${broken} are not finite`;
+  return cause ? `: ${cause.message}` : ": all results are finite, and the norm of all gradients together is not";
 }
 
 const isAllFinite = (parameter: Tensor): boolean => tidy(() => Boolean(all(isfinite(parameter)).item()));
 
 /** Computes the gradients again, with the same random numbers, and looks at every result. */
-function firstAnomaly(trainee: Trainee, batches: readonly Batch[], before: GeneratorState): AnomalyError | undefined {
+function firstAnomaly(
+  trainee: Trainee,
+  batches: readonly Batch[],
+  before: GeneratorState,
+  infinity: boolean,
+): AnomalyError | undefined {
   trainee.optimizer.zeroGrad();
   trainee.generator.setState(before);
   try {
-    detectAnomaly(() => accumulateGradients(trainee.model, batches, trainee.scaler).dispose());
+    detectAnomaly(() => accumulateGradients(trainee.model, batches, trainee.scaler).dispose(), { infinity });
   } catch (error) {
     if (error instanceof AnomalyError) return error;
     throw error;

@@ -27,12 +27,15 @@ export interface SavedRun {
 export type RunCheckpoint = Checkpoint<{ optimizer: OptimizerStateDict; data: DataPosition; extra: SavedRun }>;
 
 /** The newest good checkpoint in a folder, or the one that is named. @throws {CheckpointError} @throws {FileError} @throws {FileFormatError} */
-export async function loadRun(path: string): Promise<RunCheckpoint & { readonly extra: SavedRun }> {
+export async function loadRun(
+  path: string,
+  operation = "train",
+): Promise<RunCheckpoint & { readonly extra: SavedRun }> {
   const checkpoint: RunCheckpoint = await loadCheckpoint(path);
   const { extra } = checkpoint;
   if (extra?.settings) return { ...checkpoint, extra };
   throw new CheckpointError(
-    "train",
+    operation,
     "notOfARun",
     `${checkpoint.path} was not written by a training run: it has no settings`,
   );

@@ -204,6 +204,14 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     expect(() => detectAnomaly(() => backward(sum(Bad.apply(parameter([1])))))).toThrow(/^\[backward of Bad: div\]/);
   });
 
+  test("or the first infinity, where these are searched for", () => {
+    const overflow = () => sub(mul(tensor([3e38]), 10), mul(tensor([3e38]), 10));
+    expect(() => detectAnomaly(overflow)).toThrow("[sub] it made the first NaN");
+    expect(() => detectAnomaly(overflow, { infinity: true })).toThrow(
+      "[mul] it made the first number that is not finite",
+    );
+  });
+
   test("operands that had NaN already blame nobody, and the mode holds across awaits", async () => {
     const x = tensor([Number.NaN]);
     expect(numbers(detectAnomaly(() => exp(x)))).toEqual([Number.NaN]);

@@ -12,18 +12,8 @@ import { setBackend, setStrict } from "../../src/backend/policy.ts";
 import { relu } from "../../src/ops/elementwise/unary.ts";
 import { randn } from "../../src/ops/random/randn.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { memory } from "../../src/tensor/usage.ts";
 import "../../src/index.ts";
-
-/** What one line says. */
-export interface MemoryPoint {
-  readonly step: number;
-  readonly residentBytes: number;
-  /** Outside JavaScript's own memory, by tensors. */
-  readonly liveBytes: number;
-  readonly blocks: number;
-  readonly loss: number;
-}
+import { printMemory } from "./memory-point.ts";
 
 const BATCH = 64;
 const RATE = 0.01;
@@ -56,18 +46,6 @@ function step(): Tensor {
   return loss;
 }
 
-function print(index: number, loss: number): void {
-  const { host, metal } = memory();
-  const point: MemoryPoint = {
-    step: index,
-    residentBytes: process.memoryUsage.rss(),
-    liveBytes: host.liveBytes + metal.liveBytes,
-    blocks: host.blocks + metal.blocks,
-    loss,
-  };
-  process.stdout.write(`${JSON.stringify(point)}\n`);
-}
-
 const count = Number(steps);
 let last = 0;
 for (let index = 1; index <= count; index++) {
@@ -75,12 +53,12 @@ for (let index = 1; index <= count; index++) {
   const isShown = index % (count / 20) === 0;
   if (mode === "async") last = Number((await loss.data())[0]);
   else if (isShown) last = Number(loss.item());
-  if (isShown) print(index, last);
+  if (isShown) printMemory(index, last);
 }
 await Bun.sleep(0);
 forgetFinished();
 Bun.gc(true);
-print(count, last);
+printMemory(count, last);
 
 /** Metal keeps operands until it has looked at what is done. */
 function forgetFinished(): void {

@@ -4,8 +4,15 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/debug/paths.ts";
-import { checkpointName } from "../../src/io/checkpoint/format.ts";
-import type { RunEvent } from "../../src/train/events.ts";
+import { checkpointName, stepOf } from "../../src/io/checkpoint/format.ts";
+import { saveCheckpoint } from "../../src/io/checkpoint/save.ts";
+import { saveSafetensors } from "../../src/io/safetensors/save.ts";
+import { Linear } from "../../src/nn/linear.ts";
+import { zeros } from "../../src/ops/creation/full.ts";
+import { Generator } from "../../src/random/generator.ts";
+import { readLog } from "../../src/train/listeners/log.ts";
+import { makeModel } from "../../src/train/model.ts";
+import { presets } from "../../src/train/settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-train-"));
 const text = join(folder, "text.ts");
@@ -40,15 +47,13 @@ let runs = 0;
 const newRun = () => join(folder, `run-${runs++}`);
 const train = (run: string, ...words: string[]) => orchard("train", text, ...tiny, "--out", run, ...words);
 
-const eventsOf = (run: string): RunEvent[] =>
-  readFileSync(join(run, "log.jsonl"), "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as RunEvent);
 const lossesOf = (run: string): number[] => {
-  const losses = new Map(eventsOf(run).flatMap((event) => (event.kind === "step" ? [[event.step, event.loss]] : [])));
+  const losses = new Map(readLog(run).flatMap((event) => (event.kind === "step" ? [[event.step, event.loss]] : [])));
   return [...losses.values()];
 };
+
+const pointsDrawn = (run: string): number =>
+  /class="training" d="([^"]*)"/.exec(readFileSync(join(run, "loss.svg"), "utf8"))![1]!.split("L").length;
 
 /** Waits until the log of a process has this step. Fails with what it said where it ends before. */
 async function reaches(run: string, step: number, child: ReturnType<typeof start>): Promise<void> {
@@ -76,7 +81,7 @@ describe("a run", () => {
     expect(err).not.toContain("failed");
     expect(err).toMatch(/20\/20 │ loss \d\.\d{3} │ held out \d\.\d{3} │ .* tokens\/s │ .* left │ .* │ cpu/);
     expect(readdirSync(run).sort()).toEqual(["checkpoints", "log.jsonl", "loss.png", "loss.svg"]);
-    expect(eventsOf(run).map(({ kind }) => kind)).toContainValues(["start", "step", "evaluation", "sample", "end"]);
+    expect(readLog(run).map(({ kind }) => kind)).toContainValues(["start", "step", "evaluation", "sample", "end"]);
     expect(readdirSync(join(run, "checkpoints")).sort()).toEqual([checkpointName(15), checkpointName(20)]);
   });
 
@@ -111,7 +116,7 @@ describe("a run that is", () => {
     await reaches(stopped, 3, child);
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);
-    const last = eventsOf(stopped).at(-1)!;
+    const last = readLog(stopped).at(-1)!;
     expect(last).toMatchObject({ kind: "end", reason: "interrupted" });
     expect(readdirSync(join(stopped, "checkpoints"))).toContain(checkpointName(last.step));
     const { exitCode } = await orchard("train", "--resume", stopped);
@@ -138,6 +143,7 @@ describe("a run that is", () => {
     expect(err).toContain(newest);
     expect(out).toMatch(/^steps +from \d+ to 40/m);
     expect(lossesOf(killed)).toEqual(lossesOf(whole));
+    expect(pointsDrawn(killed)).toBe(40); // a step that was taken twice once
   });
 
   test("resumed with other settings takes them, but not another shape", async () => {
@@ -151,24 +157,49 @@ describe("a run that is", () => {
 });
 
 describe("a disk that is full", () => {
-  test("ends no run: the checkpoint before it stays, and it is said", async () => {
+  /** A process whose files have so many KB at most. */
+  const limited = (kilobytes: number, ...words: string[]) => {
+    const script = `ulimit -f ${kilobytes}; trap "" XFSZ; exec "$0" "$@"`;
+    const options = { cwd: packageRoot, env: environment };
+    return Bun.spawnSync(["bash", "-c", script, process.execPath, "src/cli.ts", ...words], options);
+  };
+
+  test("ends no run, and it is said", async () => {
     const run = newRun();
-    // Files of more than 300 KB can't be written: checkpoints are smaller with a width of 16 and larger with one of 96.
-    const limited = (...words: string[]) =>
-      Bun.spawnSync(
-        ["bash", "-c", 'ulimit -f 300; trap "" XFSZ; exec "$0" "$@"', process.execPath, "src/cli.ts", ...words],
-        {
-          cwd: packageRoot,
-          env: environment,
-        },
-      );
     const words = ["train", text, ...tiny, "--width", "96", "--steps", "6", "--warmup", "1", "--out", run];
-    const { stdout, stderr, exitCode } = limited(...words);
+    const { stdout, stderr, exitCode } = limited(300, ...words); // a checkpoint has 3 MB
     expect(exitCode).toBe(1);
     expect(stderr.toString()).toContain("the run could not be saved");
     expect(stdout.toString()).toContain("finished at step 6");
     expect(stdout.toString()).toContain("not saved; the last good checkpoint: none");
     expect(readdirSync(join(run, "checkpoints"))).toEqual([]);
+  });
+
+  test("ends no log, curve and checkpoint that are there: with room again the run goes on from them", async () => {
+    const [whole, run] = [newRun(), newRun()];
+    const steps = ["--steps", "100"];
+    await train(whole, ...steps);
+    const first = start(["train", text, ...tiny, "--out", run, ...steps]);
+    await reaches(run, 11, first);
+    first.kill("SIGKILL");
+    await first.exited;
+    const saved = () => readdirSync(join(run, "checkpoints")).filter((name) => stepOf(name) !== undefined);
+    const before = saved().sort();
+    const { stderr, stdout, exitCode } = limited(20, "train", "--resume", run);
+    expect(exitCode).toBe(1);
+    expect(stderr.toString()).toMatch(/JsonLog stopped: \[train\] .*log\.jsonl: .*\(EFBIG\)/);
+    expect(stderr.toString()).toMatch(/the run could not be saved: .*\(EFBIG\)/);
+    expect(stderr.toString()).toMatch(/CurveFiles failed at the end: \[train\] .*loss\.png: .*\(EFBIG\)/);
+    expect(stdout.toString()).toContain("finished at step 100");
+    expect(saved().sort()).toEqual(before);
+    expect(readdirSync(run).sort()).toEqual(["checkpoints", "log.jsonl", "loss.svg"]);
+    expect(readFileSync(join(run, "loss.svg"), "utf8")).toEndWith("</svg>\n");
+    expect(readFileSync(join(run, "log.jsonl"), "utf8")).not.toEndWith("\n");
+    expect((await orchard("train", "--resume", run)).exitCode).toBe(0);
+    expect(lossesOf(run)).toEqual(lossesOf(whole));
+    expect(readLog(run).filter(({ kind }) => kind === "start")).toHaveLength(3);
+    expect(pointsDrawn(run)).toBe(100);
+    expect(readdirSync(run)).toContain("loss.png");
   });
 });
 
@@ -220,5 +251,42 @@ describe("generate", () => {
     const file = join(run, "checkpoints", checkpointName(5));
     expect(await orchard("generate", file, ...words)).toEqual(first);
     expect((await orchard("generate", run, ...words.with(5, "2"))).out).not.toBe(first.out);
+  });
+
+  describe("refuses in one sentence", () => {
+    const layer = (width: number) => ({ model: new Linear(width, width), step: 1 });
+    const cases: readonly (readonly [string, (path: string) => Promise<unknown>, string])[] = [
+      [
+        "a file that is no checkpoint",
+        (path) => Bun.write(path, "export const x = 1;\n".repeat(10)),
+        "is it a safetensors file?",
+      ],
+      ["an empty file", (path) => Bun.write(path, ""), "it has 0 bytes"],
+      ["weights that are no checkpoint", (path) => saveSafetensors(path, { x: zeros([2]) }), "no checkpoint"],
+    ];
+    test.each(cases)("%s", async (_, write, sentence) => {
+      const path = join(folder, `bad-${runs++}.safetensors`);
+      await write(path);
+      await checkRefused(path, sentence);
+    });
+
+    test("a checkpoint that is of no run", async () => {
+      const path = await saveCheckpoint(newRun(), layer(2));
+      await checkRefused(path, `${path} was not written by a training run`);
+    });
+
+    test("a checkpoint whose weights have another shape than its settings", async () => {
+      const extra = { settings: { ...presets.tiny, width: 16 }, scaler: null };
+      const model = makeModel({ ...presets.tiny, width: 32 }, 256, new Generator(0));
+      const path = await saveCheckpoint(newRun(), { model, step: 1, extra });
+      await checkRefused(path, "tokenEmbedding.weight");
+    });
+
+    async function checkRefused(path: string, sentence: string): Promise<void> {
+      const { out, err, exitCode } = await orchard("generate", path);
+      expect([exitCode, out]).toEqual([1, ""]);
+      expect(err).toContain(sentence);
+      expect(err).not.toContain("    at ");
+    }
   });
 });

@@ -1,5 +1,5 @@
 /** Runs, in this process: what they tell, that they repeat and go on bit by bit, and how they end. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +7,9 @@ import { noGrad } from "../../src/autograd/modes.ts";
 import { getBackend, setBackend } from "../../src/backend/policy.ts";
 import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import { fill_ } from "../../src/ops/copy/inplace.ts";
+import { add, mul } from "../../src/ops/elementwise/binary.ts";
+import { sqrt } from "../../src/ops/elementwise/unary.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
 import type { RunEvent, StepEvent } from "../../src/train/events.ts";
 import { NotFiniteError } from "../../src/train/not_finite.ts";
 import { type Outcome, runSession } from "../../src/train/run.ts";
@@ -168,8 +171,8 @@ describe("a run that is stopped", () => {
 });
 
 describe("numbers that are not finite", () => {
-  const broken = async (at: number, change: (session: Session) => void) => {
-    const [checkpoints, session] = [newFolder(), await Session.start({ ...small, saveEvery: 0, dropout: 0.1 })];
+  const broken = async (at: number, change: (session: Session) => void, more: Partial<Settings> = {}) => {
+    const [checkpoints, session] = [newFolder(), await Session.start({ ...small, saveEvery: 0, ...more })];
     const events: RunEvent[] = [];
     const during = (event: RunEvent) => {
       events.push(event);
@@ -194,6 +197,36 @@ describe("numbers that are not finite", () => {
     expect(error.message).toContain("it made the first NaN");
     expect(error.message).toContain(error.firstOperation!);
     expect((await loadRun(checkpoints)).step).toBe(5);
+  });
+
+  test("in the loss: where that is infinite, the operation that made the first infinity", async () => {
+    const { error, checkpoints } = await broken(2, (session) => set(session, "finalNorm.weight", 1e38));
+    expect(error.message).toContain(
+      "a loss of Infinity in step 3, which was not taken: [sum] it made the first number",
+    );
+    expect(error.firstOperation).toBe("sum"); // of losses of 1e37
+    expect((await loadRun(checkpoints)).step).toBe(2);
+  });
+
+  test("in the gradients: the operation of the backward pass, of a loss that is good", async () => {
+    const { error, checkpoints } = await broken(2, ({ model }) => {
+      const forward = model.forward.bind(model);
+      const root = (logits: Tensor) => sqrt(mul(logits, 0)); // at 0 its derivative is 1/0, and that times 0 is NaN
+      spyOn(model, "forward").mockImplementation((...inputs) => {
+        const logits = forward(...inputs);
+        return add(logits, root(logits));
+      });
+    });
+    expect(error.message).toContain("gradients of norm NaN in step 3, which was not taken");
+    expect(error.firstOperation).toStartWith("backward of ");
+    expect(error.brokenParameter).toBeUndefined();
+    expect((await loadRun(checkpoints)).step).toBe(2);
+  });
+
+  test("in their norm alone: it is said that no operation is to blame", async () => {
+    const { error } = await broken(2, (session) => set(session, "finalNorm.bias", 1e38), { batch: 1 });
+    expect(error.message).toContain("all results are finite, and the norm of all gradients together is not");
+    expect(error.firstOperation).toBeUndefined();
   });
 
   test("in the weights are named, and not saved", async () => {

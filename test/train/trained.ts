@@ -1,24 +1,21 @@
 /** Runs so small that Metal's software device takes a step of them in a moment, and what is left of them. */
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend } from "../../src/backend/policy.ts";
+import { packageRoot } from "../../src/debug/paths.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import type { RunEvent } from "../../src/train/events.ts";
 import { runSession } from "../../src/train/run.ts";
 import { Session } from "../../src/train/session.ts";
 import { presets, type Settings } from "../../src/train/settings.ts";
-import { testFolder } from "../support/folder.ts";
 import "../../src/index.ts";
-
-const folder = testFolder("trained");
-const text = folder.file("text.ts");
-const lines = Array.from({ length: 400 }, (_, k) => `export const value${k}: number = ${(k * 7919) % 1000};\n`);
-writeFileSync(text, lines.join(""));
 
 /** With dropout, all else as small as it can be. */
 export const small: Settings = {
   ...presets.tiny,
-  ...{ data: [text], layers: 1, heads: 2, width: 16, context: 8, batch: 2, dropout: 0.1 },
+  ...{ data: [join(packageRoot, "LICENSE")], layers: 1, heads: 2, width: 16, context: 8, batch: 2, dropout: 0.1 },
   ...{ steps: 5, warmup: 1, learningRate: 3e-3, finalLearningRate: 3e-4, clip: 0.5 },
   ...{ evaluateEvery: 0, evaluationBatches: 1, saveEvery: 0, sampleTokens: 2, temperature: 0 },
 };
@@ -39,8 +36,6 @@ export interface Disturbance {
   readonly beforeStep?: (step: number) => void;
 }
 
-let runs = 0;
-
 /** Trains on a backend, from the first step to the sample at the end. */
 export function train(backend: BackendName, settings: Settings, disturb: Disturbance = {}): Promise<Trained> {
   return withBackend(backend, async () => {
@@ -51,7 +46,7 @@ export function train(backend: BackendName, settings: Settings, disturb: Disturb
       if (event.kind === "start") disturb.atStart?.(session);
       if (event.kind === "start" || event.kind === "step") disturb.beforeStep?.(event.step);
     };
-    const { heldOutLoss } = await runSession(session, folder.file(`run-${runs++}`), { on });
+    const { heldOutLoss } = await withFolder((checkpoints) => runSession(session, checkpoints, { on }));
     const steps = events.filter((event) => event.kind === "step");
     const sample = events.filter((event) => event.kind === "sample").map((event) => event.text);
     return {
@@ -62,6 +57,16 @@ export function train(backend: BackendName, settings: Settings, disturb: Disturb
       moments: new Map(Object.entries(session.optimizer.stateDict().tensors).map(([name, x]) => [name, numbers(x)])),
     };
   });
+}
+
+/** What is saved is not looked at here. */
+async function withFolder<Result>(body: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), "orchard-trained-"));
+  try {
+    return await body(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);

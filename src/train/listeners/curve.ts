@@ -1,5 +1,6 @@
-import { writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { withFileErrors } from "../../io/file_errors.ts";
 import { type Curves, drawCurve, type Point, toPng } from "../curve.ts";
 import type { Listener, RunEvent } from "../events.ts";
 
@@ -26,12 +27,23 @@ export class CurveFiles implements Listener {
   }
 
   async close(): Promise<void> {
-    await Bun.write(join(this.folder, CURVE_FILES.png), await toPng(this.draw()));
+    replaceFile(join(this.folder, CURVE_FILES.png), await toPng(this.draw()));
   }
 
   private draw(): string {
     const svg = drawCurve({ training: this.training, heldOut: this.heldOut });
-    writeFileSync(join(this.folder, CURVE_FILES.svg), svg);
+    replaceFile(join(this.folder, CURVE_FILES.svg), svg);
     return svg;
+  }
+}
+
+/** A reader, and a disk that is full, find the picture before or the new one, never a part. @throws {FileError} */
+function replaceFile(path: string, content: string | Uint8Array): void {
+  const part = `${path}.part`;
+  try {
+    withFileErrors("train", path, () => writeFileSync(part, content));
+    renameSync(part, path);
+  } finally {
+    rmSync(part, { force: true });
   }
 }

@@ -1,0 +1,39 @@
+/** Programs that train without disposing of anything, and say what their memory does: it must stay flat. */
+import { expect } from "bun:test";
+import { join } from "node:path";
+import type { MemoryPoint } from "./memory-point.ts";
+
+async function pointsOf(program: string, words: readonly string[]): Promise<MemoryPoint[]> {
+  const path = join(import.meta.dir, program);
+  const child = Bun.spawn([process.execPath, path, ...words], { stdout: "pipe", stderr: "pipe" });
+  const [text, errors, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  expect([status, errors]).toEqual([0, ""]);
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as MemoryPoint);
+}
+
+const megabytes = (values: readonly number[]) => values.map((bytes) => (bytes / 1e6).toFixed(0)).join(" ");
+const largest = (points: readonly MemoryPoint[], of: (point: MemoryPoint) => number) => Math.max(...points.map(of));
+
+/** Runs a program of this folder. Prints its curve of memory, and returns it. */
+export async function checkFlat(program: string, ...words: string[]): Promise<readonly MemoryPoint[]> {
+  const points = await pointsOf(program, words);
+  const resident = points.map(({ residentBytes }) => residentBytes);
+  const live = points.map(({ liveBytes }) => liveBytes);
+  console.log(
+    `      ${words.join(" ")}\n        resident MB ${megabytes(resident)}\n        native MB   ${megabytes(live)}`,
+  );
+  const after = points.pop()!;
+  expect(points).toHaveLength(20);
+  expect(points.at(-1)!.loss).toBeLessThan(points[0]!.loss); // it did train
+  const [earlier, later] = [points.slice(5, 10), points.slice(10)];
+  // A block kept each step would be thousands of blocks, and as many times its size.
+  expect(largest(later, ({ residentBytes }) => residentBytes)).toBeLessThan(
+    largest(earlier, ({ residentBytes }) => residentBytes) + 24e6,
+  );
+  expect(largest(later, ({ liveBytes }) => liveBytes)).toBeLessThan(2 * largest(earlier, (one) => one.liveBytes) + 4e6);
+  expect(after.blocks).toBeLessThan(100);
+  return points;
+}

@@ -1,0 +1,24 @@
+/** What a program that trains says of its memory, a line of JSON at a time: see `flat-memory.ts`. */
+import { memory } from "../../src/tensor/usage.ts";
+
+/** What one line says. */
+export interface MemoryPoint {
+  readonly step: number;
+  readonly residentBytes: number;
+  /** Outside JavaScript's own memory, by tensors. */
+  readonly liveBytes: number;
+  readonly blocks: number;
+  readonly loss: number;
+}
+
+export function printMemory(step: number, loss: number): void {
+  const { host, metal } = memory();
+  const point: MemoryPoint = {
+    step,
+    residentBytes: process.memoryUsage.rss(),
+    liveBytes: host.liveBytes + metal.liveBytes,
+    blocks: host.blocks + metal.blocks,
+    loss,
+  };
+  process.stdout.write(`${JSON.stringify(point)}\n`);
+}

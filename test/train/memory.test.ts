@@ -1,0 +1,20 @@
+/** Training of a GPT that disposes of nothing: native bytes and the process stay flat. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { checkFlat } from "../support/flat-memory.ts";
+import { testFolder } from "../support/folder.ts";
+
+setDefaultTimeout(300_000);
+
+const folder = testFolder("gpt-memory");
+
+async function checkTraining(mode: "loop" | "run", steps: number): Promise<void> {
+  const points = await checkFlat("gpt-training.ts", mode, folder.path, String(steps));
+  const live = points.map(({ liveBytes }) => liveBytes);
+  const firstHalf = Math.max(...live.slice(0, 10));
+  expect(firstHalf).toBeGreaterThan(0); // what is counted is there
+  // Weights and moments stay; what a step makes is gone before the next has ended.
+  expect(Math.max(...live.slice(10))).toBeLessThan(1.25 * firstHalf);
+}
+
+test("10,000 steps of a loop that never waits", () => checkTraining("loop", 10_000));
+test("2,000 steps of a run that is evaluated, sampled and saved on the way", () => checkTraining("run", 2_000));
