@@ -85,11 +85,15 @@ inline float floor_divide(float a, float b) {
         return a / b;
     }
     float rest = metal::precise::fmod(a, b);
-    float quotient = (a - rest) / b;
+    float quotient = metal::rint((a - rest) / b);
+    // Of a whole number from 2^22 on, two roundings may have made the next one; from 2^24 on float has no better one.
+    if (metal::fabs(quotient) >= 4194304.0f && metal::fabs(quotient) < 16777216.0f) {
+        quotient += metal::rint((metal::fma(-quotient, b, a) - rest) / b);
+    }
     if (rest != 0.0f && (rest < 0.0f) != (b < 0.0f)) {
         quotient -= 1.0f;
     }
-    return quotient == 0.0f ? metal::copysign(0.0f, a / b) : metal::rint(quotient);
+    return quotient == 0.0f ? metal::copysign(0.0f, a / b) : quotient;
 }
 
 }  // namespace orchard

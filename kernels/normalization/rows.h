@@ -60,7 +60,7 @@ inline Team team_of(constant Normalization &p, uint thread_index, uint group) {
 // Two sums over a team, in all of its threads. Teams of a SIMD-group meet no barrier.
 inline float2 team_sum(float2 own, threadgroup float2 *parts, uint thread_index) {
     for (ushort mask = 16; mask > 0; mask /= 2) {
-        own += float2(simd_shuffle_xor(own.x, mask), simd_shuffle_xor(own.y, mask));
+        own += simd_shuffle_xor(own, mask);
     }
     if (LANES == 32) return own;
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last sums have been read

@@ -161,7 +161,7 @@ describe("the environment", () => {
     const { outcome, said } = compute({ ORCHARD_STRICT: "1", ORCHARD_BACKEND: "cpu", ...nowhere });
     expect(outcome).toBeUndefined();
     expect(said).toContain(
-      "BackendError: [allocate] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there.",
+      "BackendError: [tensor] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there.",
     );
   });
 

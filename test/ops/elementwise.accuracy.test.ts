@@ -126,8 +126,9 @@ function checkTwo(
   const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
   const whole = Float32Array.from(wide, () => random.integer(-9, 9));
   const count = wide.length;
-  const a = Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide);
-  const b = Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide);
+  const large = uniform(count, -(2 ** 25), 2 ** 25); // their quotients have up to the last bit of float32 before the point
+  const a = Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large);
+  const b = Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide, ...uniform(count, 0.5, 4));
   const y = withStrict(true, () => withBackend(backend, () => compute(tensor(a), tensor(b)).dataSync()));
   const expected = Array.from(a, (value, index) => formula(value, b[index]!));
   const mismatch = compare("float32", y as Float32Array, expected, undefined, { ulps });

@@ -7,6 +7,7 @@ import { whyMissing } from "../library.ts";
 import { statisticsFields } from "./abi.ts";
 import { cpuLibrary, cpuLibraryCandidates, type Native } from "./loader.ts";
 import { allocateBlock, type NativeBlock } from "./memory.ts";
+import { cpuStatistics } from "./report.ts";
 import { check } from "./status.ts";
 
 /** C++ vector kernels and BLAS, on the machine's own processors. */
@@ -39,12 +40,12 @@ export const cpuBackend: Backend = {
 /** Blocks from this size on come from the dylib's allocator, which keeps their pages; smaller ones are JavaScript's own. */
 const LARGE = 1 << 16;
 
-/** Where the memory limit is reached, garbage may be what holds it. */
+/** Where the memory limit is reached, garbage may be what holds it; more than the limit no collection makes room for. */
 function allocateOrCollect(native: Native, byteLength: number): NativeBlock {
   try {
     return allocateBlock(native, byteLength, "allocate");
   } catch (error) {
-    if (!(error instanceof OutOfMemoryError)) throw error;
+    if (!(error instanceof OutOfMemoryError) || byteLength > cpuStatistics(native).memoryLimit) throw error;
     Bun.gc(true);
     return allocateBlock(native, byteLength, "allocate");
   }

@@ -73,7 +73,8 @@ void Checker::forget(uintptr_t address, size_t length) {
   if (!length || !arena().contains(address)) return;
   arena().set_written(address, length, false);
   std::lock_guard<std::mutex> lock(freed_lock_);
-  freed_.push_back({address, address + length});
+  size_t &freed = freed_[address];
+  freed = std::max(freed, length);
 }
 
 // ---------------------------------------------------------------- dispatches, threadgroups, barriers
@@ -87,7 +88,7 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
   arena();
   {
     std::lock_guard<std::mutex> lock(freed_lock_);
-    for (const Extent &range : freed_) arena_.shadow.drop_pages(pool_, range.begin, range.end - range.begin);
+    for (const auto &[address, length] : freed_) arena_.shadow.drop_pages(pool_, address, length);
     freed_.clear();
   }
   constants_.clear();

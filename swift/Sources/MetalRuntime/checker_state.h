@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 namespace mrt::checker {
@@ -121,7 +122,9 @@ private:
   std::vector<PendingValue> pending_;
   std::once_flag arena_once_;
   std::mutex freed_lock_;
-  std::vector<Extent> freed_; // since the last dispatch
+  // Since the last dispatch that was checked or counted, by first byte. Addresses come again: where no such dispatch ever comes,
+  // there are as many entries as addresses in use, not as allocations.
+  std::unordered_map<uintptr_t, size_t> freed_;
 };
 
 inline Checker &the_checker() { return Checker::get(); }

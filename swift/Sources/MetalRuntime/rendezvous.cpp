@@ -134,8 +134,10 @@ void GroupRunner::carry_out_collective(SimdGroup &simdgroup) {
   if (launch_->checked)
     checker::simd_barrier(&group_, simdgroup.index, meeting.active,
                           meeting.operation->kind == MRT_COLLECTIVE_BARRIER ? meeting.operation->flags : mrt_u32(MRT_MEM_NONE));
-  // What the operation itself reads and writes (simdgroup_load) counts for the lowest active lane.
+  // A fault in the operation is the lowest active lane's. What it copies between the lanes' stacks is nobody's traffic: the checker,
+  // which asks the module who runs, is told of no one.
   enter(&lanes[__builtin_ctz(meeting.active)], fiber_);
+  *module_current_ = nullptr;
   if (meeting.operation->resolve) meeting.operation->resolve(&meeting);
   simdgroup.at_collective &= ~meeting.active;
   simdgroup.runnable |= meeting.active;

@@ -20,6 +20,17 @@ struct LaneCase {
     let expected: (LaneGroup, Int) -> Int?
 }
 
+extension LaneCase {
+    private var name: Substring { expression.dropFirst("int(".count).drop { $0 != "_" }.dropFirst().prefix { $0 != "(" } }
+
+    /// Votes take a bool, and the products' operand is a condition that `?:` asks of a scalar alone.
+    var takesVectors: Bool { name != "all" && name != "any" && expression.contains("(x") && !expression.contains("?") && !expression.contains("vote") }
+    /// Bits of integers alone.
+    var isOfBits: Bool { ["and", "or", "xor"].contains(name) }
+    /// The same of a vector.
+    func vectorExpression(of type: String) -> String { type + expression.dropFirst("int".count) }
+}
+
 private extension Array where Element == Int {
     func reduce(_ combine: (Int, Int) -> Int) -> Int { dropFirst().reduce(first!, combine) }
 }

@@ -131,6 +131,70 @@ final class SimdTests: XCTestCase {
         XCTAssertEqual(out.array(Float.self), expected)
     }
 
+    /// Under the checker, which watches each load and store, a vector's components come out as scalars do, and nothing is found.
+    func testVectorsUnderTheChecker() throws {
+        let cases = laneCases("simd", width: 32).filter(\.takesVectors)
+        for length in 2...4 {
+            try checkVectors(of: "int", length: length, cases, width: 32)
+            for type in ["float", "half"] { try checkVectors(of: type, length: length, cases.filter { !$0.isOfBits }, width: 32) }
+        }
+        try checkVectors(of: "int", length: 3, laneCases("quad", width: 4).filter(\.takesVectors), width: 4)
+    }
+
+    /// Component c of a lane's vector is its operand plus c. Sums of 32 such operands are whole numbers that half holds.
+    private func checkVectors(of type: String, length: Int, _ cases: [LaneCase], width: Int) throws {
+        let name = "\(type)\(length)"
+        let stores = cases.enumerated().map { index, lanes in
+            "{ \(name) y = \(lanes.vectorExpression(of: name)); for (uint c = 0; c < \(length); c++) out[(i * \(cases.count) + \(index)) * \(length) + c] = int(y[c]); }"
+        }
+        let function = try KernelLibrary("""
+        kernel void vectors(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+          \(name) x;
+          for (uint c = 0; c < \(length); c++) x[c] = \(type)(in[i] + int(c));
+          uint place = i % \(width);
+          \(stores.joined(separator: "\n  "))
+        }
+        """).function("vectors")
+        let operands = Self.operands.prefix(32).map { $0 % 61 }
+        let out = TestBuffer(length: 32 * cases.count * length * 4, label: "out")
+        _ = takeFindings()
+        try withSetting("check", "1") { _ = try function.run([TestBuffer(operands, label: "in"), out], grid: 32, group: 32) }
+        XCTAssertEqual(takeFindings().map(\.description), [], name)
+        let results = out.array(Int32.self)
+        for thread in 0..<32 {
+            for (index, lanes) in cases.enumerated() {
+                for component in 0..<length {
+                    let first = thread - thread % width
+                    let inside = (0..<width).map { ($0, Int(operands[first + $0]) + component) }
+                    let expected = lanes.expected(LaneGroup(width: width, operands: Dictionary(uniqueKeysWithValues: inside)), thread % width)!
+                    let got = Int(results[(thread * cases.count + index) * length + component])
+                    XCTAssertEqual(got, expected, "\(lanes.expression) of \(name), thread \(thread), component \(component)")
+                }
+            }
+        }
+    }
+
+    /// What a program does wrong with the vectors that it exchanges is still found.
+    func testMistakesBesideExchangesOfVectorsAreFound() throws {
+        func findings(_ statement: String) throws -> [Finding] {
+            let function = try KernelLibrary("""
+            kernel void mistake(device float2 *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+              float2 x = float2(lane, 1);
+              \(statement)
+            }
+            """).function("mistake")
+            _ = takeFindings()
+            try withSetting("check", "1") { _ = try function.run([TestBuffer(length: 256, label: "out")], grid: 32, group: 32) }
+            return takeFindings()
+        }
+        XCTAssertEqual(try findings("out[lane] = simd_shuffle_xor(x, 1);").map(\.description), [])
+        let beyond = try findings("out[lane + 1] = simd_shuffle_xor(x, 1);")
+        XCTAssertEqual(beyond.map(\.kind), ["out-of-bounds"])
+        XCTAssertEqual(beyond.first?.line, 3, "\(beyond)")
+        XCTAssertEqual(try findings("x = simd_sum(x); out[lane] = x; out[31] = x + float2(lane);").map(\.kind), ["device-race"])
+        XCTAssertEqual(try findings("if (lane < 11) out[lane] = simd_shuffle(x, 20);").map(\.kind), ["inactive-lane"])
+    }
+
     /// Programs that add an element type of their own use the compiler's own names.
     func testTheCompilersOwnNames() throws {
         let function = try KernelLibrary("""

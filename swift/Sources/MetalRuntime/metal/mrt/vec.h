@@ -20,6 +20,10 @@ template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is
 #if defined(MRT_CHECKED) && !defined(MRT_TRIVIAL_COPIES)
 #define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
 #define MRT_VEC_BASE : mrt::CopiedByReference
+// Its line would be the class's here: a finding names the program's own.
+#define MRT_VEC_COPIES                                                                                                 \
+  constexpr MRT_METHOD vec(const vec &) = default;                                                                     \
+  constexpr MRT_METHOD vec &operator=(const vec &) = default;
 struct MRT_COPIED_BY_REFERENCE CopiedByReference {
   constexpr CopiedByReference() = default;
   constexpr MRT_METHOD CopiedByReference(const CopiedByReference &) {}
@@ -28,6 +32,7 @@ struct MRT_COPIED_BY_REFERENCE CopiedByReference {
 #else
 #define MRT_COPIED_BY_REFERENCE
 #define MRT_VEC_BASE
+#define MRT_VEC_COPIES
 #endif
 
 } // namespace mrt
@@ -61,6 +66,7 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 #define MRT_VEC_MEMBERS(N)                                                                                             \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
+  MRT_VEC_COPIES                                                                                                       \
   MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                                                          \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
