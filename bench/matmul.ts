@@ -5,6 +5,7 @@ import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { matmul } from "../src/ops/matmul/matmul.ts";
 import { randint } from "../src/ops/random/randint.ts";
+import { transpose } from "../src/ops/view/permute.ts";
 import type { DType } from "../src/tensor/dtype.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
 import { interleaved, type Measured, table } from "./support/measure.ts";
@@ -39,8 +40,8 @@ const operand = (dtype: DType, shape: readonly number[]): Tensor => randint(-8, 
 
 /** The public function, as a user calls it: the result is new, and disposed of. */
 function through(dtype: DType, { m, n, k, batch, layout }: Size): () => void {
-  const a = layout === "TN" ? operand(dtype, [...batch, k, m]).transpose(-2, -1) : operand(dtype, [...batch, m, k]);
-  const b = layout === "NT" ? operand(dtype, [...batch, n, k]).transpose(-2, -1) : operand(dtype, [...batch, k, n]);
+  const a = layout === "TN" ? transpose(operand(dtype, [...batch, k, m]), -2, -1) : operand(dtype, [...batch, m, k]);
+  const b = layout === "NT" ? transpose(operand(dtype, [...batch, n, k]), -2, -1) : operand(dtype, [...batch, k, n]);
   return () => matmul(a, b).dispose();
 }
 
@@ -82,6 +83,9 @@ function useBlas(): void {
   configure(native, "isa", isa);
 }
 
+/** OpenBLAS's threads wait for their next work in a loop, and take a processor from whoever comes after it, for 20 ms or so. */
+const settle = (): void => Bun.sleepSync(30);
+
 const prepared = (prepare: () => void, run: () => void) => () => {
   prepare();
   run();
@@ -98,7 +102,7 @@ function measure(dtype: DType, size: Size, ownSets: readonly string[]): Map<stri
     ...(hasBlas ? { blas: prepared(useBlas, own) } : {}),
     ...Object.fromEntries(ownSets.map((name) => [name, prepared(() => useOwn(name), own)])),
   };
-  const measured = new Map(interleaved(candidates).map((m) => [m.name, m]));
+  const measured = new Map(interleaved(candidates, 9, settle).map((m) => [m.name, m]));
   useBlas();
   return measured;
 }

@@ -11,11 +11,17 @@ export interface Measured {
  * Runs each candidate `rounds` times after one warm-up round, interleaved.
  *
  * @param candidates by name; each call is one sample
+ * @param settle what comes before each sample, and is not measured
  */
-export function interleaved(candidates: Record<string, () => void>, rounds = 9): Measured[] {
+export function interleaved(
+  candidates: Record<string, () => void>,
+  rounds = 9,
+  settle: () => void = () => undefined,
+): Measured[] {
   const samples = new Map<string, number[]>(Object.keys(candidates).map((name) => [name, []]));
   for (let round = -1; round < rounds; round++) {
     for (const [name, call] of Object.entries(candidates)) {
+      settle();
       const started = performance.now();
       call();
       if (round >= 0) samples.get(name)?.push(performance.now() - started);

@@ -34,8 +34,9 @@ export class FlashAttention extends Function {
   static forward(context: FunctionContext, call: FusedCall, ...inputs: Tensor[]): Tensor[] {
     const [q, , v] = inputs as [Tensor, Tensor, Tensor];
     const rows = q.shape.slice(0, 3);
+    const shape = [...rows, v.shape[3]!];
     const specs = [
-      { shape: [...rows, v.shape[3]!], dtype: q.dtype },
+      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, // so that heads which were cut from rows join without a copy
       { shape: rows, dtype: statisticsDType(q.dtype) },
     ];
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));

@@ -94,7 +94,7 @@ private:
 #endif
 };
 
-template <class Share> inline Tail<float> tail_of(float x) { return Share::tail(bounded(absolute(x), 0.0f, Share::end)); }
+template <class Share> inline Tail<float> tail_of(float x) { return Share::tail(at_most(absolute(x), Share::end)); }
 template <class Share> inline Tail<double> tail_of(double x) {
   double a = std::fabs(x);
   return Share::tail(a > Share::wide_end ? double(Share::wide_end) : a);
@@ -103,7 +103,7 @@ template <class Share> inline Tail<double> tail_of(double x) {
 // The infinite x takes part where its share is 1 only.
 template <class Share> inline float gated(float x) {
   float share = tail_of<Share>(x).share;
-  return x < 0.0f ? bounded(x, -Share::end, 0.0f) * share : x * (1.0f - share);
+  return x < 0.0f ? at_least(x, -Share::end) * share : x * (1.0f - share);
 }
 template <class Share> inline double gated(double x) {
   double share = tail_of<Share>(x).share;

@@ -53,7 +53,10 @@ inline float with_sign(float magnitude, float sign) {
   return float_of((bits_of(magnitude) & 0x7fffffff) | (bits_of(sign) & 0x80000000));
 }
 // NaN stays.
-inline float bounded(float x, float least, float most) { return x > most ? most : x < least ? least : x; }
+inline float at_least(float x, float least) { return x < least ? least : x; }
+inline float at_most(float x, float most) { return x > most ? most : x; }
+// One after the other: GCC makes branches of a choice of three.
+inline float bounded(float x, float least, float most) { return at_most(at_least(x, least), most); }
 
 // ---------------------------------------------------------------- exponentials: x = n·ln 2 + r, e^x = 2^n·e^r
 
