@@ -240,6 +240,25 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
+  test("operands that lie either way, whole tiles and parts of them, one block deep and two", () => {
+    const sizes = [
+      [28, 64, 32],
+      [43, 65, 39],
+      [17, 31, 272],
+    ] as const;
+    for (const [index, size] of sizes.entries())
+      for (const [la, lb] of [
+        ["rows", "columns"],
+        ["rows", "rows"],
+        ["columns", "rows"],
+      ] as const) {
+        const given = randomCase(dtype, size, [la, lb, turn(["rows", "gaps"], index)]);
+        const input = randomOperand(elementTypes[dtype], size[0], size[1], turn(["oneRow", "rows"], index), []);
+        expectRight(given, `${size} ${la} ${lb}`);
+        expectRight({ ...given, input, beta: 1 }, `${size} ${la} ${lb} and an input`);
+      }
+  });
+
   test("a matrix times a column and a row times a matrix, past every block of either", () => {
     const vectorSizes = [
       [1, 9, 5000],
@@ -355,6 +374,28 @@ test("large products on one thread and on many are the same numbers", () => {
     expect([dtype, new Set(results).size]).toEqual([dtype, 1]);
   }
 });
+
+test.if(blas?.name === "OpenBLAS" && initial === "avx512")(
+  "beside OpenBLAS, products of the sizes of a table are our own",
+  () => {
+    const bitsWith = (given: ReturnType<typeof randomCase>, library: string) => {
+      configure(native, "blas", library);
+      const storage = given.out.storage.slice();
+      cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
+      return Bun.hash(storage.buffer);
+    };
+    const isOwn = (dtype: Dtype, size: readonly [number, number, number]) => {
+      const given = randomCase(dtype, size, ["rows", "rows", "rows"]);
+      return bitsWith(given, libraries) === bitsWith(given, "none");
+    };
+    useDefaults();
+    expect(isOwn("float32", [100, 100, 700])).toBe(true);
+    expect(isOwn("float32", [768, 128, 768])).toBe(true);
+    expect(isOwn("float32", [90, 100, 700])).toBe(false);
+    expect(isOwn("float32", [850, 850, 850])).toBe(false);
+    expect(isOwn("float64", [100, 100, 700])).toBe(false);
+  },
+);
 
 test("a product larger than every block is right, on every way", () => {
   const size = [250, 1100, 530] as const;
