@@ -5,6 +5,7 @@ import type { Batch } from "../data/windows.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { add, div } from "../ops/elementwise/binary.ts";
 import { crossEntropy } from "../ops/loss/cross_entropy.ts";
+import { mean } from "../ops/reduction/mean.ts";
 import type { AdamW } from "../optim/adam.ts";
 import { clipGradNorm } from "../optim/clip.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";
@@ -59,8 +60,12 @@ export async function takeStep(trainee: Trainee, batches: readonly Batch[]): Pro
   return found;
 }
 
-/** The mean of −log p(target), a scalar. */
-const lossOf = (model: LanguageModel, { x, y }: Batch): Tensor => crossEntropy(model.forward(x), y, { dim: -1 });
+/** The mean of −log p(target), a scalar in float32: of losses in 16 bits, too, whose mean has more digits than each of them. */
+function lossOf(model: LanguageModel, { x, y }: Batch): Tensor {
+  const logits = model.forward(x);
+  if (logits.dtype === "float32") return crossEntropy(logits, y, { dim: -1 });
+  return mean(crossEntropy(logits, y, { dim: -1, reduction: "none" }), { dtype: "float32" });
+}
 
 /**
  * Adds the gradients of the mean loss over all batches to those that the parameters have, times the scaler's factor where there is one.

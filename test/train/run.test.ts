@@ -127,7 +127,8 @@ describe("a run", () => {
       const { losses } = await run(session);
       expect(session.model.parameters().every((parameter) => parameter.dtype === dtype)).toBe(true);
       expect(Object.keys(session.optimizer.stateDict().tensors).some((name) => name.endsWith(".master"))).toBe(true);
-      for (const [at, loss] of losses.entries()) expect(Math.abs(loss - exact.losses[at]!)).toBeLessThan(0.05);
+      const differences = losses.map((loss, at) => Math.abs(loss - exact.losses[at]!));
+      expect(Math.max(...differences)).toBeLessThan(0.01);
     },
   );
 
@@ -152,12 +153,16 @@ describe("a run that is stopped", () => {
 
   test.each(["bfloat16", "float16"] as const)("goes on bit by bit in %s too", async (dtype) => {
     const settings = { ...small, dtype, accumulate: 2 };
-    const { losses } = await run(await Session.start(settings));
+    const whole = await Session.start(settings);
+    const { losses } = await run(whole);
     const checkpoints = newFolder();
     const first = await run(await Session.start({ ...settings, steps: 12 }), checkpoints, undefined, undefined);
     expect(first.losses).toEqual([...losses]);
     const eighth = await loadRun(join(checkpoints, checkpointName(8)));
-    expect((await run(await Session.resume(eighth, settings))).losses).toEqual(losses.slice(8));
+    const resumed = await Session.resume(eighth, settings);
+    expect((await run(resumed)).losses).toEqual(losses.slice(8));
+    const weights = ({ model }: Session) => model.parameters().map((parameter) => parameter.toArray());
+    expect(weights(resumed)).toEqual(weights(whole));
   });
 
   test("can't go on as a model of another shape: the differences are listed", async () => {
