@@ -30,9 +30,6 @@ export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
 /** Tests that load the dylib. */
 export const metalTests = ["test/backend/metal/**", "test/scripts/dylib.test.ts"];
 
-/** Milliseconds of one test. The tests' preload sets the same, which Bun 1.4.5 keeps for the first file alone. */
-const testTimeout = 300_000;
-
 /** `bun test`, shown as it runs; without Metal, those that load the dylib are left out. */
 export async function bunTests(words: readonly string[]): Promise<Counts> {
   const report = join(reportFolder(), "bun.xml");
@@ -42,7 +39,7 @@ export async function bunTests(words: readonly string[]): Promise<Counts> {
   const ignored = environmentFlag("ORCHARD_SKIP_METAL")
     ? metalTests.map((glob) => `--path-ignore-patterns=${glob}`)
     : [];
-  const options = [`--timeout=${testTimeout}`, "--reporter=junit", `--reporter-outfile=${report}`, ...ignored];
+  const options = ["--reporter=junit", `--reporter-outfile=${report}`, ...ignored];
   const child = Bun.spawn([process.execPath, "test", ...options, ...words], {
     cwd: packageRoot,
     stdio: ["ignore", "inherit", "inherit"],

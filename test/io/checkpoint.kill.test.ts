@@ -51,7 +51,7 @@ test(`after each of ${KILLS} kills at random moments the last checkpoint is whol
   expect(interrupted).toBeGreaterThan(0); // some were in the middle of a file
   await io.saveCheckpoint(folder, { model: { w: tensor([1]) }, step: saved + 1 });
   expect(leftovers(folder)).toEqual([]);
-}, 60_000);
+});
 
 interface Failed {
   readonly name: string;

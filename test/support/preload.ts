@@ -2,11 +2,20 @@
  * Runs before every test file: the suite sees the defaults, whatever the shell has set. What a run may choose (another
  * dylib, the checker, a cache) passes through.
  */
-import { setDefaultTimeout } from "bun:test";
+import { plugin } from "bun";
 
-// A test that hangs ends; no test is about time. A cold cache of kernels on a busy machine takes its minutes.
-// Bun 1.4.5 keeps it for the first file alone; for several, `bun run test` says it by an option.
-setDefaultTimeout(300_000);
+// A test that hangs ends; no test is about time. A cold cache of kernels on a busy machine takes its minutes. A default timeout holds in
+// the file that sets it (Bun 1.4.5 has no setting for a project), so that each file gets the statement, in its first line.
+const patience = 'import { setDefaultTimeout as setPatience } from "bun:test"; setPatience(600_000);';
+plugin({
+  name: "patience",
+  setup: (build) => {
+    build.onLoad({ filter: /\.test\.ts$/ }, async ({ path }) => ({
+      contents: `${patience} ${await Bun.file(path).text()}`,
+      loader: "ts",
+    }));
+  },
+});
 
 const chosen = new Set([
   "ORCHARD_LIBRARY",

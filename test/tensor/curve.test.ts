@@ -1,10 +1,7 @@
 /** Training that disposes of nothing: memory stays flat, in loops that wait and in loops that never do. */
-import { describe, setDefaultTimeout, test } from "bun:test";
+import { describe, test } from "bun:test";
 import { environmentFlag } from "../../src/debug/environment.ts";
 import { checkFlat as checkFlatMemory } from "../support/flat-memory.ts";
-
-// The preload's holds for the first file of a run alone, and on a busy machine 10,000 steps take longer than the 5 s of the others.
-setDefaultTimeout(300_000);
 
 const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));
 

@@ -9,7 +9,7 @@ import { startEvent, stepEvent } from "./events.ts";
 let browser: Browser;
 beforeAll(async () => {
   browser = await launchChromium();
-}, 60_000);
+});
 afterAll(() => browser.close());
 
 let dashboard: Dashboard;

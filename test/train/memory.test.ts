@@ -1,9 +1,7 @@
 /** Training of a GPT that disposes of nothing: native bytes and the process stay flat. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { checkFlat } from "../support/flat-memory.ts";
 import { testFolder } from "../support/folder.ts";
-
-setDefaultTimeout(300_000);
 
 const folder = testFolder("gpt-memory");
 

@@ -5,7 +5,7 @@ import type { PhiloxCounter, PhiloxKey } from "../../random/philox.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation, create } from "../creation/create.ts";
+import { type CreationOptions, checkCreation, checkFloat, create } from "../creation/create.ts";
 import { distributionCpu } from "./distribution.cpu.ts";
 import { distributionMetal } from "./distribution.metal.ts";
 import { distributionReference } from "./distribution.reference.ts";
@@ -70,6 +70,18 @@ export function drawTensor<D extends DType>(
     { ...nextStart(options), distribution, dtype },
     options,
   );
+}
+
+/** @internal A new tensor of random floats, by default of float32. */
+export function drawFloats<D extends DType>(
+  operation: string,
+  shape: Shape,
+  distribution: Distribution,
+  options: RandomOptions<D>,
+): Tensor<D> {
+  const dtype = options.dtype ?? ("float32" as D);
+  checkFloat(operation, dtype);
+  return drawTensor(operation, shape, dtype, distribution, options);
 }
 
 /** @internal Words as they come, for tests of the generator itself. */

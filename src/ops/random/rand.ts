@@ -2,8 +2,9 @@ import { ArgumentError } from "../../errors.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkFloat } from "../creation/create.ts";
-import { drawTensor, type RandomOptions } from "./distribution.ts";
+import { type Distribution, drawFloats, type RandomOptions } from "./distribution.ts";
+
+const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
 
 /**
  * Uniform random numbers in [0, 1), never 1: 24 bits in float32, 53 in float64; float16 and bfloat16 are the float32 numbers rounded
@@ -18,11 +19,11 @@ import { drawTensor, type RandomOptions } from "./distribution.ts";
  * @throws {ShapeError} @throws {DTypeError} for a dtype that is no float.
  */
 export const rand = <D extends FloatDType = "float32">(shape: Shape, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawUniform("rand", 0, 1, shape, options);
+  drawFloats("rand", shape, standard, options);
 
 /** Uniform numbers in [0, 1) in the shape and, where none is given, the dtype of `x`, which must be a float. @see {@link rand} */
 export const randLike = <D extends DType>(x: Tensor<D>, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawUniform("randLike", 0, 1, x.shape, { ...options, dtype: options.dtype ?? x.dtype });
+  drawFloats("randLike", x.shape, standard, { ...options, dtype: options.dtype ?? x.dtype });
 
 /**
  * Uniform random numbers in [low, high). A number that rounds to `high` becomes `low`.
@@ -42,17 +43,5 @@ export function uniform<D extends FloatDType = "float32">(
 ): Tensor<D> {
   if (!(low <= high && Number.isFinite(high - low)))
     throw new ArgumentError("uniform", "invalidRange", `finite numbers low ≤ high are wanted, ${low} and ${high} came`);
-  return drawUniform("uniform", low, high, shape, options);
-}
-
-function drawUniform<D extends DType>(
-  operation: string,
-  low: number,
-  high: number,
-  shape: Shape,
-  options: RandomOptions<D>,
-): Tensor<D> {
-  const dtype = options.dtype ?? ("float32" as D);
-  checkFloat(operation, dtype);
-  return drawTensor(operation, shape, dtype, { kind: "uniform", low, high }, options);
+  return drawFloats("uniform", shape, { kind: "uniform", low, high }, options);
 }

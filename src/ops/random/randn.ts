@@ -2,8 +2,9 @@ import { ArgumentError } from "../../errors.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkFloat } from "../creation/create.ts";
-import { drawTensor, type RandomOptions } from "./distribution.ts";
+import { type Distribution, drawFloats, type RandomOptions } from "./distribution.ts";
+
+const standard: Distribution = { kind: "normal", mean: 0, deviation: 1 };
 
 /**
  * Normal random numbers of mean 0 and variance 1, by Box and Muller; the largest float32 is 6.66. The same bit by bit on every
@@ -17,11 +18,11 @@ import { drawTensor, type RandomOptions } from "./distribution.ts";
  * @throws {ShapeError} @throws {DTypeError} for a dtype that is no float.
  */
 export const randn = <D extends FloatDType = "float32">(shape: Shape, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawNormal("randn", 0, 1, shape, options);
+  drawFloats("randn", shape, standard, options);
 
 /** Normal numbers in the shape and, where none is given, the dtype of `x`, which must be a float. @see {@link randn} */
 export const randnLike = <D extends DType>(x: Tensor<D>, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawNormal("randnLike", 0, 1, x.shape, { ...options, dtype: options.dtype ?? x.dtype });
+  drawFloats("randnLike", x.shape, standard, { ...options, dtype: options.dtype ?? x.dtype });
 
 /**
  * Normal random numbers of a mean and a standard deviation.
@@ -45,17 +46,5 @@ export function normal<D extends FloatDType = "float32">(
       "invalidDeviation",
       `finite mean and std ≥ 0 are wanted, ${mean} and ${std} came`,
     );
-  return drawNormal("normal", mean, std, shape, options);
-}
-
-function drawNormal<D extends DType>(
-  operation: string,
-  mean: number,
-  deviation: number,
-  shape: Shape,
-  options: RandomOptions<D>,
-): Tensor<D> {
-  const dtype = options.dtype ?? ("float32" as D);
-  checkFloat(operation, dtype);
-  return drawTensor(operation, shape, dtype, { kind: "normal", mean, deviation }, options);
+  return drawFloats("normal", shape, { kind: "normal", mean, deviation: std }, options);
 }

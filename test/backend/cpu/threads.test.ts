@@ -60,5 +60,5 @@ describe("threads of the cpu backend", () => {
     expect(compiled.stderr.toString()).toBe("");
     const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path], { timeout: patience });
     expect([exitCode, stdout.toString()]).toEqual([0, ""]);
-  }, 60_000);
+  });
 });

@@ -12,8 +12,8 @@ describe("memory stays flat", () => {
     const { resident, liveBuffers, dispatches } = JSON.parse(stdout.toString());
     console.log(`      resident MB over 10,000 dispatches: ${resident.map(megabytes).join(" ")}`);
     expect([liveBuffers, dispatches]).toEqual([0, 10_000]);
-    expect(resident[9] - resident[2]).toBeLessThan(16e6);
-  }, 120_000);
+    expect(resident[9] - resident[4]).toBeLessThan(6e6); // the first 4096 that are freed keep their addresses
+  });
 
   test("buffers that nobody disposes of come back by collection", async () => {
     using context = new MetalContext();
@@ -35,5 +35,5 @@ describe("memory stays flat", () => {
         expect([index, first, second]).toEqual([index, index, ~index >>> 0]);
     }
     expect(buffer.byteLength).toBe(64);
-  }, 120_000);
+  });
 });

@@ -84,6 +84,6 @@ describe("a process that ends with work in flight ends cleanly", () => {
         child.exited,
       ]);
       expect([out.trim(), withoutAnnouncement(err).trim(), code]).toEqual(["left", "", 0]);
-    }, 60_000);
+    });
   }
 });
