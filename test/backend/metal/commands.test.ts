@@ -40,9 +40,9 @@ test("the example of a kernel explains a race and its absence", () => {
   expect(out).toContain("With the barrier, under the checker: no findings");
 });
 
-test("the demo learns on Metal as it does on the cpu backend", () => {
+test("the perceptron learns on Metal as it does on the cpu backend", () => {
   const [ours, expected] = ["metal", "cpu"].map((name) =>
-    runWith({ ORCHARD_BACKEND: name }, "examples/demo.ts", "256", "1", "500"),
+    runWith({ ORCHARD_BACKEND: name }, "examples/perceptron.ts", "256", "1", "500"),
   );
   const paths = [...ours!.out.matchAll(/^ {2}\w+ +(\w+) +\d+ {2}(.*)$/gm)].map(([, ...path]) => path);
   expect(paths.length).toBeGreaterThan(10);

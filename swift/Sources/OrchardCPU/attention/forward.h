@@ -36,7 +36,7 @@ public:
     if (tasks_.empty()) return;
     int64_t most_panels = 0;
     for (const Task &task : tasks_) most_panels = std::max(most_panels, p_.group * divided_up(task.queries, width));
-    int64_t tile = tile_keys * (p_.dim + value_rows_ + (p_.dropout.threshold ? 2 : 1) * width);
+    int64_t tile = tile_keys * (p_.dim + value_rows_ + (p_.dropout.threshold ? 2 : 1) * width) + lanes<T>;
     ScratchSlots<T> slots(int64_t(tasks_.size()), rounded_up(tile + most_panels * panel_size_, lanes<T>));
     parallel_for(int64_t(tasks_.size()), 1, [&](int64_t at, int64_t) {
       slots.with([&](T *scratch) { run_task(tasks_[size_t(at)], scratch); });
@@ -100,7 +100,7 @@ private:
     space.factors = space.s + tile_keys * width;
     space.keys = space.factors + (p_.dropout.threshold ? tile_keys * width : 0);
     space.values = space.keys + tile_keys * p_.dim;
-    space.panels = space.values + tile_keys * value_rows_;
+    space.panels = space.values + tile_keys * value_rows_ + lanes<T>; // packing may write a vector behind
     return space;
   }
 
