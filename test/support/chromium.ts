@@ -1,5 +1,6 @@
 /** A real browser: the machine's, or on Linux the Chromium of an npm package, which needs nothing installed. */
 import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import puppeteer, { type Browser } from "puppeteer-core";
 
 const installed = [
@@ -9,22 +10,38 @@ const installed = [
   "/usr/bin/google-chrome",
 ];
 
-async function executable(): Promise<{ executablePath: string; args: string[] }> {
+interface Program {
+  readonly executablePath: string;
+  readonly args: readonly string[];
+  /** Brings the libraries that a machine may lack. Returns their folder. */
+  readonly libraries?: () => Promise<string>;
+}
+
+async function findProgram(): Promise<Program> {
   const found = installed.find((path) => path && existsSync(path));
   if (found) return { executablePath: found, args: ["--no-sandbox"] };
-  const { default: chromium } = await import("@sparticuz/chromium");
-  return { executablePath: await chromium.executablePath(), args: chromium.args };
+  const { default: chromium, inflate } = await import("@sparticuz/chromium");
+  const archive = join(dirname(Bun.resolveSync("@sparticuz/chromium", import.meta.dir)), "..", "bin", "al2023.tar.br");
+  const libraries = async () => join(await inflate(archive), "lib");
+  return { executablePath: await chromium.executablePath(), args: chromium.args, libraries };
 }
 
 /** Chromium refuses a locale of POSIX, which is what a machine without one has. */
 const locale = { LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" };
 
 export async function launchChromium(): Promise<Browser> {
-  const { executablePath, args } = await executable();
-  return puppeteer.launch({
-    executablePath,
-    args: [...args, "--lang=en-US"],
-    env: { ...process.env, ...locale },
-    headless: "shell",
-  });
+  const { executablePath, args, libraries } = await findProgram();
+  const launch = (more: Record<string, string> = {}) =>
+    puppeteer.launch({
+      executablePath,
+      args: [...args, "--lang=en-US"],
+      env: { ...process.env, ...locale, ...more },
+      headless: "shell",
+    });
+  try {
+    return await launch();
+  } catch (error) {
+    if (!libraries || !String(error).includes("shared libraries")) throw error;
+    return launch({ LD_LIBRARY_PATH: await libraries() });
+  }
 }
