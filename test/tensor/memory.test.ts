@@ -16,6 +16,7 @@ import { slice } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { keep, tidy } from "../../src/tensor/tidy.ts";
 import { memory, resetPeakMemory } from "../../src/tensor/usage.ts";
+import { checkForgotten } from "../support/forgotten.ts";
 
 const SIDE = 256;
 const BYTES = 4 * SIDE * SIDE;
@@ -158,16 +159,7 @@ describe("tidy gives back what was made in it", () => {
 });
 
 describe("what is forgotten is collected", () => {
-  const forget = (count: number) => {
-    for (let made = 0; made < count; made++) block();
-  };
-
-  test("in a loop that neither waits nor collects: live bytes drive the collector", () => {
-    resetPeakMemory();
-    const before = live();
-    forget(4000);
-    expect(memory().host.peakBytes - before).toBeLessThan((4000 * BYTES) / 4);
-  });
+  test("in a loop that neither waits nor collects: live bytes drive the collector", () => checkForgotten("results"));
 
   test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each(["shared", "private"] as const)(
     "on metal too, in %s buffers that operations read",

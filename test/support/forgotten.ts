@@ -1,0 +1,12 @@
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { withoutAnnouncement } from "./child.ts";
+
+/** Runs {@link file://./forgetting.ts}, and holds its most live bytes to a tenth of what it made. */
+export function checkForgotten(kind: "results" | "graphs"): void {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, join(import.meta.dir, "forgetting.ts"), kind]);
+  expect([withoutAnnouncement(stderr.toString()), exitCode]).toEqual(["", 0]);
+  const { made, most } = JSON.parse(stdout.toString()) as { made: number; most: number };
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThan(made / 10);
+}
