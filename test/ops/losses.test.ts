@@ -2,9 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { grad } from "../../src/autograd/backward.ts";
 import { gradcheck } from "../../src/autograd/gradcheck.ts";
 import { enableGrad, isGradEnabled } from "../../src/autograd/modes.ts";
-import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
-import { metalContext } from "../../src/backend/metal/context.ts";
-import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { withBackend } from "../../src/backend/policy.ts";
 import {
   binaryCrossEntropyWithLogits,
   crossEntropy,
@@ -18,6 +16,7 @@ import type { DType } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { total } from "./groups.ts";
 import { tested, testTable } from "./run.ts";
+import { testSameBits } from "./same_bits.ts";
 import type { Block, Layout } from "./samples.ts";
 import type { Expected, OperationRow, Round, Sample } from "./table.ts";
 
@@ -385,29 +384,7 @@ const everything = (): unknown[] => {
   return outcomes.flat().map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("the same bits", () => {
-  test("on cpu, by any number of threads", () => {
-    const { native } = cpuLibrary();
-    const first = withBackend("cpu", everything);
-    for (const threads of [1, 2, 3]) {
-      configure(native, "threads", String(threads));
-      expect(withBackend("cpu", everything)).toEqual(first);
-    }
-    configure(native, "threads", "auto");
-  });
-
-  test.if(tested.includes("metal") && metalContext().isSoftware)("on metal, by any workers in any order", () => {
-    const context = metalContext();
-    const on = () => withStrict(true, () => withBackend("metal", everything));
-    const { workers, seed } = context.report().settings!;
-    const first = on();
-    context.configure("workers", 1);
-    context.configure("seed", seed! + 1);
-    expect(on()).toEqual(first);
-    context.configure("workers", workers!);
-    context.configure("seed", seed!);
-  });
-});
+describe("the same bits", () => testSameBits(everything));
 
 test("the mean over targets that are all ignored is NaN, as in PyTorch", () => {
   for (const backend of tested) {

@@ -1,0 +1,31 @@
+/** Results that do not depend on who computes them, or in which order. */
+import { expect, test } from "bun:test";
+import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { tested } from "./run.ts";
+
+/** Tests that `compute`, whose results are compared by their bytes, gives the same on any number of threads and with any workers in any order. */
+export function testSameBits(compute: () => readonly unknown[]): void {
+  test("on cpu, by any number of threads", () => {
+    const { native } = cpuLibrary();
+    const first = withBackend("cpu", compute);
+    for (const threads of [1, 2, 3]) {
+      configure(native, "threads", String(threads));
+      expect(withBackend("cpu", compute)).toEqual(first);
+    }
+    configure(native, "threads", "auto");
+  });
+
+  test.if(tested.includes("metal") && metalContext().isSoftware)("on metal, by any workers in any order", () => {
+    const context = metalContext();
+    const on = () => withStrict(true, () => withBackend("metal", compute));
+    const { workers, seed } = context.report().settings!;
+    const first = on();
+    context.configure("workers", 1);
+    context.configure("seed", seed! + 1);
+    expect(on()).toEqual(first);
+    context.configure("workers", workers!);
+    context.configure("seed", seed!);
+  });
+}
