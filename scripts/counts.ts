@@ -1,13 +1,17 @@
-/** True counts of tests, from what the test programs themselves report. */
+/** True counts of tests and what failed in them, from what the test programs themselves report. */
 
 export interface Counts {
   readonly passed: number;
   readonly failed: number;
   /** Left out by the test itself, with its reason in the program's output. */
   readonly skipped: number;
+  /** What failed, each with its first message where there is one. */
+  readonly failures: readonly string[];
 }
 
-export const noTests: Counts = { passed: 0, failed: 0, skipped: 0 };
+export const noTests: Counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
+export const onePassed: Counts = { ...noTests, passed: 1 };
+export const oneFailed = (what: string): Counts => ({ ...noTests, failed: 1, failures: [what] });
 
 export function sum(all: readonly Counts[]): Counts {
   return all.reduce(
@@ -15,6 +19,7 @@ export function sum(all: readonly Counts[]): Counts {
       passed: left.passed + right.passed,
       failed: left.failed + right.failed,
       skipped: left.skipped + right.skipped,
+      failures: [...left.failures, ...right.failures],
     }),
     noTests,
   );
@@ -30,16 +35,48 @@ export function countXCTest(output: string, status: number): Counts {
   const passed = named("passed");
   const skipped = named("skipped");
   const unfinished = [...named("started")].filter((name) => !passed.has(name) && !skipped.has(name));
-  const failed = Math.max(unfinished.length, status === 0 ? 0 : 1);
-  return { passed: passed.size, failed, skipped: skipped.size };
+  const failures = unfinished.map((name) => {
+    const started = output.slice(output.indexOf(`Test Case '${name}' started`));
+    const message = /(?:error: |Fatal error: ).*/.exec(started.split("\nTest Case '", 2)[0]!)?.[0];
+    return message ? `${name}: ${message}` : name;
+  });
+  return { passed: passed.size, skipped: skipped.size, ...failedOf(failures, status === 0, status) };
+}
+
+/** A run that was not a success has failed at least once, though none of its tests says so. */
+function failedOf(
+  failures: readonly string[],
+  succeeded: boolean,
+  status: number,
+): Pick<Counts, "failed" | "failures"> {
+  const all = succeeded || failures.length > 0 ? failures : [`outside the tests: the run ended with status ${status}`];
+  return { failed: all.length, failures: all };
 }
 
 /** Bun's JUnit report: the attributes of its root. Errors outside any test show in the exit status only. */
 export function countJUnit(report: string | undefined, status: number): Counts {
   const root = /<testsuites\b[^>]*>/.exec(report ?? "")?.[0] ?? "";
-  const attribute = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(root)?.[1] ?? 0);
-  const [tests, failures, skipped] = [attribute("tests"), attribute("failures"), attribute("skipped")];
-  const isWhole = status === 0 && report !== undefined;
-  const failed = Math.max(failures, isWhole ? 0 : 1);
-  return { passed: tests - failures - skipped, failed, skipped };
+  const count = (name: string) => Number(attribute(root, name) ?? 0);
+  const [tests, failed, skipped] = [count("tests"), count("failures"), count("skipped")];
+  const passed = tests - failed - skipped;
+  const failures = junitFailures(report ?? "");
+  if (failed > 0) return { passed, failed, skipped, failures };
+  return { passed, skipped, ...failedOf([], status === 0 && report !== undefined, status) };
 }
+
+/** `file: suite > test: first line of the message`. */
+const junitFailures = (report: string): string[] =>
+  [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<failure\b([^>]*)>/g)].map(([, test, failure]) => {
+    const names = [attribute(test!, "classname"), attribute(test!, "name")].filter(Boolean).join(" > ");
+    const message = attribute(failure!, "message")?.split("\n").filter(Boolean).join(" ");
+    return [attribute(test!, "file"), names, message].filter(Boolean).join(": ");
+  });
+
+function attribute(element: string, name: string): string | undefined {
+  const value = new RegExp(`\\b${name}="([^"]*)"`).exec(element)?.[1];
+  return value?.replace(/&(?:#(\d+)|(\w+));/g, (_, code, entity) =>
+    code ? String.fromCodePoint(code) : entities[entity]!,
+  );
+}
+
+const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };

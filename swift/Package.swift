@@ -13,7 +13,8 @@ let softwareDevice: [Target] = [
     ),
     .target(name: "CGlibcCompat"),
     .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat"]),
-    .testTarget(name: "MetalRuntimeTests", dependencies: ["MetalRuntime", "CGlibcCompat"]),
+    .target(name: "CTestSupport", path: "Tests/CTestSupport"),
+    .testTarget(name: "MetalRuntimeTests", dependencies: ["MetalRuntime", "CGlibcCompat", "CTestSupport"]),
     .testTarget(name: "MetalTests", dependencies: ["Metal", "MetalRuntime"]),
 ]
 let metalDependency: [Target.Dependency] = ["Metal", "MetalRuntime"]

@@ -1,7 +1,7 @@
 /** The checks that run no program of ours: types, style, and the typing of every kernel. Each file or tool is one check. */
 import { join } from "node:path";
 import { packageRoot } from "../../src/debug/paths.ts";
-import { type Counts, noTests, sum } from "../counts.ts";
+import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
 import { run } from "../run.ts";
 
 /** What runs in Bun, and what runs in a browser. */
@@ -15,9 +15,9 @@ export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");
 async function runTool(name: string, ...words: string[]): Promise<Counts> {
   const path = join(packageRoot, "node_modules", ".bin", name);
   const { status, output } = await run([process.execPath, path, ...words], { cwd: packageRoot });
-  if (status === 0) return { ...noTests, passed: 1 };
+  if (status === 0) return onePassed;
   console.log(output.trim());
-  return { ...noTests, failed: 1 };
+  return oneFailed([name, ...words].join(" "));
 }
 
 /** Compiles every kernel of the package as a library of its own, which includes the strict typing pass. */
@@ -27,6 +27,7 @@ export async function checkKernels(): Promise<Counts> {
   const problems = files
     .map((file) => ({ file, problem: checkKernel(join(packageRoot, file)) }))
     .filter(({ problem }) => problem);
-  for (const { file, problem } of problems) console.log(`${file}: ${problem}`);
-  return { ...noTests, passed: files.length - problems.length, failed: problems.length };
+  const failures = problems.map(({ file, problem }) => `${file}: ${problem}`);
+  for (const failure of failures) console.log(failure);
+  return { ...noTests, passed: files.length - problems.length, failed: problems.length, failures };
 }

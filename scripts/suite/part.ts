@@ -1,4 +1,4 @@
-import { type Counts, noTests } from "../counts.ts";
+import { type Counts, noTests, oneFailed } from "../counts.ts";
 import { Failure } from "../failure.ts";
 
 /** What became of one part of the suite. */
@@ -16,7 +16,7 @@ export async function runPart(name: string, body: () => Promise<Counts>): Promis
   const start = performance.now();
   const counts = await body().catch((error: unknown) => {
     console.error(error instanceof Failure ? error.message : error);
-    return { ...noTests, failed: 1 };
+    return oneFailed(error instanceof Error ? error.message : String(error));
   });
   return { name, counts, seconds: (performance.now() - start) / 1000 };
 }
@@ -31,4 +31,10 @@ export function describe(results: readonly PartResult[]): string {
     return `  ${name.padEnd(26)} ${counts.passed} passed, ${counts.failed} failed${skipped} (${seconds.toFixed(1)} s)`;
   });
   return `\n${rows.join("\n")}\n`;
+}
+
+/** Everything that failed, once more and together: where it happened lies far above in a long output. */
+export function describeFailures(results: readonly PartResult[]): string {
+  const rows = results.flatMap(({ name, counts }) => counts.failures.map((failure) => `  ${name}: ${failure}`));
+  return rows.length === 0 ? "" : `\nWhat failed\n${rows.join("\n")}\n`;
 }

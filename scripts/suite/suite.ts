@@ -1,13 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
-import { type Counts, sum } from "../counts.ts";
+import { type Counts, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
-import { describe, leaveOut, type PartResult, runPart } from "./part.ts";
+import { describe, describeFailures, leaveOut, type PartResult, runPart } from "./part.ts";
 import { reportFolder } from "./report.ts";
 import { bunTests, metalTests, swiftTests } from "./tests.ts";
 
@@ -17,15 +17,13 @@ interface MetalPart {
   readonly body: (swift: SwiftToolchain) => Promise<Counts>;
 }
 
-const one: Counts = { passed: 1, failed: 0, skipped: 0 };
-
 const kernels: MetalPart = { name: "Kernels, strictly typed", body: checkKernels };
 const swiftSuite: MetalPart = { name: "Swift tests", body: swiftTests };
 const swiftWarnings: MetalPart = {
   name: "Swift without warnings",
   body: async (swift) => {
     await buildTests(swift);
-    return one;
+    return onePassed;
   },
 };
 
@@ -56,7 +54,7 @@ const sourceChecks = async (): Promise<PartResult[]> => [
 const cpuPart = (): Promise<PartResult> =>
   runPart("The cpu backend, built", async () => {
     await buildCpu();
-    return one;
+    return onePassed;
   });
 
 /** Builds, and then runs the parts; where there is no Swift or the build fails, they are told as not run. */
@@ -66,7 +64,7 @@ async function metalParts(swift: SwiftToolchain | undefined, parts: readonly Met
     return [...names, `Tests of ${metalTests.join(", ")}`].map((name) => leaveOut(name, "ORCHARD_SKIP_METAL=1"));
   const built = await runPart("Build", async () => {
     await build(swift);
-    return one;
+    return onePassed;
   });
   if (built.counts.failed > 0) return [built, ...names.map((name) => leaveOut(name, "the build failed"))];
   const results = [built];
@@ -76,7 +74,7 @@ async function metalParts(swift: SwiftToolchain | undefined, parts: readonly Met
 
 function report(results: readonly PartResult[], gaps = ""): void {
   const { passed, failed } = sum(results.map(({ counts }) => counts));
-  console.log(describe(results) + describeGaps(gaps));
+  console.log(describe(results) + describeGaps(gaps) + describeFailures(results));
   console.log(`${passed} passed, ${failed} failed`);
   if (failed > 0 || passed === 0) process.exitCode = 1;
 }

@@ -116,3 +116,12 @@ describe("what backends lack", () => {
     expect(existsSync(report)).toBe(false);
   });
 });
+
+test("what failed is told once more at the end, before the counts", () => {
+  const { out, exitCode } = script("test", {}, "./test/support/failing.ts");
+  const why = "expect(received).toBe(expected) Expected: 1 Received: 2";
+  expect(out).toEndWith(
+    `\nWhat failed\n  TypeScript tests: test/support/failing.ts: two is one: ${why}\n\n1 passed, 1 failed\n`,
+  );
+  expect(exitCode).toBe(1);
+});

@@ -14,19 +14,14 @@ final class CheckerMemoryTests: CheckerTestCase {
         }
         """
 
-    private func residentBytes() -> Int {
-        let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
-        return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
-    }
-
     func testTenThousandDispatchesLeaveMemoryFlat() throws {
         let function = try KernelLibrary(source).function("k")
         let numbers = TestBuffer([Float](repeating: 1, count: 64), label: "numbers")
         let found = try checked {
             for _ in 0..<1000 { try function.run([numbers], grid: 64, group: 32) }
-            let before = residentBytes()
-            for _ in 0..<10_000 { try function.run([numbers], grid: 64, group: 32) }
-            XCTAssertLessThan(residentBytes() - before, 4 << 20)
+            try assertFlat(heap: 100_000, resident: 16 << 20) {
+                for _ in 0..<10_000 { try function.run([numbers], grid: 64, group: 32) }
+            }
         }
         assertSilent(found)
     }
@@ -41,9 +36,7 @@ final class CheckerMemoryTests: CheckerTestCase {
                 try function.run([numbers], grid: 16_384, group: 32, epoch: epoch)
             }
             for _ in 0..<10 { try round() }
-            let before = residentBytes()
-            for _ in 0..<300 { try round() }
-            XCTAssertLessThan(residentBytes() - before, 32 << 20)
+            try assertFlat(heap: 100_000, resident: 32 << 20) { for _ in 0..<300 { try round() } }
         }
         assertSilent(found)
     }

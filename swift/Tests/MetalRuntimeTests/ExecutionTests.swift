@@ -358,9 +358,8 @@ final class ExecutionTests: XCTestCase {
             }
         }
         try run(5_000) // fills the quarantine of freed addresses
-        let memory = residentBytes(), threads = threadCount()
-        try run(10_000)
-        XCTAssertLessThan(residentBytes() - memory, 1 << 20)
+        let threads = threadCount()
+        try assertFlat(heap: 100_000, resident: 16 << 20) { try run(10_000) }
         XCTAssertLessThanOrEqual(threadCount(), threads) // threads of earlier tests may still be ending
     }
 }
