@@ -360,7 +360,8 @@ final class ExecutionTests: XCTestCase {
         try run(5_000) // fills the quarantine of freed addresses
         let threads = threadCount()
         try assertFlat(heap: 100_000, resident: 16 << 20) { try run(10_000) }
-        XCTAssertLessThanOrEqual(threadCount(), threads) // threads of earlier tests may still be ending
+        // Threads of earlier tests may still be ending, and the system's own pool may have grown by a few meanwhile.
+        XCTAssertLessThanOrEqual(threadCount(), threads + 4)
     }
 }
 
