@@ -31,6 +31,7 @@ const LEAST_NORM = 1e-6;
  * `errorIfNonfinite` asks for it, and all are multiplied, by 1 where they are small enough. The same bits on every run.
  *
  * @param parameters one, or a list; those without a gradient are left out. `grad` is a new tensor afterwards
+ * @param maxNorm at least 0; with Infinity the norm is computed and no gradient touched
  * @returns the norm before, float32 (float64 where a gradient is), in a tensor of one element
  *
  * @example
@@ -45,7 +46,7 @@ export function clipGradNorm(
   maxNorm: number,
   { normType = 2, errorIfNonfinite = false }: ClipGradNormOptions = {},
 ): Tensor {
-  checkNumber("clipGradNorm", "maxNorm", maxNorm, notNegative);
+  checkNumber("clipGradNorm", "maxNorm", maxNorm, limit);
   checkNumber("clipGradNorm", "normType", normType, aboveZero);
   const owners = withGradients("clipGradNorm", parameters);
   return noGrad(() => {
@@ -56,6 +57,7 @@ export function clipGradNorm(
         "nonfinite",
         `the norm of the gradients is ${Number(total.item())}; look for the cause with detectAnomaly, or skip the step`,
       );
+    if (maxNorm === Infinity) return total;
     tidy(() => {
       const factor = clamp(div(maxNorm, add(total, LEAST_NORM)) as Tensor, { max: 1 });
       const products = scaled("clipGradNorm", gradientsOf(owners), factor);
@@ -65,6 +67,7 @@ export function clipGradNorm(
   });
 }
 
+const limit = { holds: (value: number) => value >= 0, wanted: "a number of at least 0, or Infinity" };
 const aboveZero = { holds: (value: number) => value > 0, wanted: "a number above 0, or Infinity" };
 
 /**

@@ -133,6 +133,15 @@ describe("clipGradNorm", () => {
     expect(clipGradNorm([parameterOf([1])], 1).item()).toBe(0);
   });
 
+  test("with Infinity gives the norm, and touches no gradient", () => {
+    const owner = parameterOf([1, 1]);
+    const gradient = tensor([3, Infinity]);
+    owner.grad = gradient;
+    expect(clipGradNorm(owner, Infinity).item()).toBe(Infinity);
+    expect(owner.grad).toBe(gradient);
+    expect(valuesOf(gradient)).toEqual([3, Infinity]);
+  });
+
   test("spreads what is not finite, or refuses it where that is asked for", () => {
     const [a, b] = [parameterOf([1]), parameterOf([1])];
     a.grad = tensor([Infinity]);
