@@ -88,7 +88,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   ],
   "its operands are queries, keys and values": ["flashAttention", "scaledDotProductAttention"],
   "its first operand is the condition": ["where"],
-  "it gives two results": ["addRmsNorm"],
+  "it gives two results": ["addLayerNorm", "addRmsNorm"],
   "its first operand is indices": ["embedding", "embeddingBag"],
   "it is a loss": ["binaryCrossEntropyWithLogits", "crossEntropy", "mseLoss"],
   "it takes a list of tensors": ["cat", "stack"],

@@ -1,5 +1,6 @@
 /** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
 import { ambient } from "../ambient.ts";
+import { getOrMake } from "../collections.ts";
 import { environmentFlag } from "../debug/environment.ts";
 import { type Observer, observer, type WatchedCall } from "../debug/observer.ts";
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
@@ -23,6 +24,13 @@ export interface OutputSpec<D extends DType = DType> {
   readonly dtype: D;
   /** Of memory without gaps; default row-major. */
   readonly strides?: readonly number[] | undefined;
+  /** Where the result lies in memory that it shares with others of the call, none of whose elements it has; default memory of its own. */
+  readonly place?: { readonly block: OutputBlock; readonly offset: number } | undefined;
+}
+
+/** Memory of several results: so many elements. Those with one block have one dtype. */
+export interface OutputBlock {
+  readonly elements: number;
 }
 
 /** What a call works on, once it is known which backend runs it. */
@@ -266,9 +274,14 @@ function runAgain<Attributes>(
 
 function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
   const made: Tensor[] = [];
+  const blocks = new Map<OutputBlock, Storage>();
+  const storageFor = ({ shape, dtype, place }: OutputSpec): Storage => {
+    const make = (size: Shape) => new Storage(backend.allocate(byteLengthOf(size, dtype), {}));
+    return place ? getOrMake(blocks, place.block, () => make([place.block.elements])) : make(shape);
+  };
   try {
-    for (const { shape, dtype, strides } of specs)
-      made.push(new Tensor(new Storage(backend.allocate(byteLengthOf(shape, dtype), {})), dtype, shape, strides));
+    for (const spec of specs)
+      made.push(new Tensor(storageFor(spec), spec.dtype, spec.shape, spec.strides, spec.place?.offset));
   } catch (error) {
     disposeAll(made);
     throw error;

@@ -1,5 +1,7 @@
 import { add } from "../ops/elementwise/binary.ts";
+import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { tidy } from "../tensor/tidy.ts";
 import { type AttentionInputs, type AttentionOptions, MultiHeadAttention } from "./attention.ts";
 import { Dropout } from "./dropout.ts";
 import { type FeedForwardOptions, MLP, SwiGLU } from "./feed_forward.ts";
@@ -64,11 +66,34 @@ export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] @throws {ShapeError} for another rank or width. */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
-    const attended = this.dropout.forward(this.attention.forward(this.attentionNorm.forward(x), inputs));
-    const { sum, out } = this.feedForwardNorm.addForward(attended, x);
-    return add(this.dropout.forward(this.feedForward.forward(out)), sum);
+    return tidy(() => sumOf(this.advance({ residual: x }, inputs)));
+  }
+
+  /**
+   * @internal The same, with the sums at both ends left open: they are one pass with the norms before and after. What the block made and nobody needs any
+   * more is given back at once, so that the next block finds its memory in a cache.
+   */
+  advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
+    return tidy(() => {
+      const before = normed(this.attentionNorm, stream);
+      const attended = this.dropout.forward(this.attention.forward(before.out, inputs));
+      const { sum, out } = this.feedForwardNorm.addForward(attended, before.sum);
+      return { residual: sum, addition: this.dropout.forward(this.feedForward.forward(out)) };
+    });
   }
 }
+
+/** @internal What flows from block to block, residual + addition; the sum is made by the norm that comes next. */
+export interface ResidualStream {
+  readonly residual: Tensor;
+  readonly addition?: Tensor;
+}
+
+/** @internal The stream's sum, and the norm of it. */
+export const normed = (norm: Normalization, { residual, addition }: ResidualStream): SumAndNorm =>
+  addition ? norm.addForward(addition, residual) : { sum: residual, out: norm.forward(residual) };
+
+const sumOf = ({ residual, addition }: Required<ResidualStream>): Tensor => add(addition, residual);
 
 /** @internal The norm that options ask for. */
 export const normOf = ({

@@ -3,7 +3,7 @@ import { linear } from "../ops/matmul/linear.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import type { TransformerBlock } from "./block.ts";
+import { normed, type ResidualStream, type TransformerBlock } from "./block.ts";
 import { KeyValueCache } from "./cache.ts";
 import type { Embedding } from "./embedding.ts";
 import { huggingFaceState, loadPlaces, type Place, type TensorSource } from "./hugging_face/places.ts";
@@ -49,10 +49,10 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   override forward(tokens: Tensor, { cache, lastOnly = false }: LanguageModelInputs = {}): Tensor {
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
-    let x = this.embed(tokens, position);
-    for (const [index, block] of this.blocks.entries()) x = block.forward(x, { cache: cache?.layers[index] });
-    const normed = this.finalNorm.forward(lastOnly ? narrow(x, 1, -1, 1) : x);
-    return this.head ? this.head.forward(normed) : linear(normed, this.tokenEmbedding.weight);
+    let stream: ResidualStream = { residual: this.embed(tokens, position) };
+    for (const [index, block] of this.blocks.entries()) stream = block.advance(stream, { cache: cache?.layers[index] });
+    const { out } = normed(this.finalNorm, lastOnly ? lastOf(stream) : stream);
+    return this.head ? this.head.forward(out) : linear(out, this.tokenEmbedding.weight);
   }
 
   /** @internal What goes into the first block. */
@@ -96,4 +96,10 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
         `the context has ${this.contextLength} tokens, ${count} came${before > 0 ? ` after ${before}` : ""}; give the last ones only`,
       );
   }
+}
+
+/** The last token's part of a stream. */
+function lastOf({ residual, addition }: ResidualStream): ResidualStream {
+  const last = (x: Tensor) => narrow(x, 1, -1, 1);
+  return { residual: last(residual), ...(addition && { addition: last(addition) }) };
 }

@@ -1,6 +1,6 @@
-import { add } from "../ops/elementwise/binary.ts";
-import { layerNorm } from "../ops/normalization/layer_norm.ts";
-import { addRmsNorm, rmsNorm, type SumAndNorm } from "../ops/normalization/rms_norm.ts";
+import { addLayerNorm, layerNorm } from "../ops/normalization/layer_norm.ts";
+import type { SumAndNorm } from "../ops/normalization/normalize.ts";
+import { addRmsNorm, rmsNorm } from "../ops/normalization/rms_norm.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { checkCounts } from "./checks.ts";
@@ -54,13 +54,16 @@ export class LayerNorm extends Module<[x: Tensor], Tensor> implements Normalizat
 
   /** @param x [..., ...normalizedShape] @returns the same shape */
   override forward(x: Tensor): Tensor {
-    const { weight, bias, eps, normalizedShape } = this;
-    return layerNorm(x, { weight, bias: bias ?? undefined, eps, normalizedShape });
+    return layerNorm(x, this.options());
   }
 
   addForward(x: Tensor, residual: Tensor): SumAndNorm {
-    const sum: Tensor = add(x, residual);
-    return { sum, out: this.forward(sum) };
+    return addLayerNorm(x, residual, this.options());
+  }
+
+  private options() {
+    const { weight, bias, eps, normalizedShape } = this;
+    return { weight, bias: bias ?? undefined, eps, normalizedShape };
   }
 
   /** @internal */

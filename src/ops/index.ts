@@ -98,6 +98,7 @@ export * from "./matmul/linear.ts";
 export * from "./matmul/matmul.ts";
 export * from "./matmul/outer.ts";
 export * from "./normalization/layer_norm.ts";
+export type { SumAndNorm } from "./normalization/normalize.ts";
 export type { LayerNormOptions, RmsNormOptions } from "./normalization/options.ts";
 export * from "./normalization/rms_norm.ts";
 export * from "./position/rope.ts";

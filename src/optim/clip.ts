@@ -3,7 +3,7 @@ import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
-import { add, div, mul } from "../ops/elementwise/binary.ts";
+import { add, div } from "../ops/elementwise/binary.ts";
 import { clamp } from "../ops/elementwise/ternary.ts";
 import { stack } from "../ops/join/cat.ts";
 import type { FoldName } from "../ops/reduction/names.ts";
@@ -12,6 +12,7 @@ import { fold, planReduction } from "../ops/reduction/reduce.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
+import { euclideanNorm, scaled } from "./gradients/many.ts";
 import { checkNumber, notNegative } from "./options.ts";
 
 /** Options of {@link clipGradNorm}. */
@@ -30,6 +31,7 @@ const LEAST_NORM = 1e-6;
  * `errorIfNonfinite` asks for it, and all are multiplied, by 1 where they are small enough. The same bits on every run.
  *
  * @param parameters one, or a list; those without a gradient are left out. `grad` is a new tensor afterwards
+ * @param maxNorm at least 0; with Infinity the norm is computed and no gradient touched
  * @returns the norm before, float32 (float64 where a gradient is), in a tensor of one element
  *
  * @example
@@ -44,7 +46,7 @@ export function clipGradNorm(
   maxNorm: number,
   { normType = 2, errorIfNonfinite = false }: ClipGradNormOptions = {},
 ): Tensor {
-  checkNumber("clipGradNorm", "maxNorm", maxNorm, notNegative);
+  checkNumber("clipGradNorm", "maxNorm", maxNorm, limit);
   checkNumber("clipGradNorm", "normType", normType, aboveZero);
   const owners = withGradients("clipGradNorm", parameters);
   return noGrad(() => {
@@ -55,14 +57,17 @@ export function clipGradNorm(
         "nonfinite",
         `the norm of the gradients is ${Number(total.item())}; look for the cause with detectAnomaly, or skip the step`,
       );
+    if (maxNorm === Infinity) return total;
     tidy(() => {
       const factor = clamp(div(maxNorm, add(total, LEAST_NORM)) as Tensor, { max: 1 });
-      for (const owner of owners) replaceGradient(owner, multiplied(owner.grad!, factor));
+      const products = scaled("clipGradNorm", gradientsOf(owners), factor);
+      for (const [index, owner] of owners.entries()) replaceGradient(owner, products[index]!);
     });
     return total;
   });
 }
 
+const limit = { holds: (value: number) => value >= 0, wanted: "a number of at least 0, or Infinity" };
 const aboveZero = { holds: (value: number) => value > 0, wanted: "a number above 0, or Infinity" };
 
 /**
@@ -71,6 +76,7 @@ const aboveZero = { holds: (value: number) => value > 0, wanted: "a number above
  */
 function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
   return tidy(() => {
+    if (p === 2) return euclideanNorm("clipGradNorm", gradientsOf(owners));
     const isWide = owners.some(({ grad }) => grad!.dtype === "float64");
     const norms = owners.map(({ grad }) => toDType(wideNorm(grad!, p), isWide ? "float64" : "float32"));
     return norms.length === 0 ? zeros([]) : norm(stack(norms), { p });
@@ -79,7 +85,6 @@ function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
 
 const folds: ReadonlyMap<number, FoldName> = new Map([
   [1, "norm1"],
-  [2, "norm2"],
   [Infinity, "normInf"],
 ]);
 
@@ -89,8 +94,7 @@ const wideNorm = (x: Tensor, p: number): Tensor =>
 
 const wideDType = ({ dtype }: Tensor): DType => (dtype === "float64" ? "float64" : "float32");
 
-/** A product with a number that lies on the device, in the tensor's own dtype. */
-const multiplied = (x: Tensor, factor: Tensor): Tensor => mul(x, toDType(factor, x.dtype));
+const gradientsOf = (owners: readonly Tensor[]): Tensor[] => owners.map(({ grad }) => grad!);
 
 /**
  * Brings each element of each gradient between -clipValue and clipValue. `grad` is a new tensor afterwards; NaN stays.

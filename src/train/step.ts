@@ -85,11 +85,9 @@ export function accumulateGradients(model: LanguageModel, batches: readonly Batc
   });
 }
 
-/** The largest float32: no finite norm is above it. */
-const ANY_NORM = (2 - 2 ** -23) * 2 ** 127;
-
+/** A limit of 0 is none. */
 const clipGradients = (parameters: readonly Tensor[], most: number): Tensor =>
-  clipGradNorm(parameters, most === 0 ? ANY_NORM : most);
+  clipGradNorm(parameters, most === 0 ? Infinity : most);
 
 /** The mean loss over batches, without gradients and without dropout. */
 export async function evaluate(model: LanguageModel, batches: Iterable<Batch>): Promise<number> {

@@ -58,6 +58,7 @@ export function disposeLeaves(): void {
 export const calls: Readonly<Record<OperationName, Arguments>> = {
   abs: unary,
   add: binary,
+  addLayerNorm: ({ x, y, vector }) => [x, y, { weight: vector, bias: vector }],
   addRmsNorm: ({ x, y, vector }) => [x, y, { weight: vector }],
   add_: binary,
   addmm: ({ vector, x, y }) => [vector, x, y],

@@ -116,8 +116,8 @@ const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ["binaryCrossEntropyWithLogits", ({ x, y }) => [x, y, { posWeight: three() }], "posWeight float32[3]", "equal or 1"],
   ...each("layerNorm rmsNorm", ({ value }) => [value], "float32[] came", "at least one axis is wanted"),
   ...each("layerNorm rmsNorm", ({ x }) => [x, { weight: three() }], "weight float32[3]", "is wanted: ["),
-  ["addRmsNorm", ({ x, y }) => [x, y, { weight: three() }], "weight float32[3]", "is wanted: ["],
-  ["addRmsNorm", ({ x }) => [x, three()], "the residual float32[3]", "one shape is wanted"],
+  ...each("addLayerNorm addRmsNorm", ({ x, y }) => [x, y, { weight: three() }], "weight float32[3]", "is wanted: ["),
+  ...each("addLayerNorm addRmsNorm", ({ x }) => [x, three()], "the residual float32[3]", "one shape is wanted"),
   ["layerNorm", ({ x }) => [x, { bias: three() }], "bias float32[3]", "is wanted: ["],
   ["layerNorm", ({ x }) => [x, { normalizedShape: [3] }], "normalizedShape [3]", "sizes of the last axes"],
   ["layerNorm", ({ x }) => [x, { normalizedShape: [] }], "normalizedShape []", "one or more"],
@@ -236,7 +236,13 @@ const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
     "floats are wanted",
   ],
   ...each("layerNorm rmsNorm", ({ integers }) => [integers], "int32[", "floats are wanted", "toDType(x"),
-  ["addRmsNorm", ({ integers }) => [integers, integers], "int32[", "floats are wanted", "toDType(x"],
+  ...each(
+    "addLayerNorm addRmsNorm",
+    ({ integers }) => [integers, integers],
+    "int32[",
+    "floats are wanted",
+    "toDType(x",
+  ),
   ...each("layerNorm rmsNorm", ({ x, places }) => [x, { weight: places }], "weight int64[", "float32 is wanted"),
   ["layerNorm", ({ x, places }) => [x, { bias: places }], "bias int64[", "float32 is wanted"],
   [
@@ -251,7 +257,12 @@ const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
     "weight float16[",
     "bfloat16 or float32 is wanted",
   ],
-  ["addRmsNorm", ({ x, y }) => [x, y.to("float16")], "the residual float16[", "one dtype is wanted"],
+  ...each(
+    "addLayerNorm addRmsNorm",
+    ({ x, y }) => [x, y.to("float16")],
+    "the residual float16[",
+    "one dtype is wanted",
+  ),
   ["crossEntropy", ({ integers, places }) => [integers, places], "logits int32[", "floats are wanted"],
   ["crossEntropy", ({ x, mask }) => [x, mask], "targets are integers, bool["],
   ["crossEntropy", ({ x }) => [x, ones(x.shape, { dtype: "float16" })], "targets are float16", "logits are float32"],
@@ -415,7 +426,12 @@ const sizes = [
     ["dropout", ({ x }) => [x, { p: Number.NaN }], "NaN came", "lies in [0, 1]"],
     ...each("layerNorm rmsNorm", ({ x }) => [x, { eps: Number.NaN }], "NaN came", "a finite number of at least 0"),
     ...each("layerNorm rmsNorm", ({ x }) => [x, { eps: -1 }], "-1 came", "a finite number of at least 0"),
-    ["addRmsNorm", ({ x, y }) => [x, y, { eps: Number.POSITIVE_INFINITY }], "Infinity came", "a finite number"],
+    ...each(
+      "addLayerNorm addRmsNorm",
+      ({ x, y }) => [x, y, { eps: Number.POSITIVE_INFINITY }],
+      "Infinity came",
+      "a finite number",
+    ),
     ...each("layerNorm rmsNorm", ({ x }) => [x, { epsilon: 1 }], 'no option "epsilon"', "weight"),
     ["gelu", ({ x }) => [x, { approximate: "erf" }], "approximate erf came", '"none" or "tanh" is wanted'],
     ["rope", ({ x }) => [x, { offset: 0.5 }], "offset 0.5 came", "a whole number is wanted"],
@@ -581,7 +597,7 @@ export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ["scatterAdd", (all) => [endless(all), all.places, all.vector, { dim: 0 }], noMemory, "bytes"],
   ["indexAdd", (all) => [endless(all), all.places, all.vector, { dim: 0 }], noMemory, "bytes"],
   ...each("layerNorm rmsNorm", (all) => [endless(all)], noMemory, "bytes"),
-  ["addRmsNorm", (all) => [endless(all), endless(all)], noMemory, "bytes"],
+  ...each("addLayerNorm addRmsNorm", (all) => [endless(all), endless(all)], noMemory, "bytes"),
 ]);
 
 /** A root whose graph was passed once. */

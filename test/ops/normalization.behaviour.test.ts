@@ -12,7 +12,7 @@ import { cpuInfo } from "../../src/backend/cpu/report.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { addRmsNorm, layerNorm, mul, rmsNorm, sum, tensor } from "../../src/index.ts";
+import { addLayerNorm, addRmsNorm, layerNorm, mul, rmsNorm, sum, tensor } from "../../src/index.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { tested } from "./run.ts";
@@ -31,6 +31,13 @@ const computations: Readonly<Record<string, { compute: Compute; inputs: readonly
     inputs: ["rows", "vector", "vector"],
   },
   rmsNorm: { compute: (x, weight) => [rmsNorm(x!, { weight })], inputs: ["rows", "vector"] },
+  addLayerNorm: {
+    compute: (x, residual, weight, bias) => {
+      const { out, sum } = addLayerNorm(x!, residual!, { weight, bias });
+      return [out, sum];
+    },
+    inputs: ["rows", "rows", "vector", "vector"],
+  },
   addRmsNorm: {
     compute: (x, residual, weight) => {
       const { out, sum } = addRmsNorm(x!, residual!, { weight });
@@ -96,6 +103,8 @@ describe("gradients of gradients", () => {
     const parts: readonly Compute[] = [
       (x, residual) => [addRmsNorm(x!, residual!).sum],
       (x, residual) => [addRmsNorm(x!, residual!).out],
+      (x, residual) => [addLayerNorm(x!, residual!).sum],
+      (x, residual) => [addLayerNorm(x!, residual!).out],
     ];
     for (const compute of parts)
       on("cpu", () => {

@@ -7,7 +7,7 @@ import { grad } from "../../src/autograd/backward.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { Counters } from "../../src/backend/metal/report.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { addRmsNorm, layerNorm, ones, rmsNorm } from "../../src/ops/index.ts";
+import { addLayerNorm, addRmsNorm, layerNorm, ones, rmsNorm } from "../../src/ops/index.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { tested } from "./run.ts";
@@ -74,6 +74,11 @@ const kinds: readonly Kind[] = [
     name: "rmsNorm",
     ...{ reads: [1, 2], writes: [1, 1], statistics: 1, vectors: 1 },
     compute: ({ x, weight }) => [rmsNorm(x, { weight })],
+  },
+  {
+    name: "addLayerNorm",
+    ...{ reads: [2, 3], writes: [2, 1], statistics: 2, vectors: 2 },
+    compute: ({ x, residual, weight, bias }) => Object.values(addLayerNorm(x, residual, { weight, bias })),
   },
   {
     name: "addRmsNorm",

@@ -1,5 +1,5 @@
-/** layerNorm, rmsNorm and addRmsNorm: every backend against the formulas in float64, short and long rows in each layout. */
-import { addRmsNorm, layerNorm, rmsNorm } from "../../src/ops/index.ts";
+/** layerNorm, rmsNorm, addLayerNorm and addRmsNorm: every backend against the formulas in float64, short and long rows in each layout. */
+import { addLayerNorm, addRmsNorm, layerNorm, rmsNorm } from "../../src/ops/index.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { total } from "./groups.ts";
@@ -193,6 +193,14 @@ const kinds: readonly Kind[] = [
     name: "rmsNorm",
     ...{ isCentred: false, eps: 1e-6, samples: samplesOf(["x", "weight"]) },
     compute: ({ x, weight }, options) => [rmsNorm(x!, { weight, ...given(options) })],
+  },
+  {
+    name: "addLayerNorm",
+    ...{ isCentred: true, eps: 1e-5, samples: samplesOf(["x", "residual", "weight", "bias"]) },
+    compute: ({ x, residual, weight, bias }, options) => {
+      const { out, sum } = addLayerNorm(x!, residual!, { weight, bias, ...given(options) });
+      return [out, sum];
+    },
   },
   {
     name: "addRmsNorm",

@@ -1,5 +1,6 @@
 /** Clipping, against the formula in float64, on every backend. */
 import { describe, expect, test } from "bun:test";
+import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { optim, type Tensor, tensor } from "../../src/index.ts";
 import type { FloatDType } from "../../src/tensor/dtype.ts";
 import { ulpOf } from "../ops/tolerance.ts";
@@ -18,6 +19,12 @@ function owners(dtypes: readonly FloatDType[], scale = 1): Tensor[] {
     return owner;
   });
   return [...made, parameterOf([1])];
+}
+
+function withGradient(values: number[]): Tensor {
+  const owner = parameterOf(values);
+  owner.grad = tensor(Float64Array.from(values), { dtype: "float32" });
+  return owner;
 }
 
 const gradientsOf = (list: readonly Tensor[]): number[][] =>
@@ -54,6 +61,25 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
+  test("takes more gradients than a launch does, of several chunks, and views with gaps", () => {
+    on(backend, () => {
+      const sizes = [16_384, 16_385, 40_000, ...Array.from({ length: 14 }, (_, at) => at + 1)];
+      const list = sizes.map((size, at) => withGradient(draw(size, at)));
+      const wide = tensor(Float64Array.from(draw(60, 99)), { dtype: "float32" }).reshape([20, 3]);
+      const view = parameterOf(draw(20, 98)) as Tensor;
+      view.grad = wide.select(1, 1);
+      list.splice(5, 0, view);
+      const before = gradientsOf(list);
+      const norm = normOf(before.flat(), 2);
+      expect(Math.abs(Number(clipGradNorm(list, norm / 8).item()) / norm - 1)).toBeLessThan(1e-6);
+      for (const [at, values] of gradientsOf(list).entries())
+        for (const [index, value] of values.entries()) {
+          const want = (before[at]![index]! * norm) / 8 / (norm + 1e-6);
+          expect(Math.abs(value - want)).toBeLessThanOrEqual(ROUNDINGS * ulpOf("float32", want));
+        }
+    });
+  });
+
   test("leaves small gradients as they are, to the bit", () => {
     on(backend, () => {
       const list = owners(["float32", "bfloat16"]);
@@ -82,8 +108,38 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
 });
 
 describe("clipGradNorm", () => {
+  test("gives the same bits on any number of threads", () => {
+    const { native } = cpuLibrary();
+    const results = ["1", "2", "5"].map((threads) => {
+      configure(native, "threads", threads);
+      const list = [withGradient(draw(100_000, 1)), withGradient(draw(5, 2)), withGradient(draw(70_000, 3))];
+      const norm = on("cpu", () => clipGradNorm(list, 0.5));
+      return bitsOf([norm, ...list.map(({ grad }) => grad!)]);
+    });
+    configure(native, "threads", "auto");
+    expect(new Set(results).size).toBe(1);
+  });
+
+  test("does not change a gradient that two parameters share twice", () => {
+    const [a, b] = [parameterOf([1, 1]), parameterOf([1, 1])];
+    a.grad = tensor([3, 4]);
+    b.grad = a.grad;
+    clipGradNorm([a, b], Math.SQRT1_2 * 5);
+    expect(valuesOf(a.grad!)[0]).toBeCloseTo(1.5, 5);
+    expect(valuesOf(b.grad!)[1]).toBeCloseTo(2, 5);
+  });
+
   test("of nothing is 0", () => {
     expect(clipGradNorm([parameterOf([1])], 1).item()).toBe(0);
+  });
+
+  test("with Infinity gives the norm, and touches no gradient", () => {
+    const owner = parameterOf([1, 1]);
+    const gradient = tensor([3, Infinity]);
+    owner.grad = gradient;
+    expect(clipGradNorm(owner, Infinity).item()).toBe(Infinity);
+    expect(owner.grad).toBe(gradient);
+    expect(valuesOf(gradient)).toEqual([3, Infinity]);
   });
 
   test("spreads what is not finite, or refuses it where that is asked for", () => {

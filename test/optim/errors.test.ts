@@ -95,6 +95,7 @@ function stepWith(lr: number): void {
 
 const others: readonly Mistake[] = [
   ["maxNorm -1", () => clipGradNorm([w()], -1), ArgumentError, /maxNorm.*-1 came/],
+  ["maxNorm NaN", () => clipGradNorm([w()], Number.NaN), ArgumentError, /maxNorm.*NaN came/],
   ["normType 0", () => clipGradNorm([w()], 1, { normType: 0 }), ArgumentError, /normType/],
   ["clipValue NaN", () => clipGradValue([w()], Number.NaN), ArgumentError, /clipValue/],
   ["no list", () => clipGradNorm("w" as never, 1), ArgumentError, /a tensor or a list/],

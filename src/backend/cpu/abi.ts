@@ -32,6 +32,24 @@ const updateBuffers = [
   "buffer",
 ] as const;
 
+/** Fourteen gradients, or what becomes of them. */
+const gradientBuffers = [
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+  "buffer",
+] as const;
+
 /**
  * The functions of `orchard_cpu.h`, as `bun:ffi` declarations, and its codes. A test holds them against the header.
  *
@@ -142,6 +160,11 @@ export const declarations = {
   },
   orchard_cpu_attention_dropout_mask: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_cpu_update: { args: updateBuffers, returns: "i32" },
+  orchard_cpu_gradient_squares: { args: ["buffer", ...gradientBuffers, "buffer"], returns: "i32" },
+  orchard_cpu_gradient_scale: {
+    args: ["buffer", "buffer", ...gradientBuffers, ...gradientBuffers],
+    returns: "i32",
+  },
   orchard_cpu_attention_scores: { args: ["buffer"], returns: "i32" },
 } as const;
 

@@ -7,7 +7,8 @@ import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
-import { denseStrides } from "../../tensor/shape.ts";
+import { axisOfNeighbours } from "../../tensor/neighbours.ts";
+import { denseStrides, elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
 import { expand } from "../view/expand.ts";
@@ -92,10 +93,11 @@ interface GradientCall extends FusedCall {
 class AttentionGradient extends Function {
   static forward(context: FunctionContext, call: GradientCall, ...inputs: Tensor[]): Tensor[] {
     const { attributes, results } = call;
-    const specs = attributes.outputs.map((name) => {
-      const source = sourceOf(name);
-      return specOf(inputs[attributes.inputs.indexOf(source)]!, results.has(source));
-    });
+    const sources = attributes.outputs.map(sourceOf);
+    const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]!);
+    const specs =
+      (sources.every((name) => results.has(name)) && specsOfNeighbours(tensors)) ||
+      sources.map((name, at) => specOf(tensors[at]!, results.has(name)));
     context["attributes"] = attributes;
     context.saveForBackward(...inputs);
     return on(call, () => executeMany(attentionBackward, inputs, specs, attributes));
@@ -116,6 +118,23 @@ class AttentionGradient extends Function {
 const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputSpec => ({
   ...{ shape, dtype, strides: inItsOrder ? denseStrides(shape, strides) : undefined },
 });
+
+/** Where q, k and v were cut from one tensor, so will be their gradients, which then are its gradient as they lie. */
+function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined {
+  const axis = axisOfNeighbours(tensors);
+  if (axis === undefined || tensors.length === 1) return undefined;
+  const [{ shape, strides: like, dtype }] = tensors as [Tensor];
+  const size = tensors.reduce((sum, own) => sum + own.shape[axis]!, 0);
+  const whole = shape.with(axis, size);
+  const strides = denseStrides(whole, like);
+  const block = { elements: elementCount(whole) };
+  let start = 0;
+  return tensors.map((own) => {
+    const offset = start * strides[axis]!;
+    start += own.shape[axis]!;
+    return { shape: own.shape, dtype, strides, place: { block, offset } };
+  });
+}
 
 const sourceOf = (output: OutputName): InputName =>
   (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;

@@ -4,8 +4,15 @@ import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkNames } from "../attention/options.ts";
 import { reshape } from "../view/reshape.ts";
-import { normalize } from "./normalize.ts";
-import { checkEps, checkNormalizedShape, checkOperand, checkParameters, type LayerNormOptions } from "./options.ts";
+import { type Normalized, normalize, type SumAndNorm } from "./normalize.ts";
+import {
+  checkEps,
+  checkNormalizedShape,
+  checkOperand,
+  checkParameters,
+  checkResidual,
+  type LayerNormOptions,
+} from "./options.ts";
 
 const optionNames: Readonly<Record<keyof LayerNormOptions, true>> = {
   ...{ weight: true, bias: true, eps: true, normalizedShape: true },
@@ -25,20 +32,54 @@ const optionNames: Readonly<Record<keyof LayerNormOptions, true>> = {
  * @throws {ArgumentError} for an eps that is below 0 or not finite, and for an unknown option.
  */
 export function layerNorm<D extends DType>(x: Tensor<D>, options: LayerNormOptions = {}): Tensor<D> {
+  return normalized("layerNorm", { x }, options).out as Tensor<D>;
+}
+
+/**
+ * `sum` = x + residual and `out` = layerNorm(sum), in one pass over both, as {@link addRmsNorm} does it.
+ *
+ * @param x [..., ...normalizedShape], a float dtype, any strides
+ * @param residual the same shape and dtype, any strides
+ *
+ * @example
+ * const { sum, out } = addLayerNorm(tensor([1, 10]), tensor([0, 20])); // [1, 30] and [-1, 1], but for eps
+ *
+ * @throws {DTypeError} as {@link layerNorm}, and for a residual of another dtype.
+ * @throws {ShapeError} as {@link layerNorm}, and for a residual of another shape.
+ * @throws {ArgumentError} as {@link layerNorm}.
+ */
+export function addLayerNorm<D extends DType>(
+  x: Tensor<D>,
+  residual: Tensor<D>,
+  options: LayerNormOptions = {},
+): SumAndNorm<D> {
+  return normalized("addLayerNorm", { x, residual }, options) as SumAndNorm<D>;
+}
+
+function normalized(operation: string, { x, residual }: Rows, options: LayerNormOptions): Normalized {
   const { weight, bias, eps = 1e-5, normalizedShape } = options;
-  checkNames("layerNorm", options, optionNames);
-  checkOperand("layerNorm", x);
-  const shape = checkNormalizedShape("layerNorm", x, normalizedShape);
-  checkParameters("layerNorm", x, shape, { weight, bias });
-  checkEps("layerNorm", eps);
-  return named("layerNorm", () => {
+  checkNames(operation, options, optionNames);
+  checkOperand(operation, x);
+  if (residual) checkResidual(operation, x, residual);
+  const shape = checkNormalizedShape(operation, x, normalizedShape);
+  checkParameters(operation, x, shape, { weight, bias });
+  checkEps(operation, eps);
+  return named(operation, () => {
     const row = [elementCount(shape)];
+    const rows = (own: Tensor) => reshape<DType>(own, [...x.shape.slice(0, -shape.length), ...row]);
     const operands = {
-      x: reshape<DType>(x, [...x.shape.slice(0, -shape.length), ...row]),
+      x: rows(x),
+      residual: residual && rows(residual),
       weight: weight && reshape(weight, row),
       bias: bias && reshape(bias, row),
     };
-    const { out } = normalize({ operation: "layerNorm", isCentred: true, eps, operands });
-    return reshape(out, x.shape) as Tensor<D>;
+    const { out, sum } = normalize({ operation, isCentred: true, eps, operands });
+    return { out: reshape(out, x.shape), sum: sum && reshape(sum, x.shape) };
   });
+}
+
+/** What is normalized. */
+interface Rows {
+  readonly x: Tensor;
+  readonly residual?: Tensor;
 }

@@ -1,6 +1,7 @@
-/** What the three normalizations share: one primitive in each pass, and how gradients go back. */
+/** What the normalizations share: one primitive in each pass, and how gradients go back. */
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul } from "../elementwise/binary.ts";
@@ -23,6 +24,12 @@ export interface NormalizationCall {
 export interface Normalized {
   readonly out: Tensor;
   readonly sum?: Tensor | undefined;
+}
+
+/** What `addLayerNorm` and `addRmsNorm` return: both of the shape and dtype of x. */
+export interface SumAndNorm<D extends DType = DType> {
+  readonly out: Tensor<D>;
+  readonly sum: Tensor<D>;
 }
 
 /** Normalizes rows, on the tape. It keeps the rows (the sum, where there is one), the weight, and one or two numbers a row. */

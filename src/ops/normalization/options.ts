@@ -12,7 +12,7 @@ export interface RmsNormOptions {
   eps?: number | undefined;
 }
 
-/** Options of `layerNorm`. */
+/** Options of `layerNorm` and `addLayerNorm`. */
 export interface LayerNormOptions {
   /** Of the normalized shape, multiplied with the normalized elements. Of the dtype of x, or float32. Default none. */
   weight?: Tensor | undefined;

@@ -1,7 +1,7 @@
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkNames } from "../attention/options.ts";
-import { normalize } from "./normalize.ts";
+import { normalize, type SumAndNorm } from "./normalize.ts";
 import { checkEps, checkOperand, checkParameters, checkResidual, type RmsNormOptions } from "./options.ts";
 
 const optionNames: Readonly<Record<keyof RmsNormOptions, true>> = { weight: true, eps: true };
@@ -22,12 +22,6 @@ const optionNames: Readonly<Record<keyof RmsNormOptions, true>> = { weight: true
 export function rmsNorm<D extends DType>(x: Tensor<D>, options: RmsNormOptions = {}): Tensor<D> {
   const { weight, eps } = checked("rmsNorm", x, options);
   return normalize({ operation: "rmsNorm", isCentred: false, eps, operands: { x, weight } }).out as Tensor<D>;
-}
-
-/** What {@link addRmsNorm} returns: both of the shape and dtype of x. */
-export interface SumAndNorm<D extends DType = DType> {
-  readonly out: Tensor<D>;
-  readonly sum: Tensor<D>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { ArgumentError, ShapeError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { cat, stack } from "../join/cat.ts";
@@ -105,8 +106,17 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
     return new Tensor(x.storage, x.dtype, x.shape.with(axis, size), x.strides, offset);
   });
   const own = views.map(layoutOf);
-  record(operation, [x], views, [], (gradients) => [cat(withZeros(gradients, own), { dim: axis })]);
+  record(operation, [x], views, [], (gradients) => [joined(withZeros(gradients, own), axis)]);
   return views;
+}
+
+/** Gradients that lie side by side already are one as they are; others are copied. */
+function joined(gradients: readonly Tensor[], axis: number): Tensor {
+  const [first] = gradients as [Tensor];
+  if (gradients.some(({ edge }) => edge !== null) || axisOfNeighbours(gradients) !== axis)
+    return cat(gradients, { dim: axis });
+  const size = gradients.reduce((sum, { shape }) => sum + shape[axis]!, 0);
+  return new Tensor(first.storage, first.dtype, first.shape.with(axis, size), first.strides, first.offset);
 }
 
 const layoutOf = ({ shape, dtype }: Tensor) => ({ shape, dtype });

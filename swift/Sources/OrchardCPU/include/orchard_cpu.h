@@ -344,6 +344,28 @@ ORCHARD_CPU_API int32_t orchard_cpu_update(const double *block, const void *stat
                                            const void *gradient4, const void *gradient5, const void *gradient6, const void *gradient7,
                                            const void *gradient8, void *after0, void *after1, void *after2, void *after3, void *after4,
                                            void *after5, void *after6, void *after7, void *after8);
+
+// The sums of squares of up to 14 dense gradients of a float dtype: one for each 16,384 adjacent elements of the first, then of the second, and so
+// on, float32 (float64 of float64). Block: dtype, number of gradients, offset of the sums; then for each gradient its elements, its offset, and 0.
+// Operands beyond that number may be any address.
+ORCHARD_CPU_API int32_t orchard_cpu_gradient_squares(const double *block, const void *gradient0, const void *gradient1,
+                                                     const void *gradient2, const void *gradient3, const void *gradient4,
+                                                     const void *gradient5, const void *gradient6, const void *gradient7,
+                                                     const void *gradient8, const void *gradient9, const void *gradient10,
+                                                     const void *gradient11, const void *gradient12, const void *gradient13, void *sums);
+
+// Their products with a factor, one float32 (float64 of float64) number, each rounded once. Block: as above, with the offset of the factor, and
+// for each gradient that of its product in place of 0.
+ORCHARD_CPU_API int32_t orchard_cpu_gradient_scale(const double *block, const void *factor, const void *before0, const void *before1,
+                                                   const void *before2, const void *before3, const void *before4, const void *before5,
+                                                   const void *before6, const void *before7, const void *before8, const void *before9,
+                                                   const void *before10, const void *before11, const void *before12, const void *before13,
+                                                   void *after0, void *after1, void *after2, void *after3, void *after4, void *after5,
+                                                   void *after6, void *after7, void *after8, void *after9, void *after10, void *after11,
+                                                   void *after12, void *after13);
+
+// ---------------------------------------------------------------- counters
+
 // How many scores were computed since the dylib was loaded: out[0] by forward passes, out[1] by backward ones. A tile that is not skipped
 // counts whole, with the pairs in it that do not attend and the rows that fill it up.
 ORCHARD_CPU_API int32_t orchard_cpu_attention_scores(double *out);

@@ -9,7 +9,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 15;
+constexpr int64_t task_elements = 1 << 13; // some 5 µs: a small batch of rows is still shared evenly
 constexpr int64_t most_chunks = 256; // of rows, each with sums of its own for weight and bias: more threads than a machine has
 constexpr int64_t float_rows = 64;   // rows whose sums are float32 before they join those of the chunk, which are float64
 

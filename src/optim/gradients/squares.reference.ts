@@ -1,0 +1,16 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store, toNumbers } from "../../backend/reference/elements.ts";
+import { sumOf } from "../../ops/reduction/reduce.reference.ts";
+import { CHUNK, chunksOf } from "./table.ts";
+
+export const squaresReference: Implementation<undefined> = {
+  run({ inputs, outputs: [output] }) {
+    const sums = inputs.flatMap((gradient) => {
+      const squares = Array.from(toNumbers(gradient), (g) => g * g);
+      return Array.from({ length: chunksOf(squares.length) }, (_, chunk) =>
+        sumOf(squares.slice(chunk * CHUNK, (chunk + 1) * CHUNK)),
+      );
+    });
+    store(output!, sums);
+  },
+};
