@@ -44,6 +44,13 @@ struct AttentionProblem {
   AttentionOperand q, k, v, mask, bias, sinks, slopes, out, log_sum_exp, grad_out, grad_log_sum_exp;
   AttentionOperand grad_q, grad_k, grad_v, grad_bias, grad_sinks;
 
+  // Of any sequence.
+  int64_t most_queries() const {
+    int64_t most = 0;
+    for (const AttentionSequence &sequence : sequences) most = std::max(most, sequence.queries);
+    return most;
+  }
+
   static constexpr int64_t unbounded = int64_t(1) << 52;
 
   int64_t shift(const AttentionSequence &sequence) const { return is_bottom_right ? sequence.keys - sequence.queries : 0; }

@@ -22,8 +22,9 @@
 
 namespace orchard::ORCHARD_ISA {
 
-template <class S> class AttentionBackward {
-  using Tile = GradientTile<S>;
+// `vectors`: of a panel of queries.
+template <class S, int vectors> class AttentionBackward {
+  using Tile = GradientTile<S, vectors>;
   using T = typename Tile::T;
   using Space = GradientSpace<T>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -34,7 +35,7 @@ template <class S> class AttentionBackward {
 public:
   explicit AttentionBackward(const AttentionProblem &problem)
       : p_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)),
-        dim_columns_(rounded_up(problem.dim, panel_rows)), block_keys_(keys_in_cache()) {
+        block_keys_(keys_in_cache()) {
     plan();
   }
 
@@ -78,7 +79,7 @@ private:
     int64_t heads = int64_t(most_units) * p_.group, wanted = divided_up(wanted_tasks, int64_t(groups_.size()));
     chunks_ = std::clamp<int64_t>(std::min(wanted, most_partial_heads / heads), 1, std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
     most_chunk_ = chunk_of(most_keys);
-    sums_size_ = rounded_up(most_queries_, width) * dim_columns_;
+    sums_size_ = rounded_up(most_queries_, width) * dim_row_;
     summed_heads_ = chunks_ == 1 ? 1 : heads;
   }
 
@@ -115,10 +116,10 @@ private:
       return place;
     };
     int64_t block = std::min(block_keys_, most_chunk_), summed = p_.group == 1 ? block : most_chunk_;
-    space.keys = take(block * dim_columns_), space.values = take(block * p_.value_dim);
+    space.keys = take(block * dim_row_), space.values = take(block * value_row_);
     space.grad_keys = take(summed * dim_row_), space.grad_values = take(summed * value_row_);
-    space.queries = take(width * p_.dim), space.query_rows = take(width * dim_row_);
-    space.grad_out = take(width * p_.value_dim), space.grad_out_rows = take(width * value_row_);
+    space.queries = take(width * dim_row_), space.query_rows = take(width * dim_row_);
+    space.grad_out = take(width * value_row_), space.grad_out_rows = take(width * value_row_);
     space.log_sum_exp = take(queries), space.delta = take(queries);
     space.s = take(tile_keys * width), space.dp = take(tile_keys * width);
     space.factors = take(p_.dropout.threshold ? tile_keys * width : 0), space.slopes = take(p_.softcap != 0 ? tile_keys * width : 0);
@@ -191,21 +192,20 @@ private:
 
   void pack_keys(const Unit &unit, int64_t first, int64_t keys, Space &space) const {
     int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first;
-    Rows<S> own = rows_of<S>(p_.k, batch, unit.kv_head, row, p_.dim);
-    pack_rows<panel_rows>(own, keys, dim_columns_, space.keys);
-    pack_rows<panel_rows>(rows_of<S>(p_.v, batch, unit.kv_head, row, p_.value_dim), keys, p_.value_dim, space.values);
-    space.has_loud_keys = take_out_loud_rows<panel_rows>(own, keys, dim_columns_, space.keys, space.loud_keys);
+    int64_t end = rounded_up(keys, panel_rows);
+    pack_matrix(rows_of<S>(p_.k, batch, unit.kv_head, row, p_.dim), keys, end, dim_row_, space.keys);
+    pack_matrix(rows_of<S>(p_.v, batch, unit.kv_head, row, p_.value_dim), keys, end, value_row_, space.values);
+    space.has_loud_keys = take_out_loud(space.keys, keys, dim_row_, space.loud_keys);
   }
 
   void pack_queries(const AttentionSequence &sequence, int64_t head, int64_t query, Space &space) const {
     int64_t batch = sequence.batch, first = sequence.query_start + query, count = std::min(width, sequence.queries - query);
-    Rows<S> q = rows_of<S>(p_.q, batch, head, first, p_.dim), grad_out = rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim);
-    pack_rows<int(width)>(q, count, p_.dim, space.queries);
-    pack_matrix(q, count, dim_row_, space.query_rows);
-    pack_rows<int(width)>(grad_out, count, p_.value_dim, space.grad_out);
-    pack_matrix(grad_out, count, value_row_, space.grad_out_rows);
-    space.has_loud_queries = take_out_loud(space.query_rows, count, 1, count * dim_row_, dim_row_, space.loud_queries);
-    space.has_loud_grad_out = take_out_loud(space.grad_out_rows, count, 1, count * value_row_, value_row_, space.loud_grad_out);
+    pack_matrix(rows_of<S>(p_.q, batch, head, first, p_.dim), count, width, dim_row_, space.query_rows);
+    pack_matrix(rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim), count, width, value_row_, space.grad_out_rows);
+    turn_rows<int(width)>(space.query_rows, dim_row_, space.queries);
+    turn_rows<int(width)>(space.grad_out_rows, value_row_, space.grad_out);
+    space.has_loud_queries = take_out_loud(space.query_rows, count, dim_row_, space.loud_queries);
+    space.has_loud_grad_out = take_out_loud(space.grad_out_rows, count, value_row_, space.loud_grad_out);
   }
 
   static Statistic statistic(const AttentionOperand &operand, const AttentionSequence &sequence, int64_t head, int64_t i) {
@@ -214,24 +214,23 @@ private:
 
   // L and Δ of each query, 0 for those that fill up the last panel.
   void pack_statistics(const AttentionSequence &sequence, int64_t head, const Space &space) const {
-    Rows<S> out = rows_of<S>(p_.out, sequence.batch, head, sequence.query_start, p_.value_dim);
-    Rows<S> grad_out = rows_of<S>(p_.grad_out, sequence.batch, head, sequence.query_start, p_.value_dim);
+    for (int64_t i = 0; i < sequence.queries; i += width) pack_delta(sequence, head, i, space);
     for (int64_t i = 0; i < sequence.queries; i++) {
-      space.delta[i] = dot(out.from(i), grad_out.from(i)) - (p_.grad_log_sum_exp.data ? T(statistic(p_.grad_log_sum_exp, sequence, head, i)) : T(0));
+      if (p_.grad_log_sum_exp.data) space.delta[i] -= T(statistic(p_.grad_log_sum_exp, sequence, head, i));
       T log_sum_exp = T(statistic(p_.log_sum_exp, sequence, head, i));
       space.log_sum_exp[i] = log_sum_exp == -std::numeric_limits<T>::infinity() ? T(0) : log_sum_exp;
     }
-    std::fill(space.delta + sequence.queries, space.delta + rounded_up(sequence.queries, width), T(0));
     std::fill(space.log_sum_exp + sequence.queries, space.log_sum_exp + rounded_up(sequence.queries, width), T(0));
   }
 
-  // Of the first rows.
-  static T dot(Rows<S> a, Rows<S> b) {
-    Vector<T> sums = {};
-    for (int64_t c = 0; c < a.length; c += lanes<T>) sums = multiply_add<T>(load_part(a, 0, 1, c), load_part(b, 0, 1, c), sums);
-    T sum = 0;
-    for (int lane = 0; lane < lanes<T>; lane++) sum += sums[lane];
-    return sum;
+  // rowsum(dO ∘ out) of a panel of queries.
+  void pack_delta(const AttentionSequence &sequence, int64_t head, int64_t query, const Space &space) const {
+    int64_t batch = sequence.batch, first = sequence.query_start + query, count = std::min(width, sequence.queries - query);
+    T *out = space.grad_out, *grad_out = space.grad_out_rows; // not in use yet
+    pack_matrix(rows_of<S>(p_.out, batch, head, first, p_.value_dim), count, width, value_row_, out);
+    pack_matrix(rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim), count, width, value_row_, grad_out);
+    for (int64_t i = 0; i < width; i += lanes<T>)
+      store_vector<T>(row_sums(out + i * value_row_, grad_out + i * value_row_, value_row_), space.delta + query + i);
   }
 
   // A sink takes its share of each row like a key whose value is 0.
@@ -251,10 +250,9 @@ private:
   }
 
   void write_keys(const Unit &unit, int64_t first, int64_t keys, const Space &space) const {
-    scale_all(space.grad_keys, keys * dim_row_, T(p_.scale));
     for (int64_t key = 0; key < keys; key++) {
       int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first + key;
-      write_row<S>(space.grad_keys + key * dim_row_, row_of(p_.grad_k, batch, unit.kv_head, row), p_.grad_k.column, p_.dim);
+      write_scaled_row<S>(space.grad_keys + key * dim_row_, T(p_.scale), row_of(p_.grad_k, batch, unit.kv_head, row), p_.grad_k.column, p_.dim);
       write_row<S>(space.grad_values + key * value_row_, row_of(p_.grad_v, batch, unit.kv_head, row), p_.grad_v.column, p_.value_dim);
     }
   }
@@ -272,12 +270,9 @@ private:
       }
   }
 
-  void write_queries(const AttentionSequence &sequence, int64_t head, const T *sums) const {
-    T factors[width];
-    std::fill_n(factors, width, T(p_.scale));
-    for (int64_t first = 0; first < sequence.queries; first += width)
-      unpack_rows<int(width), S>(sums + first * dim_columns_, std::min(width, sequence.queries - first), p_.dim, factors, p_.grad_q.column,
-                                 [&](int64_t at) { return row_of(p_.grad_q, sequence.batch, head, sequence.query_start + first + at); });
+  void write_queries(const AttentionSequence &sequence, int64_t head, T *sums) const {
+    for (int64_t i = 0; i < sequence.queries; i++)
+      write_scaled_row<S>(sums + i * dim_row_, T(p_.scale), row_of(p_.grad_q, sequence.batch, head, sequence.query_start + i), p_.grad_q.column, p_.dim);
   }
 
   // ---------------------------------------------------------------- bias and sinks
@@ -322,7 +317,7 @@ private:
   }
 
   const AttentionProblem &p_;
-  const int64_t dim_row_, value_row_, dim_columns_, block_keys_;
+  const int64_t dim_row_, value_row_, block_keys_;
   std::vector<std::vector<Unit>> groups_;
   int64_t chunks_ = 1, most_chunk_ = 0, most_queries_ = 0;
   int64_t sums_size_ = 0, summed_heads_ = 1; // of dq: numbers of a head, and heads whose sums a group keeps

@@ -3,7 +3,9 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-template <class S> void backward(const AttentionProblem &problem) { AttentionBackward<S>(problem).run(); }
+template <class S> void backward(const AttentionProblem &problem) {
+  with_panel_vectors<Compute<S>>(problem.most_queries(), [&](auto vectors) { AttentionBackward<S, vectors>(problem).run(); });
+}
 
 } // namespace
 

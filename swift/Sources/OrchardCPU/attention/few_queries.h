@@ -122,7 +122,7 @@ private:
 
   void start_row(const Task &task, int64_t head, int64_t i, T *query) const {
     const AttentionSequence &sequence = task.sequence;
-    pack_matrix(rows_of<S>(p_.q, sequence.batch, head, sequence.query_start + i, p_.dim), 1, dim_row_, query);
+    pack_matrix(rows_of<S>(p_.q, sequence.batch, head, sequence.query_start + i, p_.dim), 1, 1, dim_row_, query);
     Row row = row_of(sequence, head, i, task.chunk);
     std::fill_n(row.out, value_row_, T(0));
     *row.largest = minus_infinity;
@@ -138,7 +138,7 @@ private:
   // The rows themselves where they are as they are needed, or else a copy.
   static Matrix matrix_of(Rows<S> rows, int64_t count, int64_t stride, T *space) {
     if (std::is_same_v<S, T> && rows.column == 1 && rows.length == stride) return {reinterpret_cast<const T *>(rows.data), rows.row};
-    pack_matrix(rows, count, stride, space);
+    pack_matrix(rows, count, count, stride, space);
     return {space, stride};
   }
 

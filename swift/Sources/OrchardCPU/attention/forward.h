@@ -28,16 +28,16 @@ template <class S, int vectors> class AttentionForward {
 
 public:
   explicit AttentionForward(const AttentionProblem &problem)
-      : p_(problem), scores_(problem), value_rows_(rounded_up(problem.value_dim, panel_rows)),
-        panel_size_(width * (problem.dim + value_rows_ + 2)) {}
+      : p_(problem), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)),
+        panel_size_(width * (dim_row_ + value_row_ + 2)) {}
 
   void run() {
     plan();
     if (tasks_.empty()) return;
     int64_t most_panels = 0;
     for (const Task &task : tasks_) most_panels = std::max(most_panels, p_.group * divided_up(task.queries, width));
-    int64_t tile = tile_keys * (p_.dim + value_rows_ + (p_.dropout.threshold ? 2 : 1) * width) + lanes<T>;
-    ScratchSlots<T> slots(int64_t(tasks_.size()), rounded_up(tile + most_panels * panel_size_, lanes<T>));
+    int64_t tile = tile_keys * (dim_row_ + value_row_ + (p_.dropout.threshold ? 2 : 1) * width);
+    ScratchSlots<T> slots(int64_t(tasks_.size()), tile + most_panels * panel_size_);
     parallel_for(int64_t(tasks_.size()), 1, [&](int64_t at, int64_t) {
       slots.with([&](T *scratch) { run_task(tasks_[size_t(at)], scratch); });
     });
@@ -55,7 +55,7 @@ private:
     T *s, *factors, *keys, *values, *panels;
   };
 
-  // A panel of queries of one head, and what is known of them so far: [dim, width], [value rows, width], [width], [width].
+  // A panel of queries of one head, and what is known of them so far: [columns, width], [width, columns], [width], [width].
   struct Panel {
     int64_t head, first, queries;
     T *q, *out, *largest, *sum;
@@ -81,7 +81,7 @@ private:
   void run_task(const Task &task, T *scratch) const {
     Space space = divide(scratch);
     int64_t count = p_.group * divided_up(task.queries, width), scores = 0;
-    for (int64_t at = 0; at < count; at++) start_panel(task, panel_at(task, space, at));
+    for (int64_t at = 0; at < count; at++) start_panel(task, space, panel_at(task, space, at));
     AttentionRange range = p_.keys_of(*task.sequence, task.first, task.first + task.queries - 1);
     Tile tile;
     for (int64_t first = rounded_down(range.first, panel_rows); first < range.end; first += tile_keys) {
@@ -99,22 +99,23 @@ private:
     space.s = scratch;
     space.factors = space.s + tile_keys * width;
     space.keys = space.factors + (p_.dropout.threshold ? tile_keys * width : 0);
-    space.values = space.keys + tile_keys * p_.dim;
-    space.panels = space.values + tile_keys * value_rows_ + lanes<T>; // packing may write a vector behind
+    space.values = space.keys + tile_keys * dim_row_;
+    space.panels = space.values + tile_keys * value_row_;
     return space;
   }
 
   Panel panel_at(const Task &task, const Space &space, int64_t at) const {
     int64_t per_head = divided_up(task.queries, width), first = at % per_head * width;
-    T *q = space.panels + at * panel_size_, *out = q + width * p_.dim, *largest = out + width * value_rows_;
+    T *q = space.panels + at * panel_size_, *out = q + width * dim_row_, *largest = out + width * value_row_;
     return {task.kv_head * p_.group + at / per_head, task.first + first, std::min(width, task.queries - first), q, out, largest, largest + width};
   }
 
-  void start_panel(const Task &task, const Panel &panel) const {
+  void start_panel(const Task &task, const Space &space, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
-    pack_rows<width>(rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim), panel.queries, p_.dim,
-                     panel.q);
-    std::fill_n(panel.out, width * value_rows_, T(0));
+    Rows<S> rows = rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim);
+    pack_matrix(rows, panel.queries, width, dim_row_, space.keys); // not in use yet
+    turn_rows<width>(space.keys, dim_row_, panel.q);
+    std::fill_n(panel.out, width * value_row_, T(0));
     std::fill_n(panel.largest, width, -std::numeric_limits<T>::infinity());
     std::fill_n(panel.sum, width, T(0));
   }
@@ -124,10 +125,10 @@ private:
   }
 
   void pack_tile(const Task &task, Tile &tile, const Space &space) const {
-    pack_rows<panel_rows>(rows_of<S>(p_.k, task.sequence->batch, task.kv_head, task.sequence->key_start + tile.first, p_.dim), tile.count,
-                          p_.dim, space.keys);
-    pack_columns(values_of(task, tile), tile.count, space.values);
-    tile.has_loud = take_out_loud(space.values, tile.count, value_rows_ / panel_rows, panel_rows * tile.count, panel_rows, tile.loud);
+    Rows<S> keys = rows_of<S>(p_.k, task.sequence->batch, task.kv_head, task.sequence->key_start + tile.first, p_.dim);
+    pack_matrix(keys, tile.count, rounded_up(tile.count, panel_rows), dim_row_, space.keys);
+    pack_matrix(values_of(task, tile), tile.count, tile.count, value_row_, space.values);
+    tile.has_loud = take_out_loud(space.values, tile.count, value_row_, tile.loud);
   }
 
   // What a panel's queries have to do with a tile's keys, from `first` on. Returns how many scores it computed.
@@ -137,16 +138,15 @@ private:
     int64_t count = std::min(range.end - tile.first, tile.count) - first;
     if (count <= 0) return 0;
     TilePlace place{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
-    const T scale = T(p_.scale);
     for (int64_t key = 0; key < count; key += panel_rows)
-      multiply_panel<Product::scaled, vectors, T>(p_.dim, space.keys + (first + key) * p_.dim, panel.q, &scale, space.s + key * width);
+      multiply_panel<vectors>(p_.dim, space.keys + (first + key) * dim_row_, dim_row_, panel.q, T(p_.scale), space.s + key * width);
     scores_.apply(place, space.s, nullptr);
     alignas(64) T decay[width];
     exponentiate(space.s, count, panel, decay);
     if (p_.dropout.threshold) drop(place, space);
-    for (int64_t column = 0; column < value_rows_; column += panel_rows)
-      multiply_panel<Product::added_to_scaled, vectors, T>(count, space.values + column * tile.count + first * panel_rows, space.s, decay,
-                                                    panel.out + column * width);
+    constexpr int step = std::gcd(int(width), panel_rows);
+    add_rows<OfKeys<width>, step>(rounded_up(panel.queries, step), space.s, space.values + first * value_row_, decay, panel.out, value_row_,
+                                  [&](int64_t query) { return keys_of(p_, place, query, step); });
     if (tile.has_loud) add_loud(task, tile, first, count, space.s, panel);
     return rounded_up(count, panel_rows) * width;
   }
@@ -189,26 +189,24 @@ private:
       for (int64_t lane = 0; tile.loud[first + key] && lane < panel.queries; lane++) {
         T probability = probabilities[key * width + lane];
         for (int64_t column = 0; probability != T(0) && column < p_.value_dim; column++)
-          panel.out[column * width + lane] += probability * values.at(first + key, column);
+          panel.out[lane * value_row_ + column] += probability * values.at(first + key, column);
       }
   }
 
-  // Sinks take their share, sums become logarithms, and lanes become rows.
+  // Sinks take their share, and sums become logarithms.
   void finish_panel(const Task &task, const Panel &panel) const {
-    const AttentionSequence &sequence = *task.sequence;
-    int64_t batch = sequence.batch, row = sequence.query_start + panel.first;
-    T factors[width] = {};
-    for (int64_t lane = 0; lane < panel.queries; lane++)
-      factors[lane] = finish_sum<S>(p_, panel.head, panel.largest[lane], panel.sum[lane],
-                                    reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, row + lane));
-    unpack_rows<int(width), S>(panel.out, panel.queries, p_.value_dim, factors, p_.out.column, [&](int64_t lane) {
-      return reinterpret_cast<S *>(p_.out.data) + p_.out.at(batch, panel.head, row + lane);
-    });
+    int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
+    for (int64_t lane = 0; lane < panel.queries; lane++) {
+      Statistic *log_sum_exp = reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, first + lane);
+      T factor = finish_sum<S>(p_, panel.head, panel.largest[lane], panel.sum[lane], log_sum_exp);
+      S *out = reinterpret_cast<S *>(p_.out.data) + p_.out.at(batch, panel.head, first + lane);
+      write_scaled_row<S>(panel.out + lane * value_row_, factor, out, p_.out.column, p_.value_dim);
+    }
   }
 
   const AttentionProblem &p_;
   const Scores<S, int(width)> scores_;
-  const int64_t value_rows_, panel_size_;
+  const int64_t dim_row_, value_row_, panel_size_;
   std::vector<Task> tasks_;
 };
 

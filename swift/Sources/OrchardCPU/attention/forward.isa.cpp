@@ -4,13 +4,10 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Few queries (decoding) are not worth a panel, or not a wide one.
+// Few queries (decoding) are not worth a panel.
 template <class S> void forward(const AttentionProblem &problem) {
-  int64_t queries = 0;
-  for (const AttentionSequence &sequence : problem.sequences) queries = std::max(queries, sequence.queries);
-  if (queries <= FewQueries<S>::most_queries) FewQueries<S>(problem).run();
-  else if (queries <= lanes<Compute<S>>) AttentionForward<S, 1>(problem).run();
-  else AttentionForward<S, panel_vectors>(problem).run();
+  if (problem.most_queries() <= FewQueries<S>::most_queries) FewQueries<S>(problem).run();
+  else with_panel_vectors<Compute<S>>(problem.most_queries(), [&](auto vectors) { AttentionForward<S, vectors>(problem).run(); });
 }
 
 } // namespace

@@ -12,12 +12,12 @@ namespace orchard::ORCHARD_ISA {
 
 // Where the numbers of one thread lie: those of a block of keys, of a panel of queries, and L, Δ and dq of all queries of a head.
 template <class T> struct GradientSpace {
-  T *keys, *values;                    // panels of rows
-  T *grad_keys, *grad_values;          // row-major, without scale
-  T *queries, *query_rows;             // a panel; row-major
+  T *keys, *values;                    // row-major, as all that is not said to be a panel
+  T *grad_keys, *grad_values;          // without scale
+  T *queries, *query_rows;             // a panel [columns, width]; the same row-major
   T *grad_out, *grad_out_rows;         // the same of dO
   T *log_sum_exp, *delta;              // L, where it is not −∞, and Δ
-  T *grad_queries;                     // panels of [columns, width], without scale
+  T *grad_queries;                     // without scale
   T *s, *dp, *factors, *slopes;        // a tile's
   bool *loud_keys, *loud_queries, *loud_grad_out;
   bool has_loud_keys, has_loud_queries, has_loud_grad_out;
@@ -29,16 +29,16 @@ struct KeyTile {
   int64_t head, kv_head, block, first, count;
 };
 
-template <class S> class GradientTile {
+// `vectors`: of a panel of queries.
+template <class S, int vectors> class GradientTile {
 public:
   using T = Compute<S>;
-  static constexpr int vectors = panel_vectors;
   static constexpr int64_t width = vectors * lanes<T>;
 
   // grad_bias: where the gradient of the bias is summed, or null.
   GradientTile(const AttentionProblem &problem, const GradientSpace<T> &space, T *grad_bias)
       : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)),
-        value_row_(rounded_up(problem.value_dim, lanes<T>)), dim_columns_(rounded_up(problem.dim, panel_rows)) {}
+        value_row_(rounded_up(problem.value_dim, lanes<T>)) {}
 
   // Adds what the panel of queries from `query` on has to do with the tile's keys. Returns how many scores it computed.
   int64_t add(const KeyTile &tile, int64_t query) const {
@@ -60,11 +60,10 @@ public:
 
 private:
   void multiply(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
-    const T *keys = space_.keys + (tile.first + skipped) * dim_columns_, *values = space_.values + (tile.first + skipped) * p_.value_dim;
-    const T scale = T(p_.scale), one = 1;
+    const T *keys = space_.keys + (tile.first + skipped) * dim_row_, *values = space_.values + (tile.first + skipped) * value_row_;
     for (int64_t key = 0; key < place.keys; key += panel_rows) {
-      multiply_panel<Product::scaled, vectors, T>(p_.dim, keys + key * dim_columns_, space_.queries, &scale, space_.s + key * width);
-      multiply_panel<Product::scaled, vectors, T>(p_.value_dim, values + key * p_.value_dim, space_.grad_out, &one, space_.dp + key * width);
+      multiply_panel<vectors>(p_.dim, keys + key * dim_row_, dim_row_, space_.queries, T(p_.scale), space_.s + key * width);
+      multiply_panel<vectors>(p_.value_dim, values + key * value_row_, value_row_, space_.grad_out, T(1), space_.dp + key * width);
     }
     for (int64_t key = 0; space_.has_loud_keys && key < place.keys; key++)
       if (space_.loud_keys[tile.first + skipped + key]) multiply_loud(tile, place.j + key, space_.s + key * width);
@@ -142,20 +141,18 @@ private:
 
   void add_to_keys(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
     if (!p_.grad_k.data) return;
-    T *grad_values = space_.grad_values + (tile.first + skipped) * value_row_, *grad_keys = space_.grad_keys + (tile.first + skipped) * dim_row_;
-    for (int64_t key = 0; key < place.keys; key += outer_rows) {
-      add_outer_rows<int(width)>(place.queries, space_.s + key * width, space_.grad_out_rows, grad_values + key * value_row_, value_row_);
-      add_outer_rows<int(width)>(place.queries, space_.dp + key * width, space_.query_rows, grad_keys + key * dim_row_, dim_row_);
-    }
+    int64_t first = tile.first + skipped, keys = rounded_up(place.keys, panel_rows);
+    auto range_of = [&](int64_t key) { return queries_of(p_, place, key, panel_rows); };
+    add_rows<OfQueries<width>, panel_rows>(keys, space_.s, space_.grad_out_rows, none, space_.grad_values + first * value_row_, value_row_, range_of);
+    add_rows<OfQueries<width>, panel_rows>(keys, space_.dp, space_.query_rows, none, space_.grad_keys + first * dim_row_, dim_row_, range_of);
   }
 
   void add_to_queries(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
     if (!p_.grad_q.data) return;
-    const T *keys = space_.keys + (tile.first + skipped) * dim_columns_;
-    T *sums = space_.grad_queries + place.i * dim_columns_;
-    for (int64_t column = 0; column < dim_columns_; column += panel_rows)
-      add_across<vectors, T>(divided_up(place.keys, panel_rows), keys + column * panel_rows, panel_rows * dim_columns_, space_.dp,
-                             sums + column * width);
+    constexpr int step = std::gcd(int(width), panel_rows);
+    add_rows<OfKeys<width>, step>(rounded_up(place.queries, step), space_.dp, space_.keys + (tile.first + skipped) * dim_row_, none,
+                                  space_.grad_queries + place.i * dim_row_, dim_row_,
+                                  [&](int64_t query) { return keys_of(p_, place, query, step); });
   }
 
   // ---------------------------------------------------------------- rows that hold NaN or infinity
@@ -169,21 +166,23 @@ private:
       for (int64_t lane = 0; lane < place.queries; lane++) {
         int64_t row = tile.first + skipped + key;
         T p = space_.s[key * width + lane], du = space_.dp[key * width + lane];
-        if (space_.has_loud_grad_out && space_.loud_grad_out[lane]) add_row(grad_out, lane, p, space_.grad_values + row * value_row_, 1);
-        if (space_.has_loud_queries && space_.loud_queries[lane]) add_row(queries, lane, du, space_.grad_keys + row * dim_row_, 1);
-        if (space_.has_loud_keys && space_.loud_keys[row]) add_row(keys, key, du, space_.grad_queries + place.i * dim_columns_ + lane, width);
+        if (space_.has_loud_grad_out && space_.loud_grad_out[lane]) add_row(grad_out, lane, p, space_.grad_values + row * value_row_);
+        if (space_.has_loud_queries && space_.loud_queries[lane]) add_row(queries, lane, du, space_.grad_keys + row * dim_row_);
+        if (space_.has_loud_keys && space_.loud_keys[row]) add_row(keys, key, du, space_.grad_queries + (place.i + lane) * dim_row_);
       }
   }
 
-  static void add_row(Rows<S> rows, int64_t row, T factor, T *sums, int64_t stride) {
-    for (int64_t column = 0; factor != T(0) && column < rows.length; column++) sums[column * stride] += factor * rows.at(row, column);
+  static void add_row(Rows<S> rows, int64_t row, T factor, T *sums) {
+    for (int64_t column = 0; factor != T(0) && column < rows.length; column++) sums[column] += factor * rows.at(row, column);
   }
+
+  static constexpr const T *none = nullptr; // sums do not decay
 
   const AttentionProblem &p_;
   const GradientSpace<T> &space_;
   T *grad_bias_;
   const Scores<S, int(width)> scores_;
-  const int64_t dim_row_, value_row_, dim_columns_;
+  const int64_t dim_row_, value_row_;
 };
 
 } // namespace orchard::ORCHARD_ISA

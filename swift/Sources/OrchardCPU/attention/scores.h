@@ -12,6 +12,18 @@ struct TilePlace {
   int64_t head, i, queries, j, keys;
 };
 
+// Of the tile's keys those to which any of its queries from `query` on, `count` of them, attends by its band.
+inline AttentionRange keys_of(const AttentionProblem &problem, const TilePlace &place, int64_t query, int64_t count) {
+  AttentionRange range = problem.keys_of(place.sequence, place.i + query, place.i + query + count - 1);
+  return {std::clamp<int64_t>(range.first - place.j, 0, place.keys), std::clamp<int64_t>(range.end - place.j, 0, place.keys)};
+}
+
+// Of the tile's queries those that attend to any of its keys from `key` on, `count` of them.
+inline AttentionRange queries_of(const AttentionProblem &problem, const TilePlace &place, int64_t key, int64_t count) {
+  AttentionRange range = problem.queries_of(place.sequence, place.j + key, place.j + key + count - 1);
+  return {std::clamp<int64_t>(range.first - place.i, 0, place.queries), std::clamp<int64_t>(range.end - place.i, 0, place.queries)};
+}
+
 // What a mask or a bias has for a tile: rows are its queries, columns its keys.
 template <class E> inline Rows<E> rows_of(const AttentionOperand &operand, const TilePlace &place) {
   int64_t offset = operand.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
@@ -72,7 +84,7 @@ private:
 
   // Rows, of which each is read in one go, become lines.
   template <class E, class Number> static void turn(Rows<E> rows, int64_t queries, Lines &lines, Number number) {
-    alignas(64) T numbers[width * block];
+    alignas(64) T numbers[width * block] = {};
     for (int64_t query = 0; query < queries; query++) {
       const E *row = rows.data + query * rows.row;
       T *to = numbers + query * block;
@@ -81,7 +93,8 @@ private:
       else
         for (int64_t key = 0; key < rows.length; key++) to[key] = number(row[key * rows.column]);
     }
-    pack_rows<width>(Rows<T>{numbers, block, 1, rows.length}, queries, rows.length, lines.numbers);
+    if constexpr (width % block == 0) turn_rows<width>(numbers, block, lines.numbers);
+    else std::copy_n(numbers, block, lines.numbers); // one query
   }
 
   void add_bias(const TilePlace &place, T *s) const {
@@ -106,10 +119,9 @@ private:
     int64_t distance = place.j - place.i - p_.shift(place.sequence);
     bool holds_all = distance + place.keys - 1 <= p_.right && distance - width + 1 >= -p_.left;
     for (int64_t key = 0; !holds_all && key < place.keys; key++, s += width) {
-      int64_t first = std::clamp<int64_t>(distance + key - p_.right, 0, width);
-      int64_t end = std::clamp<int64_t>(distance + key + p_.left + 1, 0, width);
-      std::fill(s, s + first, minus_infinity);
-      std::fill(s + std::max(first, end), s + width, minus_infinity);
+      int first = int(std::clamp<int64_t>(distance + key - p_.right, 0, width));
+      int end = int(std::clamp<int64_t>(distance + key + p_.left + 1, 0, width));
+      for (int lane = 0; lane < width; lane++) s[lane] = lane >= first && lane < end ? s[lane] : minus_infinity;
     }
   }
 

@@ -1,113 +1,109 @@
 // Products of tiles, held in registers while their sums run, as in ../matmul/tile.h.
 //
 // Scores lie transposed, s[key][query]: a vector holds one key's scores of adjacent queries. Largest elements and sums of a query's scores
-// then go lane by lane, with nothing to be brought across lanes, and the other operand comes as single numbers.
+// then go lane by lane, with nothing to be brought across lanes. The other operand, and the scores themselves where rows are summed with them,
+// come as single numbers.
 #pragma once
 
 #include "../matmul/simd.h"
+#include "attention.h"
+
+#include <numeric>
 
 namespace orchard::ORCHARD_ISA {
 
-// Rows of a tile, its vectors, and the vectors of a tile of an outer product (four rows), by the number of registers.
+// Rows of a tile, the most vectors of one of scores, and the vectors of one of a sum of rows, by the number of registers.
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int panel_rows = 8, panel_vectors = 3, outer_vectors = 4; // of 32
+constexpr int panel_rows = 8, panel_vectors = 3, row_vectors = 2; // of 32
 #else
-constexpr int panel_rows = 4, panel_vectors = 3, outer_vectors = 2; // of 16
+constexpr int panel_rows = 4, panel_vectors = 3, row_vectors = 2; // of 16
 #endif
-constexpr int outer_rows = 4;
 
-// What becomes of c, with x[r][l] = Σ a[p][r] · b[p][l] over p < depth: factors[0] · x, c + x, or factors[l] · c + x.
-enum class Product { scaled, added, added_to_scaled };
+// A panel of more vectors reads keys less often, but has more lanes that nobody attends with, beyond the last query and beyond the band. So: the
+// queries of a sequence, in vectors, up to which panels of so many vectors are the fastest, as measured with causal heads.
+struct PanelSize {
+  int64_t most;
+  int vectors;
+};
+constexpr PanelSize panel_sizes[] = {{1, 1}, {16, 2}, {0, panel_vectors}};
 
-// For r < panel_rows and l < vectors · lanes. All are packed: rows of a are panel_rows long, those of b and c as long as that many lanes.
-template <Product product, int vectors, class T>
-inline void multiply_panel(int64_t depth, const T *a, const T *b, const T *factors, T *c) {
+// Calls use(vectors), a constant, for panels of a sequence with so many queries.
+template <class T, size_t at = 0, class Use> inline void with_panel_vectors(int64_t queries, Use use) {
+  if constexpr (at + 1 < std::size(panel_sizes))
+    if (queries > panel_sizes[at].most * lanes<T>) return with_panel_vectors<T, at + 1>(queries, use);
+  use(std::integral_constant<int, panel_sizes[at].vectors>());
+}
+
+// c[r][l] = factor · Σ a[r][p] · b[p][l] over p < depth, for r < panel_rows and l < vectors · lanes. Rows of a are `stride` apart, those of b
+// and c as long as that many lanes.
+template <int vectors, class T> inline void multiply_panel(int64_t depth, const T *a, int64_t stride, const T *b, T factor, T *c) {
   constexpr int width = vectors * lanes<T>;
-  if (product != Product::scaled && depth < 1) __builtin_unreachable();
   Vector<T> sums[panel_rows][vectors] = {};
-  if constexpr (product != Product::scaled) {
-#pragma GCC unroll 8
-    for (int r = 0; r < panel_rows; r++)
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) {
-        sums[r][v] = load_vector(c + r * width + v * lanes<T>);
-        if constexpr (product == Product::added_to_scaled) sums[r][v] *= load_vector(factors + v * lanes<T>);
-      }
-  }
-  for (int64_t p = 0; p < depth; p++, a += panel_rows, b += width) {
+  for (int64_t p = 0; p < depth; p++, b += width) {
     Vector<T> columns[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) columns[v] = load_vector(b + v * lanes<T>);
 #pragma GCC unroll 8
     for (int r = 0; r < panel_rows; r++)
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) sums[r][v] = multiply_add<T>(columns[v], a[r], sums[r][v]);
+      for (int v = 0; v < vectors; v++) sums[r][v] = multiply_add<T>(columns[v], a[r * stride + p], sums[r][v]);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < panel_rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) store_vector<T>(sums[r][v] * factor, c + r * width + v * lanes<T>);
+}
+
+// Where the number lies that row r of a sum takes row p with: a[p · row + r · sum].
+template <int row_step, int sum_step> struct Factors {
+  static constexpr int row = row_step, sum = sum_step;
+};
+template <int width> using OfKeys = Factors<width, 1>;    // of s[key][query]: rows are keys', sums are queries'
+template <int width> using OfQueries = Factors<1, width>; // rows are queries', sums are keys'
+
+// sums[r][l] = decay[r] · sums[r][l] + Σ a(p, r) · rows[p][l] over p < depth, for r < count and l < vectors · lanes. Rows and sums are `stride`
+// apart; decay may be null: 1.
+template <class Where, int count, int vectors, class T>
+inline void add_rows_tile(int64_t depth, const T *a, const T *rows, const T *decay, T *sums, int64_t stride) {
+  if (depth < 1) __builtin_unreachable();
+  Vector<T> own[count][vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < count; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-      if constexpr (product == Product::scaled) sums[r][v] *= factors[0];
-      store_vector(sums[r][v], c + r * width + v * lanes<T>);
+      own[r][v] = load_vector(sums + r * stride + v * lanes<T>);
+      if (decay) own[r][v] *= decay[r];
     }
-}
-
-// c[r][l] += Σ a[p][r][i] · b[p][i][l] over p < panels and i < panel_rows, for r < panel_rows and l < vectors · lanes: panels of a, `stride`
-// apart, are read across. Rows of a are panel_rows long, those of b and c as long as that many lanes.
-template <int vectors, class T> inline void add_across(int64_t panels, const T *a, int64_t stride, const T *b, T *c) {
-  constexpr int width = vectors * lanes<T>;
-  Vector<T> sums[panel_rows][vectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < panel_rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) sums[r][v] = load_vector(c + r * width + v * lanes<T>);
-  for (int64_t p = 0; p < panels; p++, a += stride)
-    for (int i = 0; i < panel_rows; i++, b += width) {
-      Vector<T> columns[vectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) columns[v] = load_vector(b + v * lanes<T>);
-#pragma GCC unroll 8
-      for (int r = 0; r < panel_rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) sums[r][v] = multiply_add<T>(columns[v], a[r * panel_rows + i], sums[r][v]);
-    }
-#pragma GCC unroll 8
-  for (int r = 0; r < panel_rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) store_vector(sums[r][v], c + r * width + v * lanes<T>);
-}
-
-// c[r][l] += Σ a[r][i] · b[i][l] over i < depth, for r < outer_rows and l < vectors · lanes; rows of a are `width` apart, rows of b and c
-// `stride`.
-template <int vectors, int width, class T>
-inline void add_outer_tile(int64_t depth, const T *a, const T *b, T *c, int64_t stride) {
-  if (depth < 1) __builtin_unreachable();
-  Vector<T> sums[outer_rows][vectors];
-#pragma GCC unroll 4
-  for (int r = 0; r < outer_rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) sums[r][v] = load_vector(c + r * stride + v * lanes<T>);
-  for (int64_t i = 0; i < depth; i++, a++, b += stride) {
+  for (int64_t p = 0; p < depth; p++, a += Where::row, rows += stride) {
     Vector<T> columns[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) columns[v] = load_vector(b + v * lanes<T>);
+    for (int v = 0; v < vectors; v++) columns[v] = load_vector(rows + v * lanes<T>);
+#pragma GCC unroll 8
+    for (int r = 0; r < count; r++)
 #pragma GCC unroll 4
-    for (int r = 0; r < outer_rows; r++)
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) sums[r][v] = multiply_add<T>(columns[v], a[r * width], sums[r][v]);
+      for (int v = 0; v < vectors; v++) own[r][v] = multiply_add<T>(columns[v], a[r * Where::sum], own[r][v]);
   }
+#pragma GCC unroll 8
+  for (int r = 0; r < count; r++)
 #pragma GCC unroll 4
-  for (int r = 0; r < outer_rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) store_vector(sums[r][v], c + r * stride + v * lanes<T>);
+    for (int v = 0; v < vectors; v++) store_vector(own[r][v], sums + r * stride + v * lanes<T>);
 }
 
-// The same for a whole row of c, whose length `stride` is a multiple of a vector's.
-template <int width, class T> inline void add_outer_rows(int64_t depth, const T *a, const T *b, T *c, int64_t stride) {
+// The same for `count` sums, a multiple of `step`, whole rows, whose length `stride` is a multiple of a vector's, and those p that are in range_of(r),
+// where r is the first of `step` sums. Columns are the outer loop, so that what is read of the rows stays in the first-level cache.
+template <class Where, int step, class T, class RangeOf>
+inline void add_rows(int64_t count, const T *a, const T *rows, const T *decay, T *sums, int64_t stride, RangeOf range_of) {
+  auto add = [&](auto vectors, int64_t column) {
+    for (int64_t r = 0; r < count; r += step) {
+      AttentionRange range = range_of(r);
+      if (range.first < range.end)
+        add_rows_tile<Where, step, vectors>(range.end - range.first, a + range.first * Where::row + r * Where::sum,
+                                            rows + range.first * stride + column, decay ? decay + r : nullptr, sums + r * stride + column, stride);
+    }
+  };
   int64_t column = 0;
-  for (; column + outer_vectors * lanes<T> <= stride; column += outer_vectors * lanes<T>)
-    add_outer_tile<outer_vectors, width>(depth, a, b + column, c + column, stride);
-  for (; column < stride; column += lanes<T>) add_outer_tile<1, width>(depth, a, b + column, c + column, stride);
+  for (; column + row_vectors * lanes<T> <= stride; column += row_vectors * lanes<T>) add(std::integral_constant<int, row_vectors>(), column);
+  for (; column < stride; column += lanes<T>) add(std::integral_constant<int, 1>(), column);
 }
 
 } // namespace orchard::ORCHARD_ISA
