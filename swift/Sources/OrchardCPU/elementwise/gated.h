@@ -5,114 +5,103 @@
 // its exponent needs more digits than a float32 has.
 #pragma once
 
-#include "math.h"
+#include "lifted.h"
 
 namespace orchard::ORCHARD_ISA {
 
-// S(-a), and the derivative of x·S(x) at -a.
+// S(-a), and the derivative of x·S(x) at -a; both lifted (lifted.h).
 template <class Number> struct Tail {
   Number share, slope;
 };
 
-// A number as a sum of two float32, the second below the last place of the first.
-struct Pair {
-  float high, low;
-};
-
-inline float exp_of_negative(Pair x) {
-  float e = exp(-x.high);
-  return fused(-e, x.low, e);
-}
-
-// Where products are fused, what one rounds away is one operation more; else float64 has the room.
-#if defined(__FMA__) || defined(__aarch64__)
-inline Pair half_square(float a) {
-  float square = a * a;
-  return {0.5f * square, 0.5f * fused(a, a, -square)};
-}
-#else
-inline Pair as_pair(double x) { return {float(x), float(x - double(float(x)))}; }
-inline Pair half_square(float a) { return as_pair(0.5 * double(a) * double(a)); }
-#endif
-
-// S = Φ, the distribution function of the normal distribution. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly: a polynomial
-// in t = 1/(1 + 0.3 a), the interpolant at Chebyshev's points from 0 to 15.
+// S = Φ, the distribution function of the normal distribution. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly: a
+// fraction of polynomials, which interpolates G where 1/(1 + 0.3 a) is one of Chebyshev's points, from 0 to 15.
 struct NormalShare {
-  static constexpr float end = 15.0f, wide_end = 40.0f; // from there on S(-a) is 0
+  template <class Number> static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from there on S(-a) is 0
   static constexpr double density = 0.398942280401432677940; // φ(0) = 1/√(2π)
 
   static Tail<float> tail(float a) {
-    float e = exp_of_negative(half_square(a)), t = 1.0f / fused(a, 0.3f, 1.0f);
-    float g = t * polynomial(t, -0.0209846701f, 0.114402115f, -0.232835487f, 0.197921649f, -0.0844812840f, 0.0988308415f, 0.0774857700f,
-                             0.110423200f, 0.119550116f, 0.119687751f);
+    float above = polynomial(a, 0.0042602038f, 0.0415848531f, 0.186025634f, 0.442005664f, 0.5f);
+    float below = polynomial(a, 0.0106786499f, 0.104243211f, 0.47684449f, 1.21400464f, 1.68189633f, 1.0f);
+    float e = exponential(a), g = above / below;
     return {e * g, e * fused(-a, float(density), g)};
   }
   static Tail<double> tail(double a) {
     double share = 0.5 * std::erfc(a * 0.707106781186547524401);
     return {share, share - a * density * std::exp(-0.5 * a * a)};
   }
+
+private:
+  // e^(-a²/2). The square needs more digits than a float32 has, which a fused product has, and float64.
+  static float exponential(float a) {
+    float shifted = fused(a * a, -0.5f * log2_e, lifting_rounder), n = shifted - lifting_rounder;
+#if defined(__FMA__) || defined(__aarch64__)
+    float r = 0.5f * fused(n, -2.0f * ln2_low, fused(-a, a, n * (-2.0f * ln2_high)));
+#else
+    float r = float(-0.5 * double(a) * double(a) - double(n) * 0.693147180559945309417);
+#endif
+    return lifted_exp(r, shifted);
+  }
 };
 
-// S(a) = 1/(1 + e^(-v)) for a v that is odd in a: with e = e^(-v) and s = S(a), S(-a) is e·s, and S'(a) is e·s²·v'.
+// S(a) = 1/(1 + e^(-v)) for a v that is odd in a: S(-a) = e^(-v)/(1 + e^(-v)), and S'(a) is S(-a)·S(a)·v'.
 template <class Number> inline Tail<Number> logistic_tail(Number a, Number e, Number derivative) {
-  Number s = Number(1) / (Number(1) + e), share = e * s;
-  return {share, share * (Number(1) - a * s * derivative)};
+  Number share = e / fused(e, lowered<Number>, Number(1)), other = fused(-share, lowered<Number>, Number(1));
+  return {share, share * fused(-a * derivative, other, Number(1))};
 }
 
 // v = a
 struct LogisticShare {
-  static constexpr float end = 105.0f, wide_end = 750.0f;
-  template <class Number> static Tail<Number> tail(Number a) { return logistic_tail(a, exp(-a), Number(1)); }
+  template <class Number> static constexpr Number end = std::is_same_v<Number, float> ? 110 : 750;
+  template <class Number> static Tail<Number> tail(Number a) { return logistic_tail(a, lifted_exp_of_negative(a), Number(1)); }
 };
 
 // (1 + tanh u)/2 is the logistic function of v = 2u: v = √(8/π)·(a + 0.044715·a³)
 struct TanhShare {
-  static constexpr float end = 11.0f, wide_end = 22.0f;
+  template <class Number> static constexpr Number end = std::is_same_v<Number, float> ? 11 : 22;
   static constexpr double linear = 1.59576912160573071176, cubic = linear * 0.044715;
 
-  static Tail<float> tail(float a) {
-    return logistic_tail(a, exp_of_negative(argument(a)), fused(a * a, float(3.0 * cubic), float(linear)));
-  }
+  static Tail<float> tail(float a) { return logistic_tail(a, exponential(a), fused(a * a, float(3.0 * cubic), float(linear))); }
   static Tail<double> tail(double a) {
     return logistic_tail(a, std::exp(-a * (linear + cubic * a * a)), linear + 3.0 * cubic * a * a);
   }
 
 private:
+  // v = `cubic`·y with y = a·(a² + 1/0.044715). In units of y, ln 2 is `step`, in two parts: the product of the first with n is exact.
+  static constexpr double offset = 1.0 / 0.044715, step = 9.71409102802369609562;
+  static constexpr float step_high = 9.7138671875f, step_low = float(step - step_high);
+
+  // e^(-v), whose v needs more digits than a float32 has.
+  static float exponential(float a) {
 #if defined(__FMA__) || defined(__aarch64__)
-  // Each product and each sum with what it rounds away.
-  static Pair argument(float a) {
-    constexpr float first = float(linear), third = float(cubic), first_rest = float(linear - first), third_rest = float(cubic - third);
-    float square = a * a, square_rest = fused(a, a, -square);
-    float bend = third * square, bend_rest = fused(third, square, -bend) + fused(third, square_rest, third_rest * square);
-    float factor = first + bend, part = factor - first;
-    float factor_rest = (first - (factor - part)) + (bend - part) + (bend_rest + first_rest);
-    float v = a * factor;
-    return {v, fused(a, factor_rest, fused(a, factor, -v))};
-  }
+    // The sum's part down to 2^-15, which adding 256 leaves, is exact; the other one is what is missing.
+    constexpr float offset_high = 22.36376953125f, offset_low = float(offset - offset_high);
+    float sum = fused(a, a, 256.0f + offset_high) - 256.0f, rest = fused(a, a, offset_high - sum) + offset_low;
+    float shifted = fused(a * sum, float(-1.0 / step), lifting_rounder), n = shifted - lifting_rounder;
+    float r = fused(-a, rest, fused(n, -step_low, fused(-a, sum, n * -step_high)));
 #else
-  static Pair argument(float a) { return as_pair(double(a) * (linear + cubic * double(a) * double(a))); }
+    double y = double(a) * (double(a) * double(a) + offset);
+    float shifted = float(y) * float(-1.0 / step) + lifting_rounder, n = shifted - lifting_rounder;
+    float r = float(-y - double(n) * step);
 #endif
+    return lifted_exp(r * float(cubic), shifted);
+  }
 };
 
-template <class Share> inline Tail<float> tail_of(float x) { return Share::tail(at_most(absolute(x), Share::end)); }
-template <class Share> inline Tail<double> tail_of(double x) {
-  double a = std::fabs(x);
-  return Share::tail(a > Share::wide_end ? double(Share::wide_end) : a);
+template <class Number> inline Number magnitude_up_to(Number x, Number most) {
+  Number a = std::fabs(x);
+  return most < a ? most : a; // NaN stays
 }
 
-// The infinite x takes part where its share is 1 only.
-template <class Share> inline float gated(float x) {
-  float share = tail_of<Share>(x).share;
-  return x < 0.0f ? at_least(x, -Share::end) * share : x * (1.0f - share);
-}
-template <class Share> inline double gated(double x) {
-  double share = tail_of<Share>(x).share;
-  return x < 0.0 ? (x < -Share::wide_end ? double(-Share::wide_end) : x) * share : x * (1.0 - share);
+// max(x, 0) - a·S(-a): both of the above.
+template <class Share, class Number> inline Number gated(Number x) {
+  Number a = magnitude_up_to(x, Share::template end<Number>);
+  return fused(a * Share::tail(a).share, -lowered<Number>, x < Number(0) ? Number(0) : x);
 }
 
 template <class Share, class Number> inline Number gated_derivative(Number x) {
-  Number slope = tail_of<Share>(x).slope;
-  return x < Number(0) ? slope : Number(1) - slope;
+  Number slope = Share::tail(magnitude_up_to(x, Share::template end<Number>)).slope;
+  return fused(slope, x < Number(0) ? lowered<Number> : -lowered<Number>, x < Number(0) ? Number(0) : Number(1));
 }
 
 } // namespace orchard::ORCHARD_ISA
