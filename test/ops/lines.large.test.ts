@@ -1,10 +1,10 @@
-/** Softmax so large that the cpu backend streams them past the caches, with each instruction set: whole cache lines, their rest, rows that begin off a line. */
+/** Softmax and running sums so large that the cpu backend streams them past the caches, with each instruction set: whole cache lines, their rest, rows that begin off a line. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { detach, grad } from "../../src/autograd/backward.ts";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { logSoftmax, softmax, tensor } from "../../src/ops/index.ts";
+import { cumprod, cumsum, logSoftmax, reshape, softmax, tensor, toDType } from "../../src/ops/index.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 
 const rows = 2053;
@@ -65,5 +65,38 @@ describe.each(isas)("with %s", (isa) => {
     const got = gradientOf(y, x);
     const largest = Math.max(...Array.from(totals, (total) => Math.exp(8) / total));
     expect(firstWrong(got, gradient, () => largest * 32 * 2 ** -20)).toBe(-1);
+  });
+
+  test("running sums, onwards and back, of a float and of a dtype that becomes another", () => {
+    const running = Float64Array.from(source);
+    for (let at = 1; at < size; at++) running[at]! += running[at - 1]!;
+    const bound = (want: number) => Math.abs(want) * 2 ** -24; // sums are float64: exact here, and rounded once
+    const line = on(() => tensor(source, { requiresGrad: true }));
+    expect(firstWrong(on(() => cumsum(line, { dim: 0 })).dataSync(), (at) => running[at]!, bound)).toBe(-1);
+    const total = running[size - 1]!;
+    const back = gradientOf(
+      on(() => cumsum(line, { dim: 0 })),
+      line,
+    ); // runs from the last element to the first
+    expect(firstWrong(back, (at) => total - running[at]! + source[at]!, bound)).toBe(-1);
+    const counts = on(() => toDType(cumsum(toDType(tensor(source), "int8"), { dim: 0 }), "float64")).dataSync();
+    let count = 0;
+    const whole = Float64Array.from(source, (value) => {
+      count += Math.trunc(value);
+      return count;
+    });
+    expect(
+      firstWrong(
+        counts as Float64Array,
+        (at) => whole[at]!,
+        () => 0,
+      ),
+    ).toBe(-1);
+  });
+
+  test("a product stays 0 however large the elements after it are", () => {
+    const x = on(() => reshape(tensor(Float32Array.from({ length: 70_000 }, (_, at) => (at === 3 ? 0 : 9))), [-1]));
+    const got = on(() => cumprod(x, { dim: 0 })).dataSync();
+    expect([got[2], got.subarray(3).every((value) => value === 0)]).toEqual([729, true]);
   });
 });
