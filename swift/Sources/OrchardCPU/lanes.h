@@ -30,15 +30,15 @@ template <class Term> inline double summed(int64_t count, Term term) {
   return lanes_summed(sums);
 }
 
-// The largest, −∞ of none.
+// The largest of those that are not NaN, −∞ of none.
 template <class C> inline C largest(const C *x, int64_t count) {
   C best[sum_lanes];
   for (C &own : best) own = -std::numeric_limits<C>::infinity();
   int64_t i = 0;
   for (; i + sum_lanes <= count; i += sum_lanes)
-    for (int lane = 0; lane < sum_lanes; lane++) best[lane] = larger(best[lane], x[i + lane]);
-  for (; i < count; i++) best[0] = larger(best[0], x[i]);
-  for (int lane = 1; lane < sum_lanes; lane++) best[0] = larger(best[0], best[lane]);
+    for (int lane = 0; lane < sum_lanes; lane++) best[lane] = x[i + lane] > best[lane] ? x[i + lane] : best[lane];
+  for (; i < count; i++) best[0] = x[i] > best[0] ? x[i] : best[0];
+  for (int lane = 1; lane < sum_lanes; lane++) best[0] = best[lane] > best[0] ? best[lane] : best[0];
   return best[0];
 }
 

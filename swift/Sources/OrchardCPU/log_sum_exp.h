@@ -5,9 +5,11 @@
 #include "lanes.h"
 #include "row_blocks.h"
 
+#include <algorithm>
+
 namespace orchard::ORCHARD_ISA {
 
-// The sum is over exp(x - largest); where the largest element is infinite, over exp(x).
+// The sum is over exp(x - largest); where the largest element is infinite, over exp(x). It is NaN where an element is, which is never the largest.
 struct ExponentialSum {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
 };
@@ -17,7 +19,7 @@ inline double rescaled(const ExponentialSum &own, double largest) {
 }
 
 inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
-  double top = larger(a.largest, b.largest);
+  double top = std::max(a.largest, b.largest);
   return {top, rescaled(a, top) + rescaled(b, top)};
 }
 
@@ -27,11 +29,9 @@ template <class C> inline ExponentialSum exponential_sum(const C *x, int64_t cou
   return {double(top), exponentials<false>(x, shift_of(top), static_cast<C *>(nullptr), count)};
 }
 
-template <class C> inline Vector<C> larger_lanes(Vector<C> a, Vector<C> b) { return (a >= b) | (a != a) ? a : b; }
-
 template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {
   const Vector<C> none = {};
-  return ((largest - largest) != (largest - largest)) & (largest == largest) ? none : largest; // ∞ - ∞ is NaN
+  return (largest - largest) == none ? largest : none; // ∞ - ∞ is NaN
 }
 
 // The same of up to `most` adjacent columns. Sums of the exponentials of a block of rows, which are positive, are of type C; blocks add up in float64.
@@ -47,7 +47,7 @@ public:
   template <int rows> void include(const RowBlock<C> &block) {
     alignas(64) C own[most], scales[most];
     for (int64_t j = 0; j < width_; j += lanes<C>) {
-      block.fetch_next(j);
+      block.template fetch_next<rows>(j);
       include_lanes<rows>(block, j, own, scales);
     }
     for (int64_t j = 0; j < width_; j++) sums_[j] = (sums_[j] == 0 ? 0 : sums_[j] * double(scales[j])) + double(own[j]);
@@ -57,7 +57,7 @@ private:
   template <int rows> void include_lanes(const RowBlock<C> &block, int64_t j, C *own, C *scales) {
     Vector<C> x[rows], before = load_vector(tops_ + j), top = before, sum = {};
     for (int row = 0; row < rows; row++) x[row] = load_some(block.rows[row] + j, width_ - j);
-    for (int row = 0; row < rows; row++) top = larger_lanes<C>(top, x[row]);
+    for (int row = 0; row < rows; row++) top = x[row] > top ? x[row] : top;
     Vector<C> shift = shift_lanes<C>(top);
     for (int row = 0; row < rows; row++) sum += exponential(Vector<C>(x[row] - shift));
     store_vector(top, tops_ + j);

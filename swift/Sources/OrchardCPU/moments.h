@@ -41,7 +41,7 @@ public:
     double before = double(count_), share = rows / (before + rows);
     count_ += rows;
     for (int64_t j = 0; j < width_; j += lanes<double>) {
-      block.fetch_next(j);
+      block.template fetch_next<rows>(j);
       include_lanes<rows>(block, j, share, before * share);
     }
   }

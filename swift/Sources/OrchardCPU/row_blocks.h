@@ -19,10 +19,10 @@ template <class C> struct RowBlock {
   int64_t next_bytes;           // of an element there
 
   // To be called for columns in their order, a vector at a time.
-  void fetch_next(int64_t column) const {
+  template <int count> void fetch_next(int64_t column) const {
     constexpr int64_t cache_line = 64;
     if (column * next_bytes % cache_line != 0) return;
-    for (const char *row : next) __builtin_prefetch(row + column * next_bytes, 0, 2);
+    for (int row = 0; row < count; row++) __builtin_prefetch(next[row] + column * next_bytes, 0, 2);
   }
 };
 
@@ -48,25 +48,26 @@ template <class C> inline Vector<double> load_some_wide(const C *from, int64_t c
 }
 
 // Calls use(number of rows, block, number of the first row) for `count` rows of `width` elements, at most `columns`: for whole blocks, and for the
-// rows after them one by one. The number of rows is a std::integral_constant; address_of(row) is where a row lies.
+// rows after them one by one. The number of rows is a std::integral_constant; address_of(row) is where a row lies, also for rows up to `known` that
+// are wanted later.
 template <class T, int64_t columns, class Address, class Use>
-inline void for_each_row_block(int64_t count, int64_t width, Address &&address_of, Use &&use) {
+inline void for_each_row_block(int64_t count, int64_t width, Address &&address_of, Use &&use, int64_t known = 0) {
   using C = Compute<T>;
   constexpr bool is_wide = std::is_same_v<T, C>;
   C widened[is_wide ? 1 : block_rows * columns];
   RowBlock<C> block;
   block.next_bytes = sizeof(T);
+  known = std::max(known, count);
   auto visit = [&](auto rows, int64_t first) {
     for (int row = 0; row < rows; row++) {
       const T *own = address_of(first + row);
-      block.next[row] = reinterpret_cast<const char *>(address_of(std::min(first + row + rows, count - 1)));
+      block.next[row] = reinterpret_cast<const char *>(address_of(std::min(first + row + rows, known - 1)));
       if constexpr (is_wide) block.rows[row] = own;
       else {
         block.rows[row] = widened + row * columns;
         widen(own, widened + row * columns, width);
       }
     }
-    for (int row = rows; row < block_rows; row++) block.next[row] = block.next[0];
     use(rows, block, first);
   };
   int64_t first = 0;

@@ -26,6 +26,16 @@ inline void stream_row(const void *from, void *to, int64_t bytes) {
   std::memcpy(target + head + whole, source + head + whole, bytes - head - whole);
 }
 
+// Adjacent results to their place; `narrowed` is memory for as many.
+template <class T> void write_results(const Compute<T> *computed, T *narrowed, T *place, int64_t count, bool is_streamed) {
+  if (!is_streamed) return narrow(computed, place, count);
+  if constexpr (std::is_same_v<T, Compute<T>>) stream_row(computed, place, count * sizeof(T));
+  else {
+    narrow(computed, narrowed, count);
+    stream_row(narrowed, place, count * sizeof(T));
+  }
+}
+
 // Where up to `most` adjacent results of type T are computed: in their place where that is possible, else on their way there.
 template <class T, int64_t most> class ResultRow {
 public:
@@ -42,10 +52,7 @@ public:
 
   // Brings them there.
   void end(T *place, int64_t count) {
-    if constexpr (!std::is_same_v<T, C>) {
-      narrow(computed_, is_streamed_ ? narrowed_ : place, count);
-      if (is_streamed_) stream_row(narrowed_, place, count * sizeof(T));
-    } else if (is_streamed_) stream_row(computed_, place, count * sizeof(T));
+    if (!std::is_same_v<T, C> || is_streamed_) write_results(computed_, narrowed_, place, count, is_streamed_);
   }
 
   // Before anybody else reads what was streamed.

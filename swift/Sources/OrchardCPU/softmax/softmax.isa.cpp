@@ -103,17 +103,11 @@ template <class T> void gather(const T *from, int64_t along, int64_t length, Com
   for (int64_t k = 0; k < length; k++) to[k] = load(from[k * along]);
 }
 
+// The first half of the scratch memory, where x was, is free by now.
 template <class T> void write(const Compute<T> *results, const SoftmaxBatch &batch) {
   T *out = reinterpret_cast<T *>(batch.out);
-  if (batch.along[2] != 1)
-    for (int64_t k = 0; k < batch.length; k++) out[k * batch.along[2]] = store<T>(results[k]);
-  else if (!batch.is_streamed) narrow(results, out, batch.length);
-  else if constexpr (std::is_same_v<T, Compute<T>>) stream_row(results, out, batch.length * sizeof(T));
-  else {
-    T *narrowed = reinterpret_cast<T *>(batch.scratch); // where x was
-    narrow(results, narrowed, batch.length);
-    stream_row(narrowed, out, batch.length * sizeof(T));
-  }
+  if (batch.along[2] == 1) return write_results(results, reinterpret_cast<T *>(batch.scratch), out, batch.length, batch.is_streamed);
+  for (int64_t k = 0; k < batch.length; k++) out[k * batch.along[2]] = store<T>(results[k]);
 }
 
 template <class T> void run_line(Softmax code, const SoftmaxBatch &batch) {
