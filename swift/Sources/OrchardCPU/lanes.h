@@ -1,4 +1,4 @@
-// Sums and largest elements of adjacent numbers. `lanes` of them are kept side by side, which makes vectors of the loops, and come together
+// Sums and largest elements of adjacent numbers. `sum_lanes` of them are kept side by side, which makes vectors of the loops, and come together
 // as a binary tree: the result depends on the elements and their count only, on every instruction set.
 #pragma once
 
@@ -8,37 +8,37 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr int lanes = 32;
+constexpr int sum_lanes = 32;
 
 // The larger one; a NaN where there is one.
 template <class T> inline T larger(T a, T b) { return bool((a >= b) | (a != a)) ? a : b; }
 template <class T> inline T smaller(T a, T b) { return bool((a <= b) | (a != a)) ? a : b; }
 
-inline double lanes_summed(double (&sums)[lanes]) {
-  for (int half = lanes / 2; half > 0; half /= 2)
+inline double lanes_summed(double (&sums)[sum_lanes]) {
+  for (int half = sum_lanes / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; lane++) sums[lane] += sums[lane + half];
   return sums[0];
 }
 
 // Σ term(i) over 0 ≤ i < count, in float64.
 template <class Term> inline double summed(int64_t count, Term term) {
-  double sums[lanes] = {};
+  double sums[sum_lanes] = {};
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (int lane = 0; lane < lanes; lane++) sums[lane] += term(i + lane);
-  for (int lane = 0; lane < lanes && i < count; i++, lane++) sums[lane] += term(i);
+  for (; i + sum_lanes <= count; i += sum_lanes)
+    for (int lane = 0; lane < sum_lanes; lane++) sums[lane] += term(i + lane);
+  for (int lane = 0; lane < sum_lanes && i < count; i++, lane++) sums[lane] += term(i);
   return lanes_summed(sums);
 }
 
-// The largest, −∞ of none.
+// The largest of those that are not NaN, −∞ of none.
 template <class C> inline C largest(const C *x, int64_t count) {
-  C best[lanes];
+  C best[sum_lanes];
   for (C &own : best) own = -std::numeric_limits<C>::infinity();
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (int lane = 0; lane < lanes; lane++) best[lane] = larger(best[lane], x[i + lane]);
-  for (; i < count; i++) best[0] = larger(best[0], x[i]);
-  for (int lane = 1; lane < lanes; lane++) best[0] = larger(best[0], best[lane]);
+  for (; i + sum_lanes <= count; i += sum_lanes)
+    for (int lane = 0; lane < sum_lanes; lane++) best[lane] = x[i + lane] > best[lane] ? x[i + lane] : best[lane];
+  for (; i < count; i++) best[0] = x[i] > best[0] ? x[i] : best[0];
+  for (int lane = 1; lane < sum_lanes; lane++) best[0] = best[lane] > best[0] ? best[lane] : best[0];
   return best[0];
 }
 
@@ -48,18 +48,18 @@ template <class C> inline C shift_of(C largest) { return std::isinf(largest) ? C
 // Σ exp(x - shift), for x ≤ shift, in float64 but for the sum of four, which are all positive: it costs as much as half a rounding of each. Where `out` is
 // given it gets the exponentials; it may be x.
 template <bool is_kept, class C> inline double exponentials(const C *x, C shift, C *out, int64_t count) {
-  constexpr int block = 4 * lanes;
-  double sums[lanes] = {};
+  constexpr int block = 4 * sum_lanes;
+  double sums[sum_lanes] = {};
   int64_t i = 0;
   for (; i + block <= count; i += block) {
     C own[block];
     for (int k = 0; k < block; k++) own[k] = exponential(C(x[i + k] - shift));
     if constexpr (is_kept)
       for (int k = 0; k < block; k++) out[i + k] = own[k];
-    for (int lane = 0; lane < lanes; lane++)
-      sums[lane] += double((own[lane] + own[lane + lanes]) + (own[lane + 2 * lanes] + own[lane + 3 * lanes]));
+    for (int lane = 0; lane < sum_lanes; lane++)
+      sums[lane] += double((own[lane] + own[lane + sum_lanes]) + (own[lane + 2 * sum_lanes] + own[lane + 3 * sum_lanes]));
   }
-  for (int lane = 0; i < count; i++, lane = (lane + 1) % lanes) {
+  for (int lane = 0; i < count; i++, lane = (lane + 1) % sum_lanes) {
     C own = exponential(C(x[i] - shift));
     if constexpr (is_kept) out[i] = own;
     sums[lane] += double(own);

@@ -3,6 +3,7 @@
 #include "../indexing/indices.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "../streamed.h"
 
 #include <algorithm>
 
@@ -36,6 +37,7 @@ struct Shapes {
 
   const EmbeddingKernel &kernel() const { return embeddings().kernels[static_cast<int>(dtype)]; }
   int64_t bytes(int64_t elements) const { return elements * dtype_sizes[static_cast<int>(dtype)]; }
+  bool streams_rows(int64_t rows) const { return is_streamed(bytes(rows * width)); }
 };
 
 // The indices, -1 for padding, and where the bags begin and the last one ends.
@@ -113,14 +115,16 @@ int32_t orchard_cpu_embedding_bag(const double *block, const void *indices, cons
     BagMatrix rows = read_matrix(reader, shapes, table, table_offset);
     Bags bags(shapes, indices, indices_offset, offsets, offsets_offset);
     const char *first_factor = shapes.has_factors ? element(factors, shapes.dtype, factors_offset) : nullptr;
+    bool is_streamed = shapes.streams_rows(shapes.bags);
     int64_t blocks = blocks_of(shapes.width), per_bag = shapes.total / std::max<int64_t>(1, shapes.bags) + 1;
     parallel_for(shapes.bags * blocks, grain_of(per_bag * std::min(shapes.width, bag_columns)), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; task++) {
         int64_t bag = task / blocks, column = task % blocks * bag_columns, start = bags.begin(bag), at = bag * shapes.width + column;
-        shapes.kernel().bag({shapes.mode, from(rows, shapes, 0, column), bags.indices() + start, bags.end(bag) - start,
+        shapes.kernel().bag({shapes.mode, from(rows, shapes, 0, column), bags.indices() + start, bags.end(bag) - start, shapes.total - start,
                              first_factor ? first_factor + shapes.bytes(start) : nullptr, std::min(bag_columns, shapes.width - column),
-                             start, static_cast<char *>(out) + shapes.bytes(at), static_cast<int64_t *>(best) + at});
+                             start, static_cast<char *>(out) + shapes.bytes(at), is_streamed, static_cast<int64_t *>(best) + at});
       }
+      if (is_streamed) streams().finish();
     });
     for (int64_t bag = 0; bag < shapes.bags; bag++) {
       int64_t counted = 0;
@@ -150,14 +154,16 @@ int32_t orchard_cpu_embedding_bag_gradient(const double *block, const void *indi
                                                                  : double(static_cast<const float *>(counts)[counts_offset + bag]));
     const char *first_factor = shapes.has_factors ? element(factors, shapes.dtype, factors_offset) : nullptr;
     int64_t blocks = blocks_of(shapes.width);
+    bool is_streamed = shapes.streams_rows(shapes.rows);
     parallel_for(shapes.rows * blocks, grain_of(std::min(shapes.width, bag_columns)), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; task++) {
         int64_t row = task / blocks, column = task % blocks * bag_columns;
         shapes.kernel().row({shapes.mode, from(incoming, shapes, 0, column), places.of(row), places.count(row), numbers.data(),
                              first_factor, shares.data(), static_cast<const int64_t *>(best) + best_offset + column, shapes.width,
                              std::min(bag_columns, shapes.width - column),
-                             static_cast<char *>(out) + shapes.bytes(row * shapes.width + column)});
+                             static_cast<char *>(out) + shapes.bytes(row * shapes.width + column), is_streamed});
       }
+      if (is_streamed) streams().finish();
     });
   });
 }

@@ -12,7 +12,7 @@ namespace orchard {
 enum class BagMode : int { sum, mean, max };
 inline constexpr int bag_mode_count = 3;
 
-constexpr int64_t bag_columns = 512;
+constexpr int64_t bag_columns = 1024;
 
 // A matrix [bags or rows, width] from one of its columns on; strides count elements.
 struct BagMatrix {
@@ -25,12 +25,13 @@ struct BagColumns {
   BagMode mode;
   BagMatrix table;
   const int64_t *indices; // of the bag; -1 for padding
-  int64_t count;
+  int64_t count, known;   // of the bag; of this bag and those after it
   const char *factors; // of these indices; null where all are 1
   int64_t columns;
   int64_t position; // of the first index among all
   char *out;
-  int64_t *best; // of the largest only
+  bool is_streamed; // results are more than caches keep: Streams::finish is the caller's
+  int64_t *best;    // of the largest only
 };
 
 // Some columns of the gradient of one row of the table.
@@ -45,6 +46,7 @@ struct RowColumns {
   const int64_t *best;   // of all bags, from one of their columns on, `width` apart
   int64_t width, columns;
   char *out;
+  bool is_streamed;
 };
 
 struct EmbeddingKernel {

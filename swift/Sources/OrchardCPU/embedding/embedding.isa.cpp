@@ -1,8 +1,8 @@
 #include "embedding.h"
 
 #include "../lanes.h"
-
-#include <algorithm>
+#include "../row_blocks.h"
+#include "../streamed.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -23,22 +23,63 @@ template <class T> double factor_at(const char *factors, int64_t at) {
   return factors ? double(load(reinterpret_cast<const T *>(factors)[at])) : 1;
 }
 
-template <class T> void write(const double *sums, double share, char *out, int64_t columns) {
-  T *to = reinterpret_cast<T *>(out);
-  for (int64_t c = 0; c < columns; c++) to[c] = store<T>(Compute<T>(sums[c] * share));
+template <class T> void write(const double *sums, double share, char *out, int64_t columns, bool is_streamed) {
+  ResultRow<T, bag_columns> results(is_streamed);
+  T *place = reinterpret_cast<T *>(out);
+  Compute<T> *to = results.begin(place);
+  for (int64_t c = 0; c < columns; c++) to[c] = Compute<T>(sums[c] * share);
+  results.end(place, columns);
 }
 
 // ---------------------------------------------------------------- bags
 
-template <class T> void add_bag(const BagColumns &bag) {
-  double sums[bag_columns] = {};
+// Adds the rows of a block, each times its factor, in their order.
+template <int rows, class C> void add_block(const RowBlock<C> &block, const double *factors, double *sums, int64_t columns) {
+  for (int64_t c = 0; c < columns; c += lanes<double>) {
+    block.template fetch_next<rows>(c);
+    Vector<double> sum = load_vector(sums + c);
+    for (int row = 0; row < rows; row++) sum += load_some_wide(block.rows[row] + c, columns - c) * factors[row];
+    store_vector(sum, sums + c);
+  }
+}
+
+// Adds the rows of up to `most_rows` indices from number `start` on. Returns how many count.
+constexpr int64_t most_rows = 64;
+
+template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double *sums) {
+  int64_t end = std::min(start + most_rows, bag.count), counted = 0, rows[most_rows + block_rows];
+  double factors[most_rows];
+  for (int64_t i = start; i < end; i++) {
+    if (bag.indices[i] < 0) continue;
+    factors[counted] = factor_at<T>(bag.factors, i);
+    rows[counted++] = bag.indices[i];
+  }
+  int64_t known = counted;
+  for (int64_t i = end; i < std::min(end + block_rows, bag.known); i++)
+    if (bag.indices[i] >= 0) rows[known++] = bag.indices[i];
+  for_each_row_block<T, bag_columns>(
+      counted, bag.columns, [&](int64_t row) { return row_of<T>(bag.table, rows[row]); },
+      [&](auto size, const RowBlock<Compute<T>> &block, int64_t first) { add_block<size>(block, factors + first, sums, bag.columns); }, known);
+  return counted;
+}
+
+template <class T> int64_t add_strided_rows(const BagColumns &bag, double *sums) {
   int64_t counted = 0;
   for (int64_t i = 0; i < bag.count; i++) {
     if (bag.indices[i] < 0) continue;
     add_row(row_of<T>(bag.table, bag.indices[i]), bag.table.column, factor_at<T>(bag.factors, i), sums, bag.columns);
     counted++;
   }
-  write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns);
+  return counted;
+}
+
+template <class T> void add_bag(const BagColumns &bag) {
+  alignas(64) double sums[bag_columns] = {};
+  int64_t counted = 0;
+  if (bag.table.column != 1) counted = add_strided_rows<T>(bag, sums);
+  else
+    for (int64_t start = 0; start < bag.count; start += most_rows) counted += add_rows<T>(bag, start, sums);
+  write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns, bag.is_streamed);
 }
 
 // The first of equal ones; a NaN where there is one.
@@ -79,7 +120,7 @@ template <class T> void row(const RowColumns &own) {
     for (int64_t c = 0; c < own.columns; c++)
       if (best[c] == place) sums[c] += double(load(gradient[c * own.gradients.column]));
   }
-  write<T>(sums, 1, own.out, own.columns);
+  write<T>(sums, 1, own.out, own.columns, own.is_streamed);
 }
 
 template <class T> void factor(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out) {

@@ -3,6 +3,7 @@
 #include "../indexing/indices.h"
 #include "../indexing/nest.h"
 #include "../parallel.h"
+#include "../streamed.h"
 
 using namespace orchard;
 
@@ -61,6 +62,7 @@ template <int operands, class Use> void for_each_batch(const Call &call, const N
         }
         use(batch, places);
       }
+      if (call.whole.is_streamed) streams().finish();
     });
   });
 }
@@ -106,6 +108,7 @@ int32_t orchard_cpu_cross_entropy_gradient(const double *block, const void *logi
     call.whole.out = element(gradient, call.dtype, reader.whole());
     call.whole.along_out = reader.whole();
     Nest<5> lines = read_nest<5>(reader);
+    call.whole.is_streamed = is_streamed(lines.count() * call.whole.classes * dtype_sizes[static_cast<int>(call.dtype)]);
     const CrossEntropyKernel &kernel = cross_entropies().kernels[static_cast<int>(call.dtype)];
     with_wide(call.dtype, [&](auto number) {
       using Wide = decltype(number);

@@ -22,6 +22,7 @@ struct ClassBatch {
   const void *factors;                              // of the classes, in the compute type; null where all are 1
   double factor_sum;
   double smoothing;
+  bool is_streamed; // gradients are more than caches keep: Streams::finish is the caller's
 };
 
 // Of one line.

@@ -1,8 +1,7 @@
 #include "cross_entropy.h"
 
 #include "../lanes.h"
-
-#include <algorithm>
+#include "../streamed.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -38,15 +37,16 @@ public:
   // Where a line's results are written before they are stored: into the result itself where that is possible.
   C *result(int64_t line, int64_t start) {
     if constexpr (std::is_same_v<T, C>)
-      if (batch_.along_out == 1) return reinterpret_cast<T *>(batch_.out) + line * batch_.across_out + start;
+      if (is_in_place()) return reinterpret_cast<T *>(batch_.out) + line * batch_.across_out + start;
     return made(line);
   }
 
   void store(int64_t start, int64_t count) {
     T *out = reinterpret_cast<T *>(batch_.out) + start * batch_.along_out;
+    if (is_in_place()) return;
     if (batch_.along_out == 1) {
-      if constexpr (!std::is_same_v<T, C>)
-        for (int64_t line = 0; line < batch_.lines; line++) narrow(made(line), out + line * batch_.across_out, count);
+      for (int64_t line = 0; line < batch_.lines; line++)
+        write_results(made(line), reinterpret_cast<T *>(own(line)), out + line * batch_.across_out, count, batch_.is_streamed);
       return;
     }
     for (int64_t k = 0; k < count; k++)
@@ -55,6 +55,7 @@ public:
   }
 
 private:
+  bool is_in_place() const { return std::is_same_v<T, C> && batch_.along_out == 1 && !batch_.is_streamed; }
   static C load_(T value) { return orchard::ORCHARD_ISA::load(value); }
   C *own(int64_t line) { return loaded_ + line * width_; }
   C *made(int64_t line) { return made_ + line * width_; }

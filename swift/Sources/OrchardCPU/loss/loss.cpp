@@ -3,7 +3,7 @@
 #include "../indexing/nest.h"
 #include "../memory.h"
 #include "../parallel.h"
-#include "streamed.h"
+#include "../streamed.h"
 
 using namespace orchard;
 

@@ -2,7 +2,7 @@
 
 #include "../elementwise/math.h"
 #include "../lanes.h"
-#include "streamed.h"
+#include "../streamed.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "normalization.h"
 
-#include "../lanes.h"
+#include "../moments.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -37,10 +37,8 @@ template <class T> const Compute<T> *summed_rows(const NormalizeRow &row, Comput
 
 // In float64, the deviations from the mean itself.
 template <class C> RowStatistics statistics_of(const C *s, const NormalizeRow &row) {
-  double count = double(row.length);
-  double mean = row.is_centred ? summed(row.length, [=](int64_t k) { return double(s[k]); }) / count : 0;
-  double squares = summed(row.length, [=](int64_t k) { return (double(s[k]) - mean) * (double(s[k]) - mean); });
-  return {mean, 1 / std::sqrt(squares / count + row.eps)};
+  Moments own = row.is_centred ? moments_of(s, row.length) : Moments{double(row.length), 0, squares_around(0, s, row.length)};
+  return {own.mean, 1 / std::sqrt(own.squares / own.count + row.eps)};
 }
 
 // The mean in two parts: far from zero a rounded one would be off by more than small deviations are.

@@ -4,6 +4,7 @@
 #include "../indexing/nest.h"
 #include "../indexing/scratch_slots.h"
 #include "../parallel.h"
+#include "../streamed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,6 @@ int64_t integer_at(const void *base, DType dtype, int64_t place) {
   return dtype == DType::int32 ? static_cast<const int32_t *>(base)[place] : static_cast<const int64_t *>(base)[place];
 }
 
-
 // A call: rows by their positions, and for each position the rows that share it.
 struct RopeCall {
   DType dtype;
@@ -44,6 +44,7 @@ struct RopeCall {
         turning(read_nest<3>(reader)), repeated(read_nest<2>(reader)), turns(static_cast<size_t>(rope.pairs)) {
     for (int64_t pair = 0; pair < rope.pairs; pair++) turns.data()[pair] = turns_of(reader.real());
     rope.turns = turns.data();
+    rope.is_streamed = is_streamed(turning.count() * repeated.count() * rope.size * dtype_sizes[static_cast<int>(dtype)]);
     if (!ropes().turn[static_cast<int>(dtype)])
       fail(ORCHARD_CPU_UNSUPPORTED, std::string("rows that turn are floats, not ") + dtype_names[static_cast<int>(dtype)]);
   }
@@ -92,7 +93,7 @@ int32_t orchard_cpu_rope(const double *block, const void *x, const void *positio
     BlockReader reader(block);
     const RopeCall call(reader);
     const int64_t count = call.turning.count(), shared = call.repeated.count(), size = std::max<int64_t>(1, call.rope.size);
-    const int64_t rows = std::max<int64_t>(8, grain / (rope_positions * size)); // a table should serve several
+    const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // a table should serve many
     const int64_t strips = parts(shared, rows), tasks = parts(count, rope_positions) * strips;
     const int64_t at_once = std::max<int64_t>(1, grain / (rope_positions * std::min(rows, shared) * size));
     ScratchSlots<double> slots(parts(tasks, at_once), 2 * size + 2 * rope_positions * call.rope.pairs);
@@ -102,6 +103,7 @@ int32_t orchard_cpu_rope(const double *block, const void *x, const void *positio
           int64_t first = task / strips * rope_positions, row = task % strips * rows;
           call.turn(x, positions, out, first, std::min(first + rope_positions, count), row, std::min(row + rows, shared), scratch);
         }
+        if (call.rope.is_streamed) streams().finish();
       });
     });
   });

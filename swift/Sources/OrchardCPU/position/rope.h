@@ -16,6 +16,7 @@ struct Rope {
   double magnitude;         // of results
   const uint64_t *turns;    // of each pair a position, in 2^-64
   int64_t stride, out_stride; // along rows of x and of out
+  bool is_streamed;           // results are more than caches keep: Streams::finish is the caller's
 };
 
 // Positions of which a table of cosines and sines is made at once; with the rows of one head they stay in the first-level cache.

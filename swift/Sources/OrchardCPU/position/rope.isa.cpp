@@ -1,6 +1,7 @@
 #include "rope.h"
 
 #include "../elementwise/math.h"
+#include "../streamed.h"
 
 #include <utility>
 
@@ -51,21 +52,28 @@ template <class Number> void turn_dense(const Rope &rope, const Number *cosines,
   for (int64_t i = 2 * pairs; i < rope.size; i++) out[i] = x[i];
 }
 
+// The row where it is, or in `row`.
+template <class T> const Compute<T> *dense_row(const T *in, const Rope &rope, Compute<T> *row) {
+  if constexpr (std::is_same_v<T, Compute<T>>)
+    if (rope.stride == 1) return in;
+  if (rope.stride == 1) widen(in, row, rope.size);
+  else
+    for (int64_t i = 0; i < rope.size; i++) row[i] = load(in[i * rope.stride]);
+  return row;
+}
+
 template <class T> void turn_row(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out, void *scratch) {
   using Number = Compute<T>;
   const T *in = static_cast<const T *>(x);
   T *result = static_cast<T *>(out);
   const Number *c = static_cast<const Number *>(cosines), *s = static_cast<const Number *>(sines);
   if constexpr (std::is_same_v<T, Number>)
-    if (rope.stride == 1 && rope.out_stride == 1) return turn_dense(rope, c, s, in, result);
+    if (rope.stride == 1 && rope.out_stride == 1 && !rope.is_streamed) return turn_dense(rope, c, s, in, result);
   Number *row = static_cast<Number *>(scratch), *turned = row + rope.size;
-  if (rope.stride == 1) widen(in, row, rope.size);
-  else
-    for (int64_t i = 0; i < rope.size; i++) row[i] = load(in[i * rope.stride]);
-  turn_dense(rope, c, s, row, turned);
-  if (rope.out_stride == 1) narrow(turned, result, rope.size);
-  else
-    for (int64_t i = 0; i < rope.size; i++) result[i * rope.out_stride] = store<T>(turned[i]);
+  const Number *dense = dense_row(in, rope, row);
+  turn_dense(rope, c, s, dense, turned);
+  if (rope.out_stride == 1) return write_results(turned, reinterpret_cast<T *>(row), result, rope.size, rope.is_streamed);
+  for (int64_t i = 0; i < rope.size; i++) result[i * rope.out_stride] = store<T>(turned[i]);
 }
 
 template <class T> void table(const Rope &rope, int64_t position, void *cosines, void *sines) {

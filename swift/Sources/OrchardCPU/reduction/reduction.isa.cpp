@@ -1,5 +1,5 @@
 #include "folds.h"
-#include "moments.h"
+#include "two_pass.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -25,14 +25,13 @@ template <class F> struct Fold : F {
     state = F::merge(state, own[0]);
   }
 
-  template <class Rows> void add_columns(Rows &&rows, int64_t count, int64_t width, State *states, int64_t step, int64_t) const {
+  template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
     State own[reduction_columns];
-    for (int64_t j = 0; j < width; j++) own[j] = F::identity();
-    for (int64_t row = 0; row < count; row++) {
-      auto x = rows(row);
-      for (int64_t j = 0; j < width; j++) own[j] = F::step(own[j], x[j]);
-    }
-    for (int64_t j = 0; j < width; j++) states[j * step] = own[j];
+    for (int64_t j = 0; j < rows.width; j++) own[j] = F::identity();
+    rows.each([&](const typename Rows::C *x, int64_t) {
+      for (int64_t j = 0; j < rows.width; j++) own[j] = F::step(own[j], x[j]);
+    });
+    for (int64_t j = 0; j < rows.width; j++) states[j * step] = own[j];
   }
 
   void merge(State &a, const State &b) const { a = F::merge(State(a), b); }
@@ -80,23 +79,41 @@ void row(const void *in, const Nest &reduced, int64_t begin, int64_t end, const 
   *static_cast<typename Op::State *>(state) = own;
 }
 
+// Elements [begin, begin + count) of a nest, of `width` adjacent columns.
+template <class T> struct ColumnRows {
+  using C = Compute<T>;
+  const T *in;
+  const Nest &reduced;
+  int64_t begin, count, width;
+
+  const T *address(int64_t row) const { return in + reduced.offset(0, begin + row); }
+
+  // Calls use(x, row) for each row in the compute type.
+  template <class Use> void each(Use &&use) const {
+    C wide[std::is_same_v<T, C> ? 1 : reduction_columns];
+    for (int64_t row = 0; row < count; row++) {
+      if constexpr (std::is_same_v<T, C>) use(address(row), row);
+      else {
+        widen(address(row), wide, width);
+        use(wide, row);
+      }
+    }
+  }
+
+  // Calls use(number of rows, block) for blocks of them.
+  template <class Use> void each_block(Use &&use) const {
+    for_each_row_block<T, reduction_columns>(count, width, [&](int64_t row) { return address(row); },
+                                             [&](auto size, const RowBlock<C> &block, int64_t) { use(size, block); });
+  }
+};
+
 template <class Op, class T>
 void columns(const void *in, int64_t width, const Nest &reduced, int64_t begin, int64_t end, const ReductionFacts &facts, void *states,
              int64_t step) {
-  using C = Compute<T>;
   Op op(facts);
   auto *own = static_cast<typename Op::State *>(states);
   for (int64_t j = 0; j < width; j++) own[j * step] = Op::identity();
-  C wide[std::is_same_v<T, C> ? 1 : reduction_columns];
-  auto rows = [&](int64_t row) -> const C * {
-    const T *from = static_cast<const T *>(in) + reduced.offset(0, begin + row);
-    if constexpr (std::is_same_v<T, C>) return from;
-    else {
-      widen(from, wide, width);
-      return wide;
-    }
-  };
-  op.add_columns(rows, end - begin, width, own, step, begin);
+  op.add_columns(ColumnRows<T>{static_cast<const T *>(in), reduced, begin, end - begin, width}, own, step, begin);
 }
 
 template <class Op> void merge(void *states, int64_t count, const ReductionFacts &facts) {

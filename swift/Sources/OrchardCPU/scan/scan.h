@@ -1,7 +1,7 @@
 // Scans: out[k] along an axis from out[k - 1], for every line along that axis.
 #pragma once
 
-#include "../block.h"
+#include "lines.h"
 
 namespace orchard {
 
@@ -11,17 +11,8 @@ namespace orchard {
 enum class Scan : int { cumsum, cumprod, exclusive_cumprod, shift, recurrence, shifted_recurrence };
 inline constexpr int scan_count = 6;
 
-constexpr int scan_max_rank = 8;
 constexpr int64_t scan_lines = 256;   // adjacent lines that are walked along side by side at most
 constexpr int64_t scan_together = 4; // other lines, whose chains of operations overlap: more would push each other out of the cache
-
-// Operands in order: x, a, out. The lines of a batch lie along the last of the outer axes.
-struct ScanBatch {
-  const char *x, *a;
-  char *out;
-  int64_t length, lines;
-  int64_t along[3], across[3]; // strides: from k to k + 1, from line to line
-};
 
 // What is carried along a line: float64, or int64.
 union ScanNumber {
@@ -29,13 +20,13 @@ union ScanNumber {
   int64_t whole;
 };
 
-// Lines from end to end; and for cumsum and cumprod of adjacent elements (`step` is 1 or -1) parts of a line: what a part comes to, two of
+// Lines from end to end (`second` is a); and for cumsum of adjacent elements (`step` is 1 or -1) parts of a line: what a part comes to, two of
 // them together, and the results of a part after what comes before it.
 struct ScanKernel {
-  void (*lines)(const ScanBatch &);
+  void (*lines)(const LineBatch &);
   ScanNumber (*total)(const char *x, int64_t step, int64_t count);
   ScanNumber (*joined)(ScanNumber before, ScanNumber next);
-  void (*part)(const char *x, char *out, int64_t step, int64_t count, ScanNumber before);
+  void (*part)(const char *x, char *out, int64_t step, int64_t count, ScanNumber before, bool is_streamed);
 };
 
 // By operation and dtype of x.

@@ -1,5 +1,7 @@
 #include "scan.h"
 
+#include "../matmul/simd.h"
+
 namespace orchard::ORCHARD_ISA {
 namespace {
 
@@ -25,7 +27,7 @@ template <Scan code> constexpr int64_t first_carried = code == Scan::cumprod || 
 template <class T> Result<T> stored(Carried<Compute<T>> value) { return store<Result<T>>(converted<Compute<Result<T>>>(value)); }
 
 // Lines side by side. Where `count` is given it is their number, and what is carried stays in registers.
-template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const ScanBatch &batch) {
+template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const LineBatch &batch) {
   using Number = Carried<Compute<T>>;
   constexpr bool is_exclusive = code == Scan::exclusive_cumprod || code == Scan::shift;
   constexpr bool has_coefficients = code == Scan::recurrence || code == Scan::shifted_recurrence;
@@ -36,7 +38,7 @@ template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(con
   for (int64_t k = 0; k < batch.length; k++) {
     const T *x = reinterpret_cast<const T *>(batch.x) + k * batch.along[0];
     Result<T> *out = reinterpret_cast<Result<T> *>(batch.out) + k * batch.along[2];
-    const T *a = reinterpret_cast<const T *>(batch.a) + (code == Scan::shifted_recurrence && k > 0 ? k - 1 : k) * batch.along[1];
+    const T *a = reinterpret_cast<const T *>(batch.second) + (code == Scan::shifted_recurrence && k > 0 ? k - 1 : k) * batch.along[1];
     for (int64_t line = 0; line < lines; line++) {
       Number element = Number(load(x[line * x_across])), before = carried[line];
       Number coefficient = has_coefficients ? Number(load(a[line * a_across])) : Number(0);
@@ -46,7 +48,7 @@ template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(con
   }
 }
 
-template <Scan code, class T> void scan(const ScanBatch &batch) {
+template <Scan code, class T> void scan(const LineBatch &batch) {
   if (batch.across[0] == 1 && batch.across[2] == 1 && batch.lines > 1) walk<code, T, true>(batch);
   else if (batch.lines == scan_together) walk<code, T, false, scan_together>(batch);
   else walk<code, T, false>(batch);
@@ -59,73 +61,102 @@ template <class Number> Number &number_in(ScanNumber &carried) {
   else return carried.whole;
 }
 
-template <Scan code, class Number> ScanNumber joined(ScanNumber before, ScanNumber next) {
+template <class Number> ScanNumber joined(ScanNumber before, ScanNumber next) {
   ScanNumber result;
-  number_in<Number>(result) = next_of<code, Number>(number_in<Number>(before), number_in<Number>(next), 0, false);
+  number_in<Number>(result) = added(number_in<Number>(before), number_in<Number>(next));
   return result;
 }
 
-// The elements together, in lanes that make vectors.
-template <Scan code, class T, int64_t step> Carried<Compute<T>> total_of(const T *x, int64_t count) {
+// The sum of the elements, in chains that make vectors.
+template <class T, int64_t step> Carried<Compute<T>> total_of(const T *x, int64_t count) {
   using Number = Carried<Compute<T>>;
-  constexpr int lanes = 16;
-  Number own[lanes];
-  for (Number &lane : own) lane = first_carried<code>;
+  constexpr int chains = 32;
+  Number own[chains] = {};
   int64_t k = 0;
-  for (; k + lanes <= count; k += lanes)
-    for (int lane = 0; lane < lanes; lane++) own[lane] = next_of<code>(own[lane], Number(load(x[(k + lane) * step])), Number(0), false);
-  for (int lane = 0; lane < lanes && k < count; k++, lane++) own[lane] = next_of<code>(own[lane], Number(load(x[k * step])), Number(0), false);
-  for (int half = lanes / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; lane++) own[lane] = next_of<code>(own[lane], own[lane + half], Number(0), false);
+  for (; k + chains <= count; k += chains)
+    for (int chain = 0; chain < chains; chain++) own[chain] = added(own[chain], Number(load(x[(k + chain) * step])));
+  for (int chain = 0; chain < chains && k < count; k++, chain++) own[chain] = added(own[chain], Number(load(x[k * step])));
+  for (int half = chains / 2; half > 0; half /= 2)
+    for (int chain = 0; chain < half; chain++) own[chain] = added(own[chain], own[chain + half]);
   return own[0];
 }
 
-// Tiles of a few segments: what each comes to is known before they are walked along together, so that their chains overlap.
-template <Scan code, class T, int64_t step> void part_of(const T *x, Result<T> *out, int64_t count, Carried<Compute<T>> carried) {
-  using Number = Carried<Compute<T>>;
-  constexpr int64_t segments = scan_together, length = 512;
-  int64_t at = 0;
-  for (; at + segments * length <= count; at += segments * length) {
-    const T *from = x + at * step;
-    Result<T> *to = out + at * step;
-    Number own[segments];
-    for (int64_t segment = 0; segment < segments; segment++) {
-      own[segment] = carried;
-      carried = next_of<code>(carried, total_of<code, T, step>(from + segment * length * step, length), Number(0), false);
-    }
-    for (int64_t k = 0; k < length; k++)
-      for (int64_t segment = 0; segment < segments; segment++) {
-        int64_t place = (segment * length + k) * step;
-        own[segment] = next_of<code>(own[segment], Number(load(from[place])), Number(0), false);
-        to[place] = stored<T>(own[segment]);
-      }
-  }
-  for (; at < count; at++) {
-    carried = next_of<code>(carried, Number(load(x[at * step])), Number(0), false);
-    out[at * step] = stored<T>(carried);
-  }
-}
-
-template <Scan code, class T> ScanNumber total(const char *x, int64_t step, int64_t count) {
+template <class T> ScanNumber total(const char *x, int64_t step, int64_t count) {
   const T *from = reinterpret_cast<const T *>(x);
   ScanNumber result;
-  number_in<Carried<Compute<T>>>(result) = step > 0 ? total_of<code, T, 1>(from, count) : total_of<code, T, -1>(from, count);
+  number_in<Carried<Compute<T>>>(result) = step > 0 ? total_of<T, 1>(from, count) : total_of<T, -1>(from, count);
   return result;
 }
 
-template <Scan code, class T> void part(const char *x, char *out, int64_t step, int64_t count, ScanNumber before) {
+// Running sums of eight numbers: of each half its own, and then the first half's last one is added to the second half (Sklansky, "Conditional-sum
+// addition logic", 1960). So a vector's halves are, and then vectors: the same sums whatever a vector holds.
+constexpr int eight = 8;
+
+#define ORCHARD_WITH_EARLIER(vector, ...) (vector + __builtin_shufflevector(vector, none, __VA_ARGS__))
+
+template <class Number> inline Vector<Number> running_sums(Vector<Number> own) {
+  constexpr int zero = lanes<Number>;
+  const Vector<Number> none = {};
+  if constexpr (lanes<Number> == 2) return ORCHARD_WITH_EARLIER(own, zero, 0);
+  if constexpr (lanes<Number> == 4) {
+    own = ORCHARD_WITH_EARLIER(own, zero, 0, zero, 2);
+    return ORCHARD_WITH_EARLIER(own, zero, zero, 1, 1);
+  }
+  if constexpr (lanes<Number> == 8) {
+    own = ORCHARD_WITH_EARLIER(own, zero, 0, zero, 2, zero, 4, zero, 6);
+    own = ORCHARD_WITH_EARLIER(own, zero, zero, 1, 1, zero, zero, 5, 5);
+    return ORCHARD_WITH_EARLIER(own, zero, zero, zero, zero, 3, 3, 3, 3);
+  }
+}
+
+#undef ORCHARD_WITH_EARLIER
+
+// Running sums of `count` numbers, a multiple of eight, in place. Returns what is carried on.
+template <class Number> Number run_on(Number *numbers, int64_t count, Number carried) {
+  constexpr int step = lanes<Number>;
+  for (int64_t k = 0; k < count; k += eight) {
+    Vector<Number> parts[eight / step];
+    for (int part = 0; part < eight / step; part++) parts[part] = running_sums<Number>(load_vector(numbers + k + part * step));
+    for (int width = 1; width < eight / step; width *= 2)
+      for (int part = 0; part < eight / step; part++)
+        if (part & width) parts[part] += parts[(part & ~(width - 1)) - 1][step - 1];
+    for (int part = 0; part < eight / step; part++) store_vector(Vector<Number>(parts[part] + carried), numbers + k + part * step);
+    carried = added(carried, parts[eight / step - 1][step - 1]);
+  }
+  return carried;
+}
+
+template <class T, int64_t step>
+void part_of(const T *x, Result<T> *out, int64_t count, Carried<Compute<T>> carried, bool is_streamed) {
+  using Number = Carried<Compute<T>>;
+  constexpr int64_t tile = 1024;
+  alignas(64) Number own[tile];
+  ResultRow<Result<T>, tile> results(is_streamed);
+  for (int64_t start = 0; start < count; start += tile) {
+    int64_t size = std::min(tile, count - start), whole = (size + eight - 1) / eight * eight, first = step > 0 ? start : 1 - start - size;
+    for (int64_t k = 0; k < size; k++) own[k] = Number(load(x[(start + k) * step]));
+    for (int64_t k = size; k < whole; k++) own[k] = 0;
+    carried = run_on(own, whole, carried);
+    Compute<Result<T>> *to = results.begin(out + first);
+    for (int64_t k = 0; k < size; k++) to[step > 0 ? k : size - 1 - k] = converted<Compute<Result<T>>>(own[k]);
+    results.end(out + first, size);
+  }
+  results.finish();
+}
+
+template <class T> void part(const char *x, char *out, int64_t step, int64_t count, ScanNumber before, bool is_streamed) {
   auto carried = number_in<Carried<Compute<T>>>(before);
   const T *from = reinterpret_cast<const T *>(x);
   Result<T> *to = reinterpret_cast<Result<T> *>(out);
-  if (step > 0) part_of<code, T, 1>(from, to, count, carried);
-  else part_of<code, T, -1>(from, to, count, carried);
+  if (step > 0) part_of<T, 1>(from, to, count, carried, is_streamed);
+  else part_of<T, -1>(from, to, count, carried, is_streamed);
 }
 
 template <class T> constexpr void fill(Scans &table, int dtype) {
   using Number = Carried<Compute<T>>;
   auto put = [&](Scan code, ScanKernel kernel) { table.kernels[int(code)][dtype] = kernel; };
-  put(Scan::cumsum, {scan<Scan::cumsum, T>, total<Scan::cumsum, T>, joined<Scan::cumsum, Number>, part<Scan::cumsum, T>});
-  put(Scan::cumprod, {scan<Scan::cumprod, T>, total<Scan::cumprod, T>, joined<Scan::cumprod, Number>, part<Scan::cumprod, T>});
+  put(Scan::cumsum, {scan<Scan::cumsum, T>, total<T>, joined<Number>, part<T>});
+  put(Scan::cumprod, {scan<Scan::cumprod, T>, nullptr, nullptr, nullptr}); // a product of parts may be infinite where the line's is 0
   if constexpr (std::is_floating_point_v<Compute<T>>) {
     put(Scan::exclusive_cumprod, {scan<Scan::exclusive_cumprod, T>, nullptr, nullptr, nullptr});
     put(Scan::shift, {scan<Scan::shift, T>, nullptr, nullptr, nullptr});

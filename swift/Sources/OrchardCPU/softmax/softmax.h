@@ -1,7 +1,7 @@
 // Softmax and log-softmax along an axis, and their gradients.
 #pragma once
 
-#include "../block.h"
+#include "../scan/lines.h"
 
 namespace orchard {
 
@@ -10,16 +10,11 @@ namespace orchard {
 enum class Softmax : int { softmax, log_softmax, softmax_gradient, log_softmax_gradient };
 inline constexpr int softmax_count = 4;
 
-constexpr int softmax_max_rank = 8;
 constexpr int64_t softmax_lines = 256; // lines that are worked on together at most, where they are adjacent in memory
 
-// Operands in order: x (or g), y, out.
-struct SoftmaxBatch {
-  const char *x, *y;
-  char *out;
-  int64_t length, lines;
-  int64_t along[3], across[3]; // strides: along a line, from line to line
-  char *scratch;               // two lines of the compute type for each line
+// Of x (or g), y and out; `scratch` is two lines of the compute type where a batch is one line.
+struct SoftmaxBatch : LineBatch {
+  char *scratch;
 };
 
 // What a line's results need to know of it: the largest element (not for gradients), and the sum over exp(x - largest), g y, or g.
@@ -32,7 +27,7 @@ struct SoftmaxKernel {
   void (*lines)(Softmax, const SoftmaxBatch &);
   SoftmaxState (*state)(Softmax, const char *x, const char *y, int64_t count);
   SoftmaxState (*merge)(Softmax, SoftmaxState, SoftmaxState);
-  void (*results)(Softmax, const char *x, const char *y, char *out, int64_t count, SoftmaxState);
+  void (*results)(Softmax, const char *x, const char *y, char *out, int64_t count, SoftmaxState, bool is_streamed);
 };
 
 struct Softmaxes {

@@ -1,0 +1,74 @@
+// Σ exp(x) as exp(largest) · sum, which overflows nowhere, of elements that come in pieces: adjacent ones of one line, or rows of columns.
+#pragma once
+
+#include "attention/exponential_vector.h"
+#include "lanes.h"
+#include "row_blocks.h"
+
+#include <algorithm>
+
+namespace orchard::ORCHARD_ISA {
+
+// The sum is over exp(x - largest); where the largest element is infinite, over exp(x). It is NaN where an element is, which is never the largest.
+struct ExponentialSum {
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+};
+
+inline double rescaled(const ExponentialSum &own, double largest) {
+  return own.sum == 0 ? 0 : own.sum * std::exp(shift_of(own.largest) - shift_of(largest));
+}
+
+inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
+  double top = std::max(a.largest, b.largest);
+  return {top, rescaled(a, top) + rescaled(b, top)};
+}
+
+// Of elements that stay in the first-level cache for their second time.
+template <class C> inline ExponentialSum exponential_sum(const C *x, int64_t count) {
+  C top = largest(x, count);
+  return {double(top), exponentials<false>(x, shift_of(top), static_cast<C *>(nullptr), count)};
+}
+
+template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {
+  const Vector<C> none = {};
+  return (largest - largest) == none ? largest : none; // ∞ - ∞ is NaN
+}
+
+// The same of up to `most` adjacent columns. Sums of the exponentials of a block of rows, which are positive, are of type C; blocks add up in float64.
+template <class C, int64_t most> class ExponentialColumns {
+public:
+  explicit ExponentialColumns(int64_t width) : width_(width) {
+    for (int64_t j = 0; j < most; j++) tops_[j] = -std::numeric_limits<C>::infinity(), sums_[j] = 0;
+  }
+
+  C largest(int64_t column) const { return tops_[column]; }
+  double sum(int64_t column) const { return sums_[column]; }
+
+  template <int rows> void include(const RowBlock<C> &block) {
+    alignas(64) C own[most], scales[most];
+    for (int64_t j = 0; j < width_; j += lanes<C>) {
+      block.template fetch_next<rows>(j);
+      include_lanes<rows>(block, j, own, scales);
+    }
+    for (int64_t j = 0; j < width_; j++) sums_[j] = (sums_[j] == 0 ? 0 : sums_[j] * double(scales[j])) + double(own[j]);
+  }
+
+private:
+  template <int rows> void include_lanes(const RowBlock<C> &block, int64_t j, C *own, C *scales) {
+    Vector<C> x[rows], before = load_vector(tops_ + j), top = before, sum = {};
+    for (int row = 0; row < rows; row++) x[row] = load_some(block.rows[row] + j, width_ - j);
+    for (int row = 0; row < rows; row++) top = x[row] > top ? x[row] : top;
+    Vector<C> shift = shift_lanes<C>(top);
+    for (int row = 0; row < rows; row++) sum += exponential(Vector<C>(x[row] - shift));
+    store_vector(top, tops_ + j);
+    store_vector(sum, own + j);
+    store_vector(exponential(Vector<C>(shift_lanes<C>(before) - shift)), scales + j);
+  }
+
+  static_assert(most % lanes<C> == 0, "columns are whole vectors");
+  int64_t width_;
+  alignas(64) C tops_[most];
+  alignas(64) double sums_[most];
+};
+
+} // namespace orchard::ORCHARD_ISA

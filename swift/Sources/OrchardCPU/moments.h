@@ -1,0 +1,69 @@
+// Counts, means and squared deviations from them, of elements that come in pieces: adjacent ones of one line, or rows of columns.
+//
+// Deviations are from a piece's own mean, then pieces come together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979.
+#pragma once
+
+#include "lanes.h"
+#include "row_blocks.h"
+
+namespace orchard::ORCHARD_ISA {
+
+struct Moments {
+  double count = 0, mean = 0, squares = 0; // squares: Σ (x - mean)²
+};
+
+inline Moments merged(const Moments &a, const Moments &b) {
+  if (b.count == 0) return a;
+  double count = a.count + b.count, difference = b.mean - a.mean;
+  return {count, a.mean + difference * (b.count / count), a.squares + b.squares + difference * difference * (a.count * b.count / count)};
+}
+
+// Σ (x - mean)²
+template <class C> inline double squares_around(double mean, const C *x, int64_t count) {
+  return summed(count, [=](int64_t i) { return (double(x[i]) - mean) * (double(x[i]) - mean); });
+}
+
+// Of elements that stay in the first-level cache for their second time.
+template <class C> inline Moments moments_of(const C *x, int64_t count) {
+  double mean = summed(count, [=](int64_t i) { return double(x[i]); }) / double(count);
+  return {double(count), mean, squares_around(mean, x, count)};
+}
+
+// The same of up to `most` adjacent columns. A block's deviations are looked at in registers.
+template <class C, int64_t most> class MomentColumns {
+public:
+  explicit MomentColumns(int64_t width) : width_(width) {}
+
+  Moments of(int64_t column) const { return {double(count_), means_[column], squares_[column]}; }
+
+  template <int rows> void include(const RowBlock<C> &block) {
+    double before = double(count_), share = rows / (before + rows);
+    count_ += rows;
+    for (int64_t j = 0; j < width_; j += lanes<double>) {
+      block.template fetch_next<rows>(j);
+      include_lanes<rows>(block, j, share, before * share);
+    }
+  }
+
+private:
+  // `merged` with what came before: `share` of all is the block's, and `weight` the counts' product over their sum.
+  template <int rows> void include_lanes(const RowBlock<C> &block, int64_t j, double share, double weight) {
+    Vector<double> x[rows], mean = {}, squares = load_vector(squares_ + j), earlier = load_vector(means_ + j);
+    for (int row = 0; row < rows; row++) x[row] = load_some_wide(block.rows[row] + j, width_ - j);
+    for (int row = 0; row < rows; row++) mean += x[row];
+    mean *= 1.0 / rows;
+    for (int row = 0; row < rows; row++) x[row] -= mean;
+    for (int row = 0; row < rows; row++) squares = multiply_add<double>(x[row], x[row], squares);
+    Vector<double> difference = mean - earlier;
+    store_vector(Vector<double>(multiply_add<double>(difference, share, earlier)), means_ + j);
+    store_vector(Vector<double>(squares + difference * weight * difference), squares_ + j); // in this order: 0 where none came before
+  }
+
+  static_assert(most % lanes<double> == 0, "columns are whole vectors");
+  int64_t width_, count_ = 0;
+  alignas(64) double means_[most] = {};
+  alignas(64) double squares_[most] = {};
+};
+
+} // namespace orchard::ORCHARD_ISA

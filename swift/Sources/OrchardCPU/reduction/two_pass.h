@@ -1,0 +1,121 @@
+// Operations that look at adjacent elements twice while these are in the first-level cache, and so read memory once: variance, log-sum-exp,
+// and the largest and smallest element with its index.
+//
+// Each has `add(state, x, count, index)` for adjacent elements of one result, and `add_columns` for rows of elements of adjacent results.
+#pragma once
+
+#include "../log_sum_exp.h"
+#include "../moments.h"
+#include "folds.h"
+
+namespace orchard::ORCHARD_ISA {
+
+template <class C> struct Variance : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = Moments;
+  static State identity() { return {}; }
+  void merge(State &a, const State &b) const { a = merged(a, b); }
+  void add(State &state, const C *x, int64_t count, int64_t) const { state = merged(state, moments_of(x, count)); }
+
+  template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
+    MomentColumns<C, reduction_columns> columns(rows.width);
+    rows.each_block([&](auto size, const RowBlock<C> &block) { columns.template include<size>(block); });
+    for (int64_t j = 0; j < rows.width; j++) states[j * step] = columns.of(j);
+  }
+
+  double result(const State &state) const {
+    double freedom = std::max(0.0, double(facts.count) - facts.parameter);
+    return facts.count == 0 ? std::nan("") : state.squares / freedom;
+  }
+};
+
+template <class C> struct Deviation : Variance<C> {
+  using Variance<C>::Variance;
+  double result(const typename Variance<C>::State &state) const { return std::sqrt(Variance<C>::result(state)); }
+};
+
+// log Σ exp(x) = shift + log Σ exp(x - shift), the shift being the largest element (0 where that is infinite).
+template <class C> struct LogSumExp : FoldFacts {
+  using FoldFacts::FoldFacts;
+  using State = ExponentialSum;
+  static State identity() { return {}; }
+  void merge(State &a, const State &b) const { a = merged(a, b); }
+  void add(State &state, const C *x, int64_t count, int64_t) const { state = merged(state, exponential_sum(x, count)); }
+
+  template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
+    ExponentialColumns<C, reduction_columns> columns(rows.width);
+    rows.each_block([&](auto size, const RowBlock<C> &block) { columns.template include<size>(block); });
+    for (int64_t j = 0; j < rows.width; j++) states[j * step] = {double(columns.largest(j)), columns.sum(j)};
+  }
+
+  double result(const State &state) const {
+    bool is_infinite = state.largest == std::numeric_limits<double>::infinity();
+    return is_infinite ? state.largest : std::log(state.sum) + shift_of(state.largest);
+  }
+};
+
+// The largest (or smallest) element and its index: of equal ones the first, of NaNs too, which are beyond all numbers.
+template <class C, bool wants_largest> struct Extremum : FoldFacts {
+  using FoldFacts::FoldFacts;
+  struct State {
+    C value;
+    int64_t index = -1; // -1: no element yet
+  };
+  static State identity() { return {}; }
+  static C chosen(C a, C b) { return wants_largest ? larger(a, b) : smaller(a, b); }
+  static bool is_better(C x, C than) { return bool((wants_largest ? x > than : x < than) | (x != x)) & (than == than); }
+
+  void merge(State &a, const State &b) const {
+    if (b.index >= 0 && (a.index < 0 || is_better(b.value, a.value))) a = b;
+  }
+
+  void add(State &state, const C *x, int64_t count, int64_t index) const {
+    constexpr int lanes = 32;
+    C best[lanes];
+    for (C &own : best) own = x[0];
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      for (int lane = 0; lane < lanes; lane++) best[lane] = chosen(best[lane], x[i + lane]);
+    for (; i < count; i++) best[0] = chosen(best[0], x[i]);
+    for (int lane = 1; lane < lanes; lane++) best[0] = chosen(best[0], best[lane]);
+    if (state.index >= 0 && !is_better(best[0], state.value)) return;
+    int64_t at = place_of(best[0], x, count);
+    state = {x[at], index + at};
+  }
+
+  // The first element that is the best one, which a NaN is where there is one.
+  static int64_t place_of(C best, const C *x, int64_t count) {
+    constexpr int block = 64;
+    int64_t at = 0;
+    for (bool found = false; !found && at + block <= count; at += found ? 0 : block) {
+      uint8_t hits = 0;
+      for (int i = 0; i < block; i++) hits |= uint8_t((x[at + i] == best) | (x[at + i] != x[at + i]));
+      found = hits != 0;
+    }
+    while (x[at] != best && x[at] == x[at]) at++;
+    return at;
+  }
+
+  template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t index) const {
+    C best[reduction_columns];
+    int64_t at[reduction_columns];
+    rows.each([&](const C *x, int64_t row) {
+      if (row == 0)
+        for (int64_t j = 0; j < rows.width; j++) best[j] = x[j], at[j] = index;
+      else
+        for (int64_t j = 0; j < rows.width; j++) {
+          bool better = is_better(x[j], best[j]);
+          best[j] = better ? x[j] : best[j];
+          at[j] = better ? index + row : at[j];
+        }
+    });
+    for (int64_t j = 0; j < rows.width; j++)
+      if (rows.count > 0) states[j * step] = {best[j], at[j]};
+  }
+
+  Wide<C> result(const State &state) const { return Wide<C>(state.value); }
+};
+template <class C> using MaxWithIndex = Extremum<C, true>;
+template <class C> using MinWithIndex = Extremum<C, false>;
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,70 @@
+// Rows of results that no cache would keep: their whole lines go past the caches, what is left at both ends goes through them.
+#pragma once
+
+#include "dtypes.h"
+#include "elementwise/stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace orchard {
+
+// Bytes of a result from which on it is streamed.
+constexpr int64_t streamed_bytes = 16 << 20;
+
+inline bool is_streamed(int64_t bytes) { return bytes >= streamed_bytes && streams().copy; }
+
+namespace ORCHARD_ISA {
+
+inline void stream_row(const void *from, void *to, int64_t bytes) {
+  int64_t over = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % stream_line);
+  int64_t head = std::min(bytes, over == 0 ? 0 : stream_line - over), whole = (bytes - head) / stream_line * stream_line;
+  const char *source = static_cast<const char *>(from);
+  char *target = static_cast<char *>(to);
+  std::memcpy(target, source, head);
+  if (whole > 0) orchard::streams().copy(source + head, target + head, whole);
+  std::memcpy(target + head + whole, source + head + whole, bytes - head - whole);
+}
+
+// Adjacent results to their place; `narrowed` is memory for as many.
+template <class T> void write_results(const Compute<T> *computed, T *narrowed, T *place, int64_t count, bool is_streamed) {
+  if (!is_streamed) return narrow(computed, place, count);
+  if constexpr (std::is_same_v<T, Compute<T>>) stream_row(computed, place, count * sizeof(T));
+  else {
+    narrow(computed, narrowed, count);
+    stream_row(narrowed, place, count * sizeof(T));
+  }
+}
+
+// Where up to `most` adjacent results of type T are computed: in their place where that is possible, else on their way there.
+template <class T, int64_t most> class ResultRow {
+public:
+  using C = Compute<T>;
+
+  explicit ResultRow(bool is_streamed) : is_streamed_(is_streamed) {}
+
+  // Where to write results that belong to `place`.
+  C *begin(T *place) {
+    if constexpr (std::is_same_v<T, C>)
+      if (!is_streamed_) return place;
+    return computed_;
+  }
+
+  // Brings them there.
+  void end(T *place, int64_t count) {
+    if (!std::is_same_v<T, C> || is_streamed_) write_results(computed_, narrowed_, place, count, is_streamed_);
+  }
+
+  // Before anybody else reads what was streamed.
+  void finish() {
+    if (is_streamed_) orchard::streams().finish();
+  }
+
+private:
+  bool is_streamed_;
+  alignas(64) C computed_[most];
+  alignas(64) T narrowed_[std::is_same_v<T, C> ? 1 : most];
+};
+
+} // namespace ORCHARD_ISA
+} // namespace orchard
