@@ -13,11 +13,11 @@ constexpr int64_t tile = 512;
 
 // Σ g² of whole lanes, at most a tile: side by side in the compute type, 16 in a lane, and from there on in float64.
 template <class C> double tile_squares(const C *g, int64_t count) {
-  C own[lanes] = {};
-  for (int64_t i = 0; i < count; i += lanes)
-    for (int lane = 0; lane < lanes; lane++) own[lane] += g[i + lane] * g[i + lane];
-  double sums[lanes];
-  std::copy_n(own, lanes, sums);
+  C own[sum_lanes] = {};
+  for (int64_t i = 0; i < count; i += sum_lanes)
+    for (int lane = 0; lane < sum_lanes; lane++) own[lane] += g[i + lane] * g[i + lane];
+  double sums[sum_lanes];
+  std::copy_n(own, sum_lanes, sums);
   return lanes_summed(sums);
 }
 
@@ -27,8 +27,8 @@ template <class T> double squares_of(const T *gradient, int64_t count) {
   for (int64_t start = 0; start < count; start += tile) {
     int64_t own = std::min(tile, count - start);
     widen(gradient + start, g, own);
-    std::fill(g + own, g + (own + lanes - 1) / lanes * lanes, Compute<T>(0));
-    sum += tile_squares(g, (own + lanes - 1) / lanes * lanes);
+    std::fill(g + own, g + (own + sum_lanes - 1) / sum_lanes * sum_lanes, Compute<T>(0));
+    sum += tile_squares(g, (own + sum_lanes - 1) / sum_lanes * sum_lanes);
   }
   return sum;
 }
