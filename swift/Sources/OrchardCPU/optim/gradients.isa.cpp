@@ -11,36 +11,37 @@ namespace {
 // Elements that are widened at once.
 constexpr int64_t tile = 512;
 
-// Σ g² of whole lanes, at most a tile: side by side in the compute type, 16 in a lane, and from there on in float64.
+// Σ g² of at most a tile: side by side in the compute type, 16 in a lane, and from there on in float64.
 template <class C> double tile_squares(const C *g, int64_t count) {
   C own[sum_lanes] = {};
-  for (int64_t i = 0; i < count; i += sum_lanes)
+  int64_t i = 0;
+  for (; i + sum_lanes <= count; i += sum_lanes)
     for (int lane = 0; lane < sum_lanes; lane++) own[lane] += g[i + lane] * g[i + lane];
+  for (int lane = 0; i < count; i++, lane++) own[lane] += g[i] * g[i];
   double sums[sum_lanes];
   std::copy_n(own, sum_lanes, sums);
   return lanes_summed(sums);
 }
 
-template <class T> double squares_of(const T *gradient, int64_t count) {
-  Compute<T> g[tile];
-  double sum = 0;
-  for (int64_t start = 0; start < count; start += tile) {
-    int64_t own = std::min(tile, count - start);
-    widen(gradient + start, g, own);
-    std::fill(g + own, g + (own + sum_lanes - 1) / sum_lanes * sum_lanes, Compute<T>(0));
-    sum += tile_squares(g, (own + sum_lanes - 1) / sum_lanes * sum_lanes);
+// What the tile's elements are in the type that computes: they themselves, or what is widened into `scratch`.
+template <class T> const Compute<T> *widened(const T *own, int64_t count, Compute<T> *scratch) {
+  if constexpr (std::is_same_v<T, Compute<T>>) return own;
+  else {
+    widen(own, scratch, count);
+    return scratch;
   }
+}
+
+template <class T> double squares_of(const T *gradient, int64_t count) {
+  Compute<T> scratch[tile];
+  double sum = 0;
+  for (int64_t start = 0; start < count; start += tile)
+    sum += tile_squares(widened(gradient + start, std::min(tile, count - start), scratch), std::min(tile, count - start));
   return sum;
 }
 
-template <class T> void scale_all(Compute<T> factor, const T *before, T *after, int64_t count) {
-  Compute<T> g[tile];
-  for (int64_t start = 0; start < count; start += tile) {
-    int64_t own = std::min(tile, count - start);
-    widen(before + start, g, own);
-    for (int64_t i = 0; i < own; i++) g[i] *= factor;
-    narrow(g, after + start, own);
-  }
+template <class T> void scale_all(Compute<T> factor, const T *__restrict before, T *__restrict after, int64_t count) {
+  for (int64_t i = 0; i < count; i++) after[i] = store<T>(Compute<T>(load(before[i]) * factor));
 }
 
 // Calls use(Type<storage>{}); the caller has seen that it is a float.
