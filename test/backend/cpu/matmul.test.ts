@@ -396,7 +396,9 @@ test.if(blas?.name === "OpenBLAS" && initial === "avx512")(
     // OpenBLAS sums such a k in other blocks, so that the bits tell.
     expect(isOwn("float32", [100, 100, 1000])).toBe(true);
     expect(isOwn("float32", [768, 128, 1000])).toBe(true);
-    expect(isOwn("float32", [90, 100, 1000])).toBe(false);
+    expect(isOwn("float32", [768, 32, 1000])).toBe(true);
+    expect(isOwn("float32", [100, 30, 1000])).toBe(false);
+    expect(isOwn("float32", [36, 40, 500])).toBe(false);
     expect(isOwn("float32", [850, 850, 850])).toBe(false);
     expect(isOwn("float64", [100, 100, 1000])).toBe(false);
   },

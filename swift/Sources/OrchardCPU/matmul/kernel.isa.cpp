@@ -25,9 +25,9 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int64_t most_depth = 384; // of a block of k
-constexpr int64_t row_block = (120 / tile_rows) * tile_rows; // at most
-constexpr int64_t column_bytes = 4096;          // of a row of the block of the result
-constexpr int64_t packed_bytes = int64_t(64) << 20; // of b's panels, where k allows
+constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many where they are not packed
+constexpr int64_t column_bytes = 4096;                     // of a row of the block of the result
+constexpr int64_t packed_bytes = int64_t(64) << 20;        // of b's panels, where k allows
 
 // A copy is worth what it costs where it is read often: a's once for each panel of columns. And where steps are far apart (then every one is
 // on another page) and many tiles read them: b's. On two cores of a Xeon with AVX-512 (family 6, model 207), 512 x 128 x 768 with a transposed
@@ -100,7 +100,7 @@ private:
 
   // A multiple of the threads, so that all end together, unless the rows are few.
   int64_t rows_per_task() const {
-    int64_t tiles = divided_up(p_.m, tile_rows), tasks = divided_up(tiles * tile_rows, row_block);
+    int64_t tiles = divided_up(p_.m, tile_rows), tasks = divided_up(tiles * tile_rows, packs_a_ ? row_block : row_block / 2);
     tasks = std::min(rounded_up(tasks, thread_count()), tiles);
     return packs_a_ ? divided_up(tiles, tasks) * tile_rows : divided_up(p_.m, tasks);
   }
