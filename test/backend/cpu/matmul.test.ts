@@ -206,7 +206,7 @@ function randomCase(
   return { dtype, m, n, k, batchShape, a, b, out };
 }
 
-// Around the tiles (6, 8, 14 rows; 8 to 128 columns), the blocks (120 rows, 256 deep) and 1.
+// Around the tiles (6, 8, 14 rows; 8 to 128 columns), the blocks (120 rows, 384 deep) and 1.
 const sizes = [
   [1, 1, 1],
   [1, 7, 5],
@@ -217,7 +217,7 @@ const sizes = [
   [15, 33, 9],
   [29, 65, 31],
   [121, 9, 40],
-  [6, 40, 257],
+  [6, 40, 385],
   [9, 130, 300],
 ] as const;
 const operandLayouts = Object.keys(layouts) as Layout[];
@@ -244,7 +244,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
     const sizes = [
       [28, 64, 32],
       [43, 65, 39],
-      [17, 31, 272],
+      [17, 31, 400],
     ] as const;
     for (const [index, size] of sizes.entries())
       for (const [la, lb] of [
@@ -359,20 +359,24 @@ test("with beta 0 the input is not read, and NaN in it stays there", () => {
   expectRight({ ...given, input, beta: 0 }, "beta 0");
 });
 
-test("large products on one thread and on many are the same numbers", () => {
-  const dtypes = ["float32", "float16", "int32"] as const;
-  for (const dtype of dtypes) {
-    const given = randomCase(dtype, [300, 500, 700], ["rows", "rows", "rows"]);
-    const results = ["1", "2", "3", "7"].map((threads) => {
-      configure(native, "threads", threads);
-      configure(native, "blas", "none");
-      const storage = given.out.storage.slice();
-      cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
-      return Bun.hash(storage.buffer);
-    });
-    configure(native, "threads", "auto");
-    expect([dtype, new Set(results).size]).toEqual([dtype, 1]);
-  }
+test.each([
+  { dtype: "float32", size: [600, 500, 700], lies: ["rows", "rows"] },
+  { dtype: "float32", size: [600, 100, 700], lies: ["rows", "columns"] },
+  { dtype: "float32", size: [500, 100, 800], lies: ["columns", "rows"] },
+  { dtype: "float32", size: [300, 600, 400], lies: ["columns", "columns"] },
+  { dtype: "float16", size: [300, 500, 700], lies: ["rows", "rows"] },
+  { dtype: "int32", size: [300, 500, 700], lies: ["rows", "rows"] },
+] as const)("large products on one thread and on many are the same numbers: $dtype $size of $lies", (large) => {
+  const given = randomCase(large.dtype, large.size, [...large.lies, "rows"]);
+  const results = ["1", "2", "3", "7"].map((threads) => {
+    configure(native, "threads", threads);
+    configure(native, "blas", "none");
+    const storage = given.out.storage.slice();
+    cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
+    return Bun.hash(storage.buffer);
+  });
+  configure(native, "threads", "auto");
+  expect(new Set(results).size).toBe(1);
 });
 
 test.if(blas?.name === "OpenBLAS" && initial === "avx512")(
@@ -389,33 +393,45 @@ test.if(blas?.name === "OpenBLAS" && initial === "avx512")(
       return bitsWith(given, libraries) === bitsWith(given, "none");
     };
     useDefaults();
-    expect(isOwn("float32", [100, 100, 700])).toBe(true);
-    expect(isOwn("float32", [768, 128, 768])).toBe(true);
-    expect(isOwn("float32", [90, 100, 700])).toBe(false);
+    // OpenBLAS sums such a k in other blocks, so that the bits tell.
+    expect(isOwn("float32", [100, 100, 1000])).toBe(true);
+    expect(isOwn("float32", [768, 128, 1000])).toBe(true);
+    expect(isOwn("float32", [768, 32, 1000])).toBe(true);
+    expect(isOwn("float32", [100, 30, 1000])).toBe(false);
+    expect(isOwn("float32", [36, 40, 500])).toBe(false);
     expect(isOwn("float32", [850, 850, 850])).toBe(false);
-    expect(isOwn("float64", [100, 100, 700])).toBe(false);
+    expect(isOwn("float64", [100, 100, 1000])).toBe(false);
   },
 );
 
-test("a product larger than every block is right, on every way", () => {
-  const size = [250, 1100, 530] as const;
+// Of each pair of operands, both are read where they lie, one is, or none; rows are enough for panels of a thread's own, or not.
+test.each([
+  { size: [250, 1100, 530], lies: ["rows", "columns"] },
+  { size: [550, 200, 800], lies: ["rows", "columns"] },
+  { size: [550, 200, 800], lies: ["rows", "rows"] },
+  { size: [300, 200, 800], lies: ["columns", "rows"] },
+  { size: [300, 530, 390], lies: ["columns", "rows"] },
+] as const)("a product larger than every block is right, on every way: $size of $lies", ({ size, lies }) => {
   const [m, n, k] = size;
-  const given = randomCase("float32", size, ["rows", "columns", "rows"]);
+  const given = randomCase("float32", size, [...lies, "rows"]);
+  const input = randomOperand(elementTypes.float32, m, n, "oneRow", []);
   const [a, b] = [given.a.storage as Float32Array, given.b.storage as Float32Array];
   for (const way of ways) {
     use(way);
     const storage = (given.out.storage as Float32Array).slice();
-    cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
+    cpuMatmul(native, { ...given, input, beta: 1, out: { ...given.out, storage } }, "matmul");
     let worst = 0;
     for (let check = 0; check < 5000; check++) {
       const [i, j] = [Math.floor(random() * m), Math.floor(random() * n)];
-      let [sum, bound] = [0, 0];
+      let sum = Number(input.storage[input.offset + j]);
+      let bound = Math.abs(sum);
       for (let p = 0; p < k; p++) {
-        const term = a[given.a.offset + i * k + p]! * b[given.b.offset + j * k + p]!;
+        const left = a[given.a.offset + i * given.a.rowStride + p * given.a.columnStride]!;
+        const term = left * b[given.b.offset + p * given.b.rowStride + j * given.b.columnStride]!;
         sum += term;
         bound += Math.abs(term);
       }
-      worst = Math.max(worst, Math.abs(storage[given.out.offset + i * n + j]! - sum) / (bound * (k + 2) * 2 ** -24));
+      worst = Math.max(worst, Math.abs(storage[given.out.offset + i * n + j]! - sum) / (bound * (k + 3) * 2 ** -24));
     }
     expect([way.name, worst < 1]).toEqual([way.name, true]);
   }

@@ -42,17 +42,6 @@ template <class S> inline bool is_plain(const MatrixProduct &p) {
   return std::is_same_v<S, Accumulator<S>> && p.k > 0 && p.alpha == 1 && p.out.column_stride == 1 && has_plain_input;
 }
 
-// The same as finish_row for a plain product and as many columns as a tile has.
-template <class S, int columns> inline void finish_plain_row(const MatrixProduct &p, int64_t row, int64_t column, const S *sums) {
-  const S *input = p.has_input() ? element_of<S>(p.input, row, column) : nullptr;
-  S *out = const_cast<S *>(element_of<S>(p.out, row, column));
-#pragma GCC unroll 4
-  for (int c = 0; c < columns; c += lanes<S>) {
-    Vector<S> sum = load_vector(sums + c);
-    store_vector<S>(input ? sum + load_vector(input + c) : sum, out + c);
-  }
-}
-
 // out[row, column + c] = alpha * sums[c] + beta * input[row, column + c]; changes the sums.
 template <class S>
 inline void finish_row(const MatrixProduct &p, int64_t row, int64_t column, int64_t columns, Accumulator<S> *sums) {

@@ -1,12 +1,14 @@
 // A blocked matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //
 //   for each block of columns (of b and the result), as many as fit a cache:
-//     pack b's columns for all of k                                             [threads share the panels]
+//     pack those of b's columns that are not read where they lie, for all of k    [threads share the panels]
 //     for each block of rows (of a and the result), in parallel:
-//       for each block of k: pack a's rows; sum tiles of the result, which stay in a thread's own cache
-//       after the last one, finish each tile at once: alpha * sum + beta * input, rounded once to the dtype, written to its place
+//       for each block of k, for each tile's rows: pack a's numbers, or read them where they lie; sum tiles of the result
 //
-// k is cut at multiples of `depth_block` and the rest at tiles, so a number of the result is the same sum in the same order for any
+// Tiles of a plain product are summed into the result itself, others into memory of a thread's own, from where they are finished after the
+// last block of k: alpha * sum + beta * input, rounded once to the dtype.
+//
+// k is cut into blocks that depend on it alone and the rest at tiles, so a number of the result is the same sum in the same order for any
 // number of threads.
 #include "kernel.h"
 
@@ -22,10 +24,25 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t depth_block = 256;
-constexpr int64_t row_block = (120 / tile_rows) * tile_rows; // at most
-constexpr int64_t column_bytes = 4096;          // of a row of the block of the result
-constexpr int64_t packed_bytes = int64_t(64) << 20; // of b's panels, where k allows
+constexpr int64_t most_depth = 384; // of a block of k
+constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many where they are not packed
+constexpr int64_t column_bytes = 4096;                     // of a row of the block of the result
+constexpr int64_t packed_bytes = int64_t(64) << 20;        // of b's panels, where k allows
+
+// A copy is worth what it costs where it is read often: a's once for each panel of columns. And where steps are far apart (then every one is
+// on another page) and many tiles read them: b's. On two cores of a Xeon with AVX-512 (family 6, model 207), 512 x 128 x 768 with a transposed
+// took 485 µs with copies and 315 µs without.
+constexpr int64_t most_panels_in_place = 16;
+constexpr int64_t most_bytes_between_steps = 2048;
+
+// Panels that another thread packed come from its cache, line by line, which takes longer than to pack them once more: 768 x 128 x 128 took
+// 101 µs with shared ones and 81 µs with own ones on the two cores.
+constexpr int64_t most_own_panels = 1 << 18; // numbers
+constexpr int64_t rows_worth_own_panels = 256; // for each thread
+
+// With rows outside, a's stay in the first-level cache and b's panels come past them; with columns outside it is the reverse. Packed rows
+// outside are up to 12 % faster with vectors of 64 bytes, and up to 7 % slower with shorter ones.
+constexpr bool keeps_packed_rows = vector_bytes == 64;
 
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
@@ -34,44 +51,58 @@ template <class S> class Multiplication {
   using T = Accumulator<S>;
   static constexpr int64_t width = tile_columns<T>;
   static constexpr int64_t most_columns = column_bytes / int64_t(sizeof(T)) / width * width;
+  static constexpr bool is_own_accumulator = std::is_same_v<S, T>;
 
 public:
-  explicit Multiplication(const MatrixProduct &product) : p_(product), is_plain_(is_plain<S>(product)) {}
+  explicit Multiplication(const MatrixProduct &product)
+      : p_(product), depth_block_(divided_up(p_.k, std::max<int64_t>(1, divided_up(p_.k, most_depth)))), is_plain_(is_plain<S>(p_)),
+        has_rows_(p_.a.column_stride == 1),
+        packs_a_(!reads_a_in_place()), keeps_rows_(!packs_a_ || keeps_packed_rows),
+        columns_in_place_(reads_b_in_place() ? p_.n / width * width : 0),
+        kernels_(has_rows_ && !packs_a_ ? tile_kernels<T, Adjacent::row> : tile_kernels<T, Adjacent::step>) {}
 
   void run() {
     int64_t fitting = packed_bytes / int64_t(sizeof(T)) / std::max<int64_t>(p_.k, 1) / width * width;
     int64_t block = std::min(std::clamp(fitting, width, most_columns), rounded_up(p_.n, width));
-    Scratch<T> packed(static_cast<size_t>(p_.k * block));
+    int64_t packed_size = p_.k * std::min(block, rounded_up(p_.n - columns_in_place_, width));
+    bool are_shared = packed_size > most_own_panels || p_.m < rows_worth_own_panels * thread_count();
+    Scratch<T> packed(static_cast<size_t>(are_shared ? packed_size : 0));
     for (int64_t start = 0; start < p_.n; start += block) {
-      int64_t columns = std::min(block, p_.n - start);
-      pack_columns(start, columns, packed.data());
-      multiply_columns(start, columns, packed.data());
+      int64_t end = std::min(start + block, p_.n), first_packed = std::clamp(columns_in_place_, start, end);
+      if (are_shared) pack_columns(first_packed, end, packed.data());
+      multiply_columns(start, end, {packed.data(), first_packed}, are_shared ? 0 : packed_size);
     }
   }
 
 private:
-  const S *a(int64_t row, int64_t depth) const {
-    return reinterpret_cast<const S *>(p_.a.data) + row * p_.a.row_stride + depth * p_.a.column_stride;
+  const S *a(int64_t row, int64_t depth) const { return element_of<S>(p_.a, row, depth); }
+  const S *b(int64_t depth, int64_t column) const { return element_of<S>(p_.b, depth, column); }
+
+  bool reads_a_in_place() const {
+    bool is_adjacent = has_rows_ || (p_.a.row_stride == 1 && reads_steps_in_place<T>);
+    return is_own_accumulator && is_adjacent && p_.n <= most_panels_in_place * width;
   }
-  const S *b(int64_t depth, int64_t column) const {
-    return reinterpret_cast<const S *>(p_.b.data) + depth * p_.b.row_stride + column * p_.b.column_stride;
+  bool reads_b_in_place() const {
+    return !packs_a_ && p_.b.column_stride == 1 && std::abs(p_.b.row_stride) * int64_t(sizeof(S)) <= most_bytes_between_steps;
   }
 
   // Panels of `width` columns, each for all of k.
-  void pack_columns(int64_t start, int64_t columns, T *packed) {
-    int64_t panels = divided_up(columns, width);
+  const T *pack_columns(int64_t start, int64_t end, T *packed) {
+    int64_t panels = divided_up(end - start, width);
     int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(p_.k * width, 1));
-    parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t panel = begin; panel < end; panel++)
-        pack_panel<T, width>(b(0, start + panel * width), p_.b.column_stride, p_.b.row_stride,
-                             std::min(width, columns - panel * width), p_.k, packed + panel * width * p_.k);
+    parallel_for(panels, grain, [&](int64_t first, int64_t last) {
+      for (int64_t column = start + first * width; column < start + last * width; column += width)
+        pack_panel<T, width>(b(0, column), p_.b.column_stride, p_.b.row_stride, std::min(width, end - column), p_.k,
+                             packed + (column - start) * p_.k);
     });
+    return packed;
   }
 
   // A multiple of the threads, so that all end together, unless the rows are few.
   int64_t rows_per_task() const {
-    int64_t tiles = divided_up(p_.m, tile_rows), tasks = divided_up(tiles * tile_rows, row_block);
-    return divided_up(tiles, std::min(rounded_up(tasks, thread_count()), tiles)) * tile_rows;
+    int64_t tiles = divided_up(p_.m, tile_rows), tasks = divided_up(tiles * tile_rows, packs_a_ ? row_block : row_block / 2);
+    tasks = std::min(rounded_up(tasks, thread_count()), tiles);
+    return packs_a_ ? divided_up(tiles, tasks) * tile_rows : divided_up(p_.m, tasks);
   }
 
   // Few rows are not enough work for every thread: then the columns are divided too.
@@ -80,63 +111,133 @@ private:
     return std::min(std::max(rounded_up(divided_up(columns, parts), width), 2 * width), rounded_up(columns, width));
   }
 
-  void multiply_columns(int64_t start, int64_t columns, const T *packed) {
+  // b's columns from `first` on, in panels; null where each thread packs its own.
+  struct PackedColumns {
+    const T *panels;
+    int64_t first;
+  };
+
+  void multiply_columns(int64_t start, int64_t end, const PackedColumns &shared, int64_t own_size) {
     int64_t rows = rows_per_task(), row_tasks = divided_up(p_.m, rows);
-    int64_t share = columns_per_task(columns, row_tasks), shares = divided_up(columns, share);
+    int64_t share = columns_per_task(end - start, row_tasks), shares = divided_up(end - start, share);
     int64_t tasks = row_tasks * shares;
     int64_t workers = std::min<int64_t>(p_.operations() < 1e6 ? 1 : thread_count(), tasks);
-    int64_t rows_size = rounded_up(rows * std::min(depth_block, p_.k) + lanes<T>, 64);
-    int64_t scratch_size = rows_size + (is_one_block() ? tile_rows * width : rows * share);
+    int64_t packed_rows_size = packs_a_ ? rounded_up(rows * depth_block_ + lanes<T>, 64) : 0;
+    int64_t sums_stride = is_one_block() ? width : share;
+    int64_t sums_size = rounded_up(rows * sums_stride, 64), scratch_size = packed_rows_size + sums_size + rounded_up(own_size, 64);
     Scratch<T> scratch(static_cast<size_t>(workers * scratch_size));
     std::atomic<int64_t> next{0};
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
-      T *packed_rows = scratch.data() + worker * scratch_size;
+      T *packed_rows = scratch.data() + worker * scratch_size, *sums = packed_rows + packed_rows_size;
+      PackedColumns packed = shared;
       for (int64_t task; (task = next.fetch_add(1)) < tasks;) {
-        int64_t row = task / shares * rows, column = task % shares * share;
-        multiply_block({row, std::min(rows, p_.m - row), start + column, std::min(share, columns - column)}, share,
-                       packed + column * p_.k, packed_rows, packed_rows + rows_size);
+        if (!packed.panels) packed.panels = pack_columns(packed.first, end, sums + sums_size);
+        int64_t row = task / shares * rows, column = start + task % shares * share;
+        multiply_block({row, std::min(row + rows, p_.m), column, std::min(column + share, end)}, packed,
+                       {packed_rows, sums, sums_stride});
       }
     });
   }
 
   struct Block {
-    int64_t row, rows, column, columns;
+    int64_t row, end_row, column, end_column;
+  };
+  // A thread's own memory: rows of a, and sums that are not summed in the result, for the rows and columns of a block.
+  struct Space {
+    T *packed_rows, *sums;
+    int64_t sums_stride;
+  };
+  // How rows are cut into tiles: the first `taller` ones are one row higher, the last may be lower.
+  struct Heights {
+    int64_t rows, height, taller;
+
+    int64_t start(int64_t tile) const { return std::min(tile * height + std::min(tile, taller), rows); }
+  };
+  // A block of the result, and one of k.
+  struct Part {
+    const Block &block;
+    const PackedColumns &packed;
+    const Space &space;
+    Heights heights;
+    int64_t depth, length;
   };
 
   // Then a tile's sums are over when it is done, and lie in the place of the last one's.
-  bool is_one_block() const { return p_.k <= depth_block; }
+  bool is_one_block() const { return depth_block_ == p_.k; }
 
-  void multiply_block(const Block &block, int64_t share, const T *packed, T *packed_rows, T *sums) {
+  // Even where they can be: a tile of a few rows at the end would load b's vectors for few products.
+  Heights heights_of(int64_t rows) const {
+    int64_t tiles = divided_up(rows, tile_rows);
+    return packs_a_ ? Heights{rows, tile_rows, 0} : Heights{rows, rows / tiles, rows % tiles};
+  }
+
+  // At least once, so that a product over nothing is finished too.
+  void multiply_block(const Block &block, const PackedColumns &packed, const Space &space) {
+    Heights heights = heights_of(block.end_row - block.row);
     int64_t depth = 0;
     do {
-      int64_t length = std::min(depth_block, p_.k - depth);
-      bool is_last = depth + length == p_.k;
-      pack_panels<T, tile_rows>(a(block.row, depth), p_.a.row_stride, p_.a.column_stride, block.rows, length, packed_rows);
-      auto multiply = depth == 0 ? multiply_tile<T, false> : multiply_tile<T, true>;
-      for (int64_t c = 0; c < block.columns; c += width)
-        for (int64_t r = 0; r < block.rows; r += tile_rows) {
-          T *tile = is_one_block() ? sums : sums + r * share + c;
-          int64_t stride = is_one_block() ? width : share;
-          multiply(length, packed_rows + r * length, packed + c * p_.k + depth * width, tile, stride);
-          if (is_last) finish_tile(block, r, c, tile, stride);
-        }
-      depth += length;
+      Part part{block, packed, space, heights, depth, std::min(depth_block_, p_.k - depth)};
+      multiply_part(part);
+      depth += part.length;
     } while (depth < p_.k);
   }
 
-  // While the sums are in the first-level cache.
-  void finish_tile(const Block &block, int64_t r, int64_t c, T *tile, int64_t stride) {
-    int64_t rows = std::min<int64_t>(tile_rows, block.rows - r), columns = std::min<int64_t>(width, block.columns - c);
-    if constexpr (std::is_same_v<S, T>)
-      if (is_plain_ && columns == width) {
-        for (int64_t i = 0; i < rows; i++) finish_plain_row<S, width>(p_, block.row + r + i, block.column + c, tile + i * stride);
-        return;
-      }
-    for (int64_t i = 0; i < rows; i++) finish_row<S>(p_, block.row + r + i, block.column + c, columns, tile + i * stride);
+  void multiply_part(const Part &part) {
+    const Block &block = part.block;
+    int64_t rows = part.heights.rows, tiles = divided_up(rows, tile_rows), panels = divided_up(block.end_column - block.column, width);
+    if (packs_a_)
+      pack_panels<T, tile_rows>(a(block.row, part.depth), p_.a.row_stride, p_.a.column_stride, rows, part.length, part.space.packed_rows);
+    if (keeps_rows_)
+      for (int64_t tile = 0; tile < tiles; tile++)
+        for (int64_t panel = 0; panel < panels; panel++) multiply_tile_of(part, tile, panel * width);
+    else
+      for (int64_t panel = 0; panel < panels; panel++)
+        for (int64_t tile = 0; tile < tiles; tile++) multiply_tile_of(part, tile, panel * width);
+  }
+
+  void multiply_tile_of(const Part &part, int64_t number, int64_t right) {
+    int64_t down = part.heights.start(number), height = part.heights.start(number + 1) - down;
+    int64_t row = part.block.row + down, column = part.block.column + right, columns = std::min(width, part.block.end_column - column);
+    bool is_direct = is_plain_ && columns == width;
+    Tile<T> tile;
+    tile.depth = part.length;
+    take_rows(part, row, part.space.packed_rows + number * tile_rows * part.length, tile);
+    take_columns(part, column, tile);
+    if (is_direct) sum_into_result(part, row, column, tile);
+    else sum_into_space(part, is_one_block() ? 0 : down * part.space.sums_stride + right, tile);
+    kernels_.multiply[height - 1](tile);
+    if (!is_direct && part.depth + part.length == p_.k) // while the sums are in the first-level cache
+      for (int64_t r = 0; r < height; r++) finish_row<S>(p_, row + r, column, columns, tile.c + r * tile.c_stride);
+  }
+
+  void take_rows(const Part &part, int64_t row, const T *packed, Tile<T> &tile) const {
+    if (packs_a_) tile.a = packed, tile.a_stride = tile_rows;
+    else tile.a = reinterpret_cast<const T *>(a(row, part.depth)), tile.a_stride = has_rows_ ? p_.a.row_stride : p_.a.column_stride;
+  }
+
+  void take_columns(const Part &part, int64_t column, Tile<T> &tile) const {
+    const PackedColumns &packed = part.packed;
+    if (column >= packed.first) tile.b = packed.panels + (column - packed.first) * p_.k + part.depth * width, tile.b_stride = width;
+    else tile.b = reinterpret_cast<const T *>(b(part.depth, column)), tile.b_stride = p_.b.row_stride;
+  }
+
+  void sum_into_result(const Part &part, int64_t row, int64_t column, Tile<T> &tile) const {
+    auto place = [&](const Matrix &matrix) { return const_cast<T *>(element_of<T>(matrix, row, column)); };
+    tile.c = place(p_.out), tile.c_stride = p_.out.row_stride;
+    if (part.depth > 0) tile.input = tile.c, tile.input_stride = tile.c_stride;
+    else tile.input = p_.has_input() ? place(p_.input) : nullptr, tile.input_stride = p_.input.row_stride;
+  }
+
+  void sum_into_space(const Part &part, int64_t offset, Tile<T> &tile) const {
+    tile.c = part.space.sums + offset, tile.c_stride = part.space.sums_stride;
+    tile.input = part.depth > 0 ? tile.c : nullptr, tile.input_stride = tile.c_stride;
   }
 
   const MatrixProduct &p_;
-  const bool is_plain_;
+  const int64_t depth_block_;
+  const bool is_plain_, has_rows_, packs_a_, keeps_rows_;
+  const int64_t columns_in_place_; // of b
+  const TileKernels<T> &kernels_;
 };
 
 template <class S> void multiply(const MatrixProduct &product) { Multiplication<S>(product).run(); }

@@ -52,13 +52,10 @@ template <class T, int width> inline int64_t pack_squares(const T *in, int64_t l
   int64_t p = 0;
   for (; p + side <= depth; p += side)
     for (int first = (width - 1) / side * side; first >= 0; first -= side) {
-      Vector<T> square[side] = {};
-#pragma GCC unroll 16
-      for (int l = 0; l < side; l++)
-        if (first + l < count) square[l] = load_vector(in + (first + l) * lane_stride + p);
-      transpose<T>(square);
-#pragma GCC unroll 16
-      for (int step = 0; step < side; step++) store_vector<T>(square[step], out + (p + step) * width + first);
+      const T *from = in + first * lane_stride + p;
+      T *to = out + p * width + first;
+      if (first + side <= count) transpose_square(from, lane_stride, to, width);
+      else transpose_part_of_square(from, lane_stride, count - first, to, width);
     }
   return p;
 }

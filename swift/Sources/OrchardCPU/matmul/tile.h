@@ -1,12 +1,15 @@
 // The innermost part of a matrix product: a small tile of the result, held in registers while the sum runs over k.
 //
-//   for p < depth: for r < rows: for c < columns: tile[r][c] += a[p][r] * b[p][c]
+//   for p < depth: for r < rows: for c < columns: tile[r][c] += a[r][p] * b[p][c]
 //
 // One step loads `columns` numbers of b as whole vectors and multiplies each with every one of a's `rows` numbers. The tile is
-// as large as the registers allow: rows * vectors sums, the vectors of b, and one for the factor.
+// as large as the registers allow: rows * vectors sums, the vectors of b, and one for the factor. There is code for every lower height too,
+// so that rows that are left over cost no more than they are.
 #pragma once
 
 #include "simd.h"
+
+#include <utility>
 
 namespace orchard::ORCHARD_ISA {
 
@@ -20,23 +23,123 @@ constexpr int tile_rows = 6, tile_vectors = 2; // of 16 registers
 
 template <class T> constexpr int tile_columns = tile_vectors * vector_bytes / int(sizeof(T));
 
-// `a` and `b` are packed: tile_rows, and tile_columns, adjacent numbers for each step. Sets the tile in `c`, or adds to it;
-// `c` is aligned, `c_stride` a multiple of tile_columns.
-template <class T, bool adds> inline void multiply_tile(int64_t depth, const T *a, const T *b, T *c, int64_t c_stride) {
-  Vector<T> sums[tile_rows][tile_vectors] = {};
-  const Vector<T> *columns = reinterpret_cast<const Vector<T> *>(b);
-  for (int64_t p = 0; p < depth; p++, a += tile_rows, columns += tile_vectors) {
-#pragma GCC unroll 16
-    for (int r = 0; r < tile_rows; r++)
+// What of a is adjacent: the numbers of a row, or those of a step (of a column).
+enum class Adjacent { row, step };
+
+template <class T> struct Tile {
+  int64_t depth;
+  const T *a;
+  int64_t a_stride; // from row to row, or from step to step
+  const T *b;       // a step's numbers are adjacent
+  int64_t b_stride; // from step to step
+  T *c;             // set to the sums
+  int64_t c_stride;
+  const T *input; // or null: what the sums are added to; it may be c
+  int64_t input_stride;
+};
+
+constexpr int line_bytes = 64;
+template <class T> constexpr int line = line_bytes / int(sizeof(T));
+// In steps: about 220 cycles at two products of vectors a cycle, in which the third-level cache answers.
+constexpr int64_t steps_ahead = 448 / (tile_rows * tile_vectors);
+
+// The lines of one step of b, or of one row of c.
+template <class T> inline void prefetch_row(const T *row) {
 #pragma GCC unroll 4
-      for (int v = 0; v < tile_vectors; v++) sums[r][v] = multiply_add<T>(columns[v], a[r], sums[r][v]);
+  for (int c = 0; c < tile_columns<T>; c += line<T>) __builtin_prefetch(row + c);
+}
+
+// The places of the result, a row at each step: they come while the sums are computed.
+template <class T> class ResultPrefetch {
+public:
+  ResultPrefetch(const Tile<T> &tile, int rows) : row_(tile.c), last_(tile.c + (rows - 1) * tile.c_stride), stride_(tile.c_stride) {}
+  void step() {
+    prefetch_row(row_);
+    row_ = row_ == last_ ? row_ : row_ + stride_;
   }
-#pragma GCC unroll 16
-  for (int r = 0; r < tile_rows; r++) {
-    Vector<T> *row = reinterpret_cast<Vector<T> *>(c + r * c_stride);
+
+private:
+  const T *row_, *last_;
+  int64_t stride_;
+};
+
+template <class T, int rows> using Sums = Vector<T>[rows][tile_vectors];
+
+// factor(r): a's number in row r.
+template <class T, int rows, class Factor> inline void add_step(const T *b, Sums<T, rows> &sums, Factor factor) {
+  Vector<T> columns[tile_vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < tile_vectors; v++) row[v] = adds ? row[v] + sums[r][v] : sums[r][v];
+  for (int v = 0; v < tile_vectors; v++) columns[v] = load_vector(b + v * lanes<T>);
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < tile_vectors; v++) sums[r][v] = multiply_add<T>(columns[v], factor(r), sums[r][v]);
+}
+
+template <class T, int rows, bool has_input> inline void store_sums(const Tile<T> &tile, const Sums<T, rows> &sums) {
+  const T *input = tile.input;
+  T *c = tile.c;
+  const int64_t stride = tile.c_stride, input_stride = tile.input_stride;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++, c += stride, input += has_input ? input_stride : 0)
+#pragma GCC unroll 4
+    for (int v = 0; v < tile_vectors; v++)
+      store_vector<T>(has_input ? sums[r][v] + load_vector(input + v * lanes<T>) : sums[r][v], c + v * lanes<T>);
+}
+
+// Adjacent rows: each is a stream of its own. A line of one of the next tile's rows is brought at each step, every row's in the steps
+// that one line lasts.
+template <class T, int rows> inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
+  constexpr int group = 3; // an address and a stride reach three rows
+  const T *a[(rows + group - 1) / group], *b = tile.b;
+  const int64_t stride = tile.a_stride, b_stride = tile.b_stride;
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r += group) a[r / group] = tile.a + r * stride;
+  const T *next = tile.a + rows * stride;
+  ResultPrefetch<T> result(tile, rows);
+  for (int64_t p = 0; p < tile.depth; p++, b += b_stride) {
+    result.step();
+    __builtin_prefetch(next + p % line<T> * stride + p);
+    add_step<T, rows>(b, sums, [&](int r) { return a[r / group][p + r % group * stride]; });
   }
 }
+
+// A line of a step holds the numbers of several tiles. Narrow ones would read each several times.
+template <class T> constexpr bool reads_steps_in_place = 2 * tile_rows > line<T>;
+
+// Adjacent steps: lines far apart, of which the processor foresees none. Those of the next tile come to the second-level cache.
+template <class T, int rows> inline void sum_steps(const Tile<T> &tile, Sums<T, rows> &sums) {
+  const T *a = tile.a, *b = tile.b;
+  const int64_t stride = tile.a_stride, b_stride = tile.b_stride;
+  ResultPrefetch<T> result(tile, rows);
+  for (int64_t p = 0; p < tile.depth; p++, a += stride, b += b_stride) {
+    result.step();
+    if (reads_steps_in_place<T>) {
+      __builtin_prefetch(a + steps_ahead * stride + rows - 1);
+      __builtin_prefetch(a + 2 * rows - 1, 0, 2);
+      prefetch_row(b + steps_ahead * b_stride);
+    }
+    add_step<T, rows>(b, sums, [&](int r) { return a[r]; });
+  }
+}
+
+template <class T, int rows, Adjacent adjacent> void multiply_tile(const Tile<T> &tile) {
+  Sums<T, rows> sums = {};
+  if constexpr (adjacent == Adjacent::row) sum_rows<T, rows>(tile, sums);
+  else sum_steps<T, rows>(tile, sums);
+  if (tile.input) store_sums<T, rows, true>(tile, sums);
+  else store_sums<T, rows, false>(tile, sums);
+}
+
+// By height, from 1 on.
+template <class T> struct TileKernels {
+  void (*multiply[tile_rows])(const Tile<T> &tile);
+};
+template <class T, Adjacent adjacent, int... row>
+constexpr TileKernels<T> tile_kernels_of(std::integer_sequence<int, row...>) {
+  return {{multiply_tile<T, row + 1, adjacent>...}};
+}
+template <class T, Adjacent adjacent>
+constexpr TileKernels<T> tile_kernels = tile_kernels_of<T, adjacent>(std::make_integer_sequence<int, tile_rows>());
 
 } // namespace orchard::ORCHARD_ISA
