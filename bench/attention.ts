@@ -6,6 +6,9 @@ import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { flashAttention } from "../src/ops/attention/flash_attention.ts";
 import { randn } from "../src/ops/random/randn.ts";
+import { unflatten } from "../src/ops/view/flatten.ts";
+import { transpose } from "../src/ops/view/permute.ts";
+import { split } from "../src/ops/view/split.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
 import { table } from "./support/measure.ts";
 import { PyTorch } from "./support/pytorch.ts";
@@ -13,12 +16,16 @@ import { PyTorch } from "./support/pytorch.ts";
 /** One row of the table. */
 interface Case {
   readonly heads: number;
+  /** Where it is given, q, k and v are views of the rows of one projection, as layers have them. */
+  readonly batch?: number;
   /** Keys, and queries where these have no number of their own. */
   readonly rows: number;
   readonly queries?: number;
   readonly dim: number;
   readonly causal: boolean;
   readonly backward: boolean;
+  /** Calls that are measured together, where one is too short for it; 1 where nothing is said. */
+  readonly calls?: number;
 }
 
 const lengths = [512, 1024, 2048, 4096];
@@ -35,11 +42,15 @@ const decoding: readonly Case[] = (
     [8, 32768],
   ] as const
 ).map(([heads, rows]) => ({ heads, rows, queries: 1, dim: 64, causal: false, backward: false }));
-const cases = [...passes, ...decoding];
+/** A layer of a small GPT. */
+const training: readonly Case[] = [false, true].map((backward) => ({
+  ...{ batch: 12, heads: 4, rows: 64, dim: 32, causal: true, backward, calls: 50 },
+}));
+const cases = [...passes, ...training, ...decoding];
 
 /** Two matrix products forward, five backward; half of them where causal. */
-const operationsOf = ({ heads, rows, queries = rows, dim, causal, backward }: Case): number =>
-  heads * queries * rows * dim * (backward ? 14 : 4) * (causal ? 0.5 : 1);
+const operationsOf = ({ batch = 1, heads, rows, queries = rows, dim, causal, backward }: Case): number =>
+  batch * heads * queries * rows * dim * (backward ? 14 : 4) * (causal ? 0.5 : 1);
 
 /** More of the short ones, whose times spread more. */
 const roundsOf = (each: Case): number => Math.min(25, Math.max(5, Math.round(4e10 / operationsOf(each))));
@@ -53,20 +64,32 @@ const warmUps = 2000;
 /** Runs a case once and says how many milliseconds it took. */
 type Run = () => Promise<number>;
 
+/** q, k, v and the cotangent, without gradients. */
+function draw({ batch, heads, rows, queries = rows, dim }: Case): Tensor[] {
+  if (batch === undefined) return [queries, rows, rows, queries].map((length) => randn([1, heads, length, dim]));
+  const inHeads = (part: Tensor): Tensor => transpose(unflatten(part, 2, [heads, dim]), 1, 2);
+  const [projected, cotangent] = [randn([batch, rows, 3 * heads * dim]), randn([batch, rows, heads * dim])];
+  return [...split(projected, heads * dim, { dim: -1 }), cotangent].map(inHeads);
+}
+
 /** The public function, as a user calls it. */
-function ours({ heads, rows, queries = rows, dim, causal, backward }: Case): Run {
-  const draw = (length: number, requiresGrad = backward): Tensor => randn([1, heads, length, dim], { requiresGrad });
-  const [q, k, v, cotangent] = [draw(queries), draw(rows), draw(rows), draw(queries, false)];
+function ours(each: Case): Run {
+  const { causal, backward, calls = 1 } = each;
+  const [q, k, v, cotangent] = draw(each) as [Tensor, Tensor, Tensor, Tensor];
+  for (const leaf of [q, k, v]) leaf.requiresGrad = backward;
   const call = (): Tensor[] => {
     const out = flashAttention(q, k, v, { causal });
     return backward ? [out, ...grad(out, [q, k, v], { gradOutputs: [cotangent] })] : [out];
   };
   return async () => {
-    const started = performance.now();
-    const results = call();
-    const taken = performance.now() - started;
-    for (const result of results) result.dispose();
-    return taken;
+    let taken = 0;
+    for (let done = 0; done < calls; done++) {
+      const started = performance.now();
+      const results = call();
+      taken += performance.now() - started;
+      for (const result of results) result.dispose();
+    }
+    return taken / calls;
   };
 }
 
@@ -105,16 +128,19 @@ console.log(other ? await other.hear() : "PyTorch is not there: `bun run fixture
 const shown = (value: number | undefined, digits: number): string =>
   value === undefined || Number.isNaN(value) ? "" : value.toFixed(digits);
 
+function nameOf({ batch, heads, rows, queries, dim, causal, backward }: Case): string {
+  if (queries) return `decoding ${heads} heads D ${dim} N ${rows}`;
+  const pass = `${backward ? "forward + backward" : "forward"} ${causal ? "causal" : "dense"} D ${dim} N ${rows}`;
+  return batch === undefined ? pass : `${pass}, ${batch} x ${heads} heads of a projection`;
+}
+
 async function rowOf(each: Case): Promise<string[]> {
-  const small = ours({ ...each, rows: 16 });
+  const small = ours({ ...each, rows: 16, calls: 1 });
   for (let call = 0; call < warmUps; call++) await small();
   const runs = [ours(each), ...(other ? [await pytorchs(other, each)] : [])];
   const { medians, ratio } = await measure(runs, roundsOf(each));
   const [own, theirs] = medians;
-  const name = each.queries
-    ? `decoding ${each.heads} heads D ${each.dim} N ${each.rows}`
-    : `${each.backward ? "forward + backward" : "forward"} ${each.causal ? "causal" : "dense"} D ${each.dim} N ${each.rows}`;
-  return [name, shown(own, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / own! / 1e6, 0)];
+  return [nameOf(each), shown(own, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / own! / 1e6, 0)];
 }
 
 const rows: string[][] = [];

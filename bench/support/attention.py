@@ -8,15 +8,26 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 
-def prepare(heads, rows, dim, causal, backward, queries=None):
-    lengths = (queries or rows, rows, rows)
-    inputs = [torch.randn((1, heads, length, dim), requires_grad=backward) for length in lengths]
-    cotangent = torch.randn((1, heads, lengths[0], dim))
+def draw(heads, rows, dim, queries=None, batch=None):
+    """q, k, v and the cotangent: tensors of their own, or with a batch views of the rows of one projection."""
+    if batch is None:
+        return [torch.randn((1, heads, length, dim)) for length in (queries or rows, rows, rows, queries or rows)]
+    parts = torch.randn((batch, rows, 3 * heads * dim)).split(heads * dim, -1)
+    return [part.unflatten(-1, (heads, dim)).transpose(1, 2) for part in (*parts, torch.randn((batch, rows, heads * dim)))]
+
+
+def prepare(causal, backward, calls=1, **sizes):
+    *inputs, cotangent = draw(**sizes)
+    inputs = [each.requires_grad_(backward) for each in inputs]
 
     def run():
-        out = scaled_dot_product_attention(*inputs, is_causal=causal)
-        if backward:
-            torch.autograd.grad(out, inputs, cotangent)
+        """The milliseconds of a call."""
+        started = time.perf_counter()
+        for _ in range(calls):
+            out = scaled_dot_product_attention(*inputs, is_causal=causal)
+            if backward:
+                torch.autograd.grad(out, inputs, cotangent)
+        return (time.perf_counter() - started) * 1000 / calls
 
     return run
 
@@ -29,9 +40,7 @@ def main():
             call = prepare(**json.loads(line))
             print("ready", flush=True)
             continue
-        started = time.perf_counter()
-        call()
-        print((time.perf_counter() - started) * 1000, flush=True)
+        print(call(), flush=True)
 
 
 main()

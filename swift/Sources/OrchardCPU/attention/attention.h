@@ -88,6 +88,12 @@ struct AttentionDropoutMask {
   void (*run)(const AttentionProblem &problem, uint8_t *out);
 };
 
+// Tasks that are worth a thread's while together, of so many that take so many products of numbers: small heads go several at a time.
+inline int64_t attention_grain(int64_t tasks, int64_t products) {
+  constexpr int64_t worth = 1 << 20; // some 10 µs
+  return std::clamp<int64_t>(worth * tasks / std::max<int64_t>(products, 1), 1, tasks);
+}
+
 inline int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 inline int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
 inline int64_t rounded_down(int64_t value, int64_t to) { return value / to * to; }

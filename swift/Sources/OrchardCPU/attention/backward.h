@@ -98,13 +98,29 @@ private:
     Space measured;
     ScratchSlots<T> slots(tasks, divide(nullptr, measured));
     QuerySums<T> sums(groups, chunks_, p_.grad_q.data ? chunks_ * summed_heads_ * sums_size_ : 0);
-    parallel_for(tasks, 1, [&](int64_t task, int64_t) {
+    auto run = [&](int64_t task, T *scratch) {
+      int64_t scores = 0;
       const std::vector<Unit> &group = groups_[size_t(task / chunks_)];
       auto add_up = [&](T *all) {
         if (p_.grad_q.data && chunks_ > 1) sum_chunks(group, all);
       };
-      slots.with([&](T *scratch) { sums.with(task / chunks_, [&](T *all) { run_task(group, task % chunks_, scratch, all); }, add_up); });
+      sums.with(task / chunks_, [&](T *all) { scores = run_task(group, task % chunks_, scratch, all); }, add_up);
+      return scores;
+    };
+    parallel_for(tasks, grain(tasks), [&](int64_t begin, int64_t end) {
+      slots.with([&](T *scratch) {
+        int64_t scores = 0;
+        for (int64_t task = begin; task < end; task++) scores += run(task, scratch);
+        count_scores(AttentionPass::backward, scores);
+      });
     });
+  }
+
+  // Chunks go one by one: those of a group are begun before those of the next.
+  int64_t grain(int64_t tasks) const {
+    int64_t products = 0;
+    for (const AttentionSequence &sequence : p_.sequences) products += p_.heads * sequence.queries * sequence.keys * (3 * p_.dim + 2 * p_.value_dim);
+    return chunks_ > 1 ? 1 : attention_grain(tasks, products);
   }
 
   // Gives every array its place, each at a vector's alignment, and returns how many numbers they take.
@@ -130,7 +146,8 @@ private:
 
   // ---------------------------------------------------------------- one head of keys
 
-  void run_task(const std::vector<Unit> &group, int64_t chunk, T *scratch, T *sums) const {
+  // Returns how many scores it computed, as all do that compute some.
+  int64_t run_task(const std::vector<Unit> &group, int64_t chunk, T *scratch, T *sums) const {
     Space space;
     divide(scratch, space);
     int64_t scores = 0, at = 0; // of a chunk's heads
@@ -139,7 +156,7 @@ private:
         space.grad_queries = chunks_ == 1 ? sums : sums_of(sums, chunk, at);
         scores += run_head({unit, head, chunk}, space);
       }
-    count_scores(AttentionPass::backward, scores);
+    return scores;
   }
 
   // A head of queries, and the chunk of keys that it is looked at with.
@@ -245,16 +262,15 @@ private:
 
   // ---------------------------------------------------------------- results
 
-  static S *row_of(const AttentionOperand &operand, int64_t batch, int64_t head, int64_t row) {
-    return reinterpret_cast<S *>(operand.data) + operand.at(batch, head, row);
+  // A factor for each row.
+  static auto constant(T factor) {
+    return [factor](int64_t) { return factor; };
   }
 
   void write_keys(const Unit &unit, int64_t first, int64_t keys, const Space &space) const {
-    for (int64_t key = 0; key < keys; key++) {
-      int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first + key;
-      write_scaled_row<S>(space.grad_keys + key * dim_row_, T(p_.scale), row_of(p_.grad_k, batch, unit.kv_head, row), p_.grad_k.column, p_.dim);
-      write_row<S>(space.grad_values + key * value_row_, row_of(p_.grad_v, batch, unit.kv_head, row), p_.grad_v.column, p_.value_dim);
-    }
+    int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first;
+    write_matrix(space.grad_keys, keys, dim_row_, constant(T(p_.scale)), rows_of<S>(p_.grad_k, batch, unit.kv_head, row, p_.dim));
+    write_matrix(space.grad_values, keys, value_row_, constant(T(1)), rows_of<S>(p_.grad_v, batch, unit.kv_head, row, p_.value_dim));
   }
 
   // Those of the at-th head of a group.
@@ -271,8 +287,7 @@ private:
   }
 
   void write_queries(const AttentionSequence &sequence, int64_t head, T *sums) const {
-    for (int64_t i = 0; i < sequence.queries; i++)
-      write_scaled_row<S>(sums + i * dim_row_, T(p_.scale), row_of(p_.grad_q, sequence.batch, head, sequence.query_start + i), p_.grad_q.column, p_.dim);
+    write_matrix(sums, sequence.queries, dim_row_, constant(T(p_.scale)), rows_of<S>(p_.grad_q, sequence.batch, head, sequence.query_start, p_.dim));
   }
 
   // ---------------------------------------------------------------- bias and sinks

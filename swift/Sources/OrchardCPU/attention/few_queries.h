@@ -233,10 +233,9 @@ private:
     Row first = row_of(sequence, head, i, 0);
     for (int64_t chunk = 1; chunk < chunks_; chunk++) add_row(row_of(sequence, head, i, chunk), first);
     int64_t row = sequence.query_start + i;
-    Statistic *log_sum_exp = reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(sequence.batch, head, row);
-    T factor = finish_sum<S>(p_, head, *first.largest, *first.sum, log_sum_exp);
-    for (int64_t c = 0; c < p_.value_dim; c++) first.out[c] = factor == T(0) ? T(0) : first.out[c] * factor;
-    write_row<S>(first.out, reinterpret_cast<S *>(p_.out.data) + p_.out.at(sequence.batch, head, row), p_.out.column, p_.value_dim);
+    auto finished = finish_sum(*first.largest, *first.sum, sink_of<S>(p_, head));
+    reinterpret_cast<Statistic *>(p_.log_sum_exp.data)[p_.log_sum_exp.at(sequence.batch, head, row)] = Statistic(finished.log_sum_exp);
+    write_matrix(first.out, 1, value_row_, [factor = finished.factor](int64_t) { return factor; }, rows_of<S>(p_.out, sequence.batch, head, row, p_.value_dim));
   }
 
   // What is known of a query after the keys of both.

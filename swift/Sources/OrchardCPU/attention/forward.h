@@ -3,7 +3,7 @@
 //
 //   for each head of keys and chunk of queries, in parallel:
 //     for each tile of keys: pack its keys and values
-//       for each head that shares them, each panel of its queries:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + vᵀ p
+//       for each head that shares them, each panel of its queries:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
 //     o / l and m + ln l are written
 //
 // Chunks are the same for any number of threads, and a query's tiles come in the order of their keys.
@@ -38,8 +38,12 @@ public:
     for (const Task &task : tasks_) most_panels = std::max(most_panels, p_.group * divided_up(task.queries, width));
     int64_t tile = tile_keys * (dim_row_ + value_row_ + (p_.dropout.threshold ? 2 : 1) * width);
     ScratchSlots<T> slots(int64_t(tasks_.size()), tile + most_panels * panel_size_);
-    parallel_for(int64_t(tasks_.size()), 1, [&](int64_t at, int64_t) {
-      slots.with([&](T *scratch) { run_task(tasks_[size_t(at)], scratch); });
+    parallel_for(int64_t(tasks_.size()), grain(), [&](int64_t begin, int64_t end) {
+      slots.with([&](T *scratch) {
+        int64_t scores = 0;
+        for (int64_t at = begin; at < end; at++) scores += run_task(tasks_[size_t(at)], scratch);
+        count_scores(AttentionPass::forward, scores);
+      });
     });
   }
 
@@ -78,7 +82,14 @@ private:
     }
   }
 
-  void run_task(const Task &task, T *scratch) const {
+  int64_t grain() const {
+    int64_t products = 0;
+    for (const Task &task : tasks_) products += task.queries * p_.group * task.sequence->keys * (p_.dim + p_.value_dim);
+    return attention_grain(int64_t(tasks_.size()), products);
+  }
+
+  // Returns how many scores it computed, as all do that compute some.
+  int64_t run_task(const Task &task, T *scratch) const {
     Space space = divide(scratch);
     int64_t count = p_.group * divided_up(task.queries, width), scores = 0;
     for (int64_t at = 0; at < count; at++) start_panel(task, space, panel_at(task, space, at));
@@ -91,7 +102,7 @@ private:
       for (int64_t at = 0; at < count; at++) scores += add_tile(task, tile, space, panel_at(task, space, at));
     }
     for (int64_t at = 0; at < count; at++) finish_panel(task, panel_at(task, space, at));
-    count_scores(AttentionPass::forward, scores);
+    return scores;
   }
 
   Space divide(T *scratch) const {
@@ -131,7 +142,7 @@ private:
     tile.has_loud = take_out_loud(space.values, tile.count, value_row_, tile.loud);
   }
 
-  // What a panel's queries have to do with a tile's keys, from `first` on. Returns how many scores it computed.
+  // What a panel's queries have to do with a tile's keys, from `first` on.
   int64_t add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel) const {
     AttentionRange range = p_.keys_of(*task.sequence, panel.first, panel.first + panel.queries - 1);
     int64_t first = rounded_down(std::max<int64_t>(range.first - tile.first, 0), panel_rows);
@@ -196,12 +207,15 @@ private:
   // Sinks take their share, and sums become logarithms.
   void finish_panel(const Task &task, const Panel &panel) const {
     int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
-    for (int64_t lane = 0; lane < panel.queries; lane++) {
-      Statistic *log_sum_exp = reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, first + lane);
-      T factor = finish_sum<S>(p_, panel.head, panel.largest[lane], panel.sum[lane], log_sum_exp);
-      S *out = reinterpret_cast<S *>(p_.out.data) + p_.out.at(batch, panel.head, first + lane);
-      write_scaled_row<S>(panel.out + lane * value_row_, factor, out, p_.out.column, p_.value_dim);
+    T log_sum_exps[width], factors[width];
+    const T sink = sink_of<S>(p_, panel.head);
+    for (int64_t lane = 0; lane < width; lane++) {
+      FinishedSum<T> finished = finish_sum(panel.largest[lane], panel.sum[lane], sink);
+      log_sum_exps[lane] = finished.log_sum_exp, factors[lane] = finished.factor;
     }
+    Statistic *log_sum_exp = reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, first);
+    for (int64_t lane = 0; lane < panel.queries; lane++) log_sum_exp[lane * p_.log_sum_exp.row] = Statistic(log_sum_exps[lane]);
+    write_matrix(panel.out, panel.queries, value_row_, [&](int64_t lane) { return factors[lane]; }, rows_of<S>(p_.out, batch, panel.head, first, p_.value_dim));
   }
 
   const AttentionProblem &p_;

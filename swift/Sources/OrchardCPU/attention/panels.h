@@ -12,7 +12,7 @@ namespace orchard::ORCHARD_ISA {
 
 // Rows of one head: element (r, c) is at data[r · row + c · column].
 template <class S> struct Rows {
-  const S *data;
+  S *data;
   int64_t row, column, length;
 
   Rows from(int64_t first) const { return {data + first * row, row, column, length}; }
@@ -21,7 +21,7 @@ template <class S> struct Rows {
 
 template <class S>
 inline Rows<S> rows_of(const AttentionOperand &operand, int64_t batch, int64_t head, int64_t first, int64_t length) {
-  return {reinterpret_cast<const S *>(operand.data) + operand.at(batch, head, first), operand.row, operand.column, length};
+  return {reinterpret_cast<S *>(operand.data) + operand.at(batch, head, first), operand.row, operand.column, length};
 }
 
 template <class S> inline void write_row(const Compute<S> *numbers, S *out, int64_t stride, int64_t count) {
@@ -69,32 +69,38 @@ template <class T> inline Vector<T> row_sums(const T *a, const T *b, int64_t str
   return square[0];
 }
 
-// Writes a row times a factor; 0 where that is 0, whatever the row holds.
-template <class S> inline void write_scaled_row(Compute<S> *row, Compute<S> factor, S *out, int64_t stride, int64_t count) {
+// Writes the first `count` rows of such a matrix, row r times factor_of(r); 0 where that is 0, whatever the row holds. Those that are not stored as they
+// are computed are scaled where they are first.
+template <class S, class FactorOf>
+inline void write_matrix(Compute<S> *numbers, int64_t count, int64_t stride, FactorOf factor_of, Rows<S> rows) {
   using T = Compute<S>;
-  int64_t whole = std::is_same_v<S, T> && stride == 1 ? rounded_down(count, lanes<T>) : 0; // written as vectors
   const Vector<T> none = {};
-  for (int64_t c = 0; c < whole; c += lanes<T>)
-    store_vector(factor == T(0) ? none : load_vector(row + c) * factor, reinterpret_cast<T *>(out + c));
-  if (whole == count) return;
-  for (int64_t c = whole; c < count; c++) row[c] = factor == T(0) ? T(0) : row[c] * factor;
-  write_row<S>(row + whole, out + whole * stride, stride, count - whole);
+  bool is_same = std::is_same_v<S, T> && rows.column == 1 && rows.length == stride;
+  for (int64_t r = 0; r < count; r++, numbers += stride) {
+    T *to = is_same ? reinterpret_cast<T *>(rows.data + r * rows.row) : numbers;
+    const T factor = factor_of(r);
+    for (int64_t c = 0; c < stride; c += lanes<T>) store_vector(factor == T(0) ? none : load_vector(numbers + c) * factor, to + c);
+    if (!is_same) write_row<S>(numbers, rows.data + r * rows.row, rows.column, rows.length);
+  }
 }
 
 template <class T> inline void add_all(const T *numbers, T *sums, int64_t count) {
   for (int64_t i = 0; i < count; i++) sums[i] += numbers[i];
 }
 
+// `count` is a multiple of a vector's lanes.
 template <class T> inline bool all_finite(const T *numbers, int64_t count) {
-  T sum = 0; // of zeros, or NaN
-  constexpr int side_by_side = 64;
-  T sums[side_by_side] = {};
+  constexpr int side_by_side = 4;
+  Vector<T> sums[side_by_side] = {}; // of zeros, or NaN
   int64_t i = 0;
-  for (; i + side_by_side <= count; i += side_by_side)
-    for (int k = 0; k < side_by_side; k++) sums[k] += numbers[i + k] * T(0);
-  for (; i < count; i++) sum += numbers[i] * T(0);
-  for (T own : sums) sum += own;
-  return sum == T(0);
+  for (; i + side_by_side * lanes<T> <= count; i += side_by_side * lanes<T>)
+    for (int v = 0; v < side_by_side; v++) sums[v] += load_vector(numbers + i + v * lanes<T>) * T(0);
+  for (; i < count; i += lanes<T>) sums[0] += load_vector(numbers + i) * T(0);
+  T own[lanes<T>];
+  store_vector((sums[0] + sums[1]) + (sums[2] + sums[3]), own);
+  bool is_loud = false;
+  for (T sum : own) is_loud |= sum != T(0);
+  return !is_loud;
 }
 
 // Rows that hold NaN or infinity. Products sum over all rows of a tile, those with a factor of 0 too, where 0 · NaN would be NaN: such rows are

@@ -27,7 +27,7 @@ inline AttentionRange queries_of(const AttentionProblem &problem, const TilePlac
 // What a mask or a bias has for a tile: rows are its queries, columns its keys.
 template <class E> inline Rows<E> rows_of(const AttentionOperand &operand, const TilePlace &place) {
   int64_t offset = operand.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
-  return {reinterpret_cast<const E *>(operand.data) + offset, operand.row, operand.column, place.keys};
+  return {reinterpret_cast<E *>(operand.data) + offset, operand.row, operand.column, place.keys};
 }
 
 // S is what a bias is stored in.
@@ -121,6 +121,7 @@ private:
     for (int64_t key = 0; !holds_all && key < place.keys; key++, s += width) {
       int first = int(std::clamp<int64_t>(distance + key - p_.right, 0, width));
       int end = int(std::clamp<int64_t>(distance + key + p_.left + 1, 0, width));
+      if (first == 0 && end == width) continue;
       for (int lane = 0; lane < width; lane++) s[lane] = lane >= first && lane < end ? s[lane] : minus_infinity;
     }
   }
