@@ -10,7 +10,7 @@ import { swigluGradient } from "../src/ops/activation/swiglu_gradient.ts";
 import { toDType } from "../src/ops/copy/cast.ts";
 import { clone } from "../src/ops/copy/copy.ts";
 import { tensor } from "../src/ops/creation/tensor.ts";
-import { add, atan2, binary, floorDivide, maximum, mul, pow } from "../src/ops/elementwise/binary.ts";
+import { add, atan2, binary, floorDivide, fmod, maximum, mul, pow, remainder } from "../src/ops/elementwise/binary.ts";
 import { lt } from "../src/ops/elementwise/comparison.ts";
 import { clamp, lerp, softplus, where } from "../src/ops/elementwise/ternary.ts";
 import { erf, exp, log, neg, sigmoid, sin, sqrt, tanh } from "../src/ops/elementwise/unary.ts";
@@ -80,6 +80,7 @@ function large(): void {
     gelu: [8, () => gelu(a)],
     "gelu by tanh": [8, () => gelu(a, { approximate: "tanh" })],
     "gradient of gelu": [12, () => binary("geluGradient", b, a)],
+    "gradient of gelu by tanh": [12, () => binary("geluTanhGradient", b, a)],
     silu: [8, () => silu(a)],
     "swiglu(a, b)": [12, () => swiglu(a, b)],
     "gradients of swiglu": [20, () => lastOf(swigluGradient(a, a, b))],
@@ -92,6 +93,8 @@ function large(): void {
     "mul(a, b)": [12, () => mul(a, b)],
     "maximum(a, b)": [12, () => maximum(a, b)],
     "floorDivide(a, 3)": [8, () => floorDivide(a, 3)],
+    "fmod(a, 3)": [8, () => fmod(a, 3)],
+    "remainder(a, 3)": [8, () => remainder(a, 3)],
     "pow(a, 1.5)": [8, () => pow(a, 1.5)],
     "atan2(a, b)": [12, () => atan2(a, b)],
     "lt(a, b)": [9, () => lt(a, b)],

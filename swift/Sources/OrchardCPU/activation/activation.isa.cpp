@@ -1,6 +1,7 @@
 #include "activation.h"
 
 #include "../elementwise/gated.h"
+#include "../random/philox_vector.h"
 
 #include <algorithm>
 #include <utility>
@@ -35,18 +36,22 @@ void swiglu_gradient(const void *g, const void *gate, const void *up, void *gate
   }
 }
 
+template <class Number>
+inline void drop(const Number *__restrict x, const uint32_t *__restrict words, uint32_t last_dropped, Number scale, Number *__restrict out,
+                 int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = words[i] > last_dropped ? x[i] * scale : Number(0);
+}
+
 template <class T> void dropout_tile(const Dropout &dropout, const T *x, T *out, int64_t begin, int64_t count) {
   using Number = Compute<T>;
-  Words words;
-  int64_t blocks = (count + 3) / 4;
-  philox_tile(dropout.start, 0, begin / 4, blocks, words);
-  uint32_t row[tile];
-  for (int64_t j = 0; j < blocks; j++)
-    for (int lane = 0; lane < 4; lane++) row[4 * j + lane] = words.lane[lane][j];
-  Number wide[tile], scale = Number(dropout.scale);
+  OrderedWords words;
+  philox_tile(dropout.start, begin / 4, (count + 3) / 4, words);
+  const Number scale = Number(dropout.scale);
+  if constexpr (std::is_same_v<T, Number>) return drop(x, words.word, dropout.last_dropped, scale, out, count);
+  Number wide[tile], kept[tile];
   widen(x, wide, count);
-  for (int64_t i = 0; i < count; i++) wide[i] = row[i] > dropout.last_dropped ? wide[i] * scale : Number(0);
-  narrow(wide, out, count);
+  drop(wide, words.word, dropout.last_dropped, scale, kept, count);
+  narrow(kept, out, count);
 }
 
 template <class T> void dropout(const Dropout &dropout, const void *x, void *out, int64_t begin, int64_t count) {

@@ -1,4 +1,5 @@
 #include "gated.h"
+#include "power.h"
 #include "rows.h"
 
 namespace orchard::ORCHARD_ISA {
@@ -42,24 +43,32 @@ template <class T> inline bool is_minus_one(T b) { return std::is_signed_v<T> &&
 template <class T> inline T integer_quotient(T a, T b) { return is_minus_one(b) ? Sub::of(T(0), a) : b == T(0) ? T(0) : T(a / b); }
 template <class T> inline T integer_remainder(T a, T b) { return is_minus_one(b) || b == T(0) ? T(0) : T(a % b); }
 
-// a = whole·b + rest, with the quotient cut towards 0. In float64, where it has up to 29 bits, its product with the 24 of b is exact, and
-// so is the rest; a quotient that division rounded up to a whole number leaves a rest of the other sign.
-struct Division {
-  double whole, rest;
-};
-constexpr float largest_quotient = 1 << 29;
+// a = whole·b + rest for quotients below 2^24. Division may have rounded one up to the next whole number, which leaves a rest of the wrong
+// sign. A rest between -|b| and |b| ends where a or b does, and so is exact: where products are fused in float32, elsewhere in float64, which
+// has room for the product.
+#if defined(__FMA__) || defined(__aarch64__)
+using Quotient = float;
+#else
+using Quotient = double;
+#endif
+constexpr float largest_quotient = 1 << 24;
 
-inline Division divided(double a, double b) {
-  double whole = std::trunc(a / b);
-  double rest = a - whole * b;
-  bool is_over = rest * a < 0;
-  double step = (a < 0) != (b < 0) ? -1.0 : 1.0;
-  return {is_over ? whole - step : whole, is_over ? rest + step * b : rest};
+template <class T> inline bool signs_differ(T rest, T b) { return (rest != T(0)) & ((rest < T(0)) != (b < T(0))); }
+
+inline Quotient rest_of(Quotient a, Quotient b) {
+  Quotient rest = fused(-std::trunc(a / b), b, a);
+  Quotient step = (a < Quotient(0)) != (b < Quotient(0)) ? -b : b;
+  return signs_differ(rest, a) ? rest + step : rest;
+}
+
+inline Quotient floor_of_quotient(Quotient a, Quotient b) {
+  Quotient whole = std::floor(a / b);
+  return signs_differ(fused(-whole, b, a), b) ? whole - Quotient(1) : whole;
 }
 
 inline bool is_divided(float a, float b) { return (absolute(a) < absolute(b) * largest_quotient) & (absolute(b) < infinity); }
 
-// Leaves what `divided` can't do to a function of single elements.
+// Leaves what those can't do to a function of single elements.
 template <class Formula> inline void correct_quotients(const float *a, const float *b, float *out, int64_t count, Formula formula) {
   int32_t any = 0;
   for (int64_t i = 0; i < count; i++) any |= !is_divided(a[i], b[i]);
@@ -67,13 +76,11 @@ template <class Formula> inline void correct_quotients(const float *a, const flo
     if (!is_divided(a[i], b[i])) out[i] = formula(a[i], b[i]);
 }
 
-template <class T> inline bool signs_differ(T rest, T b) { return (rest != T(0)) & ((rest < T(0)) != (b < T(0))); }
-
 struct Fmod {
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) {
     if constexpr (is_integer<T>) return integer_remainder(a, b);
-    else if constexpr (std::is_same_v<T, float>) return with_sign(float(divided(a, b).rest), a);
+    else if constexpr (std::is_same_v<T, float>) return with_sign(float(rest_of(a, b)), a);
     else return std::fmod(a, b);
   }
   static void correct(const float *a, const float *b, float *out, int64_t count) {
@@ -107,9 +114,7 @@ struct FloorDivide {
       T quotient = integer_quotient(a, b);
       return signs_differ(integer_remainder(a, b), b) ? T(quotient - T(1)) : quotient;
     } else if constexpr (std::is_same_v<T, float>) {
-      Division division = divided(a, b);
-      double whole = signs_differ(division.rest, double(b)) ? division.whole - 1.0 : division.whole;
-      return whole == 0.0 ? float_of((bits_of(a) ^ bits_of(b)) & 0x80000000) : float(whole);
+      return float(floor_of_quotient(a, b));
     } else return of_one(a, b);
   }
   template <class T> static T of_one(T a, T b) {
@@ -122,7 +127,7 @@ struct FloorDivide {
     return quotient == T(0) ? std::copysign(T(0), a / b) : whole;
   }
   static void correct(const float *a, const float *b, float *out, int64_t count) {
-    correct_quotients(a, b, out, count, [](float x, float y) { return of_one(x, y); });
+    correct_quotients(a, b, out, count, [](float x, float y) { return float(of_one(double(x), double(y))); });
   }
 };
 
@@ -132,6 +137,11 @@ struct Pow {
     if constexpr (is_integer<T>) return integer_power(a, b);
     else return pow(a, b);
   }
+
+  struct Plain {
+    static bool takes(float a, float b) { return has_plain_power(a, b); }
+    static float of(float a, float b) { return plain_power(a, b); }
+  };
 
   // Modulo 2^bits. A negative exponent leaves 0 of all but ±1.
   template <class T> static T integer_power(T base, T exponent) {

@@ -149,14 +149,17 @@ inline float log1p(float x) {
 
 // ---------------------------------------------------------------- erf
 
-// x + x·P(x²) up to 1; from there on 1 - e^Q(|x|), where Q is ln erfc
+// x + x·P(x²) up to 1; from there on 1 - e^(-x²)·Q(|x| - 2), which rounds to 1 from 3.93 on.
 inline float erf(float x) {
-  float a = absolute(x), t = bounded(a, 0.0f, 4.0f), s = a * a;
+  constexpr float rounder = 12582912.0f;
+  float a = absolute(x), t = at_most(a, 4.0f), s = a * a, v = t - 2.0f;
   float p = polynomial(s, 0.0000787587487f, -0.000801686430f, 0.00518908724f, -0.0268542115f, 0.112835944f, -0.376126260f, 0.128379166f);
-  float q = polynomial(t, 0.00000164356970f, -0.0000461779127f, 0.000597743492f, -0.00476357527f, 0.0264310185f, -0.110094480f,
-                       -0.631814539f, -0.130237609f, 0.000320441526f);
-  float tail = with_sign(1.0f - exp(q - t), x);
-  return a < 1.0f ? fused(x, p, x) : x == x ? tail : x;
+  float q = polynomial(v, 8.1058206e-05f, -0.000261586189f, 0.000509427045f, -0.00175223919f, 0.00554593001f, -0.015458473f, 0.0417757593f,
+                       -0.106803417f, 0.255395681f);
+  float shifted = fused(t * t, -log2_e, rounder), r = fused(shifted - rounder, -ln2, -t * t);
+  float e = polynomial(r, 0.00139345415f, 0.00836986955f, 0.0416664556f, 0.166664988f, 0.5f, 1.0f, 1.0f);
+  float tail = fused(float_of(bits_of(e) + (bits_of(shifted) << 23)), -q, 1.0f);
+  return a < 1.0f ? fused(x, p, x) : with_sign(tail, x);
 }
 
 // ---------------------------------------------------------------- circular functions: x = q·π/2 + r
@@ -213,48 +216,6 @@ inline float atan2(float y, float x) {
   return x == x && y == y ? with_sign(whole, y) : not_a_number;
 }
 
-// ---------------------------------------------------------------- powers, in float64: 2^(y·log2 |x|)
-
-// log2 of a positive float, subnormal ones too, since they are normal as doubles; ±infinity for 0 and infinity.
-inline double wide_log2(float x) {
-  double wide = x;
-  uint64_t bits;
-  std::memcpy(&bits, &wide, sizeof bits);
-  int32_t e = int32_t(bits >> 32) - 0x3fe6a09e;
-  e >>= 20;
-  bits -= uint64_t(int64_t(e)) << 52;
-  double m;
-  std::memcpy(&m, &bits, sizeof m);
-  double s = (m - 1.0) / (m + 1.0), z = s * s;
-  double series = polynomial(z, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0);
-  double finite = double(e) + 2.88539008177792681472 * s * series;
-  return x == 0.0f ? -__builtin_inf() : x == infinity ? __builtin_inf() : finite;
-}
-
-inline float exp2_of_wide(double t) {
-  double limited = t > 200.0 ? 200.0 : t < -200.0 ? -200.0 : t;
-  double n = to_whole(limited), r = (limited - n) * 0.693147180559945309417;
-  double p = polynomial(r, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0);
-  uint64_t bits = uint64_t(int64_t(int32_t(n == n ? n : 0.0)) + 1023) << 52;
-  double power;
-  std::memcpy(&power, &bits, sizeof power);
-  return float(p * power);
-}
-
-inline float pow(float x, float y) {
-  float a = absolute(x);
-  float magnitude = exp2_of_wide(double(y) * wide_log2(a));
-  float half = 0.5f * y;
-  bool is_whole = std::nearbyint(y) == y; // all of the large ones are, and even
-  bool is_odd = is_whole && std::nearbyint(half) != half;
-  bool is_negative = bits_of(x) >> 31;
-  float result = is_odd && is_negative ? -magnitude : magnitude;
-  result = is_negative && !is_whole && a != 0.0f && a != infinity ? not_a_number : result;
-  result = x == x && y == y ? result : not_a_number;
-  bool is_one = y == 0.0f || x == 1.0f || (x == -1.0f && absolute(y) == infinity);
-  return is_one ? 1.0f : result;
-}
-
 // ---------------------------------------------------------------- float64: the C library
 
 #define ORCHARD_LIBRARY_FUNCTION(name) \
@@ -273,7 +234,6 @@ ORCHARD_LIBRARY_FUNCTION(cos)
 ORCHARD_LIBRARY_FUNCTION(tan)
 #undef ORCHARD_LIBRARY_FUNCTION
 inline double atan2(double y, double x) { return std::atan2(y, x); }
-inline double pow(double x, double y) { return std::pow(x, y); }
 inline double sigmoid(double x) {
   double e = std::exp(-std::fabs(x));
   return (x < 0 ? e : 1) / (1 + e);

@@ -2,7 +2,8 @@
 //
 // An operation is a struct with `static constexpr Kinds kinds`, the dtypes that it takes, and a template `of` that computes one
 // element of the result; bool is the answer to a question. float16 and bfloat16 are computed in float32. It may have a function
-// `correct(in..., out, count)`, which is called for float32 after all elements are computed, for those that straight code got wrong.
+// `correct(in..., out, count)`, which is called for float32 after all elements are computed, for those that straight code got wrong. It may
+// have a type `Plain` for float32: its `of` gives the same bits sooner where its `takes(in...)` holds.
 #pragma once
 
 #include "operations.h"
@@ -35,10 +36,45 @@ constexpr int64_t tile = 1024;
 template <class Operation, class = void> constexpr bool has_correction = false;
 template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
 
+template <class Operation, class = void> constexpr bool has_plain = false;
+template <class Operation> constexpr bool has_plain<Operation, std::void_t<typename Operation::Plain>> = true;
+
 // Operands never overlap the result; saying so lets the loop become vectors without a test.
 template <class Operation, class Result, class... In>
 inline void compute_row(Result *__restrict out, int64_t count, const In *__restrict... in) {
   for (int64_t i = 0; i < count; i++) out[i] = store<Result>(Operation::of(load(in[i])...));
+}
+
+// How many elements of a row its operation's `Plain` does not take.
+template <class Operation, class... In> inline int32_t count_others(int64_t count, const In *...in) {
+  int32_t others = 0;
+  for (int64_t i = 0; i < count; i++) others += Operation::Plain::takes(in[i]...) ? 0 : 1;
+  return others;
+}
+
+// Where others are rare, they are computed again, one by one.
+constexpr int64_t rare = 32, stretch = 64;
+
+template <class Operation, class... In> void compute_others(float *out, int64_t count, const In *...in) {
+  for (int64_t start = 0; start < count; start += stretch) {
+    int64_t end = std::min(count, start + stretch);
+    if (count_others<Operation>(end - start, (in + start)...) == 0) continue;
+    for (int64_t i = start; i < end; i++)
+      if (!Operation::Plain::takes(in[i]...)) out[i] = Operation::of(in[i]...);
+  }
+}
+
+template <class Operation, class... In> inline void compute_floats(float *out, int64_t count, const In *...in) {
+  if constexpr (has_plain<Operation>) {
+    int64_t others = count_others<Operation>(count, in...);
+    if (others * rare <= count) {
+      compute_row<typename Operation::Plain>(out, count, in...);
+      if (others > 0) compute_others<Operation>(out, count, in...);
+      return;
+    }
+  }
+  compute_row<Operation>(out, count, in...);
+  if constexpr (has_correction<Operation>) Operation::correct(in..., out, count);
 }
 
 // out[i] = Operation::of(in_0[i], in_1[i], …), each operand of type T
@@ -47,11 +83,9 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   using Number = decltype(Operation::of(((void)operand, Compute<T>{})...));
   using Result = ResultOf<T, Number>;
   Result *out = static_cast<Result *>(result);
-  if constexpr (!is_half<T>) {
-    compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
-    if constexpr (has_correction<Operation> && std::is_same_v<T, float>)
-      Operation::correct(static_cast<const T *>(inputs[operand])..., out, count);
-  } else {
+  if constexpr (std::is_same_v<Result, float>) compute_floats<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
+  else if constexpr (!is_half<T>) compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
+  else {
     float wide[sizeof...(operand)][tile];
     float computed[tile];
     const void *widened[] = {(const void *)wide[operand]...};

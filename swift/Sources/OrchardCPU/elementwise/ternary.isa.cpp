@@ -1,5 +1,5 @@
-#include "math.h"
 #include "rows.h"
+#include "softplus.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -36,21 +36,13 @@ struct Lerp {
   }
 };
 
-// ln(1 + e^s) = max(s, 0) + ln u with u = 1 + t as rounded and t = e^-|s|. What was rounded away, c, adds c/u; it is at most 2^-24 of u,
-// so that 1.5 - u/2, which meets 1/u at 1 and 2, is near enough.
-inline float log_of_one_and_exp(float s) {
-  float t = exp(-absolute(s)), u = 1.0f + t, c = t - (u - 1.0f);
-  Logarithm l = logarithm(u);
-  return (s < 0.0f ? 0.0f : s) + fused(l.e, ln2, fused(c, 1.5f - 0.5f * u, l.of_f));
-}
-inline double log_of_one_and_exp(double s) { return (s < 0.0 ? 0.0 : s) + log1p(exp(-std::fabs(s))); }
-
-// ln(1 + e^(beta x))/beta; x itself beyond the threshold
+// ln(1 + e^(beta x))/beta; x itself beyond the threshold. Below it max(s, 0) + ln(1 + e^-|s|) over beta, where s is beta x.
 struct Softplus {
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T x, T beta, T threshold) {
     T scaled = x * beta;
-    T smooth = log_of_one_and_exp(scaled) / beta;
+    T rest = lifted_log_of_one_and_exp(T(std::fabs(scaled))) / beta;
+    T smooth = fused(rest, half_lowered<T>, scaled <= T(0) ? T(0) : x);
     return scaled > threshold ? x : smooth;
   }
 };

@@ -1,6 +1,6 @@
 #include "loss.h"
 
-#include "../elementwise/math.h"
+#include "../elementwise/softplus.h"
 #include "../lanes.h"
 #include "../streamed.h"
 
@@ -58,7 +58,10 @@ template <class T, class Use> void for_each_tile(Loss loss, const LossRun &run, 
 // ---------------------------------------------------------------- formulas
 
 template <class C> inline C magnitude(C x) { return x < 0 ? -x : x; }
-template <class C> inline C softplus_of_negative(C x) { return log1p(exp(-magnitude(x))) + (x < 0 ? -x : C(0)); }
+// A NaN is left to the terms that it comes with.
+template <class C> inline C softplus_of_negative(C x) {
+  return fused(lifted_log_of_one_and_exp(magnitude(x)), half_lowered<C>, x < 0 ? -x : C(0));
+}
 
 // Operands never overlap a result; saying so lets the loops become vectors.
 template <class C> void squared_errors(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {

@@ -1,0 +1,21 @@
+// ln(1 + e^-a) for a ≥ 0, which softplus and the binary cross entropy are made of. With t = e^-a it is t·(1 + t·P(t)), where P is an interpolant
+// at Chebyshev's points from 0 to 1.
+#pragma once
+
+#include "lifted.h"
+
+namespace orchard::ORCHARD_ISA {
+
+// What brings the logarithm down: the half of what lifts the exponential (lifted.h), which leaves room to divide it by something small.
+template <class Number> constexpr Number half_lowered = 1;
+template <> inline constexpr float half_lowered<float> = 0x1p-32f;
+
+inline float lifted_log_of_one_and_exp(float a) {
+  float e = lifted_exp_of_negative(at_most(a, 110.0f)), t = e * lowered<float>;
+  float p = polynomial(t, 0.00280164205f, -0.0171842668f, 0.0493099727f, -0.0913941413f, 0.130333647f, -0.163651526f,
+                       0.19956708f, -0.249967605f, 0.33333236f, -0.5f);
+  return e * half_lowered<float> * fused(t, p, 1.0f);
+}
+inline double lifted_log_of_one_and_exp(double a) { return std::log1p(std::exp(-a)); }
+
+} // namespace orchard::ORCHARD_ISA
