@@ -20,12 +20,30 @@ inline double lanes_summed(double (&sums)[sum_lanes]) {
   return sums[0];
 }
 
+// What is done while elements are added up, for each stretch of them: nothing.
+struct Nothing {
+  void operator()(int64_t, int64_t) const {}
+};
+
+// Or memory brings those that are looked at next, one for each of these.
+template <class T> struct Fetch {
+  const T *next; // null where there are none
+
+  void operator()(int64_t first, int64_t count) const {
+    constexpr int64_t cache_line = 64;
+    const char *from = reinterpret_cast<const char *>(next + first);
+    for (int64_t at = 0; next && at < count * int64_t(sizeof(T)); at += cache_line) __builtin_prefetch(from + at, 0, 2);
+  }
+};
+
 // Σ term(i) over 0 ≤ i < count, in float64.
-template <class Term> inline double summed(int64_t count, Term term) {
+template <class Term, class Meanwhile = Nothing> inline double summed(int64_t count, Term term, Meanwhile meanwhile = {}) {
   double sums[sum_lanes] = {};
   int64_t i = 0;
-  for (; i + sum_lanes <= count; i += sum_lanes)
+  for (; i + sum_lanes <= count; i += sum_lanes) {
+    meanwhile(i, sum_lanes);
     for (int lane = 0; lane < sum_lanes; lane++) sums[lane] += term(i + lane);
+  }
   for (int lane = 0; lane < sum_lanes && i < count; i++, lane++) sums[lane] += term(i);
   return lanes_summed(sums);
 }
@@ -47,11 +65,13 @@ template <class C> inline C shift_of(C largest) { return std::isinf(largest) ? C
 
 // Σ exp(x - shift), for x ≤ shift, in float64 but for the sum of four, which are all positive: it costs as much as half a rounding of each. Where `out` is
 // given it gets the exponentials; it may be x.
-template <bool is_kept, class C> inline double exponentials(const C *x, C shift, C *out, int64_t count) {
+template <bool is_kept, class C, class Meanwhile = Nothing>
+inline double exponentials(const C *x, C shift, C *out, int64_t count, Meanwhile meanwhile = {}) {
   constexpr int block = 4 * sum_lanes;
   double sums[sum_lanes] = {};
   int64_t i = 0;
   for (; i + block <= count; i += block) {
+    meanwhile(i, block);
     C own[block];
     for (int k = 0; k < block; k++) own[k] = exponential(C(x[i + k] - shift));
     if constexpr (is_kept)

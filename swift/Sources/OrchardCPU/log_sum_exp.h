@@ -15,7 +15,8 @@ struct ExponentialSum {
 };
 
 inline double rescaled(const ExponentialSum &own, double largest) {
-  return own.sum == 0 ? 0 : own.sum * std::exp(shift_of(own.largest) - shift_of(largest));
+  double before = shift_of(own.largest), after = shift_of(largest);
+  return own.sum == 0 || before == after ? own.sum : own.sum * std::exp(before - after);
 }
 
 inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
@@ -23,10 +24,11 @@ inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
   return {top, rescaled(a, top) + rescaled(b, top)};
 }
 
-// Of elements that stay in the first-level cache for their second time.
-template <class C> inline ExponentialSum exponential_sum(const C *x, int64_t count) {
-  C top = largest(x, count);
-  return {double(top), exponentials<false>(x, shift_of(top), static_cast<C *>(nullptr), count)};
+// Includes elements that stay in the first-level cache for their second time.
+template <class C, class Meanwhile = Nothing> inline void include(ExponentialSum &state, const C *x, int64_t count, Meanwhile meanwhile = {}) {
+  double top = std::max(state.largest, double(largest(x, count)));
+  state.sum = rescaled(state, top) + exponentials<false>(x, C(shift_of(top)), static_cast<C *>(nullptr), count, meanwhile);
+  state.largest = top;
 }
 
 template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {

@@ -20,14 +20,14 @@ inline Moments merged(const Moments &a, const Moments &b) {
 }
 
 // Σ (x - mean)²
-template <class C> inline double squares_around(double mean, const C *x, int64_t count) {
-  return summed(count, [=](int64_t i) { return (double(x[i]) - mean) * (double(x[i]) - mean); });
+template <class C, class Meanwhile = Nothing> inline double squares_around(double mean, const C *x, int64_t count, Meanwhile meanwhile = {}) {
+  return summed(count, [=](int64_t i) { return (double(x[i]) - mean) * (double(x[i]) - mean); }, meanwhile);
 }
 
 // Of elements that stay in the first-level cache for their second time.
-template <class C> inline Moments moments_of(const C *x, int64_t count) {
+template <class C, class Meanwhile = Nothing> inline Moments moments_of(const C *x, int64_t count, Meanwhile meanwhile = {}) {
   double mean = summed(count, [=](int64_t i) { return double(x[i]); }) / double(count);
-  return {double(count), mean, squares_around(mean, x, count)};
+  return {double(count), mean, squares_around(mean, x, count, meanwhile)};
 }
 
 // The same of up to `most` adjacent columns. A block's deviations are looked at in registers.

@@ -1,6 +1,6 @@
 #include "cross_entropy.h"
 
-#include "../lanes.h"
+#include "../log_sum_exp.h"
 #include "../streamed.h"
 
 namespace orchard::ORCHARD_ISA {
@@ -68,30 +68,15 @@ private:
 
 // ---------------------------------------------------------------- losses
 
-// What is known of a line so far: the largest logit, Σ exp(x - largest), Σ w x (of a smoothed loss), and the target's logit.
-template <class C> struct LineState {
-  C largest = -std::numeric_limits<C>::infinity();
-  double sum = 0, weighted = 0, target = 0;
+// What is known of a line so far: the largest logit and Σ exp(x - largest), Σ w x (of a smoothed loss), and the target's logit.
+struct LineState {
+  ExponentialSum exponentials;
+  double weighted = 0, target = 0;
 };
 
-// Σ exp(x - shift). `next` are the bytes of the next tile, which memory brings meanwhile.
-template <class C> double exponentials_fetching(const C *x, C shift, int64_t count, const char *next, int64_t bytes) {
-  constexpr int64_t block = 256;
-  double sum = 0;
-  for (int64_t start = 0; start < count; start += block) {
-    for (int64_t at = start * bytes; next && at < (start + block) * bytes; at += 64) __builtin_prefetch(next + at, 0, 2);
-    sum += exponentials<false>(x + start, shift, static_cast<C *>(nullptr), std::min(block, count - start));
-  }
-  return sum;
-}
-
-template <class C>
-void include(LineState<C> &state, const ClassBatch &batch, const C *x, int64_t start, int64_t count, const char *next, int64_t bytes) {
-  C top = larger(state.largest, largest(x, count)), shift = shift_of(top);
-  double earlier = state.sum;
-  if (earlier != 0 && shift_of(state.largest) != shift) earlier *= std::exp(double(shift_of(state.largest)) - double(shift));
-  state.sum = earlier + exponentials_fetching(x, shift, count, next, bytes);
-  state.largest = top;
+template <class C, class Meanwhile>
+void include(LineState &state, const ClassBatch &batch, const C *x, int64_t start, int64_t count, Meanwhile meanwhile) {
+  include(state.exponentials, x, count, meanwhile);
   if (batch.smoothing == 0) return;
   const C *w = static_cast<const C *>(batch.factors) + start;
   state.weighted += batch.factors ? summed(count, [=](int64_t i) { return double(w[i]) * double(x[i]); })
@@ -102,10 +87,11 @@ template <class C> double factor_of(const ClassBatch &batch, int64_t line) {
   return batch.factors ? static_cast<const C *>(batch.factors)[batch.targets[line]] : 1;
 }
 
-template <class C> ClassLoss loss_of(const LineState<C> &state, const ClassBatch &batch, int64_t line) {
+template <class C> ClassLoss loss_of(const LineState &state, const ClassBatch &batch, int64_t line) {
   double factor = factor_of<C>(batch, line), epsilon = batch.smoothing;
-  double top = std::isinf(state.largest) ? std::numeric_limits<double>::quiet_NaN() : state.largest;
-  double logarithm = std::log(state.sum);
+  const auto &[largest, sum] = state.exponentials;
+  double top = std::isinf(largest) ? std::numeric_limits<double>::quiet_NaN() : largest;
+  double logarithm = std::log(sum);
   double loss = (1 - epsilon) * factor * (logarithm - (state.target - top));
   if (epsilon > 0) loss += epsilon / double(batch.classes) * (batch.factor_sum * (top + logarithm) - state.weighted);
   return {loss, factor, top, logarithm};
@@ -114,22 +100,22 @@ template <class C> ClassLoss loss_of(const LineState<C> &state, const ClassBatch
 template <class T> void losses(const ClassBatch &batch, ClassLoss *results) {
   using C = Compute<T>;
   Tile<T> tile(batch, 4 * class_tile);
-  LineState<C> states[class_lines];
+  LineState states[class_lines];
   for (int64_t start = 0; start < batch.classes; start += tile.width()) {
     int64_t count = std::min(tile.width(), batch.classes - start);
     tile.load(start, count);
     bool has_next = batch.along_x == 1 && start + count < batch.classes;
-    const char *next = has_next ? batch.x + (start + count) * int64_t(sizeof(T)) : nullptr; // of a single line
+    Fetch<T> next{has_next ? reinterpret_cast<const T *>(batch.x) + start + count : nullptr}; // of a single line
     for (int64_t line = 0; line < batch.lines; line++) {
       int64_t target = batch.targets[line] - start;
       if (batch.targets[line] < 0) continue;
       const C *x = tile.row(line, start);
-      include(states[line], batch, x, start, count, next, sizeof(T));
+      include(states[line], batch, x, start, count, next);
       if (target >= 0 && target < count) states[line].target = x[target];
     }
   }
   for (int64_t line = 0; line < batch.lines; line++)
-    results[line] = batch.targets[line] < 0 ? ClassLoss{0, 0, 0, 0} : loss_of(states[line], batch, line);
+    results[line] = batch.targets[line] < 0 ? ClassLoss{0, 0, 0, 0} : loss_of<C>(states[line], batch, line);
 }
 
 // ---------------------------------------------------------------- gradients

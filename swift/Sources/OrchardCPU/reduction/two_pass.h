@@ -10,12 +10,24 @@
 
 namespace orchard::ORCHARD_ISA {
 
+// Calls use(x, size, fetch) for pieces, the second look at each of which has memory bring the next one. What lies behind the last one is fetched, too: it is most
+// often what comes next.
+template <class C, class Use> inline void for_each_piece(const C *x, int64_t count, Use &&use) {
+  constexpr int64_t piece = 1024;
+  for (int64_t start = 0; start < count; start += piece) {
+    int64_t size = std::min(piece, count - start);
+    use(x + start, size, Fetch<C>{x + start + size});
+  }
+}
+
 template <class C> struct Variance : FoldFacts {
   using FoldFacts::FoldFacts;
   using State = Moments;
   static State identity() { return {}; }
   void merge(State &a, const State &b) const { a = merged(a, b); }
-  void add(State &state, const C *x, int64_t count, int64_t) const { state = merged(state, moments_of(x, count)); }
+  void add(State &state, const C *x, int64_t count, int64_t) const {
+    for_each_piece(x, count, [&](const C *piece, int64_t size, Fetch<C> fetch) { state = merged(state, moments_of(piece, size, fetch)); });
+  }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
     MomentColumns<C, reduction_columns> columns(rows.width);
@@ -40,7 +52,9 @@ template <class C> struct LogSumExp : FoldFacts {
   using State = ExponentialSum;
   static State identity() { return {}; }
   void merge(State &a, const State &b) const { a = merged(a, b); }
-  void add(State &state, const C *x, int64_t count, int64_t) const { state = merged(state, exponential_sum(x, count)); }
+  void add(State &state, const C *x, int64_t count, int64_t) const {
+    for_each_piece(x, count, [&](const C *piece, int64_t size, Fetch<C> fetch) { include(state, piece, size, fetch); });
+  }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
     ExponentialColumns<C, reduction_columns> columns(rows.width);

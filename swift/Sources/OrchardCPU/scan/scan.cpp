@@ -72,7 +72,9 @@ void run_long_line(const Call &call, const LineBatch &line) {
     char *out = element(line.out, call.lines.dtypes[2], begin * step);
     ScanNumber own = call.kernel.total(x, step, count), before = part > 0 ? prefixes.wait_for(part) : call.kernel.total(x, step, 0);
     if (part + 1 < parts) prefixes.set(part + 1, call.kernel.joined(before, own));
-    call.kernel.part(x, out, step, count, before, line.is_streamed);
+    int64_t later = begin + thread_count() * part_elements; // where this thread most likely goes on
+    const char *next = later + part_elements <= line.length ? element(line.x, call.lines.dtypes[0], later * step) : nullptr;
+    call.kernel.part({x, out, step, count, before, line.is_streamed, next});
   });
 }
 

@@ -20,13 +20,23 @@ union ScanNumber {
   int64_t whole;
 };
 
-// Lines from end to end (`second` is a); and for cumsum of adjacent elements (`step` is 1 or -1) parts of a line: what a part comes to, two of
-// them together, and the results of a part after what comes before it.
+// A part of a line, `step` being 1 or -1, after what comes before it. The elements at `next`, as many, are wanted later; it may be null.
+struct ScanPart {
+  const char *x;
+  char *out;
+  int64_t step, count;
+  ScanNumber before;
+  bool is_streamed;
+  const char *next;
+};
+
+// Lines from end to end (`second` is a); and for cumsum of adjacent elements parts of a line: what a part comes to, two of them
+// together, and the results of a part.
 struct ScanKernel {
   void (*lines)(const LineBatch &);
   ScanNumber (*total)(const char *x, int64_t step, int64_t count);
   ScanNumber (*joined)(ScanNumber before, ScanNumber next);
-  void (*part)(const char *x, char *out, int64_t step, int64_t count, ScanNumber before, bool is_streamed);
+  void (*part)(const ScanPart &);
 };
 
 // By operation and dtype of x.

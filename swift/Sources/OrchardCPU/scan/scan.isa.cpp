@@ -1,5 +1,6 @@
 #include "scan.h"
 
+#include "../lanes.h"
 #include "../matmul/simd.h"
 
 namespace orchard::ORCHARD_ISA {
@@ -126,30 +127,32 @@ template <class Number> Number run_on(Number *numbers, int64_t count, Number car
   return carried;
 }
 
-template <class T, int64_t step>
-void part_of(const T *x, Result<T> *out, int64_t count, Carried<Compute<T>> carried, bool is_streamed) {
+template <class T, int64_t step> void part_of(const ScanPart &part) {
   using Number = Carried<Compute<T>>;
   constexpr int64_t tile = 1024;
+  const T *x = reinterpret_cast<const T *>(part.x), *next = reinterpret_cast<const T *>(part.next);
+  Result<T> *out = reinterpret_cast<Result<T> *>(part.out);
+  ScanNumber before = part.before;
+  Number carried = number_in<Number>(before);
   alignas(64) Number own[tile];
-  ResultRow<Result<T>, tile> results(is_streamed);
-  for (int64_t start = 0; start < count; start += tile) {
-    int64_t size = std::min(tile, count - start), whole = (size + eight - 1) / eight * eight, first = step > 0 ? start : 1 - start - size;
+  ResultRow<Result<T>, tile> results(part.is_streamed);
+  for (int64_t start = 0; start < part.count; start += tile) {
+    int64_t size = std::min(tile, part.count - start), whole = (size + eight - 1) / eight * eight;
+    int64_t lowest = step > 0 ? start : 1 - start - size;
     for (int64_t k = 0; k < size; k++) own[k] = Number(load(x[(start + k) * step]));
     for (int64_t k = size; k < whole; k++) own[k] = 0;
+    Fetch<T>{next}(lowest, size);
     carried = run_on(own, whole, carried);
-    Compute<Result<T>> *to = results.begin(out + first);
+    Compute<Result<T>> *to = results.begin(out + lowest);
     for (int64_t k = 0; k < size; k++) to[step > 0 ? k : size - 1 - k] = converted<Compute<Result<T>>>(own[k]);
-    results.end(out + first, size);
+    results.end(out + lowest, size);
   }
   results.finish();
 }
 
-template <class T> void part(const char *x, char *out, int64_t step, int64_t count, ScanNumber before, bool is_streamed) {
-  auto carried = number_in<Carried<Compute<T>>>(before);
-  const T *from = reinterpret_cast<const T *>(x);
-  Result<T> *to = reinterpret_cast<Result<T> *>(out);
-  if (step > 0) part_of<T, 1>(from, to, count, carried, is_streamed);
-  else part_of<T, -1>(from, to, count, carried, is_streamed);
+template <class T> void part(const ScanPart &own) {
+  if (own.step > 0) part_of<T, 1>(own);
+  else part_of<T, -1>(own);
 }
 
 template <class T> constexpr void fill(Scans &table, int dtype) {

@@ -10,11 +10,18 @@ constexpr int64_t tile = 2048; // adjacent elements that are looked at together:
 
 bool is_gradient(Softmax code) { return code >= Softmax::softmax_gradient; }
 
-template <class C> SoftmaxState state_of(Softmax code, const C *x, const C *y, int64_t count) {
-  if (code == Softmax::softmax_gradient) return {0, summed(count, [=](int64_t i) { return double(x[i]) * double(y[i]); })};
-  if (code == Softmax::log_softmax_gradient) return {0, summed(count, [=](int64_t i) { return double(x[i]); })};
-  ExponentialSum own = exponential_sum(x, count);
-  return {own.largest, own.sum};
+constexpr SoftmaxState nothing{-std::numeric_limits<double>::infinity(), 0};
+
+// Includes elements, and has memory bring as many that lie behind them: most often they are next.
+template <class C> void include(Softmax code, SoftmaxState &state, const C *x, const C *y, int64_t count) {
+  Fetch<C> next{x + count};
+  if (code == Softmax::softmax_gradient) state.sum += summed(count, [=](int64_t i) { return double(x[i]) * double(y[i]); }, next);
+  else if (code == Softmax::log_softmax_gradient) state.sum += summed(count, [=](int64_t i) { return double(x[i]); });
+  else {
+    ExponentialSum own{state.largest, state.sum};
+    include(own, x, count, next);
+    state = {own.largest, own.sum};
+  }
 }
 
 SoftmaxState merged_states(Softmax code, SoftmaxState a, SoftmaxState b) {
@@ -61,11 +68,11 @@ private:
 template <class T> SoftmaxState part_state(Softmax code, const char *x, const char *y, int64_t count) {
   const T *from = reinterpret_cast<const T *>(x), *second = reinterpret_cast<const T *>(y);
   WideRow<T> wide_x, wide_y;
-  SoftmaxState state{-std::numeric_limits<double>::infinity(), 0};
+  SoftmaxState state = nothing;
   for (int64_t start = 0; start < count; start += tile) {
     int64_t size = std::min(tile, count - start);
     const Compute<T> *own = wide_x.of(from + start, size), *other = is_gradient(code) ? wide_y.of(second + start, size) : nullptr;
-    state = merged_states(code, state, state_of(code, own, other, size));
+    include(code, state, own, other, size);
   }
   return state;
 }
@@ -94,8 +101,10 @@ template <class C> void softmax(const C *x, C *out, int64_t count) {
 }
 
 template <class C> void line(Softmax code, const C *x, const C *y, C *out, int64_t count) {
-  if (code == Softmax::softmax) softmax(x, out, count);
-  else results_of(code, x, y, out, count, state_of(code, x, y, count));
+  if (code == Softmax::softmax) return softmax(x, out, count);
+  SoftmaxState state = nothing;
+  for (int64_t start = 0; start < count; start += tile) include(code, state, x + start, y + start, std::min(tile, count - start));
+  results_of(code, x, y, out, count, state);
 }
 
 template <class T> void gather(const T *from, int64_t along, int64_t length, Compute<T> *to) {
