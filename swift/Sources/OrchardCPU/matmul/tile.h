@@ -65,8 +65,9 @@ private:
 
 template <class T, int rows> using Sums = Vector<T>[rows][tile_vectors];
 
-// factor(r): a's number in row r.
-template <class T, int rows, class Factor> inline void add_step(const T *b, Sums<T, rows> &sums, Factor factor) {
+// factor(r): a's number in row r. Inlined by force, as the parts of a kernel below are: in a function of its own the sums would be in memory.
+template <class T, int rows, class Factor>
+[[gnu::always_inline]] inline void add_step(const T *b, Sums<T, rows> &sums, Factor factor) {
   Vector<T> columns[tile_vectors];
 #pragma GCC unroll 4
   for (int v = 0; v < tile_vectors; v++) columns[v] = load_vector(b + v * lanes<T>);
@@ -76,7 +77,8 @@ template <class T, int rows, class Factor> inline void add_step(const T *b, Sums
     for (int v = 0; v < tile_vectors; v++) sums[r][v] = multiply_add<T>(columns[v], factor(r), sums[r][v]);
 }
 
-template <class T, int rows, bool has_input> inline void store_sums(const Tile<T> &tile, const Sums<T, rows> &sums) {
+template <class T, int rows, bool has_input>
+[[gnu::always_inline]] inline void store_sums(const Tile<T> &tile, const Sums<T, rows> &sums) {
   const T *input = tile.input;
   T *c = tile.c;
   const int64_t stride = tile.c_stride, input_stride = tile.input_stride;
@@ -89,7 +91,7 @@ template <class T, int rows, bool has_input> inline void store_sums(const Tile<T
 
 // Adjacent rows: each is a stream of its own. A line of one of the next tile's rows is brought at each step, every row's in the steps
 // that one line lasts.
-template <class T, int rows> inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
+template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
   constexpr int group = 3; // an address and a stride reach three rows
   const T *a[(rows + group - 1) / group], *b = tile.b;
   const int64_t stride = tile.a_stride, b_stride = tile.b_stride;
@@ -108,7 +110,7 @@ template <class T, int rows> inline void sum_rows(const Tile<T> &tile, Sums<T, r
 template <class T> constexpr bool reads_steps_in_place = 2 * tile_rows > line<T>;
 
 // Adjacent steps: lines far apart, of which the processor foresees none. Those of the next tile come to the second-level cache.
-template <class T, int rows> inline void sum_steps(const Tile<T> &tile, Sums<T, rows> &sums) {
+template <class T, int rows> [[gnu::always_inline]] inline void sum_steps(const Tile<T> &tile, Sums<T, rows> &sums) {
   const T *a = tile.a, *b = tile.b;
   const int64_t stride = tile.a_stride, b_stride = tile.b_stride;
   ResultPrefetch<T> result(tile, rows);
