@@ -95,14 +95,22 @@ describe.each(isas)("on cpu with %s", (isa) => {
   test(
     "pow has the same bits beside elements that need more care",
     on(() => {
-      const [bases, exponents] = [uniform(64, 0.01, 30), uniform(64, -20, 20)];
+      const bases = Float32Array.of(...uniform(60, 0.01, 30), 0, 0, 0, 1);
+      const exponents = Float32Array.of(...uniform(60, -20, 20), 0.5, -0.5, 1e-20, -1e20);
       const plain = bits(computed(pow(tensor(bases), tensor(exponents))));
       for (const special of [0, -2, Number.POSITIVE_INFINITY, Number.NaN, 1e-40]) {
         const beside = computed(
           pow(tensor(Float32Array.of(...bases, special)), tensor(Float32Array.of(...exponents, 3))),
         );
         expect(bits(beside.slice(0, 64))).toEqual(plain);
+        expect([...beside.slice(60, 64)]).toEqual([0, Number.POSITIVE_INFINITY, 0, 1]);
         expect(beside[64]).toBe(Math.fround(special ** 3));
+        const others = new Float32Array(40).fill(special);
+        const many = pow(
+          tensor(Float32Array.of(...bases, ...others)),
+          tensor(Float32Array.of(...exponents, ...others)),
+        );
+        expect(bits(computed(many).slice(0, 64))).toEqual(plain);
       }
     }),
   );

@@ -140,7 +140,7 @@ struct Pow {
 
   struct Plain {
     static bool takes(float a, float b) { return has_plain_power(a, b); }
-    static float of(float a, float b) { return plain_power(a, b); }
+    static void row(float *out, int64_t count, const float *a, const float *b) { plain_powers(a, b, out, count); }
   };
 
   // Modulo 2^bits. A negative exponent leaves 0 of all but ±1.

@@ -17,13 +17,13 @@ struct WideLog2 {
   float high, low;
 };
 
-// log2 of a positive normal number times 2^-lift. x = 2^e·m with m from √½ to √2; with s = (m - 1)/(m + 1), log2 m is
+// log2 of 2^-lift times a positive normal number; for 0 so far below that its product with an exponent that is not tiny is as good as -∞. x = 2^e·m with m from √½ to √2; with s = (m - 1)/(m + 1), log2 m is
 // 2 log2(e)·(s + s³/3 + s⁵/5 + …). What rounds s and the sum of its first term and e away is kept; the further terms are below 2^-6 of s.
 inline WideLog2 wide_log2(float x, float lift) {
-  constexpr float first = 2.88539004f, first_rest = 3.85192598e-08f; // 2 log2(e) in two parts
+  constexpr float first = 2.88539004f, first_rest = 3.85192598e-08f, of_zero = -1e35f; // 2 log2(e) in two parts
   uint32_t bits = bits_of(x);
   int32_t e = int32_t(bits - 0x3f3504f3) >> 23;
-  float m = float_of(bits - (uint32_t(e) << 23)), whole = float(e) - lift;
+  float m = float_of(bits - (uint32_t(e) << 23)), whole = bits == 0 ? of_zero : float(e) - lift;
   float f = m - 1.0f, d = m + 1.0f, d_rest = m - (d - 1.0f), inverse = 1.0f / d;
   float s = f * inverse, s_rest = fused(-s, d_rest, fused(-s, d, f)) * inverse, z = s * s;
   float further = fused(z, polynomial(z, 0.336595774f, 0.411900967f, 0.577079773f, 0.961796701f), first_rest);
@@ -46,8 +46,20 @@ inline float exp2_of_product(float y, WideLog2 l) {
   return float_of(bits_of(power) + (half << 23)) * float_of((uint32_t(n) - half + 127) << 23);
 }
 
-// x^y for a positive normal x and a finite y.
-inline float plain_power(float x, float y) { return exp2_of_product(y, wide_log2(x, 0.0f)); }
+// x^y where `has_plain_power`. In two loops, since the processor sees more of shorter chains of operations at a time.
+inline void plain_powers(const float *__restrict x, const float *__restrict y, float *__restrict out, int64_t count) {
+  constexpr int64_t tile = 512;
+  float high[tile], low[tile];
+  for (int64_t start = 0; start < count; start += tile) {
+    int64_t length = std::min(tile, count - start);
+    for (int64_t i = 0; i < length; i++) {
+      WideLog2 l = wide_log2(x[start + i], 0.0f);
+      high[i] = l.high;
+      low[i] = l.low;
+    }
+    for (int64_t i = 0; i < length; i++) out[start + i] = exp2_of_product(y[start + i], {high[i], low[i]});
+  }
+}
 
 // a^y for a ≥ 0: the same where both are plain. Something for NaN, and for 0 and infinity to the power of 0.
 inline float power_of_magnitude(float a, float y) {
@@ -88,11 +100,18 @@ inline float exp2_of_wide(double t) {
 }
 
 inline float power_of_magnitude(float a, float y) { return exp2_of_wide(double(y) * wide_log2(a)); }
-inline float plain_power(float x, float y) { return power_of_magnitude(x, y); }
+inline void plain_powers(const float *__restrict x, const float *__restrict y, float *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = power_of_magnitude(x[i], y[i]);
+}
 
 #endif
 
-inline bool has_plain_power(float x, float y) { return (x >= smallest_normal) & (x < infinity) & (absolute(y) < infinity); }
+// Positive normal bases and 0, to finite powers that are not tiny.
+inline bool has_plain_power(float x, float y) {
+  constexpr uint32_t normal = 0x00800000, infinite = 0x7f800000, tiny = 0x0da24260; // 1e-30
+  bool is_plain_base = (bits_of(x) == 0) | (bits_of(x) - normal < infinite - normal);
+  return is_plain_base & ((bits_of(y) & 0x7fffffff) - tiny < infinite - tiny);
+}
 
 // As C's pow.
 inline float pow(float x, float y) {

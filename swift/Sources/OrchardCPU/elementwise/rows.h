@@ -3,7 +3,7 @@
 // An operation is a struct with `static constexpr Kinds kinds`, the dtypes that it takes, and a template `of` that computes one
 // element of the result; bool is the answer to a question. float16 and bfloat16 are computed in float32. It may have a function
 // `correct(in..., out, count)`, which is called for float32 after all elements are computed, for those that straight code got wrong. It may
-// have a type `Plain` for float32: its `of` gives the same bits sooner where its `takes(in...)` holds.
+// have a type `Plain` for float32: its `row(out, count, in...)` gives the same bits sooner where its `takes(in...)` holds for an element.
 #pragma once
 
 #include "operations.h"
@@ -68,7 +68,7 @@ template <class Operation, class... In> inline void compute_floats(float *out, i
   if constexpr (has_plain<Operation>) {
     int64_t others = count_others<Operation>(count, in...);
     if (others * rare <= count) {
-      compute_row<typename Operation::Plain>(out, count, in...);
+      Operation::Plain::row(out, count, in...);
       if (others > 0) compute_others<Operation>(out, count, in...);
       return;
     }
