@@ -90,20 +90,23 @@ template <class T, int rows, bool has_input>
       store_vector<T>(has_input ? sums[r][v] + load_vector(input + v * lanes<T>) : sums[r][v], c + v * lanes<T>);
 }
 
-// Adjacent rows: each is a stream of its own. A line of one of the next tile's rows is brought at each step, every row's in the steps
-// that one line lasts.
+// Adjacent rows: each is a stream of its own. While as many steps pass as a line has numbers, two lines of a row are brought at each: first the
+// result's, then those of the next tile's rows. (One address for both leaves every register of the loop in its place.)
 template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
   constexpr int group = 3; // an address and a stride reach three rows
   const T *a[(rows + group - 1) / group], *b = tile.b;
   const int64_t stride = tile.a_stride, b_stride = tile.b_stride;
 #pragma GCC unroll 8
   for (int r = 0; r < rows; r += group) a[r / group] = tile.a + r * stride;
-  const T *next = tile.a + rows * stride;
-  ResultPrefetch<T> result(tile, rows);
-  for (int64_t p = 0; p < tile.depth; p++, b += b_stride) {
-    result.step();
-    __builtin_prefetch(next + p % line<T> * stride + p);
-    add_step<T, rows>(b, sums, [&](int r) { return a[r / group][p + r % group * stride]; });
+  for (int64_t start = 0; start < tile.depth; start += line<T>) {
+    const T *fetched = start == 0 ? tile.c : tile.a + rows * stride + start - line<T>;
+    const int64_t fetched_stride = start == 0 ? tile.c_stride : stride;
+    const int64_t end = start + line<T> < tile.depth ? start + line<T> : tile.depth;
+    for (int64_t p = start; p < end; p++, b += b_stride, fetched += fetched_stride) {
+      __builtin_prefetch(fetched);
+      __builtin_prefetch(fetched + line<T>);
+      add_step<T, rows>(b, sums, [&](int r) { return a[r / group][p + r % group * stride]; });
+    }
   }
 }
 
