@@ -57,12 +57,10 @@ template <int width, class T> inline void turn_rows(const T *rows, int64_t strid
 
 // Of a vector's lanes of rows the sums of a ∘ b.
 template <class T> inline Vector<T> row_sums(const T *a, const T *b, int64_t stride) {
-  Vector<T> square[lanes<T>];
+  Vector<T> square[lanes<T>] = {};
 #pragma GCC unroll 16
-  for (int i = 0; i < lanes<T>; i++, a += stride, b += stride) {
-    square[i] = load_vector(a) * load_vector(b);
-    for (int64_t c = lanes<T>; c < stride; c += lanes<T>) square[i] = multiply_add<T>(load_vector(a + c), load_vector(b + c), square[i]);
-  }
+  for (int i = 0; i < lanes<T>; i++, a += stride, b += stride)
+    for (int64_t c = 0; c < stride; c += lanes<T>) square[i] = multiply_add<T>(load_vector(a + c), load_vector(b + c), square[i]);
   transpose<T>(square);
 #pragma GCC unroll 16
   for (int i = 1; i < lanes<T>; i++) square[0] += square[i];
