@@ -73,14 +73,14 @@ inline double exponentials(const C *x, C shift, C *out, int64_t count, Meanwhile
   for (; i + block <= count; i += block) {
     meanwhile(i, block);
     C own[block];
-    for (int k = 0; k < block; k++) own[k] = exponential(C(x[i + k] - shift));
+    for (int k = 0; k < block; k++) own[k] = is_kept ? exponential(C(x[i + k] - shift)) : exponential_term(C(x[i + k] - shift));
     if constexpr (is_kept)
       for (int k = 0; k < block; k++) out[i + k] = own[k];
     for (int lane = 0; lane < sum_lanes; lane++)
       sums[lane] += double((own[lane] + own[lane + sum_lanes]) + (own[lane + 2 * sum_lanes] + own[lane + 3 * sum_lanes]));
   }
   for (int lane = 0; i < count; i++, lane = (lane + 1) % sum_lanes) {
-    C own = exponential(C(x[i] - shift));
+    C own = is_kept ? exponential(C(x[i] - shift)) : exponential_term(C(x[i] - shift));
     if constexpr (is_kept) out[i] = own;
     sums[lane] += double(own);
   }
