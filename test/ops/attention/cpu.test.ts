@@ -159,6 +159,20 @@ test.each([
   for (const other of others) expect(other).toEqual(first!);
 });
 
+test("small heads, of which several go to a thread at once, have the same bits on any number of threads", () => {
+  const [q, k, v, gradOut] = [0, 1, 2, 3].map(() => parameter(6, 4, 64, 32)) as [Tensor, Tensor, Tensor, Tensor];
+  const [first, ...others] = ["1", "2", "5"].map((threads) => {
+    configure(native, "threads", threads);
+    return allOf(onCpu(() => results([q, k, v], { causal: true }, gradOut)));
+  });
+  expect(first!.flat().every(Number.isFinite)).toBe(true);
+  for (const other of others) expect(other).toEqual(first!);
+});
+
+test("short heads are right in panels of each width", () => {
+  for (const rows of [9, 31, 64, 257]) checkCase(caseOf(["causal"], [2, rows, rows, 32, 16], 4), "float32", way);
+});
+
 describe("memory", () => {
   const megabyte = 2 ** 20;
   const rows = 8192; // a matrix of their scores takes 256 MB
