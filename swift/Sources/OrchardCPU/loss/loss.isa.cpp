@@ -1,5 +1,6 @@
 #include "loss.h"
 
+#include "../elementwise/math.h" // exp, which loops make vectors of
 #include "../elementwise/softplus.h"
 #include "../lanes.h"
 #include "../streamed.h"
@@ -86,18 +87,26 @@ template <class C> void values_of(Loss loss, Elements<C> e, C *out, int64_t coun
 }
 
 // (1 - t) σ(x) - v t σ(-x), with both from one exponential.
-template <class C> C logit_slope(C x, C t, C v) {
+template <class C> inline C logit_slope(C x, C t, C v) {
   C e = exp(-magnitude(x)), larger_one = 1 / (1 + e), smaller_one = e * larger_one;
   return (1 - t) * (x < 0 ? smaller_one : larger_one) - v * t * (x < 0 ? larger_one : smaller_one);
+}
+
+template <class C> void logit_slopes(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = logit_slope(x[i], t[i], C(1));
+}
+
+template <class C>
+void weighted_logit_slopes(const C *__restrict x, const C *__restrict t, const C *__restrict w, const C *__restrict v, C *__restrict out,
+                           int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = w[i] * logit_slope(x[i], t[i], v[i]);
 }
 
 template <class C> void slopes_of(Loss loss, Elements<C> e, C *out, int64_t count) {
   if (loss == Loss::squared_error)
     for (int64_t i = 0; i < count; i++) out[i] = 2 * (e.x[i] - e.t[i]);
-  else if (loss == Loss::binary_cross_entropy)
-    for (int64_t i = 0; i < count; i++) out[i] = logit_slope(e.x[i], e.t[i], C(1));
-  else
-    for (int64_t i = 0; i < count; i++) out[i] = e.w[i] * logit_slope(e.x[i], e.t[i], e.v[i]);
+  else if (loss == Loss::binary_cross_entropy) logit_slopes(e.x, e.t, out, count);
+  else weighted_logit_slopes(e.x, e.t, e.w, e.v, out, count);
 }
 
 template <class C> void target_slopes_of(Loss loss, Elements<C> e, C *out, int64_t count) {
