@@ -4,7 +4,7 @@
 import { grad } from "../src/autograd/backward.ts";
 import { metalContext } from "../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
-import { metalCopies } from "../src/debug/copies.ts";
+import { metalCopies } from "../src/observe/copies.ts";
 import { flashAttention } from "../src/ops/attention/flash_attention.ts";
 import { randn, transpose } from "../src/ops/index.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";

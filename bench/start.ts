@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../src/debug/paths.ts";
+import { packageRoot } from "../src/core/paths.ts";
 import { interleaved, table } from "./support/measure.ts";
 
 const rounds = 20;

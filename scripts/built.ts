@@ -1,7 +1,7 @@
 /** Programs of this repository, run once what they need is built. */
 import { getBackend } from "../src/backend/policy.ts";
-import { environmentFlag } from "../src/debug/environment.ts";
-import { packageRoot } from "../src/debug/paths.ts";
+import { environmentFlag } from "../src/core/environment.ts";
+import { packageRoot } from "../src/core/paths.ts";
 import { buildCpu } from "./cpu/build.ts";
 import { Failure } from "./failure.ts";
 import { build } from "./swift/command.ts";

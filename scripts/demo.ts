@@ -8,5 +8,5 @@ const { getBackend } = await import("../src/backend/policy.ts");
 const { presetFor } = await import("../src/train/settings.ts");
 await main(async () => {
   const preset = presetFor(getBackend()) === "tiny" ? "tiny" : "demo";
-  await runBuilt(["src/cli.ts"], ["train", "--preset", preset, ...process.argv.slice(2)]);
+  await runBuilt(["src/cli/orchard.ts"], ["train", "--preset", preset, ...process.argv.slice(2)]);
 });

@@ -3,7 +3,7 @@
  * and the script imports the rest once this has run.
  */
 import { join } from "node:path";
-import { packageRoot } from "../src/debug/paths.ts";
+import { packageRoot } from "../src/core/paths.ts";
 
 /** Installs the locked dependencies where they are missing or older than the lock file, with the Bun that runs. */
 export async function installDependencies(root: string = packageRoot): Promise<void> {

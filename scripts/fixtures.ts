@@ -3,7 +3,7 @@
  * implementations. Only needed when a case is added: the files are committed.
  */
 import { join } from "node:path";
-import { packageRoot } from "../src/debug/paths.ts";
+import { packageRoot } from "../src/core/paths.ts";
 import { installDependencies } from "./dependencies.ts";
 
 await installDependencies();

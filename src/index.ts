@@ -30,11 +30,11 @@ export type { Counters, DispatchCounters, Finding, MetalReport } from "./backend
 export type { ScalarValue } from "./backend/metal/scalars.ts";
 export { type BackendName, backendNames } from "./backend/names.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
+export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
-export { formatCodepaths } from "./debug/format_codepaths.ts";
-export * from "./errors.ts";
 export * as io from "./io/index.ts";
 export * as nn from "./nn/index.ts";
+export { formatCodepaths } from "./observe/format_codepaths.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageFile from "../package.json";
-import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/debug/paths.ts";
+import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/core/paths.ts";
 import { localRegistry } from "./support/registry.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-pack-"));

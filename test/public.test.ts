@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { packageRoot } from "../src/debug/paths.ts";
+import { packageRoot } from "../src/core/paths.ts";
 import * as library from "../src/index.ts";
 import * as operations from "../src/ops/index.ts";
 import { methods } from "../src/ops/methods.ts";

@@ -1,7 +1,7 @@
 /** What a program loads that imports the package: no dylib, until an operation needs one. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { packageRoot } from "../src/debug/paths.ts";
+import { packageRoot } from "../src/core/paths.ts";
 
 const from = JSON.stringify(join(packageRoot, "src", "index.ts"));
 

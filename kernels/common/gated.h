@@ -2,7 +2,7 @@
 //
 // With a = |x| everything comes from the small side: x S(x) is -a S(-a) or a (1 - S(-a)), and the derivative at x is w or 1 - w, where w is
 // the one at -a: w = S(-a) - a S'(a). So nothing cancels far from 0, where S(-a) is an exponential: it has its whole accuracy, although
-// its exponent needs more digits than a float32 has. swift/Sources/OrchardCPU/elementwise/gated.h has the same formulas.
+// its exponent needs more digits than a float32 has. native/cpu/elementwise/gated.h has the same formulas.
 
 #ifndef ORCHARD_COMMON_GATED_H
 #define ORCHARD_COMMON_GATED_H

@@ -1,5 +1,5 @@
 // Philox4x32-10: four 32-bit words from a 128-bit counter and a 64-bit key. What the numbers mean is written in src/random/philox.ts;
-// swift/Sources/OrchardCPU/random/philox.h has the same constants, and a test compares the three.
+// native/cpu/random/philox.h has the same constants, and a test compares the three.
 
 #ifndef ORCHARD_COMMON_PHILOX_H
 #define ORCHARD_COMMON_PHILOX_H

@@ -1,5 +1,5 @@
 // Numbers as unsigned keys: a < b exactly where key(a) < key(b). NaN, whatever its sign and payload, is one key above infinity, and
-// both zeros are one key. swift/Sources/OrchardCPU/sorting/keys.h has the same for the cpu.
+// both zeros are one key. native/cpu/sorting/keys.h has the same for the cpu.
 
 #ifndef ORCHARD_SORTING_KEYS_H
 #define ORCHARD_SORTING_KEYS_H

@@ -2,7 +2,7 @@
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
-import { buildFolder, cpuLibraryName, packageRoot } from "../../src/debug/paths.ts";
+import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
 import { run } from "../run.ts";
@@ -10,8 +10,8 @@ import { withLock } from "../toolchain/lock.ts";
 import { type CppCompiler, findCompiler } from "./compiler.ts";
 import { isOutOfDate, type ObjectFile, objectFiles, objectName } from "./objects.ts";
 
-const sourceFolder = join(packageRoot, "swift", "Sources", "OrchardCPU");
-const objectFolder = join(packageRoot, "swift", ".build", "cpu");
+const sourceFolder = join(packageRoot, "native", "cpu");
+const objectFolder = join(packageRoot, "native", ".build", "cpu");
 
 /** Builds the dylib and says where it is. */
 export async function buildCpu(): Promise<void> {

@@ -1,7 +1,7 @@
 /** The C++ compiler of the cpu backend: the machine's own, or the clang that came with a Swift toolchain. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { cachedToolchains } from "../../src/debug/toolchain.ts";
+import { cachedToolchains } from "../../src/cli/toolchain.ts";
 import { Failure } from "../failure.ts";
 import { runOrFail } from "../run.ts";
 

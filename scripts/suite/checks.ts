@@ -1,6 +1,6 @@
 /** The checks that run no program of ours: types, style, and the typing of every kernel. Each file or tool is one check. */
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
 import { run } from "../run.ts";
 
@@ -22,7 +22,7 @@ async function runTool(name: string, ...words: string[]): Promise<Counts> {
 
 /** Compiles every kernel of the package as a library of its own, which includes the strict typing pass. */
 export async function checkKernels(): Promise<Counts> {
-  const { checkKernel } = await import("../../src/debug/kernels.ts");
+  const { checkKernel } = await import("../../src/cli/kernels.ts");
   const files = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot })].sort();
   const problems = files
     .map((file) => ({ file, problem: checkKernel(join(packageRoot, file)) }))

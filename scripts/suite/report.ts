@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { environment } from "../../src/debug/environment.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { environment } from "../../src/core/environment.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 /** Where a run of the suite leaves what its parts report; a run inside another one has a folder of its own. */
 export const reportFolder = (): string => environment("ORCHARD_REPORT") ?? join(packageRoot, "report");

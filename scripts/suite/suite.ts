@@ -1,5 +1,5 @@
 import { mkdir } from "node:fs/promises";
-import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
 import { build } from "../swift/command.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { environmentFlag } from "../../src/debug/environment.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
-import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, countJUnit, countXCTest } from "../counts.ts";
 import { run } from "../run.ts";
 import { buildTests, productsFolder, swiftFolder } from "../swift/package.ts";

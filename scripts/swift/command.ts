@@ -1,6 +1,6 @@
 import { relative } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
-import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { withSpinner } from "../progress.ts";
 import { buildLibrary } from "./dylib.ts";
 

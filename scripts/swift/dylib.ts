@@ -1,7 +1,7 @@
 import { copyFile, cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { buildFolder, libraryName } from "../../src/debug/paths.ts";
-import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
+import { buildFolder, libraryName } from "../../src/core/paths.ts";
 import { runOrFail } from "../run.ts";
 import { buildRelease, productsFolder, swiftFolder } from "./package.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
-import { releaseFlags } from "../../src/debug/swift.ts";
-import type { SwiftToolchain } from "../../src/debug/toolchain.ts";
+import { releaseFlags } from "../../src/cli/swift.ts";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 import { type RunResult, run } from "../run.ts";
 

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { access, chmod, constants, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { type Architecture, architecture, compilerFlags, programFlags } from "../../src/debug/toolchain.ts";
+import { type Architecture, architecture, compilerFlags, programFlags } from "../../src/cli/toolchain.ts";
 import { Failure } from "../failure.ts";
 import { run, runOrFail } from "../run.ts";
 import { Apt } from "./apt.ts";

@@ -2,8 +2,6 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { environmentFlag } from "../../src/debug/environment.ts";
-import { cacheFolder } from "../../src/debug/paths.ts";
 import {
   cachedToolchain,
   isAtLeast,
@@ -11,7 +9,9 @@ import {
   type SwiftToolchain,
   swiftOnPath,
   toolchainsFolder,
-} from "../../src/debug/toolchain.ts";
+} from "../../src/cli/toolchain.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
+import { cacheFolder } from "../../src/core/paths.ts";
 import { hasCompiler } from "../cpu/compiler.ts";
 import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";

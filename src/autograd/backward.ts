@@ -1,6 +1,6 @@
 /** What starts a backward pass, and what comes of it: `backward`, `grad`, `valueAndGrad`. */
-import { withAmbient } from "../ambient.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../errors.ts";
+import { withAmbient } from "../core/context.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone } from "../ops/copy/copy.ts";
 import { tensor } from "../ops/creation/tensor.ts";

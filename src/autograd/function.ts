@@ -1,5 +1,5 @@
-import { withAmbient } from "../ambient.ts";
-import { ArgumentError } from "../errors.ts";
+import { withAmbient } from "../core/context.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { sameShape } from "../tensor/shape.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError, OrchardError } from "../errors.ts";
+import { ArgumentError, OrchardError } from "../core/errors.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { grad } from "./backward.ts";

@@ -1,4 +1,4 @@
-import { ambient, withAmbient } from "../ambient.ts";
+import { ambient, withAmbient } from "../core/context.ts";
 
 /**
  * Runs `body` without recording: nothing that is made in it requires a gradient. Holds across the awaits of an asynchronous body.

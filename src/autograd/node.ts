@@ -1,5 +1,5 @@
 /** The tape: what each operation needs to carry gradients back. */
-import { OrchardError } from "../errors.ts";
+import { OrchardError } from "../core/errors.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { type GradientHook, Tensor } from "../tensor/tensor.ts";

@@ -1,6 +1,7 @@
 /** One backward pass: gradients flow from roots to leaves, each recorded operation after all that used its results. */
-import { ambient, withAmbient } from "../ambient.ts";
-import { getOrMake } from "../collections.ts";
+
+import { getOrMake } from "../core/collections.ts";
+import { ambient, withAmbient } from "../core/context.ts";
 import { add } from "../ops/elementwise/binary.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope } from "../tensor/tidy.ts";

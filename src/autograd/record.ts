@@ -1,4 +1,4 @@
-import { ambient } from "../ambient.ts";
+import { ambient } from "../core/context.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type BackwardRule, GraphNode } from "./node.ts";
 

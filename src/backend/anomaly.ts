@@ -1,5 +1,5 @@
-import { ambient, withAmbient } from "../ambient.ts";
-import { OrchardError } from "../errors.ts";
+import { ambient, withAmbient } from "../core/context.ts";
+import { OrchardError } from "../core/errors.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 

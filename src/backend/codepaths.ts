@@ -1,5 +1,5 @@
 /** A record of which backend ran each operation, and why. */
-import { getOrMake } from "../collections.ts";
+import { getOrMake } from "../core/collections.ts";
 import type { BackendName } from "./names.ts";
 
 /** Calls of one operation that took the same way for the same reason. */

@@ -1,9 +1,10 @@
 /** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
-import { ambient } from "../ambient.ts";
-import { getOrMake } from "../collections.ts";
-import { environmentFlag } from "../debug/environment.ts";
-import { type Observer, observer, type WatchedCall } from "../debug/observer.ts";
-import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../errors.ts";
+
+import { getOrMake } from "../core/collections.ts";
+import { ambient } from "../core/context.ts";
+import { environmentFlag } from "../core/environment.ts";
+import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../core/errors.ts";
+import { type Observer, observer, type WatchedCall } from "../observe/observer.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { type AllocationHint, checkStorage, type Memory } from "../tensor/memory.ts";
 import type { Shape } from "../tensor/shape.ts";

@@ -2,9 +2,9 @@
 import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { environment, type environmentVariables } from "../debug/environment.ts";
-import { buildFolder, packageRoot, platform } from "../debug/paths.ts";
-import { BackendError } from "../errors.ts";
+import { environment, type environmentVariables } from "../core/environment.ts";
+import { BackendError } from "../core/errors.ts";
+import { buildFolder, packageRoot, platform } from "../core/paths.ts";
 import { truncation } from "./elf.ts";
 
 /** A place where a dylib may be, in the order in which they are tried. */

@@ -1,7 +1,7 @@
 /** Which backends a call tries, in which order. */
-import { ambient, withAmbient } from "../ambient.ts";
-import { environment, environmentFlag } from "../debug/environment.ts";
-import { ArgumentError } from "../errors.ts";
+import { ambient, withAmbient } from "../core/context.ts";
+import { environment, environmentFlag } from "../core/environment.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { type BackendName, backendNames } from "./names.ts";
 
 function fromEnvironment(): BackendName {

@@ -1,5 +1,5 @@
 /** Making a token file of documents. */
-import { DataError } from "../errors.ts";
+import { DataError } from "../core/errors.ts";
 import { writeAtomically } from "../io/atomic.ts";
 import type { FoundFile } from "./paths.ts";
 import { textParts } from "./read.ts";

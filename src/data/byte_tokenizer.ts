@@ -1,4 +1,4 @@
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { decodeAll, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 const VALUES = 256;

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { cacheFolder } from "../debug/paths.ts";
-import { ArgumentError, DataError } from "../errors.ts";
+import { ArgumentError, DataError } from "../core/errors.ts";
+import { cacheFolder } from "../core/paths.ts";
 import { remove } from "../io/atomic.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { buildTokens, type DataProgress } from "./build.ts";

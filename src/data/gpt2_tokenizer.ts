@@ -1,6 +1,6 @@
 import type ranksOfBytes from "gpt-tokenizer/bpeRanks/r50k_base";
 import type encoding from "gpt-tokenizer/encoding/r50k_base";
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { decodeAll, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 
 interface Loaded {

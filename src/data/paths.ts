@@ -1,10 +1,10 @@
 /** From what a user names to the files that are meant. */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { packageRoot } from "../debug/paths.ts";
-import { DataError } from "../errors.ts";
+import { DataError } from "../core/errors.ts";
+import { packageRoot } from "../core/paths.ts";
+import { nearestName } from "../core/suggestion.ts";
 import { withFileErrors } from "../io/file_errors.ts";
-import { nearestName } from "../suggestion.ts";
 
 /** One file, as it was found. */
 export interface FoundFile {

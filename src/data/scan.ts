@@ -1,5 +1,5 @@
 /** Which files are text, each text once. */
-import { isPromise } from "../ambient.ts";
+import { isPromise } from "../core/context.ts";
 import type { FoundFile } from "./paths.ts";
 import { blocksOf } from "./read.ts";
 

@@ -1,4 +1,4 @@
-import { ArgumentError, DataError } from "../errors.ts";
+import { ArgumentError, DataError } from "../core/errors.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
 import { type Permutation, permutationOf, permuted } from "../random/permutation.ts";
 import { callKey, philox } from "../random/philox.ts";

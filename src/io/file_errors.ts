@@ -1,4 +1,4 @@
-import { FileError } from "../errors.ts";
+import { FileError } from "../core/errors.ts";
 
 interface SystemFailure {
   readonly code: string;

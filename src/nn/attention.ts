@@ -1,4 +1,4 @@
-import { ArgumentError, ShapeError } from "../errors.ts";
+import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { flashAttention } from "../ops/attention/flash_attention.ts";
 import { type RopeOptions, rope } from "../ops/position/rope.ts";
 import { unflatten } from "../ops/view/flatten.ts";

@@ -1,5 +1,5 @@
 import { noGrad } from "../autograd/modes.ts";
-import { ShapeError } from "../errors.ts";
+import { ShapeError } from "../core/errors.ts";
 import { copy_ } from "../ops/copy/inplace.ts";
 import { empty } from "../ops/creation/full.ts";
 import { narrow } from "../ops/view/slice.ts";

@@ -1,5 +1,5 @@
 /** What layers refuse when they are made, before any weight is drawn. */
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 
 /** @internal @throws {ArgumentError} unless all are whole numbers of at least 1. */
 export function checkCounts(layer: string, counts: Readonly<Record<string, number>>): void {

@@ -1,5 +1,5 @@
 import { noGrad } from "../autograd/modes.ts";
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { zero_ } from "../ops/copy/inplace.ts";
 import { embedding } from "../ops/embedding/embedding.ts";
 import { embeddingBag } from "../ops/embedding/embedding_bag.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
 import { add } from "../ops/elementwise/binary.ts";
 import { narrow } from "../ops/view/slice.ts";

@@ -1,4 +1,4 @@
-import { DTypeError, ShapeError } from "../errors.ts";
+import { DTypeError, ShapeError } from "../core/errors.ts";
 import { linear } from "../ops/matmul/linear.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";

@@ -1,6 +1,6 @@
 import { detach } from "../autograd/backward.ts";
 import { noGrad } from "../autograd/modes.ts";
-import { getOrMake } from "../collections.ts";
+import { getOrMake } from "../core/collections.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { type FloatDType, isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";

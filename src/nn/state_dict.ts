@@ -1,5 +1,5 @@
 import { noGrad } from "../autograd/modes.ts";
-import { OrchardError } from "../errors.ts";
+import { OrchardError } from "../core/errors.ts";
 import { copy_ } from "../ops/copy/inplace.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { sameShape } from "../tensor/shape.ts";

@@ -1,6 +1,6 @@
 /** Gradients that are too large, made smaller. */
 import { noGrad } from "../autograd/modes.ts";
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { add, div } from "../ops/elementwise/binary.ts";

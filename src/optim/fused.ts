@@ -1,5 +1,5 @@
 /** Optimizers whose steps are one rule for each element. */
-import { getOrMake } from "../collections.ts";
+import { getOrMake } from "../core/collections.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Batch, isBatchOf, MOST_PARAMETERS, makeBatch } from "./batch.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";

@@ -1,5 +1,5 @@
 import { noGrad } from "../autograd/modes.ts";
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { mul } from "../ops/elementwise/binary.ts";
 import { isfinite } from "../ops/elementwise/unary.ts";

@@ -1,5 +1,5 @@
 /** What an optimizer is given: parameters, or groups of them with options of their own. All of it is checked here. */
-import { ArgumentError, DTypeError } from "../errors.ts";
+import { ArgumentError, DTypeError } from "../core/errors.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 

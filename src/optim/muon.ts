@@ -1,4 +1,4 @@
-import { ShapeError } from "../errors.ts";
+import { ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { add, div, maximum, mul, sub } from "../ops/elementwise/binary.ts";

@@ -1,5 +1,5 @@
 import { noGrad } from "../autograd/modes.ts";
-import { ArgumentError, ShapeError } from "../errors.ts";
+import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";

@@ -1,5 +1,5 @@
 /** Checks of hyperparameters. */
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 
 type Check = (value: number) => boolean;
 

@@ -14,7 +14,7 @@
  * And with master weights, float32 in the state, these are p, and the parameter is their rounding.
  */
 
-/** The order is that of the codes in `kernels/optim/rules.h` and `swift/Sources/OrchardCPU/optim/update.h`. */
+/** The order is that of the codes in `kernels/optim/rules.h` and `native/cpu/optim/update.h`. */
 export const ruleNames = ["sgd", "sgdMomentum", "sgdNesterov", "adam", "adamAmsgrad", "lion"] as const;
 export type RuleName = (typeof ruleNames)[number];
 

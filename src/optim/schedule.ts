@@ -1,5 +1,5 @@
 /** Schedules: by what the learning rate is multiplied in each step. They hold no state, so that a run that resumes needs only its step. */
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { checkNames, checkNumber, count, notNegative, positive } from "./options.ts";
 
 /** The factor of a step, from 0 on: `optimizer.scaleLearningRate(schedule(step))`. */

@@ -1,5 +1,5 @@
 /** An optimizer's state as a plain record, and back. */
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { clone } from "../ops/copy/copy.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { callKey, type PhiloxKey } from "./philox.ts";
 
 /** All that a generator's next numbers depend on. */

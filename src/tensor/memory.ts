@@ -1,7 +1,7 @@
 /** Bytes that tensors live in, and where they are. */
 import type { StorageMode } from "../backend/metal/abi.ts";
-import { observer } from "../debug/observer.ts";
-import { ArgumentError, OutOfMemoryError } from "../errors.ts";
+import { ArgumentError, OutOfMemoryError } from "../core/errors.ts";
+import { observer } from "../observe/observer.ts";
 
 /** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
 export type Place = "host" | "metal";

@@ -1,5 +1,5 @@
 /** Shapes, strides and axes. Strides and offsets are in elements; strides may be zero or negative. */
-import { ShapeError } from "../errors.ts";
+import { ShapeError } from "../core/errors.ts";
 
 /** The size of each axis, the outermost first; `[]` is a scalar. At most 8 axes. */
 export type Shape = readonly number[];

@@ -1,4 +1,4 @@
-import { DisposedError } from "../errors.ts";
+import { DisposedError } from "../core/errors.ts";
 import { type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
 import type { Memory } from "./memory.ts";
 

@@ -1,7 +1,7 @@
-import { ambient } from "../ambient.ts";
 import type { GraphEdge } from "../autograd/node.ts";
 import type { StorageMode } from "../backend/metal/abi.ts";
-import { ArgumentError, DisposedError } from "../errors.ts";
+import { ambient } from "../core/context.ts";
+import { ArgumentError, DisposedError } from "../core/errors.ts";
 import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";

@@ -1,4 +1,4 @@
-import { ambient, isPromise, withAmbient } from "../ambient.ts";
+import { ambient, isPromise, withAmbient } from "../core/context.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Collects the tensors that are made while it is open. */

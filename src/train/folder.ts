@@ -1,7 +1,7 @@
 /** Where runs are: a folder for each. */
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 
 /** Where runs go that name no folder, in the working directory. */

@@ -1,9 +1,9 @@
 /** A run in memory: the model, its optimiser, its text, and where it is in all of them. */
 import { getBackend } from "../backend/policy.ts";
+import { CheckpointError } from "../core/errors.ts";
 import type { TextDataset } from "../data/dataset.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import type { Batch, DataPosition } from "../data/windows.ts";
-import { CheckpointError } from "../errors.ts";
 import { type Checkpoint, loadCheckpoint } from "../io/checkpoint/load.ts";
 import { saveCheckpoint } from "../io/checkpoint/save.ts";
 import type { LanguageModel } from "../nn/language_model.ts";

@@ -1,5 +1,5 @@
 /** What a run is made of: all that decides on its numbers. Kept in its folder and in every checkpoint. */
-import { ArgumentError } from "../errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 
 export const architectures = ["gpt", "llama"] as const;
 export const tokenizers = ["bytes", "gpt2"] as const;

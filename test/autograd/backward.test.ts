@@ -3,7 +3,7 @@ import { backward, detach, grad, valueAndGrad } from "../../src/autograd/backwar
 import { enableGrad, isGradEnabled, noGrad } from "../../src/autograd/modes.ts";
 import { AutogradError } from "../../src/autograd/node.ts";
 import { withBackend } from "../../src/backend/policy.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../src/errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../src/core/errors.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { copyInto } from "../../src/ops/copy/copy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";

@@ -6,7 +6,7 @@ import { GradcheckError, gradcheck } from "../../src/autograd/gradcheck.ts";
 import { detectAnomaly, noGrad } from "../../src/autograd/modes.ts";
 import { AutogradError } from "../../src/autograd/node.ts";
 import { AnomalyError } from "../../src/backend/anomaly.ts";
-import { ArgumentError, DisposedError } from "../../src/errors.ts";
+import { ArgumentError, DisposedError } from "../../src/core/errors.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { add, div, mul, sub } from "../../src/ops/elementwise/binary.ts";
 import { exp } from "../../src/ops/elementwise/unary.ts";

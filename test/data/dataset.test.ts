@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { ArgumentError, DataError } from "../../src/core/errors.ts";
 import { textParts } from "../../src/data/read.ts";
-import { ArgumentError, DataError } from "../../src/errors.ts";
 import { data } from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 

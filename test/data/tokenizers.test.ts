@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { packageRoot } from "../../src/debug/paths.ts";
-import { ArgumentError } from "../../src/errors.ts";
+import { ArgumentError } from "../../src/core/errors.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { data } from "../../src/index.ts";
 
 const tokenizers: data.Tokenizer[] = [new data.ByteTokenizer(), new data.Gpt2Tokenizer()];

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { ArgumentError, DataError } from "../../src/errors.ts";
+import { ArgumentError, DataError } from "../../src/core/errors.ts";
 import { data, io } from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 

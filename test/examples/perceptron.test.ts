@@ -1,6 +1,6 @@
 /** The example, as a user runs it: it learns from real digits, says how, and fails where it has not learned enough. */
 import { describe, expect, test } from "bun:test";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 function perceptron(environment: Record<string, string>, ...words: string[]) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "examples/perceptron.ts", ...words], {

@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import fc from "fast-check";
 import { forgetTold } from "../../src/backend/tell.ts";
-import { ArgumentError, CheckpointError, FileError, FileFormatError } from "../../src/errors.ts";
+import { ArgumentError, CheckpointError, FileError, FileFormatError } from "../../src/core/errors.ts";
 import { Generator, io, optim, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 

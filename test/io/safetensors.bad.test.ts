@@ -1,7 +1,7 @@
 /** Files that break a rule of the format: each is refused, with the file, the tensor, what came and what was wanted. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { DisposedError, DTypeError, FileError, FileFormatError } from "../../src/errors.ts";
+import { DisposedError, DTypeError, FileError, FileFormatError } from "../../src/core/errors.ts";
 import { io } from "../../src/index.ts";
 import { zeros } from "../../src/ops/index.ts";
 import { testFolder } from "../support/folder.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { ArgumentError, DisposedError, FileError } from "../../src/errors.ts";
+import { ArgumentError, DisposedError, FileError } from "../../src/core/errors.ts";
 import { io, memory, withBackend } from "../../src/index.ts";
 import { arange, tensor, zeros } from "../../src/ops/index.ts";
 import { dtypeFacts, dtypes } from "../../src/tensor/dtype.ts";

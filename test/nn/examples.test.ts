@@ -1,6 +1,6 @@
 /** The examples of docs/nn.md run as written, by the package's own name, and print what their comments say. */
 import { expect, test } from "bun:test";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { examplesOf } from "../support/readme.ts";
 
 const examples = examplesOf("docs/nn.md");

@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import {
   ArgumentError,
   crossEntropy,

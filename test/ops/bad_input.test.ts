@@ -5,7 +5,7 @@ import { isMetalOpen, metalContext } from "../../src/backend/metal/context.ts";
 import { forgetFinished } from "../../src/backend/metal/journal.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { DisposedError, OrchardError } from "../../src/errors.ts";
+import { DisposedError, OrchardError } from "../../src/core/errors.ts";
 import * as library from "../../src/index.ts";
 import * as operations from "../../src/ops/index.ts";
 import { isFloat } from "../../src/tensor/dtype.ts";

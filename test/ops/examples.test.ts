@@ -1,7 +1,7 @@
 /** The examples in the comments of operations give what they say: `call; // dtype [values]`. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import * as library from "../../src/index.ts";
 
 interface DocumentedCall {

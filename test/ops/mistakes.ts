@@ -1,6 +1,6 @@
 /** Wrong calls of operations: what each must be refused with. */
 import { AutogradError } from "../../src/autograd/node.ts";
-import { ArgumentError, DTypeError, type OrchardError, OutOfMemoryError, ShapeError } from "../../src/errors.ts";
+import { ArgumentError, DTypeError, type OrchardError, OutOfMemoryError, ShapeError } from "../../src/core/errors.ts";
 import * as library from "../../src/index.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { leafOf, type Operands, type OperationName } from "./calls.ts";

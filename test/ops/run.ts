@@ -8,7 +8,7 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import { type BackendName, backendNames } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import { broadcastShapes } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";

@@ -1,7 +1,7 @@
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 
 /** The backends that are tested, the one that defines the numbers first. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ArgumentError } from "../../src/errors.ts";
+import { ArgumentError } from "../../src/core/errors.ts";
 import { rand } from "../../src/ops/random/rand.ts";
 import { randn } from "../../src/ops/random/randn.ts";
 import { defaultGenerator, Generator, manualSeed } from "../../src/random/generator.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { randomBits } from "../../src/ops/random/distribution.ts";
 import {
   callKey,
@@ -48,7 +48,7 @@ describe.each(tested)("on %s", (backend) => {
 });
 
 test("the three sources have the same constants", () => {
-  const sources = ["kernels/common/philox.h", "swift/Sources/OrchardCPU/random/philox.h"];
+  const sources = ["kernels/common/philox.h", "native/cpu/random/philox.h"];
   for (const source of sources) {
     const text = readFileSync(join(packageRoot, source), "utf8");
     const numbers = (name: RegExp) => [...(name.exec(text)?.[1] ?? "").matchAll(/0x[0-9a-f]+|\d+/g)].map(Number);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 /** What `.ci/run` makes of a suite that prints `output` and exits with `status`. */
 function runCi(output: string, status: number) {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installDependencies } from "../../scripts/dependencies.ts";
-import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/debug/paths.ts";
+import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
 
 const empty = mkdtempSync(join(tmpdir(), "orchard-commands-"));
 

@@ -1,7 +1,7 @@
 /** Needs the dylib: left out with the metal backend. */
 import { expect, test } from "bun:test";
 import { library } from "../../src/backend/metal/loader.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 test("this machine's own loader resolves every name that the dylib needs", () => {
   const command = process.platform === "linux" ? ["ldd", "-r"] : ["otool", "-L"];

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../../package.json";
-import { environmentVariables } from "../../src/debug/environment.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { environmentVariables } from "../../src/core/environment.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 const read = (path: string) => readFileSync(join(packageRoot, path), "utf8");
 const files = (pattern: string) => [...new Bun.Glob(pattern).scanSync({ cwd: packageRoot })].sort();

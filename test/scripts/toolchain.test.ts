@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { describeMachine, parseRelease } from "../../scripts/toolchain/install.ts";
 import { withLock } from "../../scripts/toolchain/lock.ts";
 import { developmentPackages, isKnownRelease, swiftPackages } from "../../scripts/toolchain/packages.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
-import { cachedToolchains, isAtLeast, parseSwiftVersion } from "../../src/debug/toolchain.ts";
+import { cachedToolchains, isAtLeast, parseSwiftVersion } from "../../src/cli/toolchain.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-toolchain-"));
 

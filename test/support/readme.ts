@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 /** A program in a document, with the lines that its comments say it prints. */
 export interface Example {

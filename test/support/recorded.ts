@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { environmentFlag } from "../../src/debug/environment.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { withoutAnnouncement } from "./child.ts";
 
 /** False where the metal backend was not built, as asked. */

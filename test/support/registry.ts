@@ -1,7 +1,7 @@
 /** A package registry of what is installed here, for projects of tests that add packages where there is no network. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 /** A registry that is open until it is disposed of. */
 export interface LocalRegistry extends Disposable {

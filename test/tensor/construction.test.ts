@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { setBackend, withBackend } from "../../src/backend/policy.ts";
-import { ArgumentError, DisposedError, DTypeError, OutOfMemoryError, ShapeError } from "../../src/errors.ts";
+import { ArgumentError, DisposedError, DTypeError, OutOfMemoryError, ShapeError } from "../../src/core/errors.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";

@@ -1,6 +1,6 @@
 /** Training that disposes of nothing: memory stays flat, in loops that wait and in loops that never do. */
 import { describe, test } from "bun:test";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { checkFlat as checkFlatMemory } from "../support/flat-memory.ts";
 
 const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend } from "../../src/backend/policy.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
 import { mul } from "../../src/ops/elementwise/binary.ts";
 import { expand } from "../../src/ops/view/expand.ts";

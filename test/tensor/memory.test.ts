@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { backward, detach } from "../../src/autograd/backward.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { setBackend, withBackend } from "../../src/backend/policy.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { fill_ } from "../../src/ops/copy/inplace.ts";
 import { empty, ones, zeros } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";

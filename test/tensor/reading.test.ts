@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { fromArray } from "../../src/ops/creation/tensor.ts";

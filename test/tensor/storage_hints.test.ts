@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
 import { orderFrom } from "../../src/backend/policy.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import {
   ArgumentError,
   arange,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withStrict } from "../../src/backend/policy.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import type { Settings } from "../../src/train/settings.ts";
 import { checkFindings } from "../ops/run.ts";
 import { type Disturbance, distances, small, type Trained, train } from "./trained.ts";

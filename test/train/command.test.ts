@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { checkpointName, stepOf } from "../../src/io/checkpoint/format.ts";
 import { saveCheckpoint } from "../../src/io/checkpoint/save.ts";
 import { saveSafetensors } from "../../src/io/safetensors/save.ts";
@@ -26,7 +26,7 @@ const environment = { ...process.env, ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: jo
 const tiny = ["--preset", "tiny", "--width", "16", "--context", "16", "--sample-tokens", "20", "--save-every", "5"];
 
 function start(words: readonly string[]) {
-  return Bun.spawn([process.execPath, "src/cli.ts", ...words], {
+  return Bun.spawn([process.execPath, "src/cli/orchard.ts", ...words], {
     ...({ stdout: "pipe", stderr: "pipe" } as const),
     cwd: packageRoot,
     env: environment,
@@ -161,7 +161,7 @@ describe("a disk that is full", () => {
   const limited = (kilobytes: number, ...words: string[]) => {
     const script = `ulimit -f ${kilobytes}; trap "" XFSZ; exec "$0" "$@"`;
     const options = { cwd: packageRoot, env: environment };
-    return Bun.spawnSync(["bash", "-c", script, process.execPath, "src/cli.ts", ...words], options);
+    return Bun.spawnSync(["bash", "-c", script, process.execPath, "src/cli/orchard.ts", ...words], options);
   };
 
   test("ends no run, and it is said", async () => {

@@ -5,7 +5,7 @@ import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
 import { type FaultKind, metalContext } from "../../src/backend/metal/context.ts";
 import { withStrict } from "../../src/backend/policy.ts";
-import { environmentFlag } from "../../src/debug/environment.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { backwardMetal } from "../../src/ops/attention/backward.metal.ts";
 import { forwardMetal } from "../../src/ops/attention/forward.metal.ts";
 import { updatePrimitive } from "../../src/optim/update.ts";

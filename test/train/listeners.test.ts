@@ -3,7 +3,7 @@ import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import type { Listener, RunEvent } from "../../src/train/events.ts";
 import { formatBytes, formatCount, formatDuration } from "../../src/train/format.ts";
 import { Listeners } from "../../src/train/listeners/all.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ArgumentError } from "../../src/errors.ts";
+import { ArgumentError } from "../../src/core/errors.ts";
 import { checkSettings, presetFor, presets, type Settings } from "../../src/train/settings.ts";
 
 describe("settings", () => {

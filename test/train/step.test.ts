@@ -1,8 +1,8 @@
 /** A step that can't be taken changes nothing. */
 import { expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { ShapeError } from "../../src/core/errors.ts";
 import type { Batch } from "../../src/data/windows.ts";
-import { ShapeError } from "../../src/errors.ts";
 import { full } from "../../src/ops/creation/full.ts";
 import { Generator } from "../../src/random/generator.ts";
 import { makeModel, makeOptimizer } from "../../src/train/model.ts";

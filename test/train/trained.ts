@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend } from "../../src/backend/policy.ts";
-import { packageRoot } from "../../src/debug/paths.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import type { RunEvent } from "../../src/train/events.ts";
 import { runSession } from "../../src/train/run.ts";

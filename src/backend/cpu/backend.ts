@@ -1,5 +1,5 @@
-import { observer } from "../../debug/observer.ts";
-import { OrchardError, OutOfMemoryError } from "../../errors.ts";
+import { OrchardError, OutOfMemoryError } from "../../core/errors.ts";
+import { observer } from "../../observe/observer.ts";
 import { allocateHost, installHostAllocator, type Memory } from "../../tensor/memory.ts";
 import { type Meter, meter } from "../../tensor/usage.ts";
 import type { Backend } from "../backend.ts";

@@ -1,5 +1,5 @@
-import { environment } from "../../debug/environment.ts";
-import { cacheFolder, cpuLibraryName } from "../../debug/paths.ts";
+import { environment } from "../../core/environment.ts";
+import { cacheFolder, cpuLibraryName } from "../../core/paths.ts";
 import { type Candidate, candidatesOf, type LibraryDescription, type LoadedLibrary, loadFrom } from "../library.ts";
 import { ABI_VERSION, declarations } from "./abi.ts";
 import { check } from "./status.ts";

@@ -1,5 +1,5 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
-import { OutOfMemoryError } from "../../errors.ts";
+import { OutOfMemoryError } from "../../core/errors.ts";
 import { noSuchBlock } from "../../tensor/memory.ts";
 import type { Native } from "./loader.ts";
 import { check } from "./status.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError, BackendError, type OrchardError, OutOfMemoryError } from "../../errors.ts";
+import { ArgumentError, BackendError, type OrchardError, OutOfMemoryError } from "../../core/errors.ts";
 import { Status, type StatusName } from "./abi.ts";
 import type { Native } from "./loader.ts";
 

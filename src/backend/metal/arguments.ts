@@ -1,4 +1,4 @@
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { Access, MAX_INLINE_BYTES } from "./abi.ts";
 import { asBytes, type Fields } from "./block.ts";
 import { DeviceBuffer, type NumericArray, type NumericArrayConstructor } from "./buffer.ts";

@@ -1,6 +1,6 @@
 import { read } from "bun:ffi";
-import { observer } from "../../debug/observer.ts";
-import { OrchardError } from "../../errors.ts";
+import { OrchardError } from "../../core/errors.ts";
+import { observer } from "../../observe/observer.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";

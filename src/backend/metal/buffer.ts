@@ -1,5 +1,5 @@
-import { observer } from "../../debug/observer.ts";
-import { ArgumentError, DisposedError } from "../../errors.ts";
+import { ArgumentError, DisposedError } from "../../core/errors.ts";
+import { observer } from "../../observe/observer.ts";
 import { memory } from "../../tensor/usage.ts";
 import { BUFFER_ZERO, Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";

@@ -2,7 +2,7 @@
  * What a kernel found wrong with its operands, told when the host next waits for the device: a check at the call itself would have to wait
  * for it. See `docs/decisions/0005-indices-that-a-device-checks.md`.
  */
-import { getOrMake } from "../../collections.ts";
+import { getOrMake } from "../../core/collections.ts";
 import type { MetalContext } from "./context.ts";
 
 /** A look at what a kernel left in memory. */

@@ -1,8 +1,8 @@
 import { type Pointer, read } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { environmentFlag } from "../../debug/environment.ts";
-import { DisposedError } from "../../errors.ts";
+import { environmentFlag } from "../../core/environment.ts";
+import { DisposedError } from "../../core/errors.ts";
 import { OPEN_EXACT, Storage, type StorageMode } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";

@@ -4,8 +4,8 @@
  * inputs, and storages in the journal are not changed in place before their readers are done, so that this is always possible.
  */
 import { read } from "bun:ffi";
-import { getOrMake } from "../../collections.ts";
-import { BackendError } from "../../errors.ts";
+import { getOrMake } from "../../core/collections.ts";
+import { BackendError } from "../../core/errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import { tellOnce } from "../tell.ts";
 import { runChecks } from "./checks.ts";

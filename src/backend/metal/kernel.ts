@@ -1,4 +1,4 @@
-import { ArgumentError, DisposedError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DisposedError, ShapeError } from "../../core/errors.ts";
 import { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
 import { writeBlock } from "./block.ts";

@@ -1,8 +1,8 @@
 /** Encodes the package's own kernels: finds the pipeline, binds tensors, dispatches. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { getOrMake } from "../../collections.ts";
-import { BackendError } from "../../errors.ts";
+import { getOrMake } from "../../core/collections.ts";
+import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Access, dataTypes, GridKind } from "./abi.ts";

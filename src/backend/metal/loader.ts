@@ -1,4 +1,4 @@
-import { libraryName } from "../../debug/paths.ts";
+import { libraryName } from "../../core/paths.ts";
 import { type Candidate, candidatesOf, type LibraryDescription, type LoadedLibrary, loadFrom } from "../library.ts";
 import { declarations } from "./abi.ts";
 import { ABI_VERSION } from "./layouts.ts";

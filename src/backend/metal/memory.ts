@@ -1,6 +1,6 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
-import { observer } from "../../debug/observer.ts";
-import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../errors.ts";
+import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../core/errors.ts";
+import { observer } from "../../observe/observer.ts";
 import { type AllocationHint, allocateHost, type Memory, noSuchBlock } from "../../tensor/memory.ts";
 import { type LiveMemory, meter, peakOf } from "../../tensor/usage.ts";
 import { Storage, type StorageMode } from "./abi.ts";

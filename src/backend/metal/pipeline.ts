@@ -1,4 +1,4 @@
-import { KernelCompileError } from "../../errors.ts";
+import { KernelCompileError } from "../../core/errors.ts";
 import { writeBlock } from "./block.ts";
 import type { MetalContext } from "./context.ts";
 import { layouts } from "./layouts.ts";

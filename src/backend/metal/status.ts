@@ -5,7 +5,7 @@ import {
   KernelCompileError,
   type OrchardError,
   OutOfMemoryError,
-} from "../../errors.ts";
+} from "../../core/errors.ts";
 import { type StatusName, statusNames } from "./abi.ts";
 import type { Native } from "./loader.ts";
 

@@ -8,7 +8,7 @@
  * | `version` | of this layout |
  * | `state` | all but the tensors, as JSON: see `tree.ts` |
  */
-import { FileFormatError } from "../../errors.ts";
+import { FileFormatError } from "../../core/errors.ts";
 import type { SafetensorsFile } from "../safetensors/file.ts";
 
 export const FORMAT = "orchard-checkpoint";

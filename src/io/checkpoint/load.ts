@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { tellOnce } from "../../backend/tell.ts";
-import { CheckpointError, FileFormatError, OrchardError } from "../../errors.ts";
+import { CheckpointError, FileFormatError, OrchardError } from "../../core/errors.ts";
 import type { GeneratorState } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { Generator, type GeneratorState } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { remove, syncFolder, writeAtomically } from "../atomic.ts";

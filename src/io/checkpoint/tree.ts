@@ -1,4 +1,4 @@
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { isJsonObject, type Json } from "../json.ts";
 

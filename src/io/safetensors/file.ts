@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { DisposedError, DTypeError, FileFormatError, OutOfMemoryError } from "../../errors.ts";
-import { nearestName } from "../../suggestion.ts";
+import { DisposedError, DTypeError, FileFormatError, OutOfMemoryError } from "../../core/errors.ts";
+import { nearestName } from "../../core/suggestion.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import { allocateHost, ScriptMemory } from "../../tensor/memory.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";

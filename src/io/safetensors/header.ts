@@ -5,7 +5,7 @@
  *
  * @see https://github.com/huggingface/safetensors#format
  */
-import { FileFormatError } from "../../errors.ts";
+import { FileFormatError } from "../../core/errors.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import { duplicateKey, isJsonObject, type Json } from "../json.ts";
 import { fileDType } from "./dtypes.ts";

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { FileError } from "../../errors.ts";
+import { FileError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
 import { SafetensorsFile, type SafetensorsReader } from "./file.ts";

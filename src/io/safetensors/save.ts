@@ -1,5 +1,5 @@
 import { noGrad } from "../../autograd/modes.ts";
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";

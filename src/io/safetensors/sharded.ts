@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { getOrMake } from "../../collections.ts";
-import { FileFormatError } from "../../errors.ts";
-import { nearestName } from "../../suggestion.ts";
+import { getOrMake } from "../../core/collections.ts";
+import { FileFormatError } from "../../core/errors.ts";
+import { nearestName } from "../../core/suggestion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
 import { duplicateKey, isJsonObject, type Json } from "../json.ts";

@@ -1,5 +1,5 @@
 import { noGrad } from "../../autograd/modes.ts";
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";

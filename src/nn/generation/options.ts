@@ -1,5 +1,5 @@
 /** What callers of `generate` say, and how it is checked. */
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { Generator } from "../../random/generator.ts";
 
 /** How the next token is chosen from logits. */

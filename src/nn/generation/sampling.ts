@@ -10,7 +10,7 @@
  * Sources: N. S. Keskar et al., "CTRL: a conditional transformer language model for controllable generation", 2019, for the penalty;
  * A. Holtzman et al., "The curious case of neural text degeneration", 2020, for topP.
  */
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { Generator } from "../../random/generator.ts";
 import { philox } from "../../random/philox.ts";
 import type { Sampling } from "./options.ts";

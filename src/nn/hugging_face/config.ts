@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ArgumentError, FileFormatError } from "../../errors.ts";
+import { ArgumentError, FileFormatError } from "../../core/errors.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { isJsonObject, type Json } from "../../io/json.ts";
 

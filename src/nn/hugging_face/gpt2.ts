@@ -1,5 +1,5 @@
 /** GPT-2 as Hugging Face's `transformers` writes it: `config.json` and the names of its tensors. */
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { GPT, GPTOptions } from "../gpt.ts";
 import { checkConfig } from "./config.ts";
 import { conv1D, type LayerViews, layerPlaces, type Place } from "./places.ts";

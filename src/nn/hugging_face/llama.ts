@@ -1,5 +1,5 @@
 /** Llama as Hugging Face's `transformers` writes it: `config.json` and the names of its tensors. */
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { RopeScaling } from "../../ops/position/rope.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 
 /** @throws {ArgumentError} where an option is none of its words. */
 export function checkChoice(operation: string, name: string, value: unknown, choices: readonly string[]): void {

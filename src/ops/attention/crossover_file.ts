@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 import packageFile from "../../../package.json" with { type: "json" };
 import { backendNames } from "../../backend/names.ts";
 import { tellOnce } from "../../backend/tell.ts";
-import { environment } from "../../debug/environment.ts";
-import { cacheFolder } from "../../debug/paths.ts";
+import { environment } from "../../core/environment.ts";
+import { cacheFolder } from "../../core/paths.ts";
 import { type CrossoverTable, dimClasses, dtypeClasses, headClasses, shippedTable } from "./crossover.ts";
 
 /** What crossovers depend on. */

@@ -1,7 +1,7 @@
 import { countCodepath } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
-import { flashAttentionLog } from "../../debug/observer.ts";
-import { toldUnfused } from "../../debug/unfused_attention.ts";
+import { flashAttentionLog } from "../../observe/observer.ts";
+import { toldUnfused } from "../../observe/unfused_attention.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";

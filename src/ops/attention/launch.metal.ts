@@ -2,7 +2,7 @@
 import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
-import { getOrMake } from "../../collections.ts";
+import { getOrMake } from "../../core/collections.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type Call, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";

@@ -1,6 +1,6 @@
 /** What callers of `flashAttention` say, and how it is checked. */
 import { type BackendName, backendNames } from "../../backend/names.ts";
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { GeneratorOptions } from "../random/distribution.ts";
 import type { Alignment, Band } from "./problem.ts";

@@ -2,7 +2,7 @@
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, orderFrom } from "../../backend/policy.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { type DType, dtypeFacts } from "../../tensor/dtype.ts";
 import { type CrossoverTable, crossoverOf, dimClasses, dtypeClassOf, headClasses } from "./crossover.ts";
 import { tableInUse } from "./crossover_file.ts";

@@ -1,6 +1,6 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError } from "../../errors.ts";
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkDType } from "../creation/create.ts";

@@ -1,7 +1,7 @@
 /** Operations that change a tensor in place. They are not recorded: a tensor that takes part in a graph is refused. */
 import { AutogradError } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { scalarDType } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,6 +1,6 @@
 import type { Primitive } from "../../backend/backend.ts";
 import { empty, execute, executeInto } from "../../backend/dispatch.ts";
-import { DTypeError } from "../../errors.ts";
+import { DTypeError } from "../../core/errors.ts";
 import { type DType, dtypes, isDType, isFloat } from "../../tensor/dtype.ts";
 import type { AllocationHint } from "../../tensor/memory.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";

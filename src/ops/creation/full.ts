@@ -1,5 +1,5 @@
 import { empty as allocate } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError } from "../../errors.ts";
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { type Scalar, scalarDType } from "../../tensor/promotion.ts";
 import type { Shape } from "../../tensor/shape.ts";

@@ -1,6 +1,6 @@
 import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { bytesOf, type DType, dtypeFacts, dtypeOfArray, integerRange, isDType, isFloat } from "../../tensor/dtype.ts";
 import { type AllocationHint, checkStorage, ScriptMemory } from "../../tensor/memory.ts";
 import { checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";

@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Promote, PromoteScalar, Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";

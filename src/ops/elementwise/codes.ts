@@ -1,5 +1,5 @@
 /**
- * The elementwise operations: an operation's code is its place. `kernels/elementwise/codes.h` and `OrchardCPU/elementwise/operations.h`
+ * The elementwise operations: an operation's code is its place. `kernels/elementwise/codes.h` and `native/cpu/elementwise/operations.h`
  * have the same lists; a test compares them.
  */
 const words = <Text extends string>(text: Text) => text.split(" ") as unknown as readonly Words<Text>[];

@@ -1,4 +1,4 @@
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 
 /** The error of an integer divided by zero. */
 export const divisionByZero = (operation: string): ArgumentError =>

@@ -1,6 +1,6 @@
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend } from "../../backend/policy.ts";
-import { ArgumentError, DTypeError } from "../../errors.ts";
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { resultType, type Scalar, scalarDType } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";

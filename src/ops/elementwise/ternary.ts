@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError } from "../../errors.ts";
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";

@@ -1,5 +1,5 @@
 /** The error of bounds that begin no bags. */
-import { ShapeError } from "../../errors.ts";
+import { ShapeError } from "../../core/errors.ts";
 
 /** @param position the first that is less than the one before it or more than `total`, or the first of all where it is not 0 */
 export const boundsError = (position: number, value: number | bigint | undefined, total: number): ShapeError =>

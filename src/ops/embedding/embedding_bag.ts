@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { named } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

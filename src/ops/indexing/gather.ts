@@ -1,6 +1,6 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { ShapeError } from "../../errors.ts";
+import { ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";

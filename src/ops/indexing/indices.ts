@@ -1,5 +1,5 @@
 /** Tensors of indices: their dtype, and the errors of an index that is out of range. */
-import { DTypeError, ShapeError } from "../../errors.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
 /** Dtypes that index. */

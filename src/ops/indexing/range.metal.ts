@@ -3,7 +3,7 @@ import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
-import type { OrchardError } from "../../errors.ts";
+import type { OrchardError } from "../../core/errors.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { distinct, type IndexRange, indexAt, indexError, isInRange } from "./indices.ts";

@@ -1,7 +1,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute, executeInto } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { normalizeAxis, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { ShapeError } from "../../errors.ts";
+import { ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { formatShape, normalizeAxis } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";

@@ -1,6 +1,6 @@
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
-import { ArgumentError, ShapeError } from "../../errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { checkShape, formatShape } from "../../tensor/shape.ts";

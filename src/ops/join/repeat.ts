@@ -1,7 +1,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
-import { ShapeError } from "../../errors.ts";
+import { ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import {
   checkShape,

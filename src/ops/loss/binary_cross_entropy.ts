@@ -1,6 +1,6 @@
 import { needsGradient } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
-import { ShapeError } from "../../errors.ts";
+import { ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";

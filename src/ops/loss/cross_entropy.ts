@@ -1,6 +1,6 @@
 import { needsGradient } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { formatShape, normalizeAxis, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

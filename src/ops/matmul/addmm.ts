@@ -1,4 +1,4 @@
-import { ArgumentError, ShapeError } from "../../errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,5 +1,5 @@
 /** What every matrix product asks of its operands. */
-import { DTypeError, ShapeError } from "../../errors.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be done. */

@@ -1,5 +1,5 @@
 /** The equations of `einsum`: which label each axis of each operand has, and which labels the result has. */
-import { ArgumentError, ShapeError } from "../../errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** The axis's letter, or `...1` for the last axis that an ellipsis stands for, `...2` for the one before it, and so on. */

@@ -1,5 +1,5 @@
 /** What callers of the normalizations say, and how it is checked. */
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,5 +1,5 @@
 /** The angles by which rotary embeddings turn pairs of elements, a position: in float64, from a model's settings. */
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 
 /** Positions count for 1/factor: contexts grow by the factor. Source: S. Chen et al., "Extending context window of large language models via positional interpolation", 2023. */
 export interface LinearScaling {

@@ -1,5 +1,5 @@
 /** What callers of `rope` say, and how it is checked. */
-import { ArgumentError, DTypeError, ShapeError } from "../../errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkNames } from "../attention/options.ts";

@@ -1,6 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { exponential } from "../../random/normal.ts";
 import { philox } from "../../random/philox.ts";
 import type { MultinomialAttributes } from "./multinomial.ts";

@@ -1,6 +1,6 @@
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { ArgumentError, ShapeError } from "../../errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
 import { reshape } from "../view/reshape.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError, DTypeError } from "../../errors.ts";
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

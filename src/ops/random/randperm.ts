@@ -1,5 +1,5 @@
 import type { Primitive } from "../../backend/backend.ts";
-import { DTypeError } from "../../errors.ts";
+import { DTypeError } from "../../core/errors.ts";
 import { type Permutation, permutationOf } from "../../random/permutation.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { ArgumentError, DTypeError } from "../../errors.ts";
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { div, mul } from "../elementwise/binary.ts";

@@ -1,4 +1,4 @@
-/** The reductions, in the order of `swift/Sources/OrchardCPU/reduction/reduction.h` and `kernels/reduction/codes.h`: a code is a place. */
+/** The reductions, in the order of `native/cpu/reduction/reduction.h` and `kernels/reduction/codes.h`: a code is a place. */
 
 /** Those with one result. */
 export const foldNames = [

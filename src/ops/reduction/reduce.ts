@@ -1,7 +1,7 @@
 /** What every reduction shares: its primitive, its axes, its errors. */
 import type { Primitive } from "../../backend/backend.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
-import { DTypeError, ShapeError } from "../../errors.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

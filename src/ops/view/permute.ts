@@ -1,4 +1,4 @@
-import { ShapeError } from "../../errors.ts";
+import { ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { formatShape, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

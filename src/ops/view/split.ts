@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { ArgumentError, ShapeError } from "../../errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";

@@ -1,4 +1,4 @@
-import { ArgumentError } from "../../errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { Listener, RunEvent } from "../events.ts";
 import page from "./page/page.html";
 import { EVENTS_PATH, type Message } from "./protocol.ts";

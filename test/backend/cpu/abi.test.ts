@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ABI_VERSION, DTypeCode, declarations, Status, statisticsFields } from "../../../src/backend/cpu/abi.ts";
-import { packageRoot } from "../../../src/debug/paths.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 import { readHeader } from "../../support/header.ts";
 
-const text = readFileSync(join(packageRoot, "swift/Sources/OrchardCPU/include/orchard_cpu.h"), "utf8");
+const text = readFileSync(join(packageRoot, "native/cpu/include/orchard_cpu.h"), "utf8");
 const header = readHeader(text);
 
 /** What `bun:ffi` must be told: bytes are passed as views; contexts, which native code made, as addresses. */

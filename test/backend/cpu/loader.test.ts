@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configure, cpuLibrary, cpuLibraryCandidates, loadCpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
-import { packageRoot } from "../../../src/debug/paths.ts";
-import { BackendError } from "../../../src/errors.ts";
+import { BackendError } from "../../../src/core/errors.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-cpu-loader-"));
 const failure = (path: string): BackendError => {

@@ -7,7 +7,7 @@ import type { DTypeName } from "../../../src/backend/cpu/abi.ts";
 import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
 import { cpuMatmul, type MatmulOperand } from "../../../src/backend/cpu/matmul.ts";
 import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
-import { OutOfMemoryError } from "../../../src/errors.ts";
+import { OutOfMemoryError } from "../../../src/core/errors.ts";
 import { type ElementType, elementTypes } from "../../support/elements.ts";
 
 const { native } = cpuLibrary();

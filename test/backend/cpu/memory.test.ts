@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { allocateBlock } from "../../../src/backend/cpu/memory.ts";
 import { cpuStatistics } from "../../../src/backend/cpu/report.ts";
-import { OutOfMemoryError } from "../../../src/errors.ts";
+import { OutOfMemoryError } from "../../../src/core/errors.ts";
 
 const { native } = cpuLibrary();
 const megabyte = 2 ** 20;

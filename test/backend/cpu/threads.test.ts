@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
 import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
-import { packageRoot } from "../../../src/debug/paths.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 
 /** Long after anything here is done: what does not end by itself is killed, and the test fails. */
 const patience = 20_000;
@@ -44,7 +44,7 @@ describe("threads of the cpu backend", () => {
   test("a forked child computes with threads of its own", async () => {
     const { command, linkFlags } = await findCompiler();
     const program = join(mkdtempSync(join(tmpdir(), "orchard-fork-")), "fork");
-    const header = join(packageRoot, "swift/Sources/OrchardCPU/include");
+    const header = join(packageRoot, "native/cpu/include");
     const source = join(packageRoot, "test/support/fork.cpp");
     const compiled = Bun.spawnSync([
       ...command,

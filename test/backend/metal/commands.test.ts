@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../../../src/debug/paths.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 import { metalContext } from "../../../src/index.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 
@@ -61,9 +61,9 @@ test("metal check gives each file's diagnostics at their lines, and fails where 
   };
   const good = file("good.metal", "kernel void k(device float* x) { x[0] = 1; }\n");
   const bad = file("bad.metal", "kernel void k(device float* x) {\n  threadgroup float* y = x;\n  y[0] = 1;\n}\n");
-  const alone = run("src/cli.ts", "metal", "check", good);
+  const alone = run("src/cli/orchard.ts", "metal", "check", good);
   expect([alone.out, alone.exitCode]).toEqual([`${good}: no problems\n`, 0]);
-  const both = run("src/cli.ts", "metal", "check", good, bad);
+  const both = run("src/cli/orchard.ts", "metal", "check", good, bad);
   expect(both.out).toMatch(
     /good\.metal: no problems\n.*bad\.metal:3:\d+: error: cannot initialize a variable of type 'threadgroup float/s,
   );

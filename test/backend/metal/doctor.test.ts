@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { diagnose, formatDiagnoses } from "../../../src/debug/doctor.ts";
-import { cacheFolder } from "../../../src/debug/paths.ts";
+import { diagnose, formatDiagnoses } from "../../../src/cli/doctor.ts";
+import { cacheFolder } from "../../../src/core/paths.ts";
 
 test("on a machine where everything is there, the doctor computes something and has nothing to mend", () => {
   const diagnoses = diagnose(cacheFolder());

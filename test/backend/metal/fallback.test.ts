@@ -6,7 +6,7 @@ import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
 import { type FaultKind, MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
 import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
-import { BackendError, DisposedError } from "../../../src/errors.ts";
+import { BackendError, DisposedError } from "../../../src/core/errors.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { add, mul, sub } from "../../../src/ops/elementwise/binary.ts";
 import { exp } from "../../../src/ops/elementwise/unary.ts";

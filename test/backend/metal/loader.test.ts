@@ -3,9 +3,9 @@ import { copyFileSync, cpSync, mkdtempSync, truncateSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { library, libraryCandidates, loadLibrary } from "../../../src/backend/metal/loader.ts";
-import { packageRoot } from "../../../src/debug/paths.ts";
-import { cachedToolchains } from "../../../src/debug/toolchain.ts";
-import { BackendError } from "../../../src/errors.ts";
+import { cachedToolchains } from "../../../src/cli/toolchain.ts";
+import { BackendError } from "../../../src/core/errors.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-loader-"));
 const failure = (path: string): BackendError => {

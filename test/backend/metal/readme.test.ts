@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { packageRoot } from "../../../src/debug/paths.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 import { examplesOf } from "../../support/readme.ts";
 

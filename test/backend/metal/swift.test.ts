@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../../../src/debug/paths.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-swift-"));
@@ -12,10 +12,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 function runProgram(source: string, environment: Record<string, string> = {}, ...words: string[]) {
   const path = join(folder, "program.swift");
   writeFileSync(path, source);
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli.ts", "swift", path, ...words], {
-    cwd: packageRoot,
-    env: { ...process.env, ...environment },
-  });
+  const { stdout, stderr, exitCode } = Bun.spawnSync(
+    [process.execPath, "src/cli/orchard.ts", "swift", path, ...words],
+    {
+      cwd: packageRoot,
+      env: { ...process.env, ...environment },
+    },
+  );
   return { out: stdout.toString(), err: withoutAnnouncement(stderr.toString()), exitCode };
 }
 

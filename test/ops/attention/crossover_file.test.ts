@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../../package.json";
-import { packageRoot } from "../../../src/debug/paths.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
 import { type CrossoverTable, dimClasses, headClasses, shippedTable } from "../../../src/ops/attention/crossover.ts";
 import {
   readTable,

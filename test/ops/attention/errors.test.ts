@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ArgumentError, DisposedError, DTypeError, type OrchardError, ShapeError } from "../../../src/errors.ts";
+import { ArgumentError, DisposedError, DTypeError, type OrchardError, ShapeError } from "../../../src/core/errors.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { scaledDotProductAttention } from "../../../src/ops/attention/scaled_dot_product_attention.ts";
 import { ones, zeros } from "../../../src/ops/creation/full.ts";

@@ -6,7 +6,7 @@ import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
 import { type FaultKind, metalContext } from "../../../src/backend/metal/context.ts";
 import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
-import { environmentFlag } from "../../../src/debug/environment.ts";
+import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { mul, randn, sub_ } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";

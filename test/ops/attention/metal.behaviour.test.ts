@@ -5,7 +5,7 @@ import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
-import { environmentFlag } from "../../../src/debug/environment.ts";
+import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";

@@ -7,7 +7,7 @@ import { backward } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { metalTypeOf, pipelineFor } from "../../../src/backend/metal/launch.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
-import { environmentFlag } from "../../../src/debug/environment.ts";
+import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import {
   core,

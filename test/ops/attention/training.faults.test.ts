@@ -4,7 +4,7 @@ import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
 import { type FaultKind, metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
-import { environmentFlag } from "../../../src/debug/environment.ts";
+import { environmentFlag } from "../../../src/core/environment.ts";
 import { trainAttention } from "../../support/attention-model.ts";
 import { checkFindings } from "../run.ts";
 import {

@@ -1,0 +1,173 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
+import { DTypeCode } from "../backend/cpu/abi.ts";
+import { type Native as CpuNative, cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
+import { cpuInfo } from "../backend/cpu/report.ts";
+import { check } from "../backend/cpu/status.ts";
+import { ABI_VERSION } from "../backend/metal/layouts.ts";
+import { libraryCandidates } from "../backend/metal/loader.ts";
+import { environment } from "../core/environment.ts";
+import { OrchardError } from "../core/errors.ts";
+import { metalContext, metalKernel } from "../index.ts";
+import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
+import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
+
+/** One line of the doctor's report. */
+export interface Diagnosis {
+  subject: string;
+  /** `ok`, something that is missing but not needed, or something to mend. */
+  state: "ok" | "note" | "missing";
+  detail: string;
+  /** The command that mends it. */
+  mend?: string;
+}
+
+/** Looks at the machine, at each backend by computing something on it, and at the caches. */
+export function diagnose(cacheFolder: string): Diagnosis[] {
+  return [
+    machine(),
+    { subject: packageFile.name, state: "ok", detail: packageFile.version },
+    { subject: "bun", state: "ok", detail: Bun.version },
+    compiler(),
+    ...metal(),
+    ...cpu(),
+    attentionTable(),
+    cache("compiled kernels", environment("ORCHARD_METAL_CACHE") ?? join(cacheFolder, "kernels")),
+    cache("toolchains", join(cacheFolder, "toolchain")),
+  ];
+}
+
+/** The report as lines of text. */
+export function formatDiagnoses(diagnoses: readonly Diagnosis[]): string {
+  const marks = { ok: "✓", note: "·", missing: "✗" } as const;
+  const widest = Math.max(...diagnoses.map(({ subject }) => subject.length));
+  return diagnoses
+    .map(
+      ({ subject, state, detail, mend }) =>
+        `${marks[state]} ${subject.padEnd(widest)}  ${detail}${mend ? `\n  ${" ".repeat(widest)}  mend: ${mend}` : ""}`,
+    )
+    .join("\n");
+}
+
+function machine(): Diagnosis {
+  const model = cpus()[0]?.model.trim() ?? "unknown processor";
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return {
+    subject: "machine",
+    state: "ok",
+    detail: `${process.platform} ${process.arch}, ${model}, ${availableParallelism()} cores, ${memory} GiB`,
+  };
+}
+
+function compiler(): Diagnosis {
+  const found = findSwift();
+  if (found) return { subject: "swift", state: "ok", detail: `${found.version}, ${found.swift}` };
+  const [broken] = cachedToolchains();
+  if (broken) {
+    const mend = `rm -r ${broken} && bun run setup`; // set-up takes what is whole by its stamp
+    return { subject: "swift", state: "note", detail: `the one in ${broken} does not start`, mend };
+  }
+  const mend = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
+  return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, mend };
+}
+
+/** The dylib, the device, and a kernel that really runs. */
+function metal(): Diagnosis[] {
+  const candidates = libraryCandidates();
+  // A build brings Swift first where there is none.
+  const mend = candidates[0]?.origin === "ORCHARD_LIBRARY" ? "unset ORCHARD_LIBRARY" : "bun run build";
+  const place = candidates.find(({ path }) => existsSync(path));
+  if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, mend }];
+  try {
+    const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
+    const can = Object.entries(capabilities ?? {}).map(
+      ([what, { supported, reason }]) => `${what} ${supported ? "yes" : `no (${reason})`}`,
+    );
+    return [
+      {
+        subject: "metal",
+        state: "ok",
+        detail: `${name}, ${system}, ${families.at(-1) ?? "no family"}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}`,
+      },
+      { subject: "metal kernels", state: "ok", detail: computeSomething() },
+      { subject: "metal can", state: "ok", detail: can.join(", ") },
+    ];
+  } catch (error) {
+    if (!(error instanceof OrchardError)) throw error;
+    return [{ subject: "metal", state: "missing", detail: error.message, mend }];
+  }
+}
+
+/** The cpu backend's dylib, and a conversion that really runs. */
+function cpu(): Diagnosis[] {
+  const place = cpuLibraryCandidates().find(({ path }) => existsSync(path));
+  if (!place) return [{ subject: "cpu", state: "missing", detail: "the dylib is not built", mend: "bun run build" }];
+  try {
+    const { native } = cpuLibrary();
+    const { isa, isas, threads, blas, blasProblems } = cpuInfo(native);
+    const detail = `${isa} (of ${isas.join(", ")}), ${threads} threads; ${place.origin} dylib`;
+    return [
+      { subject: "cpu", state: "ok", detail },
+      { subject: "cpu kernels", state: "ok", detail: convertSomething(native) },
+      blas ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` } : noBlas(blasProblems),
+    ];
+  } catch (error) {
+    if (!(error instanceof OrchardError)) throw error;
+    return [{ subject: "cpu", state: "missing", detail: error.message, mend: "bun run build" }];
+  }
+}
+
+/** Nothing is to be mended where the environment says `none`. */
+function noBlas(problems: readonly string[]): Diagnosis {
+  const detail = ["none: the backend's own matrix product serves", ...problems].join("; ");
+  const diagnosis: Diagnosis = { subject: "cpu BLAS", state: "note", detail };
+  const wanted = environment("ORCHARD_BLAS");
+  if (wanted === "none") return diagnosis;
+  return { ...diagnosis, mend: wanted ? "unset ORCHARD_BLAS" : "bun run setup" };
+}
+
+/** The table by which attention is routed. */
+function attentionTable(): Diagnosis {
+  const subject = "attention";
+  const { date, problem } = readTable();
+  if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, mend: "orchard tune" };
+  if (date === undefined)
+    return { subject, state: "ok", detail: "shipped crossovers; `orchard tune` measures this machine" };
+  return { subject, state: "ok", detail: `crossovers measured ${date}, ${tablePath()}` };
+}
+
+function convertSomething(native: CpuNative): string {
+  const started = performance.now();
+  const half = new Uint16Array(2);
+  const block = new Float64Array([2, DTypeCode.float32, 0, DTypeCode.float16, 0]);
+  check(native, native.orchard_cpu_convert(block, new Float32Array([0.1, 65_504]), half), "doctor");
+  const [x, y] = new Float16Array(half.buffer);
+  if (x !== Math.f16round(0.1) || y !== 65_504)
+    throw new OrchardError("doctor", "wrongResult", `0.1 and 65504 came out as ${x} and ${y} in float16`);
+  return `0.1 is ${x} in float16, computed in ${(performance.now() - started).toFixed(1)} ms`;
+}
+
+function computeSomething(): string {
+  using kernel = metalKernel({
+    name: "squares",
+    source:
+      "#include <metal_stdlib>\nkernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
+  });
+  const started = performance.now();
+  const { x } = kernel.run({ x: new Float32Array([3, 4]) }, { grid: 2 }).outputs;
+  const right = x[0] === 9 && x[1] === 16;
+  if (!right) throw new OrchardError("doctor", "wrongResult", `the squares of 3 and 4 came out as ${x.join(" and ")}`);
+  return `3² + 4² = ${(x[0] ?? 0) + (x[1] ?? 0)}, computed in ${(performance.now() - started).toFixed(1)} ms`;
+}
+
+function cache(subject: string, folder: string): Diagnosis {
+  if (!existsSync(folder)) return { subject, state: "note", detail: `${folder} is empty` };
+  const names = readdirSync(folder);
+  // Another process may remove a file at any moment.
+  const sizeOf = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+  const bytes = names.reduce((sum, name) => sum + sizeOf(name), 0);
+  const size = bytes > 1e6 ? `, ${(bytes / 1e6).toFixed(0)} MB` : "";
+  return { subject, state: "ok", detail: `${folder}: ${names.length} entries${size}` };
+}

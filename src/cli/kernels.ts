@@ -1,0 +1,40 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { metalContext } from "../backend/metal/context.ts";
+import { createLibrary } from "../backend/metal/pipeline.ts";
+import { KernelCompileError } from "../core/errors.ts";
+import { packageRoot } from "../core/paths.ts";
+
+/**
+ * Compiles a `.metal` file, on Linux with the strict typing pass, and runs nothing. Returns the compiler's diagnostics,
+ * or undefined where there are none. Texts for `#include "…"` come from the file's folder and from `kernels/`.
+ */
+export function checkKernel(path: string): string | undefined {
+  const context = metalContext();
+  const source = { source: readFileSync(path, "utf8"), fileName: path, headers: includedTexts(path) };
+  try {
+    const library = createLibrary(context, "metal check", source);
+    context.native.orchard_release(library);
+    return undefined;
+  } catch (error) {
+    if (error instanceof KernelCompileError) return error.diagnostics;
+    throw error;
+  }
+}
+
+/** Every text that a file includes with quotes, and that those include, by the name that is used; others are the compiler's to find or to miss. */
+export function includedTexts(path: string): Record<string, string> {
+  const texts: Record<string, string> = {};
+  const collect = (file: string) => {
+    for (const [, name] of readFileSync(file, "utf8").matchAll(/^\s*#\s*include\s*"([^"]+)"/gm)) {
+      const found = [join(dirname(file), name!), join(packageRoot, "kernels", name!)].find((candidate) =>
+        existsSync(candidate),
+      );
+      if (!found || name! in texts) continue;
+      texts[name!] = readFileSync(found, "utf8");
+      collect(found);
+    }
+  };
+  collect(path);
+  return texts;
+}

@@ -1,0 +1,70 @@
+/** `orchard tune`: measures, writes, and says what it did. */
+import { accessSync, constants, mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { OrchardError } from "../core/errors.ts";
+import { type Crossovers, type CrossoverTable, dimClasses, headClasses } from "../ops/attention/crossover.ts";
+import { tablePath, writeTable } from "../ops/attention/crossover_file.ts";
+import { fullGrid, quickGrid, type TuneStep, tune, tunedBackends } from "../ops/attention/tune.ts";
+
+/** Returns the exit code. @param word `--quick`, `--reset` or nothing */
+export function runTune(word: string | undefined): number {
+  const path = tablePath();
+  if (path === undefined) return complain("ORCHARD_ATTENTION_TABLE is none: unset it, or give it the path of a file.");
+  return word === "--reset" ? reset(path) : measureInto(path, word === "--quick");
+}
+
+function reset(path: string): number {
+  rmSync(path, { force: true });
+  console.log(`The shipped crossovers hold; there is no ${path}.`);
+  return 0;
+}
+
+function measureInto(path: string, isQuick: boolean): number {
+  const backends = tunedBackends();
+  if (backends.length === 0)
+    return complain("No backend can be measured here; `orchard doctor` says what each of them lacks.");
+  try {
+    checkWritable(path);
+    const table = tune(backends, isQuick ? quickGrid : fullGrid, showStep);
+    writeTable(path, table);
+    console.log(`${formatTable(table)}\n\nwritten to ${path}`);
+    return 0;
+  } catch (error) {
+    if (error instanceof OrchardError || (error instanceof Error && "code" in error)) return complain(error.message);
+    throw error;
+  }
+}
+
+/** Better before than after the measuring. */
+function checkWritable(path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  accessSync(dirname(path), constants.W_OK);
+}
+
+function complain(sentence: string): number {
+  console.error(sentence);
+  return 1;
+}
+
+/** One line a class of calls, and the times of each length in it. */
+function showStep({ backend, dtype, dim, heads, measured, done, steps }: TuneStep): void {
+  const times = measured.map(({ length, fused, unfused }) => `${length}: ${(fused / unfused).toFixed(2)}`);
+  const place = `[${String(done).padStart(String(steps).length)}/${steps}]`;
+  console.error(
+    `${place} ${backend} ${dtype}, dim ${dim}, ${heads} heads; fused / unfused by length: ${times.join(", ")}`,
+  );
+}
+
+/** The table in words: for each class, up to how many queries · keys attention is computed unfused. */
+export function formatTable({ pairs }: CrossoverTable): string {
+  const columns = headClasses.map((least) => `${least}+`.padStart(8)).join("");
+  const sections = Object.entries(pairs).flatMap(([backend, grids]) =>
+    Object.entries(grids).map(([dtype, grid]) => `${backend} ${dtype}, batch · heads:${columns}\n${rowsOf(grid)}`),
+  );
+  return `Unfused up to so many queries · keys (0: always fused)\n\n${sections.join("\n\n")}`;
+}
+
+const rowsOf = (grid: Crossovers): string =>
+  grid
+    .map((row, at) => `  dim up to ${dimClasses[at]}`.padEnd(20) + row.map((bound) => `${bound}`.padStart(8)).join(""))
+    .join("\n");

@@ -1,0 +1,139 @@
+import { ArgumentError } from "./errors.ts";
+
+/** What an environment variable does. This table is the one declaration of all of them; docs/environment.md follows it. */
+export interface EnvironmentVariable {
+  /** What holds where the variable is unset or empty. */
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+/** Variables that the TypeScript side and the scripts read. */
+const own = {
+  ORCHARD_LIBRARY: {
+    fallback: "the platform package's dylib, then `build/<platform>-<arch>`",
+    meaning: "Path of the metal backend's dylib; where it is set, no other place is tried",
+  },
+  ORCHARD_CPU_LIBRARY: {
+    fallback: "the same places",
+    meaning: "Path of the cpu backend's dylib; where it is set, no other place is tried",
+  },
+  ORCHARD_CPU_ISA: {
+    fallback: "the best that the processor has",
+    meaning:
+      "`baseline`, `avx2` or `avx512` (x86-64), `neon` (arm64): the instruction set of the cpu backend's kernels",
+  },
+  ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
+  ORCHARD_BLAS: {
+    fallback: "Accelerate; on Linux the system's OpenBLAS, then the one that `setup` brought",
+    meaning: "Path of a BLAS library for matrix products; `none`: the cpu backend's own",
+  },
+  ORCHARD_SKIP_METAL: {
+    fallback: "0",
+    meaning: "1: `setup`, `build`, `check` and `test` leave out everything that needs Swift, and say so",
+  },
+  ORCHARD_BACKEND: {
+    fallback: "`metal` on Apple Silicon, else `cpu`",
+    meaning: "The backend that operations try first: `metal`, `cpu` or `reference`",
+  },
+  ORCHARD_STRICT: {
+    fallback: "0",
+    meaning: "1: an operation that its first backend can't run is an error, and does not fall back",
+  },
+  ORCHARD_DEBUG: {
+    fallback: "0",
+    meaning: "1: every operation prints the backend that ran it, and why",
+  },
+  ORCHARD_DEBUG_FLASH_ATN: {
+    fallback: "0",
+    meaning:
+      "1: every pass of `flashAttention` is told on standard error, and counted in `flashattn_kernel_calls.log` in the temporary folder",
+  },
+  ORCHARD_DEBUG_FLASHATN: { fallback: "0", meaning: "The same as `ORCHARD_DEBUG_FLASH_ATN`" },
+  ORCHARD_TENSOR_PROFILE: {
+    fallback: "0",
+    meaning: "1: every allocation is a line of `orchard_tensor_profile.log` in the temporary folder",
+  },
+  ORCHARD_TRACE: {
+    fallback: "no trace",
+    meaning: "The file for a trace that Perfetto opens, made anew; `%p` in it becomes the process's number",
+  },
+  ORCHARD_ATTENTION_TABLE: {
+    fallback: "`orchard/attention.json` in the cache folder",
+    meaning: "Path of the crossovers that `orchard tune` measures; `none`: the shipped ones",
+  },
+  ORCHARD_REPORT: {
+    fallback: "`report`",
+    meaning: "The folder in which `bun run test` leaves its reports",
+  },
+  XDG_CACHE_HOME: {
+    fallback: "`~/.cache`",
+    meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels and tokens of texts",
+  },
+} as const satisfies Record<string, EnvironmentVariable>;
+
+/** Settings of the software device (Linux only). The dylib reads them; the names follow its table of settings. */
+const softwareDevice = {
+  ORCHARD_METAL_CHECK: { fallback: "0", meaning: "1: every dispatch runs under the checker" },
+  ORCHARD_METAL_COUNT: {
+    fallback: "0",
+    meaning: "1: every dispatch is counted (bytes, operations, barriers), checked or not",
+  },
+  ORCHARD_METAL_WORKERS: {
+    fallback: "the number of processors",
+    meaning: "Operating-system threads that run threadgroups",
+  },
+  ORCHARD_METAL_SEED: { fallback: "1", meaning: "Seed of the order in which threadgroups and SIMD-groups run" },
+  ORCHARD_METAL_DENORMALS: { fallback: "keep", meaning: "`keep` or `flush`: what happens to float32 denormals" },
+  ORCHARD_METAL_CONTRACT: { fallback: "0", meaning: "1: a product and a sum may become one fused operation" },
+  ORCHARD_METAL_FAST: {
+    fallback: "auto",
+    meaning: "`auto`, `0` or `1`: Metal's fast formulas as the library asks, never, or always",
+  },
+  ORCHARD_METAL_POISON: { fallback: "1", meaning: "0: fresh memory is not filled with NaN patterns" },
+  ORCHARD_METAL_MAX_THREADS: { fallback: "1024", meaning: "Largest threadgroup that a pipeline reports" },
+  ORCHARD_METAL_TIMEOUT_MS: { fallback: "60000", meaning: "Milliseconds after which a command buffer fails" },
+  ORCHARD_METAL_SPIN_LIMIT: {
+    fallback: "1000000",
+    meaning: "Polls of one atomic after which a thread counts as spinning",
+  },
+  ORCHARD_METAL_STRICT: { fallback: "1", meaning: "0: libraries are made without the strict typing pass" },
+  ORCHARD_METAL_CACHE: { fallback: "`orchard/kernels` in the cache folder", meaning: "Folder of compiled kernels" },
+  ORCHARD_METAL_CACHE_LIMIT: {
+    fallback: "536870912",
+    meaning: "Bytes of that folder, over which the least recently used kernels are removed; 0: no limit",
+  },
+  ORCHARD_METAL_CLANG: { fallback: "the toolchain's, then PATH's", meaning: "The clang++ that compiles kernels" },
+  ORCHARD_METAL_HEADERS: { fallback: "the dylib's own", meaning: "Folder of the Metal standard library's headers" },
+  ORCHARD_METAL_MAX_FINDINGS: { fallback: "1000", meaning: "Findings that are kept; further ones are counted" },
+  ORCHARD_METAL_ABORT_ON_MISUSE: { fallback: "1", meaning: "0: misuse of the API is reported and not fatal" },
+  ORCHARD_METAL_MEMORY_LIMIT: {
+    fallback: "0: three quarters of the machine's memory",
+    meaning: "Bytes of device memory in all",
+  },
+  ORCHARD_METAL_EXECUTE: {
+    fallback: "1",
+    meaning:
+      "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows in no time",
+  },
+} as const satisfies Record<string, EnvironmentVariable>;
+
+export const environmentVariables = { ...own, ...softwareDevice };
+
+/** The value of a declared variable; undefined where it is unset or empty. */
+export function environment(
+  name: keyof typeof environmentVariables,
+  values: Record<string, string | undefined> = process.env,
+): string | undefined {
+  return values[name] || undefined;
+}
+
+/** True for `1`; false for unset, empty and `0`. Anything else is a mistake worth stopping for. @throws {ArgumentError} */
+export function environmentFlag(
+  name: keyof typeof environmentVariables,
+  values: Record<string, string | undefined> = process.env,
+): boolean {
+  const value = environment(name, values) ?? "0";
+  if (value !== "0" && value !== "1")
+    throw new ArgumentError("environment", "invalidSetting", `${name} is "${value}"; it takes 0 or 1.`);
+  return value === "1";
+}

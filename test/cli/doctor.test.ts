@@ -1,0 +1,75 @@
+/** `orchard doctor` on machines of every kind: a cache folder and a PATH of the test's own. No dylib is needed. */
+import { expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
+
+/** A cache folder whose toolchain's `swiftc` is the given shell script; without one it is empty. */
+function machine(swiftc?: string) {
+  const cache = mkdtempSync(join(tmpdir(), "orchard-doctor-"));
+  const toolchain = join(cache, "orchard", "toolchain", "swift-6.0.3-test");
+  if (swiftc === undefined) return { cache, toolchain };
+  const bin = join(toolchain, "usr/libexec/swift/bin");
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, "swiftc"), `#!/bin/sh\n${swiftc}\n`);
+  chmodSync(join(bin, "swiftc"), 0o755);
+  writeFileSync(join(toolchain, "stamp.json"), "{}");
+  return { cache, toolchain };
+}
+
+/** What the doctor prints, with no Swift on PATH and a dylib that is not there. */
+function doctor(cache: string, library = join(cache, "missing.so"), environment: Record<string, string> = {}) {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", "doctor"], {
+    cwd: packageRoot,
+    env: { HOME: cache, XDG_CACHE_HOME: cache, PATH: cache, ORCHARD_LIBRARY: library, ...environment },
+  });
+  expect(stderr.toString()).toBe("");
+  return { text: stdout.toString(), exitCode };
+}
+
+/** A file that the loader finds and can't use. */
+function noLibrary(folder: string): string {
+  const path = join(folder, "text.so");
+  writeFileSync(path, "not a library");
+  return path;
+}
+
+test("a toolchain that set-up brought is named, and set-up is not advised, whatever the dylib's state", () => {
+  const { cache, toolchain } = machine("echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'");
+  for (const library of [join(cache, "missing.so"), noLibrary(cache)]) {
+    const { text } = doctor(cache, library, { ORCHARD_BLAS: "none" });
+    expect(text).toContain(`6.0.3, ${toolchain}/usr/libexec/swift/bin/swift\n`);
+    expect(text).not.toContain("setup");
+  }
+});
+
+test("a toolchain that does not start is to be removed first: set-up takes it for whole", () => {
+  const { cache, toolchain } = machine("exit 1");
+  expect(doctor(cache).text).toContain(`mend: rm -r ${toolchain} && bun run setup\n`);
+});
+
+test("without any Swift, the command that brings it", () => {
+  const command = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
+  expect(doctor(machine().cache).text).toMatch(new RegExp(`there is no Swift 6\\.0 or newer\\n +mend: ${command}\\n`));
+});
+
+test("a dylib that is not there, or is none, is the environment's fault where that names it", () => {
+  const { cache } = machine();
+  for (const path of [join(cache, "missing.so"), noLibrary(cache)]) {
+    const { text, exitCode } = doctor(cache, path);
+    expect(text).toContain(path);
+    expect(text).toContain("mend: unset ORCHARD_LIBRARY\n");
+    expect(exitCode).toBe(1);
+  }
+});
+
+test("a BLAS that the environment names and that is none is the environment's fault, and none at all is no fault", () => {
+  if (!existsSync(join(buildFolder, cpuLibraryName))) return expect(doctor(machine().cache).text).toContain("✗ cpu ");
+  const { cache } = machine();
+  const path = noLibrary(cache);
+  const named = doctor(cache, undefined, { ORCHARD_BLAS: path }).text;
+  expect(named).toMatch(new RegExp(`cpu BLAS +none: .*${path} can't be loaded.*\\n +mend: unset ORCHARD_BLAS\\n`));
+  const left = doctor(cache, undefined, { ORCHARD_BLAS: "none" }).text;
+  expect(left).toMatch(/cpu BLAS +none: the backend's own matrix product serves\n[^ ]/);
+});

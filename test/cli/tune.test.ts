@@ -1,0 +1,131 @@
+/** `orchard tune`: what it makes of measurements, and the command in a process and a cache folder of its own. No test is about speed. */
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatTable } from "../../src/cli/tune.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { type CrossoverTable, defaultScoresShare, dimClasses, headClasses } from "../../src/ops/attention/crossover.ts";
+import { readTable, type TableFile } from "../../src/ops/attention/crossover_file.ts";
+import { crossoverFrom, type TuneStep, tune, tunedBackends } from "../../src/ops/attention/tune.ts";
+
+const root = mkdtempSync(join(tmpdir(), "orchard-tune-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** Speed-ups of the unfused way by length. */
+const bound = (speedups: Readonly<Record<number, number>>): number =>
+  crossoverFrom(Object.entries(speedups).map(([length, speedup]) => ({ length: Number(length), speedup })));
+
+test("a crossover is the bound up to which the unfused way gains the most", () => {
+  expect(bound({ 8: 1.5, 16: 1.2, 32: 0.8, 64: 0.3 })).toBe(16 * 16);
+  expect(bound({ 8: 0.9, 16: 0.8 })).toBe(0);
+  expect(bound({ 8: 1, 16: 1 })).toBe(0); // no gain, no crossover
+  expect(bound({ 8: 1.3, 16: 1.3, 32: 1.3 })).toBe(32 * 32);
+  expect(bound({ 8: 0.95, 16: 1.4, 32: 0.5 })).toBe(16 * 16); // a small loss on the way to a gain
+  expect(bound({ 8: 0.6, 16: 1.4, 32: 0.5 })).toBe(0); // and one that outweighs it: 0.6 · 1.4 < 1
+  expect(bound({ 8: 0.4, 16: 0.4, 32: 50 })).toBe(0); // a sample that is off counts as 2
+  expect(bound({})).toBe(0);
+});
+
+test("every class of every backend is measured, told and entered", () => {
+  const steps: TuneStep[] = [];
+  const lengths = [1, 2];
+  const table = tune(["cpu"], { lengths, rounds: 1, milliseconds: 0 }, (step) => steps.push(step));
+  expect(table.scoresShare).toBe(defaultScoresShare);
+  expect(Object.keys(table.pairs)).toEqual(["cpu"]);
+  const { cpu } = table.pairs;
+  expect(Object.keys(cpu!).toSorted()).toEqual(["float32", "float64", "narrow"]);
+  const possible = [0, ...lengths.map((length) => length * length)];
+  for (const grid of Object.values(cpu!)) {
+    expect(grid.map(({ length }) => length)).toEqual(dimClasses.map(() => headClasses.length));
+    for (const pairs of grid.flat()) expect(possible).toContain(pairs);
+  }
+  const count = 3 * dimClasses.length * headClasses.length;
+  expect(steps.map(({ done }) => done)).toEqual(Array.from({ length: count }, (_, at) => at + 1));
+  expect(new Set(steps.map(({ dtype, dim, heads }) => `${dtype} ${dim} ${heads}`)).size).toBe(count);
+  for (const { measured, steps: all } of steps) {
+    expect(all).toBe(count);
+    expect(measured.map(({ length }) => length)).toEqual(lengths);
+    for (const { fused, unfused, speedup } of measured)
+      for (const number of [fused, unfused, speedup]) expect(number > 0 && Number.isFinite(number)).toBe(true);
+  }
+});
+
+test("the software device's speed is not measured", () => {
+  expect(tunedBackends().includes("metal")).toBe(process.platform === "darwin");
+});
+
+test("the table in words", () => {
+  const grid = dimClasses.map((dim) => headClasses.map((heads) => dim * heads));
+  const table: CrossoverTable = { pairs: { cpu: { float32: grid } }, scoresShare: 1 };
+  expect(formatTable(table).split("\n").slice(2)).toEqual([
+    "cpu float32, batch · heads:      1+      4+     16+",
+    "  dim up to 32            32     128     512",
+    "  dim up to 64            64     256    1024",
+    "  dim up to 128          128     512    2048",
+    "  dim up to 256          256    1024    4096",
+  ]);
+});
+
+/** The command with a cache folder of its own. */
+function orchard(cache: string, words: readonly string[], environment: Record<string, string> = {}) {
+  const { ORCHARD_ATTENTION_TABLE: _, ...others } = process.env;
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", ...words], {
+    cwd: packageRoot,
+    env: { ...others, XDG_CACHE_HOME: cache, ...environment },
+  });
+  return { out: stdout.toString(), err: stderr.toString(), exitCode };
+}
+
+const doctorOf = (cache: string) =>
+  orchard(cache, ["doctor"])
+    .out.split("\n")
+    .find((line) => / attention /.test(line));
+
+test("orchard tune measures, writes a table that is then in use, and --reset removes it", () => {
+  const cache = join(root, "cache");
+  const path = join(cache, "orchard", "attention.json");
+  expect(doctorOf(cache)).toMatch(/✓ attention +shipped crossovers; `orchard tune` measures this machine$/);
+  const { out, err, exitCode } = orchard(cache, ["tune", "--quick"]);
+  expect(exitCode).toBe(0);
+  const steps = err.trim().split("\n");
+  expect(steps.length).toBeGreaterThan(1);
+  steps.forEach((line, at) => {
+    expect(line).toMatch(
+      /^\[ *\d+\/\d+\] (cpu|metal) \w+, dim \d+, \d+ heads; fused \/ unfused by length: 8: \d+\.\d\d, 32: /,
+    );
+    expect(line).toStartWith(`[${String(at + 1).padStart(String(steps.length).length)}/${steps.length}]`);
+  });
+  expect(readdirSync(join(cache, "orchard"))).toEqual(["attention.json"]);
+  const { table, date, problem } = readTable(path);
+  expect(problem).toBeUndefined();
+  expect(out).toBe(`${formatTable(table)}\n\nwritten to ${path}\n`);
+  expect(doctorOf(cache)).toEndWith(`crossovers measured ${date}, ${path}`);
+  expect(orchard(cache, ["tune", "--reset"])).toEqual({ out: expect.stringContaining(path), err: "", exitCode: 0 });
+  expect(existsSync(path)).toBe(false);
+  expect(orchard(cache, ["tune", "--reset"]).exitCode).toBe(0); // nothing to remove is no fault
+});
+
+test("the doctor says why a table is not used, and what mends it", () => {
+  const cache = join(root, "foreign");
+  mkdirSync(join(cache, "orchard"), { recursive: true });
+  const path = join(cache, "orchard", "attention.json");
+  const file: Partial<TableFile> = { version: "0.0.9" };
+  writeFileSync(path, JSON.stringify(file));
+  const { out } = orchard(cache, ["doctor"]);
+  expect(out).toMatch(
+    /· attention +shipped crossovers: .*attention\.json is of version 0\.0\.9, .*\n +mend: orchard tune\n/,
+  );
+  expect(readFileSync(path, "utf8")).toBe(JSON.stringify(file)); // who looks changes nothing
+});
+
+test("where no table is wanted, or none can be written, it says so", () => {
+  const none = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: "none" });
+  expect(none).toEqual({ out: "", err: expect.stringContaining("ORCHARD_ATTENTION_TABLE is none"), exitCode: 1 });
+  const file = join(root, "file");
+  writeFileSync(file, "");
+  const blocked = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: join(file, "table.json") });
+  expect([blocked.out, blocked.exitCode]).toEqual(["", 1]);
+  expect(blocked.err).toContain(file);
+  expect(blocked.err).not.toContain("fused / unfused"); // it is found before anything is measured
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import { withBackend } from "../../../src/backend/policy.ts";
+import { ArgumentError, DTypeError, OrchardError, ShapeError } from "../../../src/core/errors.ts";
+import { arange } from "../../../src/ops/creation/arange.ts";
+import { eye } from "../../../src/ops/creation/eye.ts";
+import { empty, full, fullLike, ones, zeros } from "../../../src/ops/creation/full.ts";
+import { linspace } from "../../../src/ops/creation/linspace.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import type { Scalar } from "../../../src/tensor/promotion.ts";
+import { tested } from "../../random/backends.ts";
+
+type Kind = new (...parameters: never[]) => OrchardError;
+
+function refuses(body: () => unknown, kind: Kind, ...said: readonly (string | RegExp)[]): void {
+  let error: unknown;
+  try {
+    body();
+  } catch (caught) {
+    error = caught;
+  }
+  expect(error).toBeInstanceOf(kind);
+  for (const part of said) expect((error as OrchardError).message).toMatch(part);
+}
+
+describe("sizes", () => {
+  for (const size of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
+    test(`${size} is none`, () => {
+      refuses(() => zeros([2, size]), ShapeError, "[zeros]", `${size}`);
+      refuses(() => ones([size]), ShapeError, "[ones]");
+      refuses(() => full([size], 1), ShapeError, "[full]");
+      refuses(() => empty([size]), ShapeError, "[empty]");
+      refuses(() => eye(size), ShapeError, "[eye]");
+      refuses(() => eye(2, size), ShapeError, "[eye]");
+      refuses(() => linspace(0, 1, size), ShapeError, "[linspace]");
+    });
+  }
+  test("rank 9 is too much", () => refuses(() => zeros(new Array(9).fill(1)), ShapeError, "rank 9", "8"));
+  test("more elements than a number counts", () =>
+    refuses(() => zeros([2 ** 40, 2 ** 40]), ShapeError, "more elements"));
+  for (const backend of tested)
+    test(`more bytes than there are on ${backend}`, () =>
+      refuses(() => withBackend(backend, () => zeros([2 ** 45])), OrchardError, "[allocate]", `${2 ** 47}`));
+});
+
+describe("dtypes and values", () => {
+  test("an unknown dtype", () =>
+    refuses(() => zeros([1], { dtype: "float8" as DType }), DTypeError, "float8", "float32"));
+  test("integers have no gradient", () =>
+    refuses(() => zeros([1], { dtype: "int32", requiresGrad: true }), DTypeError, "[zeros]", "int32"));
+  test.each([
+    [300, "uint8"],
+    [-1, "uint8"],
+    [2 ** 31, "int32"],
+    [Number.NaN, "int64"],
+    [Number.POSITIVE_INFINITY, "int8"],
+    [2n ** 63n, "int64"],
+  ] as const)("%p does not fit %s", (value, dtype) => {
+    refuses(() => full([1], value, { dtype }), DTypeError, "[full]", `${value}`, dtype);
+    refuses(() => fullLike(zeros([1], { dtype }), value), DTypeError, "[fullLike]", dtype);
+  });
+  test("no value", () => refuses(() => full([1], "1" as unknown as Scalar), ArgumentError, "[full]", "string"));
+});
+
+describe("arange", () => {
+  test.each([
+    [[0, 3, 0], "must not be 0"],
+    [[0, 3, -1], "leads away"],
+    [[3, 0], "leads away"],
+    [[0, Number.NaN], "end must be a finite number, NaN"],
+    [[Number.NEGATIVE_INFINITY, 0], "start must be a finite number"],
+    [[0, 1, Number.NaN], "step must be a finite number"],
+    [[0.5, 3, 0], "must not be 0"],
+    [[0.5, 3, -1], "leads away"],
+  ] as const)("%p is refused", (bounds, said) => {
+    refuses(() => arange(...(bounds as unknown as [number, number, number])), ArgumentError, "[arange]", said);
+  });
+  test("too many numbers", () => refuses(() => arange(0, 1e300, 1e-300), ShapeError, "more than a tensor can have"));
+  test("no bounds", () => refuses(() => arange({} as unknown as number), ArgumentError, "wanted as numbers"));
+  test("what the dtype can't hold", () => {
+    refuses(() => arange(300, { dtype: "uint8" }), DTypeError, "299", "uint8");
+    refuses(() => arange(-3, 3, { dtype: "uint32" }), DTypeError, "-3");
+    refuses(() => arange(0, 1, 0.5, { dtype: "int32" }), DTypeError, "0.5", "float32");
+    refuses(() => arange(2, { dtype: "bool" }), DTypeError, "bool");
+  });
+});
+
+describe("linspace", () => {
+  test.each([
+    [Number.NaN, 1],
+    [0, Number.POSITIVE_INFINITY],
+  ])("%p to %p is refused", (start, end) => refuses(() => linspace(start, end, 3), ArgumentError, "finite"));
+  test("what the dtype can't hold", () => {
+    refuses(() => linspace(0, 300, 3, { dtype: "uint8" }), DTypeError, "300", "uint8");
+    refuses(() => linspace(0.5, 3, 3, { dtype: "int32" }), DTypeError, "0.5", "whole");
+    refuses(() => linspace(0, 1, 3, { dtype: "bool" }), DTypeError, "bool");
+  });
+});

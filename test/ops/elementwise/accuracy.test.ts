@@ -1,0 +1,162 @@
+/**
+ * Functions over the whole range of float32, against float64: every exponent and sign, with random fractions, and dense where a function
+ * bends. On the cpu backend, with each instruction set; on metal, a part of it.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import type { BackendName } from "../../../src/backend/names.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { gelu } from "../../../src/ops/activation/gelu.ts";
+import { silu } from "../../../src/ops/activation/silu.ts";
+import { onesLike } from "../../../src/ops/creation/full.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { atan2, binary, floorDivide, fmod, pow, remainder } from "../../../src/ops/elementwise/binary.ts";
+import type { BinaryName } from "../../../src/ops/elementwise/codes.ts";
+import { softplus } from "../../../src/ops/elementwise/ternary.ts";
+import * as unary from "../../../src/ops/elementwise/unary.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { geluBy, geluTanh, silu as siluOracle } from "../activation/oracle.ts";
+import { Random } from "../samples.ts";
+import { compare } from "../tolerance.ts";
+import { erf } from "./oracle.ts";
+
+const random = new Random(2026);
+
+/** `each` floats of every exponent, subnormal ones too, and of both signs; then the special ones. */
+function everyExponent(each: number): Float32Array {
+  const words = Uint32Array.from({ length: 512 * each }, (_, index) => (index << 23) | random.integer(0, 2 ** 23 - 1));
+  const powers = Uint32Array.from({ length: 512 }, (_, index) => index << 23); // with zeros and infinities
+  return new Float32Array(Uint32Array.of(...words, ...powers).buffer);
+}
+
+const uniform = (count: number, low: number, high: number) =>
+  Float32Array.from({ length: count }, () => low + random.next() * (high - low));
+
+/** Bends of functions, and the multiples of π/2. */
+function dense(count: number): Float32Array {
+  const multiples = Float32Array.from({ length: count }, () => random.integer(-600_000, 600_000) * (Math.PI / 2));
+  return Float32Array.of(
+    ...uniform(count, -2, 2),
+    ...uniform(count, -20, 20),
+    ...uniform(count, -110, 110),
+    ...multiples,
+  );
+}
+
+const sigmoid = (x: number) => (x < -700 ? 0 : 1 / (1 + Math.exp(-x)));
+const smooth = (x: number) => (x > 20 ? x : Math.log1p(Math.exp(x)));
+
+/** A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they cancel. */
+type Case = readonly [
+  name: string,
+  compute: (x: Tensor) => Tensor,
+  formula: (x: number) => number,
+  ulps: number,
+  magnitude?: (x: number) => number,
+];
+
+/** Of an exponential that is subnormal less is left, and activations multiply it with up to some hundred. */
+const faintest = 2 ** -118;
+const approximate = "tanh";
+const quickGelu = geluBy(24);
+const gradientOf = (name: BinaryName) => (x: Tensor) => binary(name, onesLike(x), x);
+
+const functions: readonly Case[] = [
+  ["exp", unary.exp, Math.exp, 4],
+  ["exp2", unary.exp2, (x) => 2 ** x, 4],
+  ["expm1", unary.expm1, Math.expm1, 4],
+  ["log", unary.log, Math.log, 4],
+  ["log2", unary.log2, Math.log2, 4],
+  ["log10", unary.log10, Math.log10, 4],
+  ["log1p", unary.log1p, Math.log1p, 4],
+  ["sqrt", unary.sqrt, Math.sqrt, 1],
+  ["rsqrt", unary.rsqrt, (x) => 1 / Math.sqrt(x), 2],
+  ["reciprocal", unary.reciprocal, (x) => 1 / x, 1],
+  ["tanh", unary.tanh, Math.tanh, 5],
+  ["sigmoid", unary.sigmoid, sigmoid, 4],
+  ["erf", unary.erf, erf, 4],
+  ["sin", unary.sin, Math.sin, 4],
+  ["cos", unary.cos, Math.cos, 4],
+  ["tan", unary.tan, Math.tan, 6],
+  ["softplus", softplus, smooth, 4],
+  ["gelu", gelu, quickGelu.value, 6, () => 0],
+  ["gelu by tanh", (x) => gelu(x, { approximate }), geluTanh.value, 6, () => 0],
+  ["silu", silu, siluOracle.value, 6, () => 0],
+  ["gradient of gelu", gradientOf("geluGradient"), quickGelu.derivative, 6, quickGelu.magnitude],
+  ["gradient of gelu by tanh", gradientOf("geluTanhGradient"), geluTanh.derivative, 6, geluTanh.magnitude],
+  ["gradient of silu", gradientOf("siluGradient"), siluOracle.derivative, 6, siluOracle.magnitude],
+];
+
+const power = (a: number, b: number) => (a === 1 || (a === -1 && Math.abs(b) === 1 / 0) ? 1 : a ** b);
+const floorRemainder = (a: number, b: number) => {
+  const rest = a % b;
+  return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest;
+};
+
+const floorQuotient = (a: number, b: number) => {
+  const rest = a % b;
+  const isBelow = rest !== 0 && rest < 0 !== b < 0;
+  return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // a whole number but for a rounding
+};
+
+const functionsOfTwo: readonly (readonly [string, typeof pow, (a: number, b: number) => number, number])[] = [
+  ["pow", pow, power, 16],
+  ["atan2", atan2, Math.atan2, 6],
+  ["fmod", fmod, (a, b) => a % b, 0],
+  ["remainder", remainder, floorRemainder, 0.5],
+  ["floorDivide", floorDivide, floorQuotient, 1],
+];
+
+function checkOne(backend: BackendName, size: number, [, compute, formula, ulps, magnitude]: Case): void {
+  const x = Float32Array.of(...everyExponent(size), ...dense(size * 100));
+  const y = withStrict(true, () => withBackend(backend, () => compute(tensor(x)).dataSync()));
+  const expected = Array.from(x, (value) => formula(value));
+  const roundings = magnitude && Array.from(x, (value) => 6 * Math.max(magnitude(value), faintest));
+  const mismatch = compare("float32", y as Float32Array, expected, undefined, { ulps }, 2, roundings);
+  expect(mismatch && { x: x[mismatch.index], ...mismatch }).toBeUndefined();
+}
+
+function checkTwo(
+  backend: BackendName,
+  size: number,
+  [, compute, formula, ulps]: (typeof functionsOfTwo)[number],
+): void {
+  const wide = everyExponent(size);
+  const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
+  const whole = Float32Array.from(wide, () => random.integer(-9, 9));
+  const count = wide.length;
+  const large = uniform(count, -(2 ** 25), 2 ** 25); // their quotients have up to the last bit of float32 before the point
+  const a = Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large);
+  const b = Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide, ...uniform(count, 0.5, 4));
+  const y = withStrict(true, () => withBackend(backend, () => compute(tensor(a), tensor(b)).dataSync()));
+  const expected = Array.from(a, (value, index) => formula(value, b[index]!));
+  const mismatch = compare("float32", y as Float32Array, expected, undefined, { ulps });
+  expect(mismatch && { a: a[mismatch.index], b: b[mismatch.index], ...mismatch }).toBeUndefined();
+}
+
+const { native } = cpuLibrary();
+const { isa: initial, isas } = cpuInfo(native);
+afterAll(() => configure(native, "isa", initial));
+
+describe.each(isas)("on cpu with %s", (isa) => {
+  const on = (body: () => void) => () => {
+    configure(native, "isa", isa);
+    body();
+  };
+  for (const row of functions)
+    test(
+      row[0],
+      on(() => checkOne("cpu", 100, row)),
+    );
+  for (const row of functionsOfTwo)
+    test(
+      row[0],
+      on(() => checkTwo("cpu", 20, row)),
+    );
+});
+
+describe("on metal", () => {
+  for (const row of functions) test(row[0], () => checkOne("metal", 4, row));
+  for (const row of functionsOfTwo) test(row[0], () => checkTwo("metal", 1, row));
+});

@@ -1,0 +1,170 @@
+/** What each elementwise kernel moves, as the software device counts it: every operand once, the result once, nothing else. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import type { Counters } from "../../../src/backend/metal/report.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { toDType } from "../../../src/ops/copy/cast.ts";
+import { clone } from "../../../src/ops/copy/copy.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { binary } from "../../../src/ops/elementwise/binary.ts";
+import {
+  type BinaryName,
+  binaryNames,
+  type TernaryName,
+  ternaryNames,
+  type UnaryName,
+  unaryNames,
+} from "../../../src/ops/elementwise/codes.ts";
+import * as operations from "../../../src/ops/index.ts";
+import { bytesOf, type DType, dtypes } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { place, Random } from "../samples.ts";
+
+const LINE = 128; // bytes of a cache line
+const PARAMETER_LINES = 3; // of a loop nest: 46 numbers of 8 bytes
+const random = new Random(7);
+
+const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
+const watch = (isOn: boolean): void => {
+  for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
+};
+afterAll(() => watch(false));
+
+/** The counters of the one kernel that `body` launches. */
+function countersOf(body: () => Tensor): Counters {
+  const context = metalContext();
+  watch(true);
+  context.wait();
+  context.report({ clear: true });
+  onMetal(body);
+  context.wait();
+  const { dispatches, findings } = context.report({ clear: true });
+  expect(findings).toEqual([]);
+  expect(dispatches.map(({ count }) => count)).toEqual([1]);
+  return dispatches[0]!.counters;
+}
+
+/** Every thread also reads the loop nest, which is constant: rank and count, and of each operand its start and its strides. */
+const parametersOf = (operands: number, rank: number): number => 8 * (2 + operands + rank * (1 + operands));
+
+const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
+const sizeOf = ({ size, dtype }: Tensor): number => size * bytesOf(dtype);
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/**
+ * The result is written once. Each of its elements reads one element of each operand; what is repeated comes from memory once: there are
+ * no more cache lines than those of the operands. `rank` is that of the merged loop.
+ */
+function checkTraffic(
+  compute: (...inputs: Tensor[]) => Tensor,
+  inputs: readonly Tensor[],
+  rank: number,
+  read = inputs,
+) {
+  let output: Tensor | undefined;
+  const counters = countersOf(() => {
+    output = compute(...inputs);
+    return output;
+  });
+  const { size } = output!;
+  expect(counters).toMatchObject({
+    threads: size,
+    device_bytes_written: sizeOf(output!),
+    device_bytes_read: size * sum(read.map(({ dtype }) => bytesOf(dtype))),
+    constant_bytes_read: size * parametersOf(inputs.length + 1, rank),
+    cache_lines_written: linesOf(sizeOf(output!)),
+    cache_lines_read: PARAMETER_LINES + sum(read.map((input) => linesOf(sizeOf(input)))),
+    threadgroup_bytes_read: 0,
+    threadgroup_bytes_written: 0,
+  });
+}
+
+/** Ones of a shape, at the start of a buffer. */
+const ones = (shape: readonly number[], dtype: DType = "float32"): Tensor =>
+  onMetal(() => {
+    const count = shape.reduce((product, size) => product * size, 1);
+    return tensor(new Array<number>(count).fill(1), { dtype, shape: [...shape] });
+  });
+
+const transposed = (x: Tensor): Tensor => onMetal(() => operations.transpose(x, 0, 1));
+
+type Operation = (...inputs: Tensor[]) => Tensor;
+const library = operations as unknown as Readonly<Record<string, Operation>>;
+const gradientOf =
+  (name: BinaryName): Operation =>
+  (g, x) =>
+    binary(name, g!, x!);
+const renamed: Partial<Record<UnaryName | BinaryName | TernaryName, Operation>> = {
+  geluTanh: (x) => operations.gelu(x!, { approximate: "tanh" }),
+  geluGradient: gradientOf("geluGradient"),
+  geluTanhGradient: gradientOf("geluTanhGradient"),
+  siluGradient: gradientOf("siluGradient"),
+  truncDivide: (a, b) => operations.div(a!, b!, { rounding: "trunc" }),
+  clamp: (x, min, max) => operations.clamp(x!, { min: min!, max: max! }),
+};
+const dtypeOf = (name: string): DType => (name.startsWith("bitwise") ? "int32" : "float32");
+
+describe("unary", () => {
+  test.each([...unaryNames])("%s", (name) => {
+    const compute = renamed[name] ?? library[name]!;
+    checkTraffic(compute, [ones([37, 33], dtypeOf(name))], 1);
+    checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], 2);
+  });
+});
+
+describe("binary", () => {
+  test.each([...binaryNames])("%s", (name) => {
+    const compute = renamed[name] ?? library[name]!;
+    const [square, row, column, scalar] = [[32, 32], [32], [32, 1], []].map((shape) => ones(shape, dtypeOf(name)));
+    checkTraffic(compute, [square!, ones([32, 32], dtypeOf(name))], 1);
+    checkTraffic(compute, [square!, row!], 2);
+    checkTraffic(compute, [column!, row!], 2);
+    checkTraffic(compute, [square!, scalar!], 1);
+  });
+});
+
+describe("ternary", () => {
+  test.each(ternaryNames.filter((name) => name !== "where" && name !== "softplus"))("%s", (name) => {
+    const compute = renamed[name] ?? library[name]!;
+    checkTraffic(compute, [ones([32, 32]), ones([32, 32]), ones([32, 32])], 1);
+    checkTraffic(compute, [ones([32, 32]), ones([32]), ones([])], 2);
+  });
+
+  test("where reads the operand that is chosen", () => {
+    const [condition, a, b] = [ones([32, 32], "bool"), ones([32, 32]), ones([32, 32])];
+    checkTraffic(library["where"]!, [condition, a, b], 1, [condition, a]);
+  });
+
+  test("softplus", () => {
+    const x = ones([32, 32]);
+    const withParameters: Operation = (input) => operations.softplus(input!);
+    onMetal(() => withParameters(x)); // its parameters are tensors, which are made at the first call
+    const counters = countersOf(() => withParameters(x));
+    expect(counters.device_bytes_written).toBe(sizeOf(x));
+    expect(counters.cache_lines_read).toBe(PARAMETER_LINES + linesOf(sizeOf(x)) + 2);
+  });
+});
+
+describe("copies", () => {
+  const onDevice = dtypes.filter((dtype) => dtype !== "float64");
+
+  test.each(onDevice)("casts from %s", (from) => {
+    for (const to of onDevice) if (to !== from) checkTraffic((x) => toDType(x!, to), [ones([37, 33], from)], 1);
+  });
+
+  test("a dense one, a transposed one and one of a view", () => {
+    const x = ones([64, 32]);
+    checkTraffic((input) => clone(input!), [x], 1);
+    checkTraffic((input) => clone(input!), [transposed(x)], 2);
+    const offset = place(
+      { shape: [64, 32], dtype: "float32", values: new Array(2048).fill(1) },
+      "strided",
+      "metal",
+      random,
+    );
+    const counters = countersOf(() => clone(offset));
+    expect(counters.device_bytes_read).toBe(offset.size * bytesOf("float32"));
+    expect(counters.constant_bytes_read).toBe(offset.size * parametersOf(2, 2));
+    expect(counters.device_bytes_written).toBe(sizeOf(offset));
+  });
+});

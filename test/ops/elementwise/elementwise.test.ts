@@ -1,0 +1,105 @@
+/** Unary operations on every backend. */
+import * as unary from "../../../src/ops/elementwise/unary.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { testTable } from "../run.ts";
+import type { Values } from "../samples.ts";
+import type { OperationRow } from "../table.ts";
+import { erf, floats, integers, mapped, sampleOf, signed, specials, toEven, unarySamples } from "./oracle.ts";
+
+interface Row {
+  readonly name: string;
+  readonly compute: (x: Tensor) => Tensor;
+  /** The definition, in float64. */
+  readonly formula: (x: number) => number;
+  /** Default 0: exact. */
+  readonly ulps?: number;
+  /** Beside floats. */
+  readonly alsoOf?: readonly DType[];
+  readonly values?: Values;
+}
+
+const positive = { low: 0.05, high: 4 } as const;
+const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
+
+const rows: readonly Row[] = [
+  { name: "neg", compute: unary.neg, formula: (x) => -x, alsoOf: signed },
+  { name: "abs", compute: unary.abs, formula: Math.abs, alsoOf: integers },
+  { name: "sign", compute: unary.sign, formula: (x) => Math.sign(x) || 0, alsoOf: [...integers, "bool"] },
+  { name: "square", compute: unary.square, formula: (x) => x * x, ulps: 0.1, alsoOf: integers },
+  { name: "relu", compute: unary.relu, formula: (x) => Math.max(x, 0), alsoOf: integers },
+  { name: "floor", compute: unary.floor, formula: Math.floor, alsoOf: integers },
+  { name: "ceil", compute: unary.ceil, formula: Math.ceil, alsoOf: integers },
+  { name: "round", compute: unary.round, formula: toEven, alsoOf: integers },
+  { name: "reciprocal", compute: unary.reciprocal, formula: (x) => 1 / x, ulps: 1, values: positive },
+  { name: "sqrt", compute: unary.sqrt, formula: Math.sqrt, ulps: 1, values: positive },
+  { name: "rsqrt", compute: unary.rsqrt, formula: (x) => 1 / Math.sqrt(x), ulps: 2, values: positive },
+  { name: "exp", compute: unary.exp, formula: Math.exp, ulps: 4 },
+  { name: "exp2", compute: unary.exp2, formula: (x) => 2 ** x, ulps: 4 },
+  { name: "expm1", compute: unary.expm1, formula: Math.expm1, ulps: 4 },
+  { name: "log", compute: unary.log, formula: Math.log, ulps: 4, values: positive },
+  { name: "log2", compute: unary.log2, formula: Math.log2, ulps: 4, values: positive },
+  { name: "log10", compute: unary.log10, formula: Math.log10, ulps: 4, values: positive },
+  { name: "log1p", compute: unary.log1p, formula: Math.log1p, ulps: 4, values: { low: -0.9, high: 4 } },
+  { name: "tanh", compute: unary.tanh, formula: Math.tanh, ulps: 5 },
+  { name: "sigmoid", compute: unary.sigmoid, formula: sigmoid, ulps: 4 },
+  { name: "erf", compute: unary.erf, formula: erf, ulps: 4 },
+  { name: "sin", compute: unary.sin, formula: Math.sin, ulps: 4 },
+  { name: "cos", compute: unary.cos, formula: Math.cos, ulps: 4 },
+  { name: "tan", compute: unary.tan, formula: Math.tan, ulps: 6, values: { low: -1.4, high: 1.4 } },
+];
+
+const rowOf = ({ name, compute, formula, ulps = 0, alsoOf = [], values }: Row): OperationRow => ({
+  name,
+  compute: ([x]) => compute(x!),
+  dtypes: [...floats, ...alsoOf],
+  samples: [...unarySamples(values), sampleOf("specials", specials)],
+  oracle: (blocks) => mapped(blocks, formula),
+  accuracy: { ulps },
+  gradient: true,
+});
+
+testTable("unary", rows.map(rowOf));
+
+testTable(
+  "functions of real numbers take integers as float32",
+  rows
+    .filter(({ ulps = 0, name }) => ulps >= 1 && name !== "erf")
+    .map((row) => ({
+      ...rowOf(row),
+      name: `${row.name} of integers`,
+      dtypes: ["int32", "uint8", "bool"],
+      samples: [{ inputs: [{ shape: [3, 5], values: { integers: [0, 3] } }], options: undefined }],
+      oracle: (blocks) => mapped(blocks, row.formula, "float32"),
+      gradient: false,
+    })),
+);
+
+const question = (name: string, compute: (x: Tensor) => Tensor, formula: (x: number) => boolean): OperationRow => ({
+  name,
+  compute: ([x]) => compute(x!),
+  dtypes: [...floats, ...integers, "bool"],
+  samples: [...unarySamples({ integers: [0, 2] }), sampleOf("specials", specials)],
+  oracle: (blocks) => mapped(blocks, (x) => Number(formula(x)), "bool"),
+  accuracy: { ulps: 0 },
+  gradient: false,
+});
+
+testTable("questions", [
+  question("logicalNot", unary.logicalNot, (x) => x === 0),
+  question("isnan", unary.isnan, Number.isNaN),
+  question("isinf", unary.isinf, (x) => x === 1 / 0 || x === -1 / 0),
+  question("isfinite", unary.isfinite, Number.isFinite),
+  {
+    ...question("bitwiseNot", unary.bitwiseNot, (x) => x === 0),
+    dtypes: ["int64", "int32", "int8"],
+    samples: unarySamples(),
+    oracle: (blocks) => mapped(blocks, (x) => -1 - x),
+  },
+  {
+    ...question("bitwiseNot", unary.bitwiseNot, (x) => x === 0),
+    name: "bitwiseNot of bools",
+    dtypes: ["bool"],
+    samples: unarySamples(),
+  },
+]);

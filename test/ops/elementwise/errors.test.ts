@@ -1,0 +1,203 @@
+/** What elementwise operations refuse, on every backend where it matters. */
+import { describe, expect, test } from "bun:test";
+import { noGrad } from "../../../src/autograd/modes.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { toDType } from "../../../src/ops/copy/cast.ts";
+import { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "../../../src/ops/copy/inplace.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import {
+  add,
+  bitwiseAnd,
+  div,
+  floorDivide,
+  fmod,
+  mul,
+  pow,
+  remainder,
+  sub,
+} from "../../../src/ops/elementwise/binary.ts";
+import { lt } from "../../../src/ops/elementwise/comparison.ts";
+import { clamp, lerp, softplus, where } from "../../../src/ops/elementwise/ternary.ts";
+import { abs, bitwiseNot, isnan, neg } from "../../../src/ops/elementwise/unary.ts";
+import { expand } from "../../../src/ops/view/expand.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+
+const floats = tensor([1, 2, 3]);
+const bools = tensor([true, false, true]);
+const bytes = tensor([1, 2, 3], { dtype: "uint8" });
+const pair = tensor([1, 2]);
+
+const message = (body: () => unknown): string => {
+  try {
+    body();
+  } catch (error) {
+    return error instanceof Error ? `${error.name} ${error.message}` : String(error);
+  }
+  return "nothing was thrown";
+};
+
+const mistakes: readonly (readonly [string, () => unknown, string])[] = [
+  ["shapes", () => add(floats, pair), "ShapeError [add] [3] and [2] can't be broadcast together: axis -1 has 3 and 2"],
+  ["shapes of a comparison", () => lt(floats, pair), "ShapeError [lt] [3] and [2]"],
+  ["three shapes", () => clamp(floats, { min: pair }), "ShapeError [clamp]"],
+  ["bools subtracted", () => sub(bools, bools), "DTypeError [sub] operands are bool, floats or integers are wanted"],
+  ["bools negated", () => neg(bools), "DTypeError [neg] operands are bool, floats or integers are wanted"],
+  ["a bool's magnitude", () => abs(bools), "DTypeError [abs]"],
+  ["bits of floats", () => bitwiseAnd(floats, 1), "DTypeError [bitwiseAnd] operands are float32, integers or bools"],
+  ["bits of a float", () => bitwiseNot(floats), "DTypeError [bitwiseNot]"],
+  [
+    "a condition of floats",
+    () => where(floats, 1, 2),
+    "DTypeError [where] the condition is float32[3], bool is wanted",
+  ],
+  ["integers blended", () => lerp(bytes, bytes, 0.5), "DTypeError [lerp] uint8[3] came, floats are wanted"],
+  ["a number beyond uint8", () => add(bytes, 256), "DTypeError [add] the number 256 meets a tensor of uint8"],
+  ["a negative power of integers", () => pow(bytes, -1), "ArgumentError [pow] integers can't be raised to -1"],
+  [
+    "another rounding",
+    () => div(floats, 2, { rounding: "up" as never }),
+    'ArgumentError [div] rounding is "floor", "trunc"',
+  ],
+  [
+    "no operand",
+    () => mul(floats, "2" as never),
+    "ArgumentError [mul] a tensor, a number, a bigint or a boolean is wanted",
+  ],
+  ["a float into bytes", () => add_(bytes, 0.5), "DTypeError [add_] the result is float32, which uint8[3] can't hold"],
+  ["true division of bytes", () => div_(bytes, 2), "DTypeError [div_]"],
+  ["a larger operand", () => mul_(pair, tensor([[1], [2]])), "ShapeError [mul_] the result would have more elements"],
+  ["a larger source", () => copy_(tensor(1), pair), "ShapeError [copy_]"],
+  ["no bound", () => clamp(floats), "ArgumentError [clamp] neither min nor max came"],
+  ["bools bounded", () => clamp(bools, { min: bools }), "DTypeError [clamp]"],
+  [
+    "a bound beyond uint8",
+    () => clamp(bytes, { max: 256 }),
+    "DTypeError [clamp] the number 256 meets a tensor of uint8",
+  ],
+  ["a negative number among bytes", () => where(bools, bytes, -1), "DTypeError [where] the number -1 meets a tensor"],
+  ["three shapes chosen from", () => where(bools, floats, pair), "ShapeError [where] [3] and [3] and [2]"],
+  ["three shapes blended", () => lerp(floats, floats, pair), "ShapeError [lerp]"],
+  ["a bigint beyond int64", () => add(tensor([1n]), 2n ** 63n), "DTypeError [add] the number 9223372036854775808"],
+  ["a fraction for integers", () => fill_(bytes, 0.5), "DTypeError [fill_] the number 0.5 meets a tensor of uint8"],
+  ["no number for integers", () => fill_(bytes, Number.NaN), "DTypeError [fill_] the number NaN meets"],
+  [
+    "another policy",
+    () => toDType(floats, "int8", { overflow: "wrap" as never }),
+    "ArgumentError [toDType] overflow is",
+  ],
+  ["repeated elements", () => fill_(expand(tensor([1]), [3]), 2), "ArgumentError [fill_] axis 0 of float32[3] repeats"],
+];
+
+test.each(mistakes)("%s", (_name, body, wanted) => {
+  expect(message(body)).toStartWith(wanted);
+});
+
+describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", (backend) => {
+  const uses: readonly (readonly [string, (x: Tensor, whole: Tensor) => unknown])[] = [
+    ["neg", (x) => neg(x)],
+    ["isnan", (x) => isnan(x)],
+    ["add", (x, whole) => add(whole, x)],
+    ["lt", (x, whole) => lt(x, whole)],
+    ["where", (x, whole) => where(lt(whole, 1), x, whole)],
+    ["clamp", (x, whole) => clamp(whole, { min: x })],
+    ["lerp", (x, whole) => lerp(whole, x, 0.5)],
+    ["softplus", (x) => softplus(x)],
+    ["add_", (x) => add_(x, 1)],
+    ["mul_", (x) => mul_(x, x)],
+    ["copy_", (x, whole) => copy_(x, whole)],
+    ["fill_", (x) => fill_(x, 1)],
+  ];
+
+  test.each(uses)("%s", (name, use) => {
+    const heard = withStrict(true, () =>
+      withBackend(backend, () => {
+        const [gone, whole] = [tensor([1, 2]), tensor([3, 4])];
+        gone.dispose();
+        return message(() => use(gone, whole));
+      }),
+    );
+    expect(heard).toBe(`DisposedError [${name}] a tensor float32[2] was used after dispose()`);
+  });
+
+  test.each([
+    ["a source", copy_],
+    ["an operand", add_],
+  ] as const)("%s of a change in place", (_name, change) => {
+    const [target, gone] = [tensor([1, 2]), tensor([3, 4])];
+    gone.dispose();
+    expect(message(() => withBackend(backend, () => change(target, gone)))).toStartWith("DisposedError [");
+    expect(target.toArray()).toEqual([1, 2]);
+  });
+
+  test("a cast", () => {
+    const gone = withBackend(backend, () => tensor([1, 2]));
+    gone.dispose();
+    expect(message(() => withBackend(backend, () => toDType(gone, "int8")))).toStartWith("DisposedError [");
+  });
+});
+
+describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+  const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
+
+  test.each([
+    ["floorDivide", floorDivide],
+    ["remainder", remainder],
+    ["fmod", fmod],
+    ["div floor", (a, b) => div(a, b, { rounding: "floor" })],
+    ["div trunc", (a, b) => div(a, b, { rounding: "trunc" })],
+  ] as readonly [string, typeof floorDivide][])("%s of an integer by zero", (_name, divide) => {
+    for (const dtype of ["int64", "int32", "uint32", "int8", "uint8"] as const) {
+      const by = tensor([1, 2, 0, 4], { dtype });
+      expect(message(() => on(() => divide(tensor([1, 2, 3, 4], { dtype }), by)))).toContain(
+        "an integer is divided by 0",
+      );
+      expect(message(() => on(() => divide(tensor(1, { dtype }), 0)))).toContain("an integer is divided by 0");
+    }
+    const quotient = on(() => divide(tensor([1]), 0)).item();
+    expect(Number.isFinite(quotient)).toBe(false);
+  });
+});
+
+test("on metal an integer divided by zero is 0", () => {
+  const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
+  const a = tensor([5, -5], { dtype: "int32" });
+  for (const divide of [floorDivide, remainder, fmod]) expect(on(() => divide(a, 0)).toArray()).toEqual([0, 0]);
+});
+
+describe("a cast with overflow: error", () => {
+  const strictly = (x: Parameters<typeof toDType>[0], dtype: "int8" | "uint8" | "int64" | "int32") =>
+    toDType(x, dtype, { overflow: "error" });
+
+  test("names the first value and the range", () => {
+    const wanted = "DTypeError [toDType] element 1 is 300; int8 holds whole numbers from -128 to 127";
+    expect(message(() => strictly(tensor([127.9, 300, 400]), "int8"))).toStartWith(wanted);
+    expect(message(() => strictly(tensor([0, -1], { dtype: "int32" }), "uint8"))).toContain("element 1 is -1");
+    expect(message(() => strictly(tensor([1, Number.NaN]), "int64"))).toContain("element 1 is NaN");
+    expect(message(() => strictly(tensor([2 ** 63], { dtype: "float64" }), "int64"))).toContain("element 0 is");
+  });
+
+  test("lets pass what fits after truncation", () => {
+    expect(strictly(tensor([-128.9, 127.9, -0.5]), "int8").toArray()).toEqual([-128, 127, 0]);
+    expect(strictly(tensor([-(2 ** 63)], { dtype: "float64" }), "int64").toArray()).toEqual([-(2n ** 63n)]);
+    expect(toDType(tensor([300, Number.NaN, -300]), "int8").toArray()).toEqual([127, 0, -128]);
+  });
+});
+
+describe("in place", () => {
+  const leaf = () => tensor([1, 2], { requiresGrad: true });
+  const changes = { add_, sub_, mul_, div_, copy_ };
+
+  test.each(Object.entries(changes))("%s refuses a leaf that requires a gradient, outside noGrad", (name, change) => {
+    expect(message(() => change(leaf(), 2))).toStartWith(`AutogradError [${name}] a leaf float32[2]`);
+    expect(message(() => change(mul(leaf(), 2), 2))).toStartWith(`AutogradError [${name}] a tensor float32[2]`);
+    expect(message(() => change(tensor([1, 2]), leaf()))).toStartWith(`AutogradError [${name}]`);
+    expect(message(() => noGrad(() => change(leaf(), 2)))).toBe("nothing was thrown");
+  });
+
+  test.each([
+    ["zero_", (x) => zero_(x)],
+    ["fill_", (x) => fill_(x, 1)],
+  ] as readonly [string, (x: typeof floats) => unknown][])("%s refuses such a leaf too", (name, change) => {
+    expect(message(() => change(leaf()))).toStartWith(`AutogradError [${name}] a leaf`);
+  });
+});

@@ -1,0 +1,267 @@
+// What Metal's kernels of matrix products do beside being right: tiles of every size, bytes that they move, and copies that they don't make.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { grad } from "../../../src/autograd/backward.ts";
+import { type MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
+import { pipelineFor } from "../../../src/backend/metal/launch.ts";
+import type { DispatchCounters } from "../../../src/backend/metal/report.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { environmentFlag } from "../../../src/core/environment.ts";
+import { contiguous } from "../../../src/ops/copy/copy.ts";
+import { ones } from "../../../src/ops/creation/full.ts";
+import { addmm } from "../../../src/ops/matmul/addmm.ts";
+import { launchProduct } from "../../../src/ops/matmul/matmul.metal.ts";
+import { matmul } from "../../../src/ops/matmul/matmul.ts";
+import { planOf } from "../../../src/ops/matmul/plan.ts";
+import { problemOf } from "../../../src/ops/matmul/problem.ts";
+import { type Tile, threadgroupBytes, threadsOf, tileFor, tiles } from "../../../src/ops/matmul/tiles.ts";
+import { expand } from "../../../src/ops/view/expand.ts";
+import { transpose } from "../../../src/ops/view/permute.ts";
+import { slice } from "../../../src/ops/view/slice.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { checkFindings } from "../run.ts";
+import { type Block, expandedBlock, type Layout, layouts, makeBlock, place, Random, rounder } from "../samples.ts";
+import { compare } from "../tolerance.ts";
+import { matmulOracle } from "./products.ts";
+
+const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
+const metalTypes = { float32: "float", float16: "half", bfloat16: "bfloat" } as const;
+const nameOf = ({ rows, columns, depth }: Tile) => `${rows}x${columns}x${depth}`;
+
+/** A matrix, and what an oracle sees of it. */
+interface PlacedBlock {
+  readonly tensor: Tensor;
+  readonly block: Block;
+}
+
+function operandOf(shape: readonly number[], dtype: DType, layout: Layout, random: Random): PlacedBlock {
+  const made = makeBlock({ shape }, dtype, random);
+  const block = layout === "expanded" ? expandedBlock(made) : made;
+  return { tensor: place(block, layout, "metal", random), block };
+}
+
+function turned({ tensor, block: { shape, values, dtype } }: PlacedBlock): PlacedBlock {
+  const [rows, columns] = shape as [number, number];
+  const exchanged = values.map((_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!);
+  return { tensor: transpose(tensor, 0, 1), block: { shape: [columns, rows], dtype, values: exchanged } };
+}
+
+const zerosOf = (shape: readonly [number, number]) => ({
+  shape,
+  values: new Array<number>(shape[0] * shape[1]).fill(0),
+});
+
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal", () => {
+  let context: MetalContext;
+  beforeAll(() => {
+    context = metalContext();
+    context.configure("check", true);
+    context.configure("count", true);
+  });
+  afterAll(() => context.configure("count", false));
+
+  /** What ran, in kernels, while `body` did. */
+  function dispatchesOf(body: () => Tensor | readonly Tensor[]): readonly DispatchCounters[] {
+    context.wait();
+    context.report({ clear: true });
+    onMetal(body);
+    context.wait();
+    const { dispatches, findings } = context.report({ clear: true });
+    expect(findings).toEqual([]);
+    return dispatches;
+  }
+
+  const kernelsOf = (body: () => Tensor | readonly Tensor[]): string[] =>
+    dispatchesOf(body).flatMap(({ kernel, count }) => new Array<string>(count).fill(kernel));
+
+  /** A tile's kernel, into a result with gaps, against the formula. */
+  function expectProduct(tile: Tile, a: PlacedBlock, b: PlacedBlock, random: Random): void {
+    const { dtype } = a.block;
+    const out = place({ ...a.block, ...zerosOf([a.block.shape[0]!, b.block.shape[1]!]) }, "strided", "metal", random);
+    const inputs = [a.tensor, b.tensor];
+    const problem = problemOf({ operation: "matmul", inputs, outputs: [out], attributes: { alpha: 1, beta: 0 } });
+    onMetal(() => launchProduct({ problem, kernel: "tiled", tile, splits: 1 }));
+    const exact = matmulOracle(a.block, b.block, (value) => value);
+    const plain = matmulOracle(a.block, b.block, rounder(dtype));
+    const got = Array.from(out.dataSync() as ArrayLike<number>);
+    expect(compare(dtype, got, exact.values, plain.values, { flash: true })).toBeUndefined();
+    checkFindings({ name: nameOf(tile) });
+  }
+
+  describe("tiles", () => {
+    for (const tile of tiles)
+      for (const dtype of ["float32", "float16", "bfloat16"] as const) {
+        const { rows, columns, depth } = tile;
+
+        test(`${nameOf(tile)} ${dtype}, in every layout, at its edges`, () => {
+          const random = new Random(rows);
+          for (const [m, n, k] of [
+            [rows, columns, depth],
+            [rows + 1, columns - 1, depth + 1],
+            [rows - 1, columns + 1, 1],
+          ] as const)
+            for (const [at, layout] of layouts.entries()) {
+              const a = operandOf([m, k], dtype, layout, random);
+              const b = operandOf([k, n], dtype, layouts[(at * 5 + m) % layouts.length]!, random);
+              expectProduct(tile, a, b, random);
+            }
+        });
+
+        test(`${nameOf(tile)} ${dtype}, read by fours`, () => {
+          const random = new Random(columns);
+          const [m, n, k] = [rows + 4, columns - 4, depth + 4];
+          const stored = (shape: readonly [number, number], byRows: boolean) =>
+            byRows
+              ? operandOf(shape, dtype, "offset", random)
+              : turned(operandOf(shape.toReversed(), dtype, "offset", random));
+          for (const aByRows of [true, false])
+            for (const bByRows of [true, false]) {
+              const [a, b] = [stored([m, k], aByRows), stored([k, n], bByRows)];
+              expect([a, b].map(({ tensor }) => tensor.offset % 4)).toEqual([0, 0]);
+              expectProduct(tile, a, b, random);
+            }
+        });
+      }
+
+    test("fit into the threadgroup memory and the threads of an M1", () => {
+      for (const tile of tiles)
+        for (const [dtype, bytes] of [
+          ["float32", 4],
+          ["float16", 2],
+          ["bfloat16", 2],
+        ] as const) {
+          const type = metalTypes[dtype];
+          const name = `tiled_${type}_${type}_${nameOf(tile)}`;
+          const { info } = pipelineFor(context, { file: "matmul/tiled.metal", name, constants: [0, 0, 0, 0] });
+          expect(info.staticThreadgroupBytes).toBe(threadgroupBytes(tile, bytes));
+          expect(info.staticThreadgroupBytes).toBeLessThanOrEqual(32 * 1024);
+          expect(threadsOf(tile)).toBeLessThanOrEqual(info.maxTotalThreads);
+        }
+    });
+
+    test.each([
+      [1024, 1024, "64x64x16"],
+      [4096, 256, "64x64x16"],
+      [1023, 1024, "32x32x16"],
+      [39, 40, "32x32x16"],
+      [39, 39, "16x16x16"],
+      [2, 2, "16x16x16"],
+    ])("a result of %d x %d takes tiles of %s", (m, n, name) => {
+      const [a, b] = onMetal(() => [expand(ones([1, 1]), [m, 3]), expand(ones([1, 1]), [3, n])]);
+      const out = onMetal(() => expand(ones([1, 1]), [m, n]));
+      const inputs = [a!, b!];
+      const call = { operation: "matmul", inputs, outputs: [out], attributes: { alpha: 1, beta: 0 } };
+      expect(nameOf(tileFor(problemOf(call)))).toBe(name);
+      expect(planOf(problemOf(call)).kernel).toBe("tiled");
+    });
+  });
+
+  describe("no kernel copies an operand", () => {
+    const small = (shape: readonly number[]) => onMetal(() => ones(shape));
+    const square = transpose(small([40, 50]), 0, 1);
+    const views: readonly (readonly [string, Tensor, Tensor])[] = [
+      ["transposed", square, transpose(small([33, 40]), 0, 1)],
+      ["with a step", slice(small([80, 60]), { dim: 0, step: 2 }), slice(small([60, 70]), { dim: 1, step: 2 })],
+      ["broadcast along rows", expand(small([1, 40]), [50, 40]), expand(small([40, 1]), [40, 33])],
+      ["a batch that is broadcast", expand(small([1, 8, 9]), [3, 8, 9]), small([3, 9, 7])],
+      ["a batch between the axes", transpose(small([8, 3, 9]), 0, 1), transpose(small([9, 3, 7]), 0, 1)],
+      ["a transposed matrix and a column", square, slice(small([80]), { dim: 0, step: 2 })],
+      ["a row and a transposed matrix", slice(small([100]), { dim: 0, step: 2 }), square],
+    ];
+    test.each(views)("%s", (_, a, b) => {
+      const kernels = kernelsOf(() => matmul(a, b));
+      expect(kernels).toHaveLength(1);
+      expect(kernels[0]).toMatch(/^(tiled|vector_along|vector_across)_float_float/);
+    });
+
+    test("integers", () => {
+      const [a, b] = onMetal(() => [ones([20, 30], { dtype: "int32" }), ones([33, 20], { dtype: "int32" })]);
+      expect(kernelsOf(() => matmul(transpose(a!, 0, 1), transpose(b!, 0, 1)))).toEqual(["whole_int"]);
+    });
+
+    test("the bias of addmm, which is broadcast", () => {
+      const [bias, right] = [small([33]), transpose(small([33, 40]), 0, 1)];
+      const kernels = kernelsOf(() => addmm(bias, square, right, { beta: 2 }));
+      expect(kernels).toEqual(["tiled_float_float_32x32x16"]);
+    });
+
+    test("gradients, whose operands are transposed", () => {
+      const leaves = [small([40, 50]), small([50, 33])] as const;
+      for (const leaf of leaves) leaf.requiresGrad = true;
+      const cotangent = small([40, 33]);
+      const product = onMetal(() => matmul(...leaves));
+      const kernels = kernelsOf(() => grad([product], [...leaves], { gradOutputs: [cotangent] }));
+      expect(kernels).toEqual(new Array(2).fill("tiled_float_float_32x32x16"));
+    });
+  });
+
+  /**
+   * Elements of the operands that a product reads. What differs between float32 and float16 is 2 bytes an element: parameters, which are counted
+   * too, are the same.
+   */
+  function elementsOf(m: number, k: number, n: number, turn: (x: Tensor) => Tensor) {
+    const counters = (["float32", "float16"] as const).map((dtype: DType) => {
+      const [a, b] = onMetal(() => [turn(ones([m, k], { dtype })), ones([k, n], { dtype })]);
+      const [dispatch, ...others] = dispatchesOf(() => matmul(a!, b!));
+      expect(others).toEqual([]);
+      return dispatch!.counters;
+    });
+    const difference = (name: "device_bytes_read" | "device_bytes_written") =>
+      (counters[0]![name] - counters[1]![name]) / 2;
+    return { read: difference("device_bytes_read"), written: difference("device_bytes_written") };
+  }
+
+  const asItIs = (x: Tensor): Tensor => x;
+  /** The same matrix, stored by columns. */
+  const byColumns = (x: Tensor): Tensor =>
+    transpose(
+      onMetal(() => contiguous(transpose(x, 0, 1))),
+      0,
+      1,
+    );
+
+  describe("what a kernel moves is the least that its tiles allow", () => {
+    test.each([
+      [64, 64, 64],
+      [45, 37, 77],
+      [33, 5, 130],
+      [17, 20, 9],
+      [1024, 3, 1025],
+    ])("%d x %d times %d columns", (m, k, n) => {
+      const { rows, columns } = tiles.find(({ fits }) => fits({ m, n }))!;
+      const least = m * k * Math.ceil(n / columns) + k * n * Math.ceil(m / rows);
+      for (const turn of [asItIs, byColumns])
+        expect(elementsOf(m, k, n, turn)).toEqual({ read: least, written: m * n });
+    });
+
+    test.each([
+      [64, 64],
+      [19, 133],
+      [1, 2050],
+    ])("%d x %d times a column: the matrix once, the column once for 4 rows", (m, k) => {
+      expect(elementsOf(m, k, 1, asItIs)).toEqual({ read: m * k + k * Math.ceil(m / 4), written: m });
+    });
+
+    test("a matrix stored by columns times a column: the matrix once; the lanes of a SIMD-group read the same of the column", () => {
+      expect(elementsOf(70, 133, 1, byColumns)).toEqual({ read: 2 * 70 * 133, written: 70 });
+    });
+  });
+
+  test("results are the same in every order of threadgroups", () => {
+    const random = new Random(3);
+    const operand = (shape: readonly number[]) =>
+      place(makeBlock({ shape }, "float32", random), "contiguous", "metal", random);
+    const pairs = [
+      [operand([45, 70]), operand([70, 50])],
+      [operand([7, 1030]), operand([1030, 9])],
+      [operand([3, 9001]), operand([9001])],
+    ] as const;
+    const run = (seed: number) => {
+      context.configure("seed", seed);
+      return onMetal(() => pairs.map(([a, b]) => Buffer.from(matmul(a, b).dataSync().buffer).toString("hex")));
+    };
+    const first = run(1);
+    for (const seed of [2, 3]) expect(run(seed)).toEqual(first);
+    context.configure("seed", 1);
+  });
+});

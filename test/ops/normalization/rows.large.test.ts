@@ -1,0 +1,126 @@
+/** Rows of results so large that the cpu backend streams them past the caches: rows that turn, gradients of logits, bags of a table and their gradients, with each instruction set. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { grad } from "../../../src/autograd/backward.ts";
+import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { crossEntropy, embeddingBag, rope, tensor, toDType } from "../../../src/ops/index.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+
+const { native } = cpuLibrary();
+const { isa: initial, isas } = cpuInfo(native);
+afterAll(() => configure(native, "isa", initial));
+
+const wave = (size: number, step: number) => Float32Array.from({ length: size }, (_, at) => Math.sin(at * step));
+
+const known = new Map<string, Float64Array>();
+/** What the elements should be, computed once for all instruction sets. */
+function oracle(name: string, size: number, element: (at: number) => number): (at: number) => number {
+  const values = known.get(name) ?? Float64Array.from({ length: size }, (_, at) => element(at));
+  known.set(name, values);
+  return (at) => values[at]!;
+}
+
+/** The place of the first element that is further off than the bound; −1 where none is. */
+function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound: number): number {
+  for (let at = 0; at < got.length; at++) if (!(Math.abs(got[at]! - want(at)) <= bound)) return at;
+  return -1;
+}
+
+/** Of numbers up to 1. */
+const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -21, bfloat16: 2 ** -8 };
+const dtypes = Object.entries(roundings) as [DType, number][];
+
+describe.each(isas)("with %s", (isa) => {
+  const on = <Result>(body: () => Result): Result => {
+    configure(native, "isa", isa);
+    return withStrict(true, () => withBackend("cpu", body));
+  };
+
+  test.each(dtypes)("rows of %s that turn, and end off a cache line", (dtype, rounding) => {
+    const [heads, positions, size] = [3, 4099, dtype === "float32" ? 342 : 684];
+    const x = on(() =>
+      toDType(tensor(wave(heads * positions * size, 0.7), { shape: [heads, positions, size] }), dtype),
+    );
+    const own = on(() => toDType(x, "float32")).dataSync() as Float32Array;
+    const half = size / 2;
+    const frequencies = Array.from({ length: half }, (_, pair) => 10_000 ** (-pair / half));
+    const want = oracle(`rope ${dtype}`, own.length, (at) => {
+      const [element, position] = [at % size, Math.floor(at / size) % positions];
+      const angle = position * frequencies[element % half]!;
+      const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
+      return element < half ? own[at]! * cosine - own[at + half]! * sine : own[at - half]! * sine + own[at]! * cosine;
+    });
+    const got = on(() => toDType(rope(x), "float32")).dataSync() as Float32Array;
+    expect(firstWrong(got, want, 2 * rounding)).toBe(-1);
+  });
+
+  test.each(dtypes)("the gradient of logits of %s", (dtype, rounding) => {
+    const [lines, classes] = [67, dtype === "float32" ? 65_537 : 131_073];
+    const logits = on(() => toDType(tensor(wave(lines * classes, 0.3), { shape: [lines, classes] }), dtype));
+    logits.requiresGrad = true;
+    const own = on(() => toDType(logits, "float32")).dataSync() as Float32Array;
+    const target = (line: number) => (line * 7919) % classes;
+    const targets = on(() => tensor(Int32Array.from({ length: lines }, (_, line) => target(line))));
+    const sums = new Float64Array(lines);
+    for (let at = 0; at < own.length; at++) sums[Math.floor(at / classes)]! += Math.exp(own[at]!);
+    const want = oracle(`logits ${dtype}`, own.length, (at) => {
+      const line = Math.floor(at / classes);
+      return Math.exp(own[at]!) / sums[line]! - (at % classes === target(line) ? 1 : 0);
+    });
+    const [gradient] = on(() => grad([crossEntropy(logits, targets, { reduction: "sum" })], [logits]));
+    const got = on(() => toDType(gradient!, "float32")).dataSync() as Float32Array;
+    const isTarget = (at: number) => at % classes === target(Math.floor(at / classes));
+    const others = (at: number) => (isTarget(at) ? got[at]! : want(at));
+    const exponent = 2 ** -19; // differences of up to 14 are rounded before the exponential is taken
+    expect(firstWrong(got, others, (Math.E / Math.min(...sums)) * Math.max(rounding, exponent))).toBe(-1);
+    for (let line = 0; line < lines; line++) {
+      const at = line * classes + target(line);
+      expect(Math.abs(got[at]! - want(at))).toBeLessThanOrEqual(rounding);
+    }
+  });
+
+  test.each(["sum", "mean"] as const)("bags of a table, the %s of their rows, with padding and without", (mode) => {
+    const [rows, width, length, bags] = [97, 1033, 19, 4099]; // 16.9 MB, a block of columns and a few; two blocks of rows and three
+    const table = wave(rows * width, 0.9);
+    const weight = on(() => tensor(table, { shape: [rows, width], requiresGrad: true }));
+    const index = (place: number) => (place * 31 + ((place / 7) | 0)) % rows;
+    const indices = on(() =>
+      tensor(
+        Int32Array.from({ length: bags * length }, (_, place) => index(place)),
+        { shape: [bags, length] },
+      ),
+    );
+    for (const paddingIndex of [undefined, 5]) {
+      const counted = (bag: number) =>
+        Array.from({ length }, (_, place) => index(bag * length + place)).filter((row) => row !== paddingIndex);
+      const members = Array.from({ length: bags }, (_, bag) => counted(bag));
+      const want = oracle(`bags ${mode} ${paddingIndex}`, bags * width, (at) => {
+        const own = members[Math.floor(at / width)]!;
+        let sum = 0;
+        for (const row of own) sum += table[row * width + (at % width)]!;
+        return mode === "mean" ? sum / own.length : sum;
+      });
+      const got = on(() => embeddingBag(indices, weight, { mode, paddingIndex })).dataSync() as Float32Array;
+      expect(firstWrong(got, want, length * 2 ** -24)).toBe(-1);
+    }
+  });
+
+  test("the gradient of a table, most of whose rows are in no bag", () => {
+    const [rows, width, bags, length] = [4099, 1033, 5, 3];
+    const weight = on(() => tensor(wave(rows * width, 0.9), { shape: [rows, width], requiresGrad: true }));
+    const named = Int32Array.from({ length: bags * length }, (_, place) => (place * 977) % 11);
+    const [gradient] = on(() => {
+      const indices = tensor(named, { shape: [bags, length] });
+      const cotangent = tensor(wave(bags * width, 0.4), { shape: [bags, width] });
+      return grad([embeddingBag(indices, weight, { mode: "sum" })], [weight], { gradOutputs: [cotangent] });
+    });
+    const incoming = wave(bags * width, 0.4);
+    const want = new Float64Array(rows * width);
+    named.forEach((row, place) => {
+      const bag = Math.floor(place / length);
+      for (let column = 0; column < width; column++) want[row * width + column]! += incoming[bag * width + column]!;
+    });
+    expect(firstWrong(gradient!.dataSync() as Float32Array, (at) => want[at]!, 15 * 2 ** -24)).toBe(-1);
+  });
+});

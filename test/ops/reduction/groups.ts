@@ -1,0 +1,74 @@
+/** Lists of elements that a reduction, or a line along an axis, is made of, for oracles. */
+import type { Block } from "../samples.ts";
+import { exactly, type Round } from "../table.ts";
+
+export interface Reduced {
+  readonly dim?: number | readonly number[] | undefined;
+  readonly keepdim?: boolean | undefined;
+}
+
+/** The axes that options name, from the front; all without `dim`. */
+export function axesOf({ dim }: Reduced, rank: number): number[] {
+  const dims = dim === undefined || (Array.isArray(dim) && dim.length === 0) ? [...Array(rank).keys()] : [dim].flat();
+  return dims.map((axis) => (axis < 0 ? axis + Math.max(rank, 1) : (axis as number)));
+}
+
+export function reducedShape({ shape }: Block, options: Reduced): number[] {
+  const axes = axesOf(options, shape.length);
+  return shape.flatMap((size, axis) => (axes.includes(axis) ? (options.keepdim ? [1] : []) : [size]));
+}
+
+/** For each result in row-major order the elements that make it, in row-major order. */
+export function groupsOf({ shape, values }: Block, options: Reduced): number[][] {
+  const axes = axesOf(options, shape.length);
+  const kept = shape.filter((_, axis) => !axes.includes(axis));
+  const groups: number[][] = Array.from({ length: kept.reduce((product, size) => product * size, 1) }, () => []);
+  for (const [index, value] of values.entries()) {
+    const at = indicesOf(index, shape);
+    const result = at.reduce((place, own, axis) => (axes.includes(axis) ? place : place * shape[axis]! + own), 0);
+    groups[result]!.push(value);
+  }
+  return groups;
+}
+
+/** A sum: that of an oracle compensated (Neumaier, 1974), a plain one element after element. */
+export function total(values: readonly number[], round: Round): number {
+  if (round !== exactly) return values.reduce((sum, value) => round(sum + value), 0);
+  let sum = 0;
+  let lost = 0;
+  for (const value of values) {
+    const next = sum + value;
+    lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
+    sum = next;
+  }
+  return Number.isFinite(sum) ? sum + lost : sum;
+}
+
+/** Replaces each line along an axis by another one of the same length. */
+export function mapLines(
+  shape: readonly number[],
+  values: readonly number[][],
+  dim: number,
+  map: (...lines: number[][]) => number[],
+): number[] {
+  const axis = dim < 0 ? dim + Math.max(shape.length, 1) : dim;
+  const length = shape[axis] ?? 1;
+  const step = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
+  const result = new Array<number>(values[0]!.length);
+  for (let start = 0; start < result.length; start++) {
+    if (Math.floor(start / step) % length !== 0) continue;
+    const line = map(...values.map((own) => Array.from({ length }, (_, k) => own[start + k * step]!)));
+    for (const [k, value] of line.entries()) result[start + k * step] = value;
+  }
+  return result;
+}
+
+function indicesOf(index: number, shape: readonly number[]): number[] {
+  const result = new Array<number>(shape.length);
+  let rest = index;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    result[axis] = rest % shape[axis]!;
+    rest = Math.floor(rest / shape[axis]!);
+  }
+  return result;
+}
