@@ -1,7 +1,10 @@
+import type { TicketRange } from "../observe/observer.ts";
 import type { AllocationHint, Memory } from "../tensor/memory.ts";
 import type { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { BackendName } from "./names.ts";
+
+export type { TicketRange };
 
 /** A place where operations run: it allocates memory, and brings operands to where it can reach them. */
 export interface Backend {
@@ -19,8 +22,12 @@ export interface Backend {
    * write it. Backends without it compute such an operation in place: nothing of theirs is ever computed again.
    */
   beforeExchange?(storage: Storage): void;
-  /** Called after an operation was encoded and may yet fail; `redo` computes it again on another backend. */
-  ran?(call: OperationCall<unknown>, redo: () => void): void;
+  /**
+   * Called after an operation was encoded and may yet fail; `redo` computes it again on another backend.
+   *
+   * @param launched what the implementation returned: the command buffers that it lies in
+   */
+  ran?(call: OperationCall<unknown>, launched: TicketRange | undefined, redo: () => void): void;
 }
 
 /** One operation as a backend runs it: from inputs to outputs that are allocated already, views of any strides. */
@@ -35,9 +42,16 @@ export interface OperationCall<Attributes> {
 export interface Implementation<Attributes> {
   /** Why it can't run this call (dtype, shape, memory), in a few words; undefined where it can. */
   unsupported?(call: Omit<OperationCall<Attributes>, "outputs">): string | undefined;
-  /** Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. */
-  run(call: OperationCall<Attributes>): void;
+  /**
+   * Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. On a device it returns
+   * the command buffers that it encoded into.
+   */
+  run(call: OperationCall<Attributes>): Launched;
 }
+
+/** What an implementation leaves on a device: the command buffers of its launches; nothing where it is done once it returns. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most implementations return nothing, and need not say so
+export type Launched = TicketRange | undefined | void;
 
 /** An operation that a backend lacks, and why: shown, not skipped in silence. */
 export interface Missing {

@@ -223,8 +223,8 @@ function runOn<Attributes>(
     for (const output of outputs) backend.reach(output);
     const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
     if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute
-    implementation.run(call);
-    backend.ran?.(call, () => redo(primitive, call, backend.name));
+    const launched = implementation.run(call) ?? undefined;
+    backend.ran?.(call, launched, () => redo(primitive, call, backend.name));
     return outputs;
   } catch (error) {
     discard(operands); // the next backend makes its own

@@ -3,7 +3,6 @@
  * tell it something has one branch to take.
  */
 import { threadId } from "node:worker_threads";
-import type { TicketRange } from "../backend/metal/launch.ts";
 import type { BackendName } from "../backend/names.ts";
 import { environment, environmentFlag } from "../core/environment.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -12,6 +11,12 @@ import { metalCopies } from "./copies.ts";
 import { FlashAttentionLog } from "./flash_attention.ts";
 import { TensorProfile } from "./tensor_profile.ts";
 import { Trace } from "./trace.ts";
+
+/** Command buffers of a device, by their tickets: an operation of several launches may lie in more than one. */
+export interface TicketRange {
+  readonly first: number;
+  readonly last: number;
+}
 
 /** An operation that a backend is about to run. */
 export interface WatchedCall {

@@ -4,9 +4,8 @@
  * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the threads, `M` a name. Times are in
  * microseconds.
  */
-import type { TicketRange } from "../backend/metal/launch.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import type { Allocation, Completion, OperationRun, Recorder } from "./observer.ts";
+import type { Allocation, Completion, OperationRun, Recorder, TicketRange } from "./observer.ts";
 import { TraceFile } from "./trace_file.ts";
 
 const now = (): number => performance.now() * 1000;

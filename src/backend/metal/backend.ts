@@ -40,7 +40,7 @@ export const metalBackend: Backend = {
   beforeChange: (storage) => settleReaders(metalContext(), storage),
   beforeExchange: (storage) => settleUsers(metalContext(), storage),
 
-  ran({ inputs, outputs }, redo) {
+  ran({ inputs, outputs }, _launched, redo) {
     const entry = {
       tickets: takeTickets(),
       reads: inputs.map(({ storage }) => storage),

@@ -7,10 +7,10 @@ import { read } from "bun:ffi";
 import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
 import type { Storage } from "../../tensor/storage.ts";
+import type { TicketRange } from "../backend.ts";
 import { tellOnce } from "../tell.ts";
 import { runChecks } from "./checks.ts";
 import type { MetalContext } from "./context.ts";
-import type { TicketRange } from "./launch.ts";
 
 interface Entry {
   /** The command buffers that it lies in. */

@@ -5,6 +5,7 @@ import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import type { TicketRange } from "../backend.ts";
 import { Access, dataTypes, GridKind } from "./abi.ts";
 import { type Fields, writeBlock } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
@@ -124,12 +125,6 @@ function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads }
 }
 
 const ticketScratch = new BigUint64Array(1);
-
-/** Command buffers, by their tickets: an operation of several launches may lie in more than one. */
-export interface TicketRange {
-  readonly first: number;
-  readonly last: number;
-}
 
 let launched: TicketRange | null = null;
 
