@@ -80,6 +80,8 @@ export type ElementOf<D extends DType> = D extends "bool" ? boolean : D extends 
 export const isFloat = (dtype: DType): dtype is FloatDType => dtypeFacts[dtype].kind === "float";
 export const isInteger = (dtype: DType): dtype is IntegerDType => !isFloat(dtype) && dtype !== "bool";
 export const bytesOf = (dtype: DType): number => dtypeFacts[dtype].bytes;
+/** The dtype in which sums and statistics of floats are kept: float64 of float64, float32 of narrower ones and of everything else. */
+export const accumulationDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
 export const isDType = (name: unknown): name is DType => typeof name === "string" && name in dtypeFacts;
 
 const integerRanges: Readonly<Record<IntegerDType | "bool", readonly [bigint, bigint]>> = {
