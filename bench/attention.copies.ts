@@ -3,8 +3,8 @@
 // software device kernels complete without running: what is left are copies and encoding.
 import { grad } from "../src/autograd/backward.ts";
 import { metalContext } from "../src/backend/metal/context.ts";
+import { metalCopies } from "../src/backend/metal/copies.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
-import { metalCopies } from "../src/observe/copies.ts";
 import { flashAttention } from "../src/ops/attention/flash_attention.ts";
 import { randn, transpose } from "../src/ops/index.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";

@@ -2,11 +2,12 @@
 export { backward, detach, type GradOptions, grad, valueAndGrad } from "./autograd/backward.ts";
 export { Function, type FunctionClass, FunctionContext } from "./autograd/function.ts";
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./autograd/gradcheck.ts";
-export { detectAnomaly, enableGrad, isGradEnabled, noGrad } from "./autograd/modes.ts";
+export { enableGrad, isGradEnabled, noGrad } from "./autograd/modes.ts";
 export { AutogradError } from "./autograd/node.ts";
 export type { BackwardOptions } from "./autograd/pass.ts";
-export { AnomalyError } from "./backend/anomaly.ts";
+export { AnomalyError, detectAnomaly } from "./backend/anomaly.ts";
 export { type Codepath, codepaths, resetCodepaths } from "./backend/codepaths.ts";
+export { formatCodepaths } from "./backend/format_codepaths.ts";
 export { type BindingValue, type BufferSlice, type OutputRequest, output } from "./backend/metal/arguments.ts";
 export { DeviceBuffer, type DeviceBufferOptions, type NumericArray } from "./backend/metal/buffer.ts";
 export {
@@ -34,7 +35,6 @@ export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as io from "./io/index.ts";
 export * as nn from "./nn/index.ts";
-export { formatCodepaths } from "./observe/format_codepaths.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";

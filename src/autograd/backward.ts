@@ -1,5 +1,4 @@
 /** What starts a backward pass, and what comes of it: `backward`, `grad`, `valueAndGrad`. */
-import { withAmbient } from "../core/context.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone } from "../ops/copy/copy.ts";
@@ -11,7 +10,8 @@ import { formatShape, sameShape } from "../tensor/shape.ts";
 import { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
-import { AutogradError, type GradientTarget } from "./node.ts";
+import { enableGrad } from "./modes.ts";
+import { AutogradError, edgeOf, type GradientTarget } from "./node.ts";
 import { type BackwardOptions, passBackward } from "./pass.ts";
 
 /**
@@ -65,7 +65,7 @@ export function grad(
   const seeded = roots.map((root, index) => ({ root, seed: checkRoot("grad", root, options.gradOutputs?.[index]) }));
   const results = new Array<Tensor | null>(inputs.length).fill(null);
   const observe = (target: NonNullable<GradientTarget>, incoming: Tensor): boolean => {
-    const wanted = [...inputs.keys()].filter((index) => isSameTarget(inputs[index]!.edge ?? inputs[index]!, target));
+    const wanted = [...inputs.keys()].filter((index) => isSameTarget(edgeOf(inputs[index]!) ?? inputs[index]!, target));
     for (const index of wanted) results[index] = incoming;
     return wanted.length > 0;
   };
@@ -139,9 +139,7 @@ export function valueAndGrad<Arguments extends readonly unknown[]>(
       return leaf;
     });
     try {
-      const value = withAmbient({ gradEnabled: true }, () =>
-        compute(...([...inputs, ...values.slice(count)] as unknown as Arguments)),
-      );
+      const value = enableGrad(() => compute(...([...inputs, ...values.slice(count)] as unknown as Arguments)));
       return { value: detach(value), gradients: grad(value, inputs) };
     } finally {
       for (const input of inputs) input.dispose();

@@ -1,9 +1,9 @@
-import { withAmbient } from "../core/context.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
+import { noGrad } from "./modes.ts";
 import { AutogradError, GraphNode } from "./node.ts";
 import { needsGradient } from "./record.ts";
 
@@ -84,7 +84,7 @@ function applyFunction<Arguments extends readonly unknown[], Result extends Tens
   for (const input of inputs) input.checkAlive(definition.name);
   const context = new FunctionContext();
   context.needsInputGrad = values.map((value) => value instanceof Tensor && value.requiresGrad);
-  const result = withAmbient({ gradEnabled: false }, () => definition.forward(context, ...values));
+  const result = noGrad(() => definition.forward(context, ...values));
   if (needsGradient(...inputs))
     recordFunction(definition, context, values, result instanceof Tensor ? [result] : result);
   return result;

@@ -11,6 +11,9 @@ export interface GraphEdge {
   readonly output: number;
 }
 
+/** The edge of a tensor, which knows no more of its node than it needs itself; null on a leaf and on what needs no gradient. */
+export const edgeOf = (tensor: Tensor): GraphEdge | null => tensor.edge as GraphEdge | null;
+
 /** Where a gradient goes: on to a node's output, into a leaf, or nowhere. */
 export type GradientTarget = GraphEdge | Tensor | null;
 
@@ -119,8 +122,7 @@ function replaced(gradient: Tensor, replacement: Tensor | undefined): Tensor {
 const isDifferentiable = ({ dtype }: Tensor): boolean => isFloat(dtype);
 
 function gradientTarget(input: Tensor): GradientTarget {
-  if (input.edge !== null) return input.edge;
-  return input.requiresGrad ? input : null;
+  return edgeOf(input) ?? (input.requiresGrad ? input : null);
 }
 
 /** A tensor that backward needs: its own share of the storage, so that disposing of the tensor does no harm. */
@@ -131,7 +133,7 @@ class SavedTensor {
 
   constructor(private readonly tensor: Tensor) {
     this.version = tensor.storage.version;
-    this.edge = tensor.edge;
+    this.edge = edgeOf(tensor);
     this.leaf = tensor.edge === null && tensor.requiresGrad ? tensor : null;
     tensor.storage.retain();
   }

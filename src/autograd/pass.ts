@@ -1,11 +1,13 @@
 /** One backward pass: gradients flow from roots to leaves, each recorded operation after all that used its results. */
 
 import { getOrMake } from "../core/collections.ts";
-import { ambient, withAmbient } from "../core/context.ts";
+import { runWith } from "../core/context.ts";
+import { within } from "../observe/within.ts";
 import { add } from "../ops/elementwise/binary.ts";
 import { Tensor } from "../tensor/tensor.ts";
-import { TidyScope } from "../tensor/tidy.ts";
-import { type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
+import { TidyScope, tidyScope } from "../tensor/tidy.ts";
+import { gradEnabled } from "./modes.ts";
+import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
 import { PassingGradients } from "./passing.ts";
 
 /** What becomes of the graph when a backward pass is over. */
@@ -32,7 +34,7 @@ export interface Root {
 
 /** Runs with recording only where a graph of the backward pass is wanted. */
 export const noting = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
-  withAmbient({ gradEnabled: createGraph }, body);
+  gradEnabled.run(createGraph, body);
 
 /** Sends the roots' gradients through the graph. @throws {AutogradError} */
 export function passBackward(roots: readonly Root[], options: BackwardOptions, receivers: Receivers): void {
@@ -56,7 +58,7 @@ class BackwardPass {
   }
 
   run(roots: readonly Root[]): void {
-    for (const { root, seed } of roots) this.send(root.edge ?? root, seed);
+    for (const { root, seed } of roots) this.send(edgeOf(root) ?? root, seed);
     for (const node of inOrder(this.pending.keys())) this.visit(node);
     for (const [leaf, sum] of this.leaves) this.arriveAtLeaf(leaf, sum);
   }
@@ -123,13 +125,13 @@ class BackwardPass {
 
   /** Runs a node's rule; what it makes and does not return goes back at once, unless it is part of a graph. */
   private compute(node: GraphNode, gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
-    const within = `backward of ${node.operation}: `;
-    if (this.createGraph) return withAmbient({ within }, () => node.backward(gradients));
+    const name = within.bind(`backward of ${node.operation}: `);
+    if (this.createGraph) return runWith([name], () => node.backward(gradients));
     const scope = new TidyScope();
-    const around = ambient().tidyScope;
+    const around = tidyScope.get();
     let results: readonly (Tensor | null)[] = [];
     try {
-      results = withAmbient({ within, tidyScope: scope }, () => node.backward(gradients));
+      results = runWith([name, tidyScope.bind(scope)], () => node.backward(gradients));
       return results;
     } finally {
       const returned = new Set(results.filter((result) => result !== null));

@@ -1,10 +1,10 @@
-import { ambient } from "../core/context.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { gradEnabled } from "./modes.ts";
 import { type BackwardRule, GraphNode } from "./node.ts";
 
 /** Whether an operation on these inputs is to be recorded. */
 export function needsGradient(...inputs: readonly Tensor[]): boolean {
-  for (const input of inputs) if (input.requiresGrad) return ambient().gradEnabled;
+  for (const input of inputs) if (input.requiresGrad) return gradEnabled.get();
   return false;
 }
 

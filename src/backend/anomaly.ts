@@ -1,5 +1,6 @@
-import { ambient, withAmbient } from "../core/context.ts";
+import { ContextVariable } from "../core/context.ts";
 import { OrchardError } from "../core/errors.ts";
+import { within } from "../observe/within.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
@@ -22,6 +23,21 @@ const anomalies = {
 /** Also the error's code. */
 export type AnomalyKind = keyof typeof anomalies;
 
+/** @internal What each result is searched for; null: nothing. */
+export const searchedFor = new ContextVariable<AnomalyKind | null>(null);
+
+/**
+ * Runs `body` and searches every result, forward and backward, for NaN: the first operation that makes one out of
+ * operands without NaN throws an `AnomalyError` that names it. Slow; for finding the cause.
+ *
+ * @param options `infinity`: searches for infinities too, and names the first operation that makes one, or NaN, out of finite operands
+ *
+ * @example
+ * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation which first made a NaN
+ */
+export const detectAnomaly = <Result>(body: () => Result, { infinity = false } = {}): Result =>
+  searchedFor.run(infinity ? "notFinite" : "nan", body);
+
 /** @throws {AnomalyError} where an output holds what is searched for and no input does. */
 export function checkForAnomaly(
   kind: AnomalyKind,
@@ -32,11 +48,10 @@ export function checkForAnomaly(
   const { words, is } = anomalies[kind];
   const made = outputs.findIndex((output) => holds(output, is));
   if (made < 0 || inputs.some((input) => holds(input, is))) return;
-  const { within } = ambient();
   const operands = inputs.map((input) => input.describe()).join(", ");
   const [found, without] = words;
   throw new AnomalyError(
-    `${within}${operation}`,
+    `${within.get()}${operation}`,
     kind,
     `it made the first ${found}, in result ${made} (${outputs[made]!.describe()}), from ${operands || "no operands"} ${without}`,
   );
@@ -44,5 +59,5 @@ export function checkForAnomaly(
 
 function holds(tensor: Tensor, is: Anomaly["is"]): boolean {
   if (!isFloat(tensor.dtype)) return false;
-  return withAmbient({ anomaly: null }, () => (tensor.dataSync() as Float32Array).some(is));
+  return searchedFor.run(null, () => (tensor.dataSync() as Float32Array).some(is));
 }

@@ -1,23 +1,23 @@
 /** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
 
 import { getOrMake } from "../core/collections.ts";
-import { ambient } from "../core/context.ts";
 import { environmentFlag } from "../core/environment.ts";
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../core/errors.ts";
-import { type Observer, observer, type WatchedCall } from "../observe/observer.ts";
+import { forgetWarnings, warnOnce } from "../core/warn.ts";
+import { type ObservedCall, type Observer, observer } from "../observe/observer.ts";
+import { within } from "../observe/within.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { type AllocationHint, checkStorage, type Memory } from "../tensor/memory.ts";
 import type { Shape } from "../tensor/shape.ts";
 import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
-import { checkForAnomaly } from "./anomaly.ts";
+import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { putBack, setAside } from "./set_aside.ts";
-import { forgetTold, tellOnce } from "./tell.ts";
 
 /** Shape and dtype of a result that is to be allocated. */
 export interface OutputSpec<D extends DType = DType> {
@@ -177,7 +177,7 @@ function attempt<Attributes>(
       const run = observer ? runWatched(observer, reason, inputs) : runOn;
       const outputs = run(backends[name], primitive, attributes, operandsOn, discard);
       countCodepath(operation, name, reason);
-      const { anomaly } = ambient();
+      const anomaly = searchedFor.get();
       if (anomaly) checkForAnomaly(anomaly, operation, inputs, outputs);
       return outputs as Tensor[];
     } catch (error) {
@@ -205,7 +205,7 @@ const watched = <Attributes>(
   reason: string,
   inputs: readonly Tensor[],
   attributes: Attributes,
-): WatchedCall => ({ operation, within: ambient().within, backend, reason, inputs, attributes });
+): ObservedCall => ({ operation, within: within.get(), backend, reason, inputs, attributes });
 
 function runOn<Attributes>(
   backend: Backend,
@@ -313,7 +313,7 @@ const because = (reason: string, name: BackendName, why: string): string =>
 function passOver(operation: string, name: BackendName, reason: string): void {
   refuseIfStrict(operation, reason);
   const why = whyUnavailable(name);
-  if (why !== undefined) tellOnce(`${name} is left out: ${why}`);
+  if (why !== undefined) warnOnce(`${name} is left out: ${why}`);
 }
 
 function refuseIfStrict(operation: string, reason: string, cause?: unknown): void {
@@ -344,18 +344,18 @@ function noteFailure(operation: string, name: BackendName, inputs: readonly Tens
   const cause = error instanceof OutOfMemoryError ? "out of memory" : (error.message.split("\n", 1)[0] ?? error.code);
   if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
   const key = `${operation} ${name} ${cause}`;
-  tellOnce(`${operation} could not run on ${name} and falls back: ${error.message}`, key);
+  warnOnce(`${operation} could not run on ${name} and falls back: ${error.message}`, key);
   return cause;
 }
 
 /** Forgets which failures were reported and which kernels did not compile: each is tried and told anew. */
 export function forgetFailures(): void {
   broken.clear();
-  forgetTold();
+  forgetWarnings();
 }
 
 /** Counts a call of a way, and prints it under `ORCHARD_DEBUG=1`. */
 export function countCodepath(operation: string, name: BackendName, reason: string): void {
   codepathCount(operation, name, reason).calls++;
-  if (debug) console.error(`[orchard] ${ambient().within}${operation}: ${name} (${reason})`);
+  if (debug) console.error(`[orchard] ${within.get()}${operation}: ${name} (${reason})`);
 }

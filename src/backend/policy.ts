@@ -1,5 +1,5 @@
 /** Which backends a call tries, in which order. */
-import { ambient, withAmbient } from "../core/context.ts";
+import { ContextVariable } from "../core/context.ts";
 import { environment, environmentFlag } from "../core/environment.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { type BackendName, backendNames } from "./names.ts";
@@ -11,8 +11,13 @@ function fromEnvironment(): BackendName {
   return isAppleSilicon ? "metal" : "cpu"; // the software device on Linux is only ever asked for by name
 }
 
-let preferred: BackendName = fromEnvironment();
-let strict = environmentFlag("ORCHARD_STRICT");
+let processBackend: BackendName = fromEnvironment();
+let processStrict = environmentFlag("ORCHARD_STRICT");
+
+/** The backend that {@link withBackend} asks for; null: the process's. */
+const preferred = new ContextVariable<BackendName | null>(null);
+/** Whether a fallback is an error; null: the process's setting. */
+const strict = new ContextVariable<boolean | null>(null);
 
 function checkName(operation: string, name: string): BackendName {
   if ((backendNames as readonly string[]).includes(name)) return name as BackendName;
@@ -30,11 +35,11 @@ function checkName(operation: string, name: string): BackendName {
  * setBackend("reference");
  */
 export function setBackend(name: BackendName): void {
-  preferred = checkName("setBackend", name);
+  processBackend = checkName("setBackend", name);
 }
 
 /** The backend that calls try first now. */
-export const getBackend = (): BackendName => ambient().backend ?? preferred;
+export const getBackend = (): BackendName => preferred.get() ?? processBackend;
 
 /**
  * Runs `body` with another backend tried first, across its awaits.
@@ -43,15 +48,15 @@ export const getBackend = (): BackendName => ambient().backend ?? preferred;
  * const expected = withBackend("reference", () => softmax(x));
  */
 export const withBackend = <Result>(name: BackendName, body: () => Result): Result =>
-  withAmbient({ backend: checkName("withBackend", name) }, body);
+  preferred.run(checkName("withBackend", name), body);
 
 /** In strict mode a call that its first backend can't run is an error instead of a fallback. */
 export function setStrict(value: boolean): void {
-  strict = value;
+  processStrict = value;
 }
 
 /** Whether strict mode is on now: by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
-export const isStrict = (): boolean => ambient().strict ?? strict;
+export const isStrict = (): boolean => strict.get() ?? processStrict;
 
 /**
  * Runs `body` in strict mode, or out of it.
@@ -59,7 +64,7 @@ export const isStrict = (): boolean => ambient().strict ?? strict;
  * @example
  * const y = withStrict(true, () => softmax(x)); // on the first backend, or an error
  */
-export const withStrict = <Result>(value: boolean, body: () => Result): Result => withAmbient({ strict: value }, body);
+export const withStrict = <Result>(value: boolean, body: () => Result): Result => strict.run(value, body);
 
 /** The backends after and with one, in the order in which they are tried. */
 export const orderFrom: Readonly<Record<BackendName, readonly BackendName[]>> = {

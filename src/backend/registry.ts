@@ -1,7 +1,9 @@
 /** The backends by name, each made when it is first asked for, so that importing the package loads no dylib. */
+import { observer } from "../observe/observer.ts";
 import type { Backend } from "./backend.ts";
 import { cpuBackend } from "./cpu/backend.ts";
 import { metalBackend } from "./metal/backend.ts";
+import { metalCopies } from "./metal/copies.ts";
 import type { BackendName } from "./names.ts";
 import { referenceBackend } from "./reference/backend.ts";
 
@@ -10,6 +12,8 @@ export const backends: Readonly<Record<BackendName, Backend>> = {
   cpu: cpuBackend,
   reference: referenceBackend,
 };
+
+observer?.countDeviceCopies(metalCopies);
 
 const looked: Partial<Record<BackendName, { readonly why: string | undefined }>> = {};
 

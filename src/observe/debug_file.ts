@@ -1,6 +1,6 @@
 /** Files that record what happens. Where one can't be written, that is told once, and the work that is recorded goes on. */
 import { openSync, writeSync } from "node:fs";
-import { tellOnce } from "../backend/tell.ts";
+import { warnOnce } from "../core/warn.ts";
 
 /** A file that is opened when it is first needed, and given up at the first failure. */
 export class DebugFile {
@@ -22,7 +22,7 @@ export class DebugFile {
     } catch (error) {
       this.isGivenUp = true;
       const why = error instanceof Error ? error.message : String(error);
-      tellOnce(`${this.path} can't be written, so nothing more is recorded there: ${why}`);
+      warnOnce(`${this.path} can't be written, so nothing more is recorded there: ${why}`);
     }
   }
 }

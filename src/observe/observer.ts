@@ -1,13 +1,9 @@
 /**
- * Who watches operations and allocations: nobody, unless the environment asks for a record. Then `observer` is undefined, and whoever would
- * tell it something has one branch to take.
+ * Records of operations and allocations: none, unless the environment asks for one. Then `observer` is undefined, and whoever would report
+ * something has one branch to take.
  */
 import { threadId } from "node:worker_threads";
-import type { BackendName } from "../backend/names.ts";
 import { environment, environmentFlag } from "../core/environment.ts";
-import type { Tensor } from "../tensor/tensor.ts";
-import type { MemoryUsage } from "../tensor/usage.ts";
-import { metalCopies } from "./copies.ts";
 import { FlashAttentionLog } from "./flash_attention.ts";
 import { TensorProfile } from "./tensor_profile.ts";
 import { Trace } from "./trace.ts";
@@ -18,21 +14,29 @@ export interface TicketRange {
   readonly last: number;
 }
 
+/** What a record says of a tensor. */
+export interface ObservedTensor {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** It gets other memory when the tensor is copied elsewhere. */
+  readonly storage: { readonly memory: unknown };
+}
+
 /** An operation that a backend is about to run. */
-export interface WatchedCall {
+export interface ObservedCall {
   readonly operation: string;
   /** Prefix of its name, such as `"backward of exp: "`. */
   readonly within: string;
-  readonly backend: BackendName;
+  readonly backend: string;
   /** `"preferred"`, or why the backends before it did not run it. */
   readonly reason: string;
-  readonly inputs: readonly Tensor[];
+  readonly inputs: readonly ObservedTensor[];
   readonly attributes: unknown;
 }
 
 /** An operation that a backend ran, or tried to. On Metal it is encoded only. */
-export interface OperationRun extends WatchedCall {
-  readonly outputs: readonly Tensor[];
+export interface OperationRun extends ObservedCall {
+  readonly outputs: readonly ObservedTensor[];
   /** In milliseconds since the process began. */
   readonly start: number;
   readonly milliseconds: number;
@@ -49,16 +53,16 @@ export interface Allocation {
   readonly byteLength: number;
   /** Metal's storage mode; `host`: the cpu backend's allocator; `script`: JavaScript's own memory. */
   readonly storage: "shared" | "private" | "host" | "script";
-  /** The label of the one who asked, or the operation that runs. */
+  /** The label that the caller gave, or the operation that runs. */
   readonly label: string;
-  /** Of its place, with it; undefined for JavaScript's own, of which only the collector knows what is live. */
-  readonly usage: MemoryUsage | undefined;
+  /** Of the allocator, with it; undefined for JavaScript's own memory, of which only the garbage collector knows what is live. */
+  readonly usage: { readonly liveBytes: number; readonly peakBytes: number } | undefined;
 }
 
 /** How far a device is; undefined once it is closed. */
 export type Completion = () => { readonly completed: number } | undefined;
 
-/** What a record wants to be told. */
+/** What a record takes down. */
 export interface Recorder {
   ran?(run: OperationRun): void;
   allocated?(allocation: Allocation): void;
@@ -73,23 +77,29 @@ interface Running {
 /** Passes on to recorders what happens. */
 export class Observer {
   private running: Running | undefined;
-  /** Those that Metal's statistics do not count. */
+  /** Those that the device does not count. */
   private copies = 0;
+  private deviceCopies = (): number => 0;
 
   constructor(private readonly recorders: readonly Recorder[]) {}
 
   /** Copies of elements so far. */
   get copiesSoFar(): number {
-    return this.copies + metalCopies();
+    return this.copies + this.deviceCopies();
   }
 
-  /** Runs an operation, and tells what became of it. */
-  watch<Result extends readonly Tensor[]>(call: WatchedCall, body: () => Result): Result {
+  /** @param count how often a device has copied elements so far */
+  countDeviceCopies(count: () => number): void {
+    this.deviceCopies = count;
+  }
+
+  /** Runs an operation, and reports what became of it. */
+  watch<Result extends readonly ObservedTensor[]>(call: ObservedCall, body: () => Result): Result {
     const outside = this.running;
     const running: Running = { operation: call.operation, tickets: undefined };
     const memories = call.inputs.map(({ storage }) => storage.memory);
     const [before, start] = [this.copiesSoFar, performance.now()];
-    const tell = (outputs: readonly Tensor[], failure?: unknown): void => {
+    const report = (outputs: readonly ObservedTensor[], failure?: unknown): void => {
       const milliseconds = performance.now() - start;
       const moved = call.inputs.filter(({ storage }, at) => !failure && storage.memory !== memories[at]);
       this.copies += new Set(moved.map(({ storage }) => storage)).size + (call.operation === "copy" ? 1 : 0);
@@ -101,30 +111,30 @@ export class Observer {
     this.running = running;
     try {
       const outputs = body();
-      tell(outputs);
+      report(outputs);
       return outputs;
     } catch (error) {
-      tell([], error);
+      report([], error);
       throw error;
     } finally {
       this.running = outside;
     }
   }
 
-  /** Tells of memory; without a label it gets the running operation's name. */
-  allocated(byteLength: number, storage: Allocation["storage"], usage?: MemoryUsage, label?: string): void {
+  /** Reports an allocation; without a label it gets the running operation's name. */
+  allocated(byteLength: number, storage: Allocation["storage"], usage?: Allocation["usage"], label?: string): void {
     const allocation = { byteLength, storage, usage, label: label ?? this.running?.operation ?? "tensor" };
     for (const recorder of this.recorders) recorder.allocated?.(allocation);
   }
 
-  /** Tells which command buffers the running operation is in. */
+  /** Reports which command buffers the running operation is in. */
   encoded(tickets: TicketRange, completion: Completion): void {
     if (this.running) this.running.tickets = tickets;
     for (const recorder of this.recorders) recorder.encoded?.(tickets, completion);
   }
 }
 
-/** Tells of attention's passes, where that is asked for. */
+/** Logs attention's passes, where the environment asks for it. */
 export const flashAttentionLog: FlashAttentionLog | undefined =
   environmentFlag("ORCHARD_DEBUG_FLASH_ATN") || environmentFlag("ORCHARD_DEBUG_FLASHATN")
     ? new FlashAttentionLog(threadId)
@@ -144,5 +154,5 @@ const recorders = recordersOf();
 /** Undefined where nothing is recorded. */
 export const observer: Observer | undefined = recorders.length > 0 ? new Observer(recorders) : undefined;
 
-/** Copies of elements so far, as far as somebody watches. */
+/** Copies of elements so far, where there is a record; else 0. */
 export const copiesSoFar = (): number => observer?.copiesSoFar ?? 0;

@@ -4,8 +4,7 @@
  * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the threads, `M` a name. Times are in
  * microseconds.
  */
-import type { Tensor } from "../tensor/tensor.ts";
-import type { Allocation, Completion, OperationRun, Recorder, TicketRange } from "./observer.ts";
+import type { Allocation, Completion, ObservedTensor, OperationRun, Recorder, TicketRange } from "./observer.ts";
 import { TraceFile } from "./trace_file.ts";
 
 const now = (): number => performance.now() * 1000;
@@ -92,7 +91,7 @@ export class Trace implements Recorder {
   }
 }
 
-const kindOf = ({ dtype, shape }: Tensor): string => `${dtype}[${shape.join(", ")}]`;
+const kindOf = ({ dtype, shape }: ObservedTensor): string => `${dtype}[${shape.join(", ")}]`;
 
 /** `trace.json`, `trace.thread-2.json`. */
 function fileOf(path: string, thread: number): string {

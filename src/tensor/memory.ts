@@ -1,10 +1,14 @@
 /** Bytes that tensors live in, and where they are. */
-import type { StorageMode } from "../backend/metal/abi.ts";
 import { ArgumentError, OutOfMemoryError } from "../core/errors.ts";
 import { observer } from "../observe/observer.ts";
 
 /** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
 export type Place = "host" | "metal";
+
+const storageModes = ["shared", "private"] as const;
+
+/** Who reaches a Metal buffer: the CPU and the GPU, or the GPU alone. */
+export type StorageMode = (typeof storageModes)[number];
 
 /** One block of bytes. */
 export interface Memory {
@@ -89,8 +93,6 @@ export function installHostAllocator(allocator: HostAllocator | undefined): void
 export function allocateHost(byteLength: number): Memory {
   return nativeAllocator?.(byteLength) ?? new ScriptMemory(byteLength);
 }
-
-const storageModes: readonly string[] = ["shared", "private"] satisfies readonly StorageMode[];
 
 /** @internal @throws {ArgumentError} for a mode that there is not. */
 export function checkStorage(operation: string, storage: StorageMode | undefined): StorageMode | undefined {

@@ -1,15 +1,24 @@
-import type { GraphEdge } from "../autograd/node.ts";
-import type { StorageMode } from "../backend/metal/abi.ts";
-import { ambient } from "../core/context.ts";
 import { ArgumentError, DisposedError } from "../core/errors.ts";
 import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";
+import type { StorageMode } from "./memory.ts";
 import { elementCount, isRowMajor, rowMajorStrides, type Shape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
+import { tidyScope } from "./tidy.ts";
 
 /** Called with a gradient as it passes; what it returns, if anything, passes on instead. */
 export type GradientHook = (gradient: Tensor) => Tensor | undefined;
+
+/** @internal Which result of which recorded operation a tensor is: all that it knows of the graph, whose nodes are autograd's. */
+export interface GradientEdge {
+  readonly node: {
+    hooksOf(output: number): GradientHook[];
+    retainGradOf(output: number, tensor: Tensor): void;
+  };
+  /** Which of the operation's outputs. */
+  readonly output: number;
+}
 
 /**
  * A block of elements of one dtype with a shape. Views (`transpose`, `slice`, `expand`, …) share their storage.
@@ -31,7 +40,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** The gradient that `backward()` summed up, on tensors that require one. */
   grad: Tensor<D> | null = null;
   /** @internal Where it comes from in the graph; null on a leaf and on what needs no gradient. */
-  edge: GraphEdge | null = null;
+  edge: GradientEdge | null = null;
   /** @internal */ hooks: GradientHook[] | null = null;
   /** @internal Kept by every `tidy`: see {@link keep}. */
   isKept = false;
@@ -52,7 +61,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.strides = strides;
     this.offset = offset;
     storage.retain();
-    ambient().tidyScope?.add(this);
+    tidyScope.get()?.add(this);
   }
 
   /**

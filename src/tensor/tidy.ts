@@ -1,4 +1,4 @@
-import { ambient, isPromise, withAmbient } from "../core/context.ts";
+import { ContextVariable, isPromise } from "../core/context.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Collects the tensors that are made while it is open. */
@@ -19,6 +19,9 @@ export class TidyScope {
   }
 }
 
+/** @internal The scope that owns the tensors which are made now. */
+export const tidyScope = new ContextVariable<TidyScope | null>(null);
+
 /**
  * Runs `body` and gives back the memory of every tensor made in it, but for those that it returns (alone, or anywhere inside arrays
  * and plain objects) and those that are gradients or require one. No program needs it: forgotten tensors are collected. It bounds the
@@ -30,11 +33,11 @@ export class TidyScope {
  */
 export function tidy<Result>(body: () => Result): Result {
   const scope = new TidyScope();
-  const around = ambient().tidyScope;
+  const around = tidyScope.get();
   const close = (result: unknown) => void scope.close(tensorsIn(result), around);
   let result: Result;
   try {
-    result = withAmbient({ tidyScope: scope }, body);
+    result = tidyScope.run(scope, body);
   } catch (error) {
     close(undefined);
     throw error;

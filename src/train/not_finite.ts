@@ -1,6 +1,5 @@
 /** What happens when the loss, or the gradients, are not finite: the step is not taken, and the operation that made the first NaN, or infinity, is named. */
-import { detectAnomaly } from "../autograd/modes.ts";
-import { AnomalyError } from "../backend/anomaly.ts";
+import { AnomalyError, detectAnomaly } from "../backend/anomaly.ts";
 import { OrchardError } from "../core/errors.ts";
 import type { Batch } from "../data/windows.ts";
 import { isfinite } from "../ops/elementwise/unary.ts";

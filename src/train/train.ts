@@ -1,9 +1,9 @@
 /** `orchard train`: a run from the command line, from its folder to its last line. */
 import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
+import { formatCodepaths } from "../backend/format_codepaths.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
 import type { DataReport } from "../data/dataset.ts";
-import { formatCodepaths } from "../observe/format_codepaths.ts";
 import type { Curves, Point } from "./curve.ts";
 import { Dashboard } from "./dashboard/server.ts";
 import { reportErrors } from "./errors.ts";

@@ -3,9 +3,9 @@ import { backward, grad } from "../../src/autograd/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../../src/autograd/function.ts";
 import { GradcheckError, gradcheck } from "../../src/autograd/gradcheck.ts";
-import { detectAnomaly, noGrad } from "../../src/autograd/modes.ts";
+import { noGrad } from "../../src/autograd/modes.ts";
 import { AutogradError } from "../../src/autograd/node.ts";
-import { AnomalyError } from "../../src/backend/anomaly.ts";
+import { AnomalyError, detectAnomaly } from "../../src/backend/anomaly.ts";
 import { ArgumentError, DisposedError } from "../../src/core/errors.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { add, div, mul, sub } from "../../src/ops/elementwise/binary.ts";

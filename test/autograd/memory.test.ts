@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { backward, grad } from "../../src/autograd/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../../src/autograd/function.ts";
+import { edgeOf, type GraphEdge } from "../../src/autograd/node.ts";
 import { setBackend } from "../../src/backend/policy.ts";
 import { clone } from "../../src/ops/copy/copy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
@@ -103,7 +104,7 @@ describe("saved tensors", () => {
   test("are freed in the middle of the pass, not at its end", () => {
     const { y, factors } = chain();
     for (const factor of factors) factor.dispose();
-    const between = y.edge!.node.targets[0] as NonNullable<Tensor["edge"]>;
+    const between = edgeOf(y)!.node.targets[0] as GraphEdge;
     let seen: boolean[] = [];
     between.node.hooksOf(0).push(() => {
       seen = factors.map(({ storage }) => storage.isReleased);

@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { forgetTold } from "../../src/backend/tell.ts";
 import { ArgumentError, CheckpointError, FileError, FileFormatError } from "../../src/core/errors.ts";
+import { forgetWarnings } from "../../src/core/warn.ts";
 import { Generator, io, optim, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 
@@ -23,7 +23,7 @@ const newFolder = () => root.file(String(made++));
 const warned = spyOn(console, "warn").mockImplementation(() => undefined);
 afterEach(() => {
   warned.mockClear();
-  forgetTold();
+  forgetWarnings();
 });
 
 const weights = () => ({

@@ -1,3 +1,5 @@
+import type { StorageMode } from "../../tensor/memory.ts";
+
 /**
  * The functions of `orchard.h`, as `bun:ffi` declarations. A test holds them against the header, name by name and type
  * by type.
@@ -65,8 +67,7 @@ export const statusNames = [
 
 export type StatusName = (typeof statusNames)[number];
 
-export const Storage = { default: 0, shared: 1, private: 2 } as const;
-export type StorageMode = Exclude<keyof typeof Storage, "default">;
+export const Storage = { default: 0, shared: 1, private: 2 } as const satisfies Record<"default" | StorageMode, number>;
 
 export const Access = { read: 1, write: 2, readwrite: 3 } as const;
 export const GridKind = { threads: 0, threadgroups: 1 } as const;

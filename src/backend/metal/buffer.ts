@@ -1,7 +1,8 @@
 import { ArgumentError, DisposedError } from "../../core/errors.ts";
 import { observer } from "../../observe/observer.ts";
+import type { StorageMode } from "../../tensor/memory.ts";
 import { memory } from "../../tensor/usage.ts";
-import { BUFFER_ZERO, Storage, type StorageMode } from "./abi.ts";
+import { BUFFER_ZERO, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
 import { layouts } from "./layouts.ts";

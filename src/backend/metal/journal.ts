@@ -6,9 +6,9 @@
 import { read } from "bun:ffi";
 import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
+import { warnOnce } from "../../core/warn.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import type { TicketRange } from "../backend.ts";
-import { tellOnce } from "../tell.ts";
 import { runChecks } from "./checks.ts";
 import type { MetalContext } from "./context.ts";
 
@@ -139,7 +139,7 @@ function report(context: MetalContext, { tickets }: Entry, operations: number): 
   const reason =
     failureOf(context, firstFailed(context, tickets) ?? tickets.last)?.message ?? "a command buffer failed";
   const cause = reason.replace(/\d+/, ""); // the number of the command buffer makes no other cause
-  tellOnce(`${reason}\n[orchard] ${operations} operations are computed again on another backend.`, cause);
+  warnOnce(`${reason}\n[orchard] ${operations} operations are computed again on another backend.`, cause);
 }
 
 function forgetDone(context: MetalContext, journal: Journal): void {

@@ -1,9 +1,9 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
 import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../core/errors.ts";
 import { observer } from "../../observe/observer.ts";
-import { type AllocationHint, allocateHost, type Memory, noSuchBlock } from "../../tensor/memory.ts";
+import { type AllocationHint, allocateHost, type Memory, noSuchBlock, type StorageMode } from "../../tensor/memory.ts";
 import { type LiveMemory, meter, peakOf } from "../../tensor/usage.ts";
-import { Storage, type StorageMode } from "./abi.ts";
+import { Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { isMetalOpen, type MetalContext, metalContext } from "./context.ts";
 import { forgetFinished, hasFailed, isComplete, settleOlderHalf, settleTicket } from "./journal.ts";

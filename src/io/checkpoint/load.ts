@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { tellOnce } from "../../backend/tell.ts";
 import { CheckpointError, FileFormatError, OrchardError } from "../../core/errors.ts";
+import { warnOnce } from "../../core/warn.ts";
 import type { GeneratorState } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
@@ -74,7 +74,7 @@ export async function loadCheckpoint<Types extends CheckpointTypes = AnyTypes>(
     } catch (error) {
       if (!(error instanceof OrchardError)) throw error;
       rejected.push({ path: file, error });
-      tellOnce(`a checkpoint is passed over: ${error.message}`);
+      warnOnce(`a checkpoint is passed over: ${error.message}`);
     }
   }
   throw noneGood(path, rejected);

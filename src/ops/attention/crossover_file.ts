@@ -4,9 +4,9 @@ import { availableParallelism, cpus } from "node:os";
 import { dirname, join } from "node:path";
 import packageFile from "../../../package.json" with { type: "json" };
 import { backendNames } from "../../backend/names.ts";
-import { tellOnce } from "../../backend/tell.ts";
 import { environment } from "../../core/environment.ts";
 import { cacheFolder } from "../../core/paths.ts";
+import { warnOnce } from "../../core/warn.ts";
 import { type CrossoverTable, dimClasses, dtypeClasses, headClasses, shippedTable } from "./crossover.ts";
 
 /** What crossovers depend on. */
@@ -86,7 +86,7 @@ let inUse: CrossoverTable | undefined;
 export function tableInUse(): CrossoverTable {
   if (inUse) return inUse;
   const { table, problem } = readTable();
-  if (problem) tellOnce(`attention's shipped crossovers are used: ${problem}. \`orchard tune\` measures them anew.`);
+  if (problem) warnOnce(`attention's shipped crossovers are used: ${problem}. \`orchard tune\` measures them anew.`);
   inUse = table;
   return table;
 }

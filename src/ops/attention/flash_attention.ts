@@ -1,7 +1,6 @@
 import { countCodepath } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { flashAttentionLog } from "../../observe/observer.ts";
-import { toldUnfused } from "../../observe/unfused_attention.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -22,6 +21,7 @@ import { alignmentOf, bandOf, checkNames, checkNumber, checkPath, type FlashAtte
 import { type AttentionAttributes, dropoutOf, type InputName, inputNames, type Sequence } from "./problem.ts";
 import { type Route, routeOf, unmeasuredOptions } from "./route.ts";
 import { type Attended, unfusedAttention } from "./unfused.ts";
+import { logUnfused } from "./unfused_log.ts";
 
 /** What {@link flashAttention} gives where more than its output is asked for. */
 export interface FlashAttentionResult<D extends DType = DType> {
@@ -117,7 +117,7 @@ function fusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor
 
 function unfused(attributes: AttentionAttributes, inputs: readonly Tensor[], reason: string): Attended {
   const compute = (operands: readonly Tensor[]): Attended => unfusedAttention(attributes, operands);
-  return flashAttentionLog ? toldUnfused(flashAttentionLog, attributes, inputs, reason, compute) : compute(inputs);
+  return flashAttentionLog ? logUnfused(flashAttentionLog, attributes, inputs, reason, compute) : compute(inputs);
 }
 
 interface Prepared {

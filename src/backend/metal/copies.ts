@@ -1,4 +1,4 @@
-import { isMetalOpen, metalContext } from "../backend/metal/context.ts";
+import { isMetalOpen, metalContext } from "./context.ts";
 
 /** How often the dylib copied elements so far to have them in another storage mode, contiguous, staged or back where they came from. */
 export function metalCopies(): number {

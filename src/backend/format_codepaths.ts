@@ -1,4 +1,4 @@
-import type { Codepath } from "../backend/codepaths.ts";
+import type { Codepath } from "./codepaths.ts";
 
 /**
  * A line for each way that operations took: the operation, the backend, how often, and why.

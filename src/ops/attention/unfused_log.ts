@@ -1,17 +1,17 @@
-import type { AttentionAttributes } from "../ops/attention/problem.ts";
-import type { Attended } from "../ops/attention/unfused.ts";
-import { viewOf } from "../ops/view/view.ts";
-import type { Tensor } from "../tensor/tensor.ts";
-import type { FlashAttentionLog } from "./flash_attention.ts";
-import { copiesSoFar } from "./observer.ts";
+import type { FlashAttentionLog } from "../../observe/flash_attention.ts";
+import { copiesSoFar } from "../../observe/observer.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { viewOf } from "../view/view.ts";
+import type { AttentionAttributes } from "./problem.ts";
+import type { Attended } from "./unfused.ts";
 
 /**
- * Tells of attention that is made of other operations, forward and backward: a backward begins when the gradient of a result is known, and
+ * Logs attention that is made of other operations, forward and backward: a backward begins when the gradient of a result is known, and
  * lasts until those of its operands are.
  *
  * @param compute from operands to results
  */
-export function toldUnfused(
+export function logUnfused(
   log: FlashAttentionLog,
   { inputs: names }: AttentionAttributes,
   inputs: readonly Tensor[],
@@ -61,7 +61,7 @@ class BackwardWatch {
 
   constructor(
     private readonly operands: number,
-    private readonly tell: (spent: Spent) => void,
+    private readonly report: (spent: Spent) => void,
   ) {}
 
   /** The gradient of a result is known: once in each pass. */
@@ -88,6 +88,6 @@ class BackwardWatch {
   private end(pass: PassUnderWay): void {
     if (this.pass !== pass) return;
     this.pass = undefined;
-    this.tell(pass.spent);
+    this.report(pass.spent);
   }
 }
