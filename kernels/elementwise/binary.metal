@@ -1,5 +1,5 @@
 // output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast; f is the function constant
-// `operation` (codes.h). Both operands have one type: the host promotes them before.
+// `operation`. Both operands have one type: the host promotes them before.
 //
 // float16 and bfloat16 are storage: f is computed in float32 and rounded once. An integer divided by 0 gives 0, and so does its
 // remainder.
@@ -9,8 +9,8 @@ using namespace metal;
 
 #include "common/gated.h"
 #include "common/math.h"
-#include "elementwise/codes.h"
 #include "common/loop.h"
+#include "generated/binary.h"
 
 constant uint operation [[function_constant(0)]];
 
@@ -90,7 +90,7 @@ inline bool apply_bool(bool a, bool b) {
 }
 
 template <typename T>
-inline bool ask(T a, T b) {
+inline bool test(T a, T b) {
     switch (operation) {
     case BINARY_EQ: return a == b;
     case BINARY_NE: return a != b;
@@ -145,9 +145,9 @@ kernel void binary(
     output[places[2]] = Compute<T>::run(a[places[0]], b[places[1]]);
 }
 
-// As above, with an answer of true or false.
+// As above, for operations whose result is a bool.
 template <typename T>
-kernel void binary_question(
+kernel void binary_predicate(
     device const T *a [[buffer(0)]],
     device const T *b [[buffer(1)]],
     device bool *output [[buffer(2)]],
@@ -161,13 +161,13 @@ kernel void binary_question(
     using Number = typename Compute<T>::Number;
     long places[3];
     loop_places(loop, element, places);
-    output[places[2]] = ask(Number(a[places[0]]), Number(b[places[1]]));
+    output[places[2]] = test(Number(a[places[0]]), Number(b[places[1]]));
 }
 
 #define BINARY(T)                                                                                                  \
     template [[host_name("binary_" #T)]] kernel void binary<T>(                                                    \
         device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2);                        \
-    template [[host_name("binary_question_" #T)]] kernel void binary_question<T>(                                  \
+    template [[host_name("binary_predicate_" #T)]] kernel void binary_predicate<T>(                                  \
         device const T *, device const T *, device bool *, constant LoopNest &, uint2, uint2);
 
 BINARY(float)

@@ -1,5 +1,5 @@
 // output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast; f is the function constant
-// `operation` (codes.h), or the choice between b and c by a.
+// `operation`, or the choice between b and c by a.
 //
 // float16 and bfloat16 are storage: f is computed in float32 and rounded once.
 
@@ -7,8 +7,8 @@
 using namespace metal;
 
 #include "common/math.h"
-#include "elementwise/codes.h"
 #include "common/loop.h"
+#include "generated/ternary.h"
 
 constant uint operation [[function_constant(0)]];
 

@@ -1,4 +1,4 @@
-// output[i] = f(input[i]) for every index i of the output's shape; f is the function constant `operation` (codes.h).
+// output[i] = f(input[i]) for every index i of the output's shape; f is the function constant `operation`.
 //
 // float16 and bfloat16 are storage: f is computed in float32 and rounded once. Integers are computed as they are.
 
@@ -7,8 +7,8 @@ using namespace metal;
 
 #include "common/gated.h"
 #include "common/math.h"
-#include "elementwise/codes.h"
 #include "common/loop.h"
+#include "generated/unary.h"
 
 constant uint operation [[function_constant(0)]];
 
@@ -59,7 +59,7 @@ inline T apply_integer(T x) {
 }
 
 template <typename T>
-inline bool ask(T x) {
+inline bool test(T x) {
     switch (operation) {
     case UNARY_LOGICAL_NOT: return x == T(0);
     case UNARY_ISNAN: return orchard::is_nan(x);
@@ -67,33 +67,33 @@ inline bool ask(T x) {
     }
 }
 
-inline bool ask_float(float x) {
+inline bool test_float(float x) {
     switch (operation) {
     case UNARY_ISINF: return fabs(x) == INFINITY;
     case UNARY_ISFINITE: return fabs(x) < INFINITY;
-    default: return ask(x);
+    default: return test(x);
     }
 }
 
 template <typename T> struct Compute {
     static T run(T x) { return apply_integer(x); }
-    static bool question(T x) { return operation == UNARY_ISFINITE || ask(x); }
+    static bool predicate(T x) { return operation == UNARY_ISFINITE || test(x); }
 };
 template <> struct Compute<bool> {
     static bool run(bool x) { return operation == UNARY_BITWISE_NOT ? !x : x; }
-    static bool question(bool x) { return operation == UNARY_ISFINITE || (operation == UNARY_LOGICAL_NOT && !x); }
+    static bool predicate(bool x) { return operation == UNARY_ISFINITE || (operation == UNARY_LOGICAL_NOT && !x); }
 };
 template <> struct Compute<float> {
     static float run(float x) { return apply(x); }
-    static bool question(float x) { return ask_float(x); }
+    static bool predicate(float x) { return test_float(x); }
 };
 template <> struct Compute<half> {
     static half run(half x) { return half(apply(float(x))); }
-    static bool question(half x) { return ask_float(float(x)); }
+    static bool predicate(half x) { return test_float(float(x)); }
 };
 template <> struct Compute<bfloat> {
     static bfloat run(bfloat x) { return bfloat(apply(float(x))); }
-    static bool question(bfloat x) { return ask_float(float(x)); }
+    static bool predicate(bfloat x) { return test_float(float(x)); }
 };
 
 // input   [[buffer(0)]]  the elements that its strides reach
@@ -115,9 +115,9 @@ kernel void unary(
     output[places[1]] = Compute<T>::run(input[places[0]]);
 }
 
-// As above, with an answer of true or false.
+// As above, for operations whose result is a bool.
 template <typename T>
-kernel void unary_question(
+kernel void unary_predicate(
     device const T *input [[buffer(0)]],
     device bool *output [[buffer(1)]],
     constant LoopNest &loop [[buffer(2)]],
@@ -129,12 +129,12 @@ kernel void unary_question(
     }
     long places[2];
     loop_places(loop, element, places);
-    output[places[1]] = Compute<T>::question(input[places[0]]);
+    output[places[1]] = Compute<T>::predicate(input[places[0]]);
 }
 
 #define UNARY(T)                                                                                                          \
     template [[host_name("unary_" #T)]] kernel void unary<T>(device const T *, device T *, constant LoopNest &, uint2, uint2); \
-    template [[host_name("unary_question_" #T)]] kernel void unary_question<T>(                                           \
+    template [[host_name("unary_predicate_" #T)]] kernel void unary_predicate<T>(                                           \
         device const T *, device bool *, constant LoopNest &, uint2, uint2);
 
 UNARY(float)

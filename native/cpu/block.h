@@ -1,7 +1,9 @@
-// Reads the block of doubles of an operation, one number after the other.
+// The fields of a call's block. A block is a struct of doubles, so that TypeScript writes it as one Float64Array: whole numbers lie below
+// 2^53 and are exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares the two, field by field.
 #pragma once
 
 #include "dtypes.h"
+#include "names.h"
 #include "status.h"
 
 #include <cstdint>
@@ -9,6 +11,53 @@
 
 namespace orchard {
 
+struct Real {
+  double value;
+  operator double() const { return value; }
+};
+
+struct Whole {
+  double value;
+  operator int64_t() const { return static_cast<int64_t>(value); }
+};
+
+// The lower or the upper half of 64 bits, or a random word.
+struct Word {
+  double value;
+  operator uint32_t() const { return static_cast<uint32_t>(value); }
+};
+
+struct Flag {
+  double value;
+  operator bool() const { return value != 0; }
+};
+
+// An element type, by its ordinal in `dtype_names`.
+struct DTypeField {
+  double value;
+  operator DType() const {
+    if (!(value >= 0 && value < dtype_count)) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the ordinal " + std::to_string(value));
+    return static_cast<DType>(static_cast<int>(value));
+  }
+};
+
+// A constant of an enumeration that ORCHARD_NAMES declares.
+template <class Enumeration> struct Name {
+  double value;
+  operator Enumeration() const {
+    if (!(value >= 0 && value < static_cast<double>(Enumeration::count)))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string("there is no ") + list_of(Enumeration{}).type + " with the ordinal " + std::to_string(value));
+    return static_cast<Enumeration>(static_cast<int>(value));
+  }
+};
+
+// 64 bits in two halves, the lower one first.
+struct WideWord {
+  Word low, high;
+  operator uint64_t() const { return uint64_t(uint32_t(low)) | uint64_t(uint32_t(high)) << 32; }
+};
+
+// Reads a block that is a list of numbers, one after the other.
 class BlockReader {
 public:
   explicit BlockReader(const double *block) : next_(block) {}

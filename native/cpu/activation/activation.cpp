@@ -1,50 +1,51 @@
+// The functions "swigluGradient" and "dropout".
 #include "activation.h"
 
-#include "../block.h"
-#include "../elementwise/loop.h"
+#include "../functions.h"
 
 using namespace orchard;
 
 namespace {
 
-uint32_t word(BlockReader &reader) { return static_cast<uint32_t>(reader.whole()); }
-
 template <class Function> Function *checked(Function *function, DType dtype) {
-  if (!function) fail(ORCHARD_CPU_UNSUPPORTED, std::string("activations are floats, not ") + dtype_names[static_cast<int>(dtype)]);
+  if (!function) fail(ORCHARD_CPU_UNSUPPORTED, std::string("expected a float for an activation, got ") + dtype_names[static_cast<int>(dtype)]);
   return function;
 }
 
+// gateGradient = gradient·up·silu'(gate) and upGradient = gradient·silu(gate), both dense. The loop goes over the first result; the second
+// one has its layout, and so the same offsets.
+void swiglu_gradient(const SwigluGradientBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  auto *row = checked(activations().swiglu_gradient[static_cast<int>(dtype)], dtype);
+  const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size, size, size};
+  auto [gradient, gate, up, gate_gradient, up_gradient] = operands.first<5>();
+  const void *inputs[] = {gradient, gate, up};
+  void *second = up_gradient;
+  Loop(block.loop, sizes)
+      .run_placed(
+          [&](const void *const *in, void *out, int64_t start, int64_t count) {
+            row(in[0], in[1], in[2], out, element(second, dtype, start), count);
+          },
+          inputs, gate_gradient);
+}
+
+// out[i] = x[i] · scale, or 0 where the random word of element i is at most `last_dropped`.
+void dropout(const DropoutBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  Dropout dropout{};
+  for (int i = 0; i < 2; i++) dropout.start.key[i] = block.key[i];
+  for (int i = 0; i < 4; i++) dropout.start.counter[i] = block.counter[i];
+  dropout.last_dropped = block.last_dropped;
+  dropout.scale = block.scale;
+  auto *row = checked(activations().dropout[static_cast<int>(dtype)], dtype);
+  const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size};
+  const void *x = operands[0];
+  Loop(block.loop, sizes)
+      .run_placed([&](const void *const *in, void *out, int64_t start, int64_t count) { row(dropout, in[0], out, start, count); }, &x,
+                  operands[1]);
+}
+
+ORCHARD_FUNCTION("swigluGradient", swiglu_gradient, SwigluGradientBlock, 5)
+ORCHARD_FUNCTION("dropout", dropout, DropoutBlock, 2)
+
 } // namespace
-
-// The loop walks over the first result; the second one has its layout, and so the same places.
-int32_t orchard_cpu_swiglu_gradient(const double *block, const void *g, const void *gate, const void *up, void *gateGradient,
-                                    void *upGradient) {
-  return guarded([&] {
-    BlockReader reader(block);
-    DType dtype = reader.dtype();
-    auto *row = checked(activations().swiglu_gradient[static_cast<int>(dtype)], dtype);
-    const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size, size, size};
-    const void *inputs[] = {g, gate, up};
-    Loop loop(reader, 4, sizes);
-    auto both = [&](const void *const *in, void *out, int64_t start, int64_t count) {
-      row(in[0], in[1], in[2], out, element(upGradient, dtype, start), count);
-    };
-    loop.run_placed(both, inputs, gateGradient);
-  });
-}
-
-int32_t orchard_cpu_dropout(const double *block, const void *x, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    DType dtype = reader.dtype();
-    Dropout dropout{};
-    for (uint32_t &part : dropout.start.key) part = word(reader);
-    for (uint32_t &part : dropout.start.counter) part = word(reader);
-    dropout.last_dropped = word(reader);
-    dropout.scale = reader.real();
-    auto *row = checked(activations().dropout[static_cast<int>(dtype)], dtype);
-    const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size};
-    Loop(reader, 2, sizes).run_placed(
-        [&](const void *const *in, void *result, int64_t start, int64_t count) { row(dropout, in[0], result, start, count); }, &x, out);
-  });
-}

@@ -1,10 +1,24 @@
 // Rows of activations that are no plain elementwise operation: one has two results, the other depends on its elements' numbers.
 #pragma once
 
-#include "../dtypes.h"
+#include "../elementwise/loop.h"
 #include "../random/philox.h"
 
 namespace orchard {
+
+struct SwigluGradientBlock {
+  DTypeField dtype;
+  LoopBlock<4> loop;
+};
+
+struct DropoutBlock {
+  DTypeField dtype;
+  Word key[2];
+  Word counter[4];
+  Word last_dropped;
+  Real scale;
+  LoopBlock<2> loop;
+};
 
 // Elements become 0 where their random word is at most `last_dropped`, and are multiplied by `scale` elsewhere.
 struct Dropout {

@@ -17,21 +17,25 @@ template <class T, class Formula> inline T wrapping(T a, T b, Formula formula) {
 }
 
 struct Add {
+  static constexpr const char *name = "add";
   static constexpr Kinds kinds = everything;
   template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x + y; }); }
 };
 
 struct Sub {
+  static constexpr const char *name = "sub";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x - y; }); }
 };
 
 struct Mul {
+  static constexpr const char *name = "mul";
   static constexpr Kinds kinds = everything;
   template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x * y; }); }
 };
 
 struct Div {
+  static constexpr const char *name = "div";
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T a, T b) { return a / b; }
 };
@@ -77,6 +81,8 @@ template <class Formula> inline void correct_quotients(const float *a, const flo
 }
 
 struct Fmod {
+  static constexpr const char *name = "fmod";
+  static constexpr bool divides = true;
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) {
     if constexpr (is_integer<T>) return integer_remainder(a, b);
@@ -90,6 +96,8 @@ struct Fmod {
 
 // As fmod, with the sign of the divisor.
 struct Remainder {
+  static constexpr const char *name = "remainder";
+  static constexpr bool divides = true;
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) { return signed_as_divisor(Fmod::of(a, b), b); }
   template <class T> static T signed_as_divisor(T rest, T b) { return signs_differ(rest, b) ? T(rest + b) : rest; }
@@ -99,6 +107,8 @@ struct Remainder {
 };
 
 struct TruncDivide {
+  static constexpr const char *name = "truncDivide";
+  static constexpr bool divides = true;
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) {
     if constexpr (is_integer<T>) return integer_quotient(a, b);
@@ -108,6 +118,8 @@ struct TruncDivide {
 
 // (a - remainder)/b, which is a whole number but for a rounding; a/b alone may be rounded up to the next one.
 struct FloorDivide {
+  static constexpr const char *name = "floorDivide";
+  static constexpr bool divides = true;
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) {
     if constexpr (is_integer<T>) {
@@ -132,6 +144,7 @@ struct FloorDivide {
 };
 
 struct Pow {
+  static constexpr const char *name = "pow";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T a, T b) {
     if constexpr (is_integer<T>) return integer_power(a, b);
@@ -157,22 +170,26 @@ struct Pow {
 
 // NaN where either is.
 struct Maximum {
+  static constexpr const char *name = "maximum";
   static constexpr Kinds kinds = everything;
   template <class T> static T of(T a, T b) { return a > b || a != a ? a : b; }
 };
 
 struct Minimum {
+  static constexpr const char *name = "minimum";
   static constexpr Kinds kinds = everything;
   template <class T> static T of(T a, T b) { return a < b || a != a ? a : b; }
 };
 
 struct Atan2 {
+  static constexpr const char *name = "atan2";
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T a, T b) { return atan2(a, b); }
 };
 
 // silu(gate)·up
 struct Swiglu {
+  static constexpr const char *name = "swiglu";
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T gate, T up) { return gated<LogisticShare>(gate) * up; }
 };
@@ -182,32 +199,41 @@ template <class Share> struct GatedGradient {
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T g, T x) { return g * gated_derivative<Share>(x); }
 };
-using GeluGradient = GatedGradient<NormalShare>;
-using GeluTanhGradient = GatedGradient<TanhShare>;
-using SiluGradient = GatedGradient<LogisticShare>;
+struct GeluGradient : GatedGradient<NormalShare> {
+  static constexpr const char *name = "geluGradient";
+};
+struct GeluTanhGradient : GatedGradient<TanhShare> {
+  static constexpr const char *name = "geluTanhGradient";
+};
+struct SiluGradient : GatedGradient<LogisticShare> {
+  static constexpr const char *name = "siluGradient";
+};
 
-#define ORCHARD_PAIR(Name, own_kinds, Result, expression)                                                              \
+#define ORCHARD_PAIR(Name, own_name, own_kinds, Result, expression)                                                              \
   struct Name {                                                                                                        \
+    static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = own_kinds;                                                                          \
     template <class T> static Result of(T a, T b) { return Result(expression); }                                       \
   };
-ORCHARD_PAIR(BitwiseAnd, bits, T, a &b)
-ORCHARD_PAIR(BitwiseOr, bits, T, a | b)
-ORCHARD_PAIR(BitwiseXor, bits, T, a ^ b)
-ORCHARD_PAIR(Eq, everything, bool, a == b)
-ORCHARD_PAIR(Ne, everything, bool, a != b)
-ORCHARD_PAIR(Lt, everything, bool, a < b)
-ORCHARD_PAIR(Le, everything, bool, a <= b)
-ORCHARD_PAIR(Gt, everything, bool, a > b)
-ORCHARD_PAIR(Ge, everything, bool, a >= b)
-ORCHARD_PAIR(LogicalAnd, everything, bool, (a != T(0)) & (b != T(0)))
-ORCHARD_PAIR(LogicalOr, everything, bool, (a != T(0)) | (b != T(0)))
-ORCHARD_PAIR(LogicalXor, everything, bool, (a != T(0)) ^ (b != T(0)))
+ORCHARD_PAIR(BitwiseAnd, "bitwiseAnd", bits, T, a &b)
+ORCHARD_PAIR(BitwiseOr, "bitwiseOr", bits, T, a | b)
+ORCHARD_PAIR(BitwiseXor, "bitwiseXor", bits, T, a ^ b)
+ORCHARD_PAIR(Eq, "eq", everything, bool, a == b)
+ORCHARD_PAIR(Ne, "ne", everything, bool, a != b)
+ORCHARD_PAIR(Lt, "lt", everything, bool, a < b)
+ORCHARD_PAIR(Le, "le", everything, bool, a <= b)
+ORCHARD_PAIR(Gt, "gt", everything, bool, a > b)
+ORCHARD_PAIR(Ge, "ge", everything, bool, a >= b)
+ORCHARD_PAIR(LogicalAnd, "logicalAnd", everything, bool, (a != T(0)) & (b != T(0)))
+ORCHARD_PAIR(LogicalOr, "logicalOr", everything, bool, (a != T(0)) | (b != T(0)))
+ORCHARD_PAIR(LogicalXor, "logicalXor", everything, bool, (a != T(0)) ^ (b != T(0)))
 
 } // namespace
 
-extern const BinaryRows binary_rows =
-    all_rows<BinaryRows, 2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Swiglu, GeluGradient,
-             GeluTanhGradient, SiluGradient, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>();
+static constexpr auto &operations =
+    operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Swiglu, GeluGradient,
+                  GeluTanhGradient, SiluGradient, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
+
+extern const ElementwiseOperations binary_operations = {operations, std::size(operations)};
 
 } // namespace orchard::ORCHARD_ISA

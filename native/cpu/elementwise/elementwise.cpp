@@ -1,25 +1,35 @@
-// The elementwise functions of orchard_cpu.h.
+// The functions "unary", "binary", "ternary" and "copy".
 #include "../conversion/conversion.h"
+#include "../functions.h"
 #include "operations.h"
 
 using namespace orchard;
 
 namespace {
 
-#define ORCHARD_NAME(name) #name,
-constexpr const char *unary_names[] = {ORCHARD_UNARY(ORCHARD_NAME)};
-constexpr const char *binary_names[] = {ORCHARD_BINARY(ORCHARD_NAME)};
-constexpr const char *ternary_names[] = {ORCHARD_TERNARY(ORCHARD_NAME)};
-#undef ORCHARD_NAME
-
 int64_t size_of(DType dtype) { return dtype_sizes[static_cast<int>(dtype)]; }
 
-template <class Table> ElementwiseRow find_row(const Table &table, const char *const *names, int64_t code, DType dtype) {
-  constexpr int64_t count = sizeof table.rows / sizeof *table.rows;
-  if (code < 0 || code >= count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no operation with the code " + std::to_string(code));
-  ElementwiseRow row = table.rows[code][static_cast<int>(dtype)];
-  if (!row) fail(ORCHARD_CPU_UNSUPPORTED, std::string(names[code]) + " has no meaning for " + dtype_names[static_cast<int>(dtype)]);
-  return row;
+std::string names_of(const ElementwiseOperations &operations) {
+  std::string list;
+  for (int64_t i = 0; i < operations.count; i++) list += (i == 0 ? "" : ", ") + std::string(operations.first[i].name);
+  return list;
+}
+const ExportedNames unary_names{"Unary", [] { return names_of(unary_operations()); }};
+const ExportedNames binary_names{"Binary", [] { return names_of(binary_operations()); }};
+const ExportedNames ternary_names{"Ternary", [] { return names_of(ternary_operations()); }};
+
+struct Found {
+  const ElementwiseOperation &operation;
+  ElementwiseRow row;
+};
+
+Found find(const ElementwiseOperations &operations, int64_t ordinal, DType dtype) {
+  if (ordinal < 0 || ordinal >= operations.count)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no operation with the ordinal " + std::to_string(ordinal));
+  const ElementwiseOperation &operation = operations.first[ordinal];
+  ElementwiseRow row = operation.rows[static_cast<int>(dtype)];
+  if (!row) fail(ORCHARD_CPU_UNSUPPORTED, std::string(operation.name) + " is not defined for " + dtype_names[static_cast<int>(dtype)]);
+  return {operation, row};
 }
 
 template <class T> bool has_zero(const void *elements, int64_t count) {
@@ -33,59 +43,38 @@ Loop::Test zero_test(int64_t size) {
   return size == 1 ? has_zero<uint8_t> : size == 4 ? has_zero<uint32_t> : has_zero<uint64_t>;
 }
 
-bool divides(Binary operation) {
-  return operation == Binary::floorDivide || operation == Binary::truncDivide || operation == Binary::remainder || operation == Binary::fmod;
+// out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool where the operation is a predicate.
+template <int operands> void compute(const ElementwiseOperations &operations, const ElementwiseBlock<operands> &block, Operands buffers) {
+  constexpr int out = operands - 1;
+  const DType dtype = block.dtype;
+  const auto [operation, row] = find(operations, block.operation, dtype);
+  int64_t sizes[operands];
+  for (int64_t &size : sizes) size = size_of(dtype);
+  if (operation.has_condition) sizes[0] = 1;
+  if (operation.is_predicate) sizes[out] = 1;
+  Loop loop(block.loop, sizes);
+  if (operation.divides && dtype >= DType::int64 && loop.any(1, buffers[1], zero_test(sizes[1])))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "an integer is divided by zero");
+  const void *inputs[operands];
+  for (int operand = 0; operand < out; operand++) inputs[operand] = buffers[operand];
+  loop.run(row, inputs, buffers[out]);
 }
+
+void unary(const UnaryBlock &block, Operands operands) { compute(unary_operations(), block, operands); }
+void binary(const BinaryBlock &block, Operands operands) { compute(binary_operations(), block, operands); }
+void ternary(const TernaryBlock &block, Operands operands) { compute(ternary_operations(), block, operands); }
+
+// out[i] = (dtype of out) source[i], as "convert".
+void copy(const CopyBlock &block, Operands operands) {
+  const DType from = block.from, to = block.to;
+  const int64_t sizes[] = {size_of(from), size_of(to)};
+  const void *source = operands[0];
+  Loop(block.loop, sizes).run(conversions().rows[static_cast<int>(from)][static_cast<int>(to)], &source, operands[1]);
+}
+
+ORCHARD_FUNCTION("unary", unary, UnaryBlock, 2)
+ORCHARD_FUNCTION("binary", binary, BinaryBlock, 3)
+ORCHARD_FUNCTION("ternary", ternary, TernaryBlock, 4)
+ORCHARD_FUNCTION("copy", copy, CopyBlock, 2)
 
 } // namespace
-
-int32_t orchard_cpu_unary(const double *block, const void *input, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t code = reader.whole();
-    DType dtype = reader.dtype();
-    ElementwiseRow row = find_row(unary_rows(), unary_names, code, dtype);
-    bool asks = code >= static_cast<int64_t>(Unary::logicalNot);
-    const int64_t sizes[] = {size_of(dtype), asks ? 1 : size_of(dtype)};
-    Loop(reader, 2, sizes).run(row, &input, out);
-  });
-}
-
-int32_t orchard_cpu_binary(const double *block, const void *a, const void *b, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t code = reader.whole();
-    DType dtype = reader.dtype();
-    ElementwiseRow row = find_row(binary_rows(), binary_names, code, dtype);
-    bool asks = code >= static_cast<int64_t>(Binary::eq);
-    const int64_t size = size_of(dtype), sizes[] = {size, size, asks ? 1 : size};
-    const void *inputs[] = {a, b};
-    Loop loop(reader, 3, sizes);
-    if (divides(static_cast<Binary>(code)) && dtype >= DType::int64 && loop.any(1, b, zero_test(size)))
-      fail(ORCHARD_CPU_INVALID_ARGUMENT, "an integer is divided by zero");
-    loop.run(row, inputs, out);
-  });
-}
-
-int32_t orchard_cpu_ternary(const double *block, const void *a, const void *b, const void *c, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t code = reader.whole();
-    DType dtype = reader.dtype();
-    ElementwiseRow row = find_row(ternary_rows(), ternary_names, code, dtype);
-    bool has_condition = code == static_cast<int64_t>(Ternary::where);
-    const int64_t size = size_of(dtype), sizes[] = {has_condition ? 1 : size, size, size, size};
-    const void *inputs[] = {a, b, c};
-    Loop(reader, 4, sizes).run(row, inputs, out);
-  });
-}
-
-int32_t orchard_cpu_copy(const double *block, const void *source, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    DType from = reader.dtype();
-    DType to = reader.dtype();
-    const int64_t sizes[] = {size_of(from), size_of(to)};
-    Loop(reader, 2, sizes).run(conversions().rows[static_cast<int>(from)][static_cast<int>(to)], &source, out);
-  });
-}

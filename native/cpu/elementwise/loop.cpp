@@ -18,10 +18,6 @@ constexpr int64_t grain = 1 << 15; // elements; a multiple of the tile
 // Bytes of a result from which on it is streamed past the caches: they would not keep it until it is read.
 constexpr int64_t streamed = 16 << 20;
 
-void check_rank(int64_t rank) {
-  if (rank < 0 || rank > max_rank) fail(ORCHARD_CPU_INVALID_ARGUMENT, "a loop has up to 8 axes, not " + std::to_string(rank));
-}
-
 template <class T> void copy_strided(const char *source, int64_t stride, char *dense, int64_t count) {
   const T *in = reinterpret_cast<const T *>(source);
   T *out = reinterpret_cast<T *>(dense);
@@ -55,20 +51,6 @@ struct Loop::View {
   int64_t size() const { return operand->size; }
   char *dense(int64_t start) const { return first + start * size(); }
 };
-
-Loop::Loop(BlockReader &reader, int operands, const int64_t *sizes) : operands_(operands) {
-  int64_t rank = reader.whole();
-  check_rank(rank);
-  int64_t shape[max_rank];
-  int64_t strides[max_rank][max_operands];
-  for (int axis = 0; axis < rank; axis++) shape[axis] = reader.whole();
-  for (int operand = 0; operand < operands; operand++) {
-    operand_[operand].size = sizes[operand];
-    operand_[operand].offset = reader.whole();
-    for (int axis = 0; axis < rank; axis++) strides[axis][operand] = reader.whole();
-  }
-  for (int axis = 0; axis < rank; axis++) add_axis(shape[axis], strides[axis]);
-}
 
 void Loop::add_axis(int64_t size, const int64_t *strides) {
   count_ *= size;

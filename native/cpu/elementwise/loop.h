@@ -1,15 +1,20 @@
 // A loop nest over operands of any strides, cut into dense rows for kernels that know nothing of strides.
 #pragma once
 
-#include "../block.h"
+#include "../nest.h"
 
 #include <cstdint>
 #include <functional>
 
 namespace orchard {
 
-constexpr int max_rank = 8;
 constexpr int max_operands = 4;
+
+// A loop as a block has it: the result's shape, and for each operand, the result last, its strides along it and its offset. Stride 0 repeats.
+template <int operands> struct LoopBlock {
+  NestBlock<operands> nest;
+  Whole offsets[operands];
+};
 
 // Computes `count` adjacent elements of the result from as many of each input.
 using ElementwiseRow = void (*)(const void *const *inputs, void *out, int64_t count);
@@ -25,9 +30,21 @@ struct Operand {
 
 class Loop {
 public:
-  // Reads a loop of a block; `sizes` are those of the operands' elements, the result's last. Axes of one element are dropped, and
-  // neighbours that are one run in every operand are merged, so that contiguous operands have one axis.
-  Loop(BlockReader &reader, int operands, const int64_t *sizes);
+  // `sizes` are those of the operands' elements, the result's last. Axes of one element are dropped, and adjacent axes that are one
+  // run in every operand are merged, so that contiguous operands have one axis.
+  template <int operands> Loop(const LoopBlock<operands> &block, const int64_t *sizes) : operands_(operands) {
+    static_assert(operands <= max_operands);
+    const Nest<operands> nest(block.nest);
+    for (int operand = 0; operand < operands; operand++) {
+      operand_[operand].size = sizes[operand];
+      operand_[operand].offset = block.offsets[operand];
+    }
+    for (int axis = 0; axis < nest.rank; axis++) {
+      int64_t strides[operands];
+      for (int operand = 0; operand < operands; operand++) strides[operand] = nest.strides[operand][axis];
+      add_axis(nest.shape[axis], strides);
+    }
+  }
 
   int64_t count() const { return count_; }
 

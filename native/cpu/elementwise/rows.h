@@ -1,7 +1,8 @@
 // Rows of elementwise operations from their formulas, for one instruction set.
 //
-// An operation is a struct with `static constexpr Kinds kinds`, the dtypes that it takes, and a template `of` that computes one
-// element of the result; bool is the answer to a question. float16 and bfloat16 are computed in float32. It may have a function
+// An operation is a struct with `static constexpr const char *name`, what TypeScript calls it; `static constexpr Kinds kinds`, the dtypes that it
+// takes; and a template `of` that computes one element of the result, a bool where it is a predicate. Its place in the list at the end of a file
+// has no meaning. float16 and bfloat16 are computed in float32. It may have a function
 // `correct(in..., out, count)`, which is called for float32 after all elements are computed, for those that straight code got wrong. It may
 // have a type `Plain` for float32: its `row(out, count, in...)` gives the same bits sooner where its `takes(in...)` holds for an element.
 #pragma once
@@ -115,12 +116,23 @@ constexpr void fill_rows(ElementwiseRow (&rows)[dtype_count], std::integer_seque
   (fill(Type<Storage<DType(dtype)>>{}, rows[dtype]), ...);
 }
 
-// A table of rows by operation and dtype.
-template <class Table, int operands, class... Operations> constexpr Table all_rows() {
-  Table table{};
-  int at = 0;
-  (fill_rows<Operations, operands>(table.rows[at++], std::make_integer_sequence<int, dtype_count>{}), ...);
-  return table;
+template <class Operation, class = void> constexpr bool is_division = false;
+template <class Operation> constexpr bool is_division<Operation, std::void_t<decltype(Operation::divides)>> = Operation::divides;
+
+template <class Operation, size_t... operand> constexpr bool gives_bool(std::index_sequence<operand...>) {
+  using T = std::conditional_t<Operation::kinds.floats, float, int32_t>;
+  return std::is_same_v<decltype(Operation::of(((void)operand, T{})...)), bool>;
 }
+
+template <class Operation, int operands> constexpr ElementwiseOperation elementwise_operation() {
+  ElementwiseOperation operation{Operation::name, gives_bool<Operation>(std::make_index_sequence<operands>{}),
+                                 is_division<Operation>, false, {}};
+  fill_rows<Operation, operands>(operation.rows, std::make_integer_sequence<int, dtype_count>{});
+  return operation;
+}
+
+// The table of a file's operations.
+template <int operands, class... Operations>
+inline constexpr ElementwiseOperation operations_of[] = {elementwise_operation<Operations, operands>()...};
 
 } // namespace orchard::ORCHARD_ISA

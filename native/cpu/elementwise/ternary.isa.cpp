@@ -19,6 +19,7 @@ struct Where {
 
 // min(max(x, least), most): the latter where the two cross, NaN where any is.
 struct Clamp {
+  static constexpr const char *name = "clamp";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x, T least, T most) {
     T lifted = x < least ? least : x; // x where it is NaN
@@ -29,6 +30,7 @@ struct Clamp {
 
 // From whichever end is nearer, so that both ends are met exactly.
 struct Lerp {
+  static constexpr const char *name = "lerp";
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T a, T b, T weight) {
     T difference = b - a;
@@ -38,6 +40,7 @@ struct Lerp {
 
 // ln(1 + e^(beta x))/beta; x itself beyond the threshold. Below it max(s, 0) + ln(1 + e^-|s|) over beta, where s is beta x.
 struct Softplus {
+  static constexpr const char *name = "softplus";
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T x, T beta, T threshold) {
     T scaled = x * beta;
@@ -47,20 +50,19 @@ struct Softplus {
   }
 };
 
-constexpr TernaryRows with_where(TernaryRows table) {
+constexpr ElementwiseOperation where() {
   const ElementwiseRow by_size[] = {nullptr, Where::row<uint8_t>, Where::row<uint16_t>, nullptr, Where::row<uint32_t>,
                                     nullptr, nullptr,             nullptr,              Where::row<uint64_t>};
-  for (int dtype = 0; dtype < dtype_count; dtype++)
-    table.rows[static_cast<int>(Ternary::where)][dtype] = by_size[dtype_sizes[dtype]];
-  return table;
+  ElementwiseOperation operation{"where", false, false, true, {}};
+  for (int dtype = 0; dtype < dtype_count; dtype++) operation.rows[dtype] = by_size[dtype_sizes[dtype]];
+  return operation;
 }
-
-struct Nothing {
-  static constexpr Kinds kinds{false, false, false};
-};
 
 } // namespace
 
-extern const TernaryRows ternary_rows = with_where(all_rows<TernaryRows, 3, Nothing, Clamp, Lerp, Softplus>());
+static constexpr ElementwiseOperation operations[] = {where(), elementwise_operation<Clamp, 3>(), elementwise_operation<Lerp, 3>(),
+                                               elementwise_operation<Softplus, 3>()};
+
+extern const ElementwiseOperations ternary_operations = {operations, std::size(operations)};
 
 } // namespace orchard::ORCHARD_ISA

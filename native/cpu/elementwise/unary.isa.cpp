@@ -7,6 +7,7 @@ namespace {
 template <class T> constexpr bool is_integer = std::is_integral_v<T>;
 
 struct Neg {
+  static constexpr const char *name = "neg";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x) {
     if constexpr (is_integer<T>) return T(std::make_unsigned_t<T>(0) - std::make_unsigned_t<T>(x));
@@ -15,6 +16,7 @@ struct Neg {
 };
 
 struct Abs {
+  static constexpr const char *name = "abs";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x) {
     if constexpr (is_integer<T>) return x < T(0) ? Neg::of(x) : x;
@@ -24,11 +26,13 @@ struct Abs {
 
 // 0 for NaN.
 struct Sign {
+  static constexpr const char *name = "sign";
   static constexpr Kinds kinds = everything;
   template <class T> static T of(T x) { return T(T(x > T(0)) - T(x < T(0))); }
 };
 
 struct Square {
+  static constexpr const char *name = "square";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x) {
     if constexpr (is_integer<T>) return T(uint64_t(x) * uint64_t(x));
@@ -37,48 +41,52 @@ struct Square {
 };
 
 struct Relu {
+  static constexpr const char *name = "relu";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x) { return x < T(0) ? T(0) : x; }
 };
 
 // Roundings leave integers as they are. Half goes to the even neighbour.
-#define ORCHARD_ROUNDING(Name, function)                                                                               \
+#define ORCHARD_ROUNDING(Name, own_name, function)                                                                               \
   struct Name {                                                                                                        \
+    static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = numbers;                                                                            \
     template <class T> static T of(T x) {                                                                              \
       if constexpr (is_integer<T>) return x;                                                                           \
       else return function(x);                                                                                         \
     }                                                                                                                  \
   };
-ORCHARD_ROUNDING(Floor, std::floor)
-ORCHARD_ROUNDING(Ceil, std::ceil)
-ORCHARD_ROUNDING(Round, std::nearbyint)
+ORCHARD_ROUNDING(Floor, "floor", std::floor)
+ORCHARD_ROUNDING(Ceil, "ceil", std::ceil)
+ORCHARD_ROUNDING(Round, "round", std::nearbyint)
 
-#define ORCHARD_FLOAT_FUNCTION(Name, expression)                                                                       \
+#define ORCHARD_FLOAT_FUNCTION(Name, own_name, expression)                                                                       \
   struct Name {                                                                                                        \
+    static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = floats;                                                                             \
     template <class T> static T of(T x) { return expression; }                                                         \
   };
-ORCHARD_FLOAT_FUNCTION(Reciprocal, T(1) / x)
-ORCHARD_FLOAT_FUNCTION(Sqrt, std::sqrt(x))
-ORCHARD_FLOAT_FUNCTION(Rsqrt, T(1) / std::sqrt(x))
-ORCHARD_FLOAT_FUNCTION(Exp, exp(x))
-ORCHARD_FLOAT_FUNCTION(Exp2, exp2(x))
-ORCHARD_FLOAT_FUNCTION(Expm1, expm1(x))
-ORCHARD_FLOAT_FUNCTION(Log, log(x))
-ORCHARD_FLOAT_FUNCTION(Log2, log2(x))
-ORCHARD_FLOAT_FUNCTION(Log10, log10(x))
-ORCHARD_FLOAT_FUNCTION(Log1p, log1p(x))
-ORCHARD_FLOAT_FUNCTION(Tanh, tanh(x))
-ORCHARD_FLOAT_FUNCTION(Sigmoid, sigmoid(x))
-ORCHARD_FLOAT_FUNCTION(Erf, erf(x))
-ORCHARD_FLOAT_FUNCTION(Gelu, gated<NormalShare>(x))
-ORCHARD_FLOAT_FUNCTION(GeluTanh, gated<TanhShare>(x))
-ORCHARD_FLOAT_FUNCTION(Silu, gated<LogisticShare>(x))
+ORCHARD_FLOAT_FUNCTION(Reciprocal, "reciprocal", T(1) / x)
+ORCHARD_FLOAT_FUNCTION(Sqrt, "sqrt", std::sqrt(x))
+ORCHARD_FLOAT_FUNCTION(Rsqrt, "rsqrt", T(1) / std::sqrt(x))
+ORCHARD_FLOAT_FUNCTION(Exp, "exp", exp(x))
+ORCHARD_FLOAT_FUNCTION(Exp2, "exp2", exp2(x))
+ORCHARD_FLOAT_FUNCTION(Expm1, "expm1", expm1(x))
+ORCHARD_FLOAT_FUNCTION(Log, "log", log(x))
+ORCHARD_FLOAT_FUNCTION(Log2, "log2", log2(x))
+ORCHARD_FLOAT_FUNCTION(Log10, "log10", log10(x))
+ORCHARD_FLOAT_FUNCTION(Log1p, "log1p", log1p(x))
+ORCHARD_FLOAT_FUNCTION(Tanh, "tanh", tanh(x))
+ORCHARD_FLOAT_FUNCTION(Sigmoid, "sigmoid", sigmoid(x))
+ORCHARD_FLOAT_FUNCTION(Erf, "erf", erf(x))
+ORCHARD_FLOAT_FUNCTION(Gelu, "gelu", gated<NormalShare>(x))
+ORCHARD_FLOAT_FUNCTION(GeluTanh, "geluTanh", gated<TanhShare>(x))
+ORCHARD_FLOAT_FUNCTION(Silu, "silu", gated<LogisticShare>(x))
 
 // Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
-#define ORCHARD_CIRCULAR_FUNCTION(Name, function)                                                                      \
+#define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                                      \
   struct Name {                                                                                                        \
+    static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = floats;                                                                             \
     template <class T> static T of(T x) { return function(x); }                                                        \
     static void correct(const float *in, float *out, int64_t count) {                                                  \
@@ -88,11 +96,12 @@ ORCHARD_FLOAT_FUNCTION(Silu, gated<LogisticShare>(x))
         if (!(absolute(in[i]) <= largest_angle)) out[i] = float(std::function(double(in[i])));                         \
     }                                                                                                                  \
   };
-ORCHARD_CIRCULAR_FUNCTION(Sin, sin)
-ORCHARD_CIRCULAR_FUNCTION(Cos, cos)
-ORCHARD_CIRCULAR_FUNCTION(Tan, tan)
+ORCHARD_CIRCULAR_FUNCTION(Sin, "sin", sin)
+ORCHARD_CIRCULAR_FUNCTION(Cos, "cos", cos)
+ORCHARD_CIRCULAR_FUNCTION(Tan, "tan", tan)
 
 struct BitwiseNot {
+  static constexpr const char *name = "bitwiseNot";
   static constexpr Kinds kinds = bits;
   template <class T> static T of(T x) {
     if constexpr (std::is_same_v<T, bool>) return !x;
@@ -101,27 +110,31 @@ struct BitwiseNot {
 };
 
 struct LogicalNot {
+  static constexpr const char *name = "logicalNot";
   static constexpr Kinds kinds = everything;
   template <class T> static bool of(T x) { return x == T(0); }
 };
 
 // Integers are finite numbers.
-#define ORCHARD_QUESTION(Name, of_integer, expression)                                                                 \
+#define ORCHARD_PREDICATE(Name, own_name, of_integer, expression)                                                                 \
   struct Name {                                                                                                        \
+    static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = everything;                                                                         \
     template <class T> static bool of(T x) {                                                                           \
       if constexpr (is_integer<T>) return (void)x, of_integer;                                                         \
       else return expression;                                                                                          \
     }                                                                                                                  \
   };
-ORCHARD_QUESTION(IsNaN, false, x != x)
-ORCHARD_QUESTION(IsInf, false, std::fabs(x) == T(__builtin_inf()))
-ORCHARD_QUESTION(IsFinite, true, std::fabs(x) < T(__builtin_inf()))
+ORCHARD_PREDICATE(IsNaN, "isnan", false, x != x)
+ORCHARD_PREDICATE(IsInf, "isinf", false, std::fabs(x) == T(__builtin_inf()))
+ORCHARD_PREDICATE(IsFinite, "isfinite", true, std::fabs(x) < T(__builtin_inf()))
 
 } // namespace
 
-extern const UnaryRows unary_rows =
-    all_rows<UnaryRows, 1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10,
-             Log1p, Tanh, Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>();
+static constexpr auto &operations =
+    operations_of<1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Tanh,
+                  Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>;
+
+extern const ElementwiseOperations unary_operations = {operations, std::size(operations)};
 
 } // namespace orchard::ORCHARD_ISA

@@ -117,6 +117,22 @@ ORCHARD_CPU_API int32_t orchard_cpu_reset_peak(void);
 
 // ---------------------------------------------------------------- operations
 
+// Writes JSON as orchard_cpu_last_error writes its message, and returns the whole length: the functions that orchard_cpu_run… call, in the order
+// of their ordinals, with the bytes of their blocks and their number of operands; and the lists of names to which blocks refer by ordinal.
+// { "functions": [{ "name": "scan", "blockBytes": 296, "operands": 3 }, …], "names": { "Scan": "cumsum, cumprod, …", … } }
+ORCHARD_CPU_API int32_t orchard_cpu_tables(char *buffer, int32_t capacity);
+
+// Runs a function: its block, and as many operands as it has; those beyond may be any address. They differ in the room for operands.
+ORCHARD_CPU_API int32_t orchard_cpu_run3(int32_t function, const void *block, void *o0, void *o1, void *o2);
+ORCHARD_CPU_API int32_t orchard_cpu_run6(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5);
+ORCHARD_CPU_API int32_t orchard_cpu_run16(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5,
+                                          void *o6, void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13, void *o14,
+                                          void *o15);
+ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5,
+                                          void *o6, void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13, void *o14,
+                                          void *o15, void *o16, void *o17, void *o18, void *o19, void *o20, void *o21, void *o22,
+                                          void *o23, void *o24, void *o25, void *o26, void *o27, void *o28, void *o29);
+
 // out[i] = (dtype of out) source[i] for i < count. Block: count, source dtype, source offset, out dtype, out offset.
 // To a narrower float: rounds to nearest even, NaN stays NaN. Float to integer: truncates; beyond the range the nearer end of it,
 // NaN 0. Integer to integer: wraps. To bool: whether it is not 0 (NaN is not). The two may be the same storage, element on element.
@@ -161,28 +177,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_multinomial(const double *block, const void 
 ORCHARD_CPU_API int32_t orchard_cpu_permutation(const double *block, void *out);
 // Elementwise operations take a loop: the rank (at most 8), the sizes of the result's axes from the outermost, then for each
 // operand, the result last, its offset and its strides along these axes; 0 repeats. No operand may overlap the result.
-
-// out[i] = operation(input[i]). Block: operation (elementwise/operations.h), dtype of the input, loop. The result has the dtype
-// of the input, or bool where the operation asks a question.
-ORCHARD_CPU_API int32_t orchard_cpu_unary(const double *block, const void *input, void *out);
-
-// out[i] = operation(a[i], b[i]). Block: operation, dtype of a and b, loop. ORCHARD_CPU_INVALID_ARGUMENT where an integer is divided by 0.
-ORCHARD_CPU_API int32_t orchard_cpu_binary(const double *block, const void *a, const void *b, void *out);
-
-// out[i] = operation(a[i], b[i], c[i]). Block: operation, dtype, loop. The dtype is that of all; but for `where`, whose a is bool.
-ORCHARD_CPU_API int32_t orchard_cpu_ternary(const double *block, const void *a, const void *b, const void *c, void *out);
-
-// out[i] = (dtype of out) source[i], as orchard_cpu_convert. Block: source dtype, out dtype, loop.
-ORCHARD_CPU_API int32_t orchard_cpu_copy(const double *block, const void *source, void *out);
-
-// gateGradient = g·up·silu'(gate) and upGradient = g·silu(gate). Block: dtype (a float), loop over g, gate, up and gateGradient. Both
-// results are dense; upGradient begins at its address.
-ORCHARD_CPU_API int32_t orchard_cpu_swiglu_gradient(const double *block, const void *g, const void *gate, const void *up,
-                                                    void *gateGradient, void *upGradient);
-
-// out[i] = x[i] · scale, or 0 where the random word of element i is at most `last`. Block: dtype (a float), two words of key, four words of
-// counter, last, scale, loop.
-ORCHARD_CPU_API int32_t orchard_cpu_dropout(const double *block, const void *x, void *out);
 
 // Rotary position embedding: src/ops/position/problem.ts says what is computed. Block: dtype (a float), 1 where pairs are neighbours or 0, pairs, elements
 // of a row, strides along it of x and out, magnitude, what is added to positions, 1 where there are positions or 0, their dtype (int64 or int32), offsets of

@@ -23,12 +23,6 @@ size_t to_bytes(double value, const char *what) {
   return static_cast<size_t>(value);
 }
 
-int32_t copy_text(const std::string &text, char *buffer, int32_t capacity) noexcept {
-  size_t length = std::min(text.size(), static_cast<size_t>(std::max(capacity, 0)));
-  if (length > 0) std::memcpy(buffer, text.data(), length);
-  return static_cast<int32_t>(text.size());
-}
-
 // What an ArrayBuffer over a block knows of it.
 struct BlockContext {
   void *memory;

@@ -1,8 +1,11 @@
 // Numbers and JSON as text, without the C library's functions whose names changed with glibc 2.38.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -32,6 +35,13 @@ inline std::string quoted(std::string_view text) {
     result += escaped;
   }
   return result + "\"";
+}
+
+// Writes what fits and returns the whole length.
+inline int32_t copy_text(std::string_view text, char *buffer, int32_t capacity) noexcept {
+  size_t length = std::min(text.size(), static_cast<size_t>(std::max(capacity, 0)));
+  if (length > 0) std::memcpy(buffer, text.data(), length);
+  return static_cast<int32_t>(text.size());
 }
 
 } // namespace orchard

@@ -50,6 +50,13 @@ const gradientBuffers = [
   "buffer",
 ] as const;
 
+type Buffers<Count extends number, Made extends "buffer"[] = []> = Made["length"] extends Count
+  ? Made
+  : Buffers<Count, [...Made, "buffer"]>;
+
+const buffers = <const Count extends number>(count: Count): Buffers<Count> =>
+  Array.from({ length: count }, () => "buffer") as Buffers<Count>;
+
 /**
  * The functions of `orchard_cpu.h`, as `bun:ffi` declarations, and its codes. A test holds them against the header.
  *
@@ -71,6 +78,11 @@ export const declarations = {
   orchard_cpu_fail_allocations: { args: ["i32"], returns: "i32" },
   orchard_cpu_statistics: { args: ["buffer"], returns: "i32" },
   orchard_cpu_reset_peak: { args: [], returns: "i32" },
+  orchard_cpu_tables: { args: ["buffer", "i32"], returns: "i32" },
+  orchard_cpu_run3: { args: ["i32", ...buffers(4)], returns: "i32" },
+  orchard_cpu_run6: { args: ["i32", ...buffers(7)], returns: "i32" },
+  orchard_cpu_run16: { args: ["i32", ...buffers(17)], returns: "i32" },
+  orchard_cpu_run30: { args: ["i32", ...buffers(31)], returns: "i32" },
   orchard_cpu_convert: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_matmul: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_fill: { args: ["buffer", "buffer"], returns: "i32" },
@@ -80,13 +92,7 @@ export const declarations = {
   orchard_cpu_bernoulli: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_multinomial: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_permutation: { args: ["buffer", "buffer"], returns: "i32" },
-  orchard_cpu_unary: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_binary: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_ternary: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_swiglu_gradient: { args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_dropout: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_rope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_copy: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_reduce: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_slope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_select_at: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },

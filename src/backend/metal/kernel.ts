@@ -1,12 +1,13 @@
 import { ArgumentError, DisposedError, ShapeError } from "../../core/errors.ts";
-import { GridKind } from "./abi.ts";
+import type { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
-import { writeBlock } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
-import { layouts } from "./layouts.ts";
+import { encode, extents, type Size, threadCount } from "./encode.ts";
 import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } from "./pipeline.ts";
 import type { Counters, Finding } from "./report.ts";
 import type { ScalarValue } from "./scalars.ts";
+
+export type { Size } from "./encode.ts";
 
 /** What {@link metalKernel} compiles: a source, the kernel's name in it, and its function constants. */
 export interface MetalKernelOptions extends LibrarySource {
@@ -17,9 +18,6 @@ export interface MetalKernelOptions extends LibrarySource {
   /** Default: {@link metalContext}. */
   context?: MetalContext;
 }
-
-/** Width, height and depth; what is left out is 1. */
-export type Size = number | readonly [number, number?, number?];
 
 /** The grid of a run of a {@link MetalKernel}, and what is to be observed. */
 export interface RunOptions {
@@ -170,21 +168,19 @@ export class MetalKernel implements Disposable {
 
   private dispatch(bound: BoundArguments<unknown>, options: RunOptions, label: string): number {
     const { grid, kind } = this.grid(options);
-    const block = writeBlock(layouts.dispatch, {
+    return encode(this.context, this.operation, {
       pipeline: this.pipeline.handle,
-      grid,
-      gridKind: GridKind[kind],
+      grid: grid,
+      gridKind: kind,
       threadgroup: this.threadgroup(options.threadgroup, kind === "threads" ? grid : undefined),
-      bindings: { layout: layouts.binding, items: bound.buffers },
-      inlineBytes: { layout: layouts.inline, items: bound.inline },
-      threadgroupMemory: { layout: layouts.threadgroupMemory, items: bound.threadgroupMemory },
+      buffers: bound.buffers,
+      inline: bound.inline,
+      threadgroupMemory: bound.threadgroupMemory,
       label,
     });
-    this.context.call(this.operation, this.context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
-    return Number(ticketScratch[0]);
   }
 
-  private grid({ grid, threadgroups }: RunOptions): { grid: number[]; kind: keyof typeof GridKind } {
+  private grid({ grid, threadgroups }: RunOptions): { grid: Extents; kind: keyof typeof GridKind } {
     if ((grid === undefined) === (threadgroups === undefined)) {
       throw new ShapeError(this.operation, "invalidArgument", "give either grid (threads) or threadgroups");
     }
@@ -192,10 +188,10 @@ export class MetalKernel implements Disposable {
     return { grid: this.size("threadgroups", threadgroups as Size), kind: "threadgroups" };
   }
 
-  private threadgroup(wanted: Size | undefined, grid: number[] | undefined): number[] {
+  private threadgroup(wanted: Size | undefined, grid: Extents | undefined): Extents {
     if (wanted === undefined) return [Math.min(256, this.info.maxTotalThreads, grid?.[0] ?? 256), 1, 1];
     const size = this.size("threadgroup", wanted);
-    const threads = size.reduce((product, extent) => product * extent, 1);
+    const threads = threadCount(size);
     const most = this.info.maxTotalThreads;
     if (threads > most) {
       throw new ShapeError(
@@ -207,14 +203,13 @@ export class MetalKernel implements Disposable {
     return size;
   }
 
-  private size(what: string, size: Size): number[] {
-    const [width, height = 1, depth = 1] = typeof size === "number" ? [size] : size;
-    const extents = [width, height, depth];
-    if (extents.every((extent) => Number.isInteger(extent) && extent >= 1 && extent < 2 ** 32)) return extents;
+  private size(what: string, size: Size): Extents {
+    const given = extents(size);
+    if (given.every((extent) => Number.isInteger(extent) && extent >= 1 && extent < 2 ** 32)) return given as Extents;
     throw new ShapeError(
       this.operation,
       "invalidArgument",
-      `${what} wants whole numbers of at least 1, [${extents.join(", ")}] came`,
+      `${what} wants whole numbers of at least 1, [${given.join(", ")}] came`,
     );
   }
 
@@ -243,6 +238,8 @@ export class MetalKernel implements Disposable {
   }
 }
 
+type Extents = [number, number, number];
+
 interface Call<Bindings> {
   readonly bound: BoundArguments<Bindings>;
   readonly ticket: number;
@@ -250,6 +247,5 @@ interface Call<Bindings> {
   readonly counted: boolean;
 }
 
-const ticketScratch = new BigUint64Array(1);
 let runs = 0; // makes the label of a counted run unique
 let countedRuns = 0; // under way

@@ -6,11 +6,11 @@ import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { TicketRange } from "../backend.ts";
-import { Access, dataTypes, GridKind } from "./abi.ts";
-import { type Fields, writeBlock } from "./block.ts";
+import { enumerations } from "../enumeration.ts";
+import { Access, dataTypes } from "./abi.ts";
+import type { Fields } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
-import type { Size } from "./kernel.ts";
-import { layouts } from "./layouts.ts";
+import { encode, type Size, threadCount } from "./encode.ts";
 import { MetalMemory } from "./memory.ts";
 import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
 
@@ -92,39 +92,35 @@ export function reachOf({ shape, strides, offset }: Tensor): { first: number; co
  */
 export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tensor).first;
 
-/** Encodes one kernel. It runs in order with everything else; nothing waits. */
-export function launch(what: Launch): void {
+/**
+ * Encodes one kernel. It runs in order with everything else; nothing waits.
+ *
+ * @returns the command buffer that holds it, which an implementation returns; of several launches, {@link spanOf}.
+ */
+export function launch(what: Launch): TicketRange {
   const context = metalContext();
   const pipeline = pipelineFor(context, what);
   checkThreads(what, pipeline);
-  const kind = what.grid === undefined ? "threadgroups" : "threads";
-  const block = writeBlock(layouts.dispatch, {
+  const { grid, threadgroups, threadgroup, operands, parameters, threadgroupMemory = [], name } = what;
+  const ticket = encode(context, name, {
     pipeline: pipeline.handle,
-    grid: extents(what.grid ?? what.threadgroups ?? 1),
-    gridKind: GridKind[kind],
-    threadgroup: extents(what.threadgroup),
-    bindings: { layout: layouts.binding, items: what.operands.map(bind) },
-    inlineBytes: { layout: layouts.inline, items: [{ index: what.operands.length, bytes: what.parameters }] },
-    threadgroupMemory: {
-      layout: layouts.threadgroupMemory,
-      items: (what.threadgroupMemory ?? []).map((length, index) => ({ index, length })),
-    },
-    label: what.name,
+    grid: grid ?? threadgroups ?? 1,
+    gridKind: grid === undefined ? "threadgroups" : "threads",
+    threadgroup,
+    buffers: operands.map(bind),
+    inline: [{ index: operands.length, bytes: parameters }],
+    threadgroupMemory: threadgroupMemory.map((length, index) => ({ index, length })),
+    label: name,
   });
-  context.call(what.name, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
-  const ticket = Number(ticketScratch[0]);
-  launched = launched === null ? { first: ticket, last: ticket } : { first: launched.first, last: ticket };
+  launched = { first: launched?.first ?? ticket, last: ticket };
+  return { first: ticket, last: ticket };
 }
 
-/** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */
-function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {
-  const threads = extents(threadgroup).reduce((product, extent) => product * extent, 1);
-  if (threads <= maxTotalThreads) return;
-  const message = `a threadgroup of ${threads} threads is wanted, this pipeline's most are ${maxTotalThreads}`;
-  throw new BackendError(name, "limitExceeded", message);
-}
-
-const ticketScratch = new BigUint64Array(1);
+/** The command buffers of several launches, in their order. */
+export const spanOf = (launches: readonly [TicketRange, ...TicketRange[]]): TicketRange => ({
+  first: launches[0].first,
+  last: launches.at(-1)!.last,
+});
 
 let launched: TicketRange | null = null;
 
@@ -135,9 +131,12 @@ export function takeTickets(): TicketRange {
   return tickets;
 }
 
-function extents(size: Size): number[] {
-  const [width, height = 1, depth = 1] = typeof size === "number" ? [size] : size;
-  return [width, height, depth];
+/** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */
+function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {
+  const threads = threadCount(threadgroup);
+  if (threads <= maxTotalThreads) return;
+  const message = `expected room for a threadgroup of ${threads} threads, got a pipeline for at most ${maxTotalThreads}`;
+  throw new BackendError(name, "limitExceeded", message);
 }
 
 function bind({ tensor, access }: Operand, index: number): Fields {
@@ -180,12 +179,15 @@ function libraryOf(context: MetalContext, file: string): number {
 const kernelFolder = join(import.meta.dir, "..", "..", "..", "kernels");
 let headers: Record<string, string> | undefined;
 
-/** Every header under `kernels/`, by the name with which kernels include it (`"common/math.h"`). */
+/**
+ * Every header that kernels may include, by name: those under `kernels/` (`"common/math.h"`), and one for each enumeration
+ * (`"generated/scan.h"`).
+ */
 export function kernelHeaders(): Record<string, string> {
   headers ??= Object.fromEntries(
     readdirSync(kernelFolder, { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".h"))
       .map((name) => [name, readFileSync(join(kernelFolder, name), "utf8")]),
   );
-  return headers;
+  return { ...headers, ...Object.fromEntries(enumerations().map(({ header: { name, text } }) => [name, text])) };
 }

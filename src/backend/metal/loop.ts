@@ -1,10 +1,11 @@
-/** The parameters of kernels with one thread an element: a loop nest (`LoopNest` in `kernels/common/loop.h`), then whole numbers. */
-import { broadcastStrides, collapse, elementCount, type LoopNest, type Shape } from "../../tensor/shape.ts";
+/** The loop of kernels with one thread an element: `LoopNest` in `kernels/common/loop.h`, and the grid that goes with it. */
+import { broadcastStrides, collapse, elementCount, type LoopNest, MAX_RANK, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { array, whole } from "../fields.ts";
 import { startOf } from "./launch.ts";
+import { struct } from "./struct.ts";
 
 const MAX_OPERANDS = 4;
-const MAX_RANK = 8;
 const THREADS = 256;
 /** The grid is rows of so many threads: a coordinate has 32 bits, an element's number may need more. */
 const ROW = 2 ** 30;
@@ -14,6 +15,15 @@ export interface LoopOperand {
   readonly tensor: Tensor;
   readonly strides: readonly number[];
 }
+
+/** A loop over operands of one shape, the result last. Struct fields that hold one take the `loop` of {@link broadcastLoop} and its like. */
+export const loopNest = struct("LoopNest", "common/loop.h", {
+  shape: array(whole, MAX_RANK),
+  strides: array(array(whole, MAX_RANK), MAX_OPERANDS),
+  start: array(whole, MAX_OPERANDS),
+  count: whole,
+  rank: whole,
+});
 
 /** Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them allow it. */
 export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
@@ -27,7 +37,7 @@ export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
 
 /** Of a loop over a shape. Axes are merged where all operands allow it. */
 export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[], numbers: readonly number[] = []) =>
-  parametersOf(
+  loopOf(
     collapse(
       shape,
       operands.map(({ strides }) => strides),
@@ -37,25 +47,21 @@ export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[], numbe
   );
 
 /** As {@link mergedLoop}, the axes as they are, for kernels that look at them. */
-export const plainLoop = (shape: Shape, operands: readonly LoopOperand[], numbers: readonly number[]) =>
-  parametersOf({ shape: [...shape], strides: operands.map(({ strides }) => [...strides]) }, operands, numbers);
+export const plainLoop = (shape: Shape, operands: readonly LoopOperand[], numbers: readonly number[] = []) =>
+  loopOf({ shape: [...shape], strides: operands.map(({ strides }) => [...strides]) }, operands, numbers);
 
-function parametersOf({ shape, strides }: LoopNest, operands: readonly LoopOperand[], numbers: readonly number[]) {
+function loopOf({ shape, strides }: LoopNest, operands: readonly LoopOperand[], numbers: readonly number[]) {
   const count = elementCount(shape);
-  const tail = MAX_RANK * (1 + MAX_OPERANDS);
-  const words = new BigInt64Array(tail + MAX_OPERANDS + 2 + numbers.length);
-  const write = (values: readonly number[], start: number) => {
-    for (const [at, value] of values.entries()) words[start + at] = BigInt(value);
-  };
-  write(shape, 0);
-  for (const [operand, own] of strides.entries()) write(own, MAX_RANK * (1 + operand));
-  write(
-    operands.map(({ tensor }) => startOf(tensor)),
-    tail,
-  );
-  write([count, shape.length, ...numbers], tail + MAX_OPERANDS);
+  const start = operands.map(({ tensor }) => startOf(tensor));
+  const loop = { shape, strides, start, count, rank: shape.length };
   return {
-    parameters: new Uint8Array(words.buffer),
+    loop,
+    /** The bytes of the loop alone. */
+    get parameters() {
+      const own = loopNest.bytes(loop);
+      if (numbers.length === 0) return own;
+      return Buffer.concat([own, new Uint8Array(BigInt64Array.from(numbers, BigInt).buffer)]);
+    },
     grid: [Math.min(count, ROW), Math.ceil(count / ROW)] as const,
     threadgroup: [Math.min(count, THREADS)] as const,
   };

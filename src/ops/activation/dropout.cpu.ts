@@ -1,17 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { check } from "../../backend/cpu/status.ts";
-import { dtypeFacts } from "../../tensor/dtype.ts";
-import { block, writeLoop } from "../elementwise/loop.cpu.ts";
-import type { DropoutAttributes } from "./dropout.ts";
+import { type DropoutAttributes, dropoutCall } from "./primitive.ts";
 
 export const dropoutCpu: Implementation<DropoutAttributes> = {
-  run({ operation, inputs, outputs: [output], attributes: { key, counter, lastDropped, scale } }) {
-    const [x] = inputs;
-    const head = [dtypeFacts[x!.dtype].code, ...key, ...counter, lastDropped, scale];
-    block.set(head);
-    writeLoop(head.length, output!, inputs);
-    const { native } = cpuLibrary();
-    check(native, native.orchard_cpu_dropout(block, x!.storage.hostBytes(), output!.storage.hostBytes()), operation);
+  run({ operation, inputs, outputs, attributes }) {
+    const operands = [inputs[0]!, outputs[0]!];
+    dropoutCall(operation, { dtype: operands[0]!.dtype, ...attributes, loop: operands }, operands);
   },
 };

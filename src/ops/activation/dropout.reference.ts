@@ -1,7 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { wordsOf } from "../random/distribution.reference.ts";
-import type { DropoutAttributes } from "./dropout.ts";
+import type { DropoutAttributes } from "./primitive.ts";
 
 export const dropoutReference: Implementation<DropoutAttributes> = {
   run({ inputs: [x], outputs: [output], attributes }) {

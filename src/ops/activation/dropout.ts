@@ -5,17 +5,11 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
-import { type GeneratorOptions, nextStart, type RandomStart } from "../random/distribution.ts";
+import { type GeneratorOptions, nextStart } from "../random/distribution.ts";
 import { dropoutCpu } from "./dropout.cpu.ts";
 import { dropoutMetal } from "./dropout.metal.ts";
 import { dropoutReference } from "./dropout.reference.ts";
-
-/** Which elements become 0, by their random words, as `src/random/philox.ts` counts them, and what the others are multiplied with. */
-export interface DropoutAttributes extends RandomStart {
-  /** Elements with a word of up to this become 0. */
-  readonly lastDropped: number;
-  readonly scale: number;
-}
+import type { DropoutAttributes } from "./primitive.ts";
 
 /** Linear in x: the gradient is the same operation on the result's gradient. */
 const primitive: Primitive<DropoutAttributes> = {

@@ -1,7 +1,7 @@
 /** Gradients of activations' gradients, of other operations. */
 import type { Tensor } from "../../tensor/tensor.ts";
 import { add, binary, mul, sub } from "../elementwise/binary.ts";
-import type { BinaryName } from "../elementwise/codes.ts";
+import type { BinaryName } from "../elementwise/primitive.ts";
 import { exp, neg, sigmoid, square } from "../elementwise/unary.ts";
 
 /** The gradients of g·f′(x) in g and x, from the output's h, for an f whose second derivative is given. */

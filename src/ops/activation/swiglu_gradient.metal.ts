@@ -1,17 +1,17 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { broadcastLoop } from "../../backend/metal/loop.ts";
+import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
 
 /** Both results have one layout: the loop has it once. */
 export const swigluGradientMetal: Implementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [gateGradient, upGradient] }) {
-    const { grid, threadgroup, parameters } = broadcastLoop(gateGradient!, inputs);
-    launch({
+    const { grid, threadgroup, loop } = broadcastLoop(gateGradient!, inputs);
+    return launch({
       file: "activation/swiglu_gradient.metal",
       name: `swiglu_gradient_${metalTypeOf(gateGradient!.dtype)}`,
       operands: [...inputs.map(reads), writes(gateGradient!), writes(upGradient!)],
-      parameters,
+      parameters: loopNest.bytes(loop),
       grid,
       threadgroup,
     });

@@ -1,16 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { check } from "../../backend/cpu/status.ts";
-import { dtypeFacts } from "../../tensor/dtype.ts";
-import { block, writeLoop } from "../elementwise/loop.cpu.ts";
+import { copyCall } from "./primitive.ts";
 
 export const copyCpu: Implementation<undefined> = {
-  run({ operation, inputs, outputs: [output] }) {
-    const [input] = inputs;
-    block[0] = dtypeFacts[input!.dtype].code;
-    block[1] = dtypeFacts[output!.dtype].code;
-    writeLoop(2, output!, inputs);
-    const { native } = cpuLibrary();
-    check(native, native.orchard_cpu_copy(block, input!.storage.hostBytes(), output!.storage.hostBytes()), operation);
+  run({ operation, inputs, outputs }) {
+    const operands = [inputs[0]!, outputs[0]!];
+    copyCall(operation, { from: operands[0]!.dtype, to: operands[1]!.dtype, loop: operands }, operands);
   },
 };

@@ -1,16 +1,16 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { broadcastLoop } from "../../backend/metal/loop.ts";
+import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
 
 export const copyMetal: Implementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output] }) {
-    const { grid, threadgroup, parameters } = broadcastLoop(output!, [input!]);
-    launch({
+    const { grid, threadgroup, loop } = broadcastLoop(output!, [input!]);
+    return launch({
       file: "elementwise/copy.metal",
       name: `copy_${metalTypeOf(input!.dtype)}_${metalTypeOf(output!.dtype)}`,
       operands: [reads(input!), writes(output!)],
-      parameters,
+      parameters: loopNest.bytes(loop),
       grid,
       threadgroup,
     });

@@ -6,8 +6,8 @@ import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { binary, type Operand } from "../elementwise/binary.ts";
-import type { BinaryName } from "../elementwise/codes.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
+import type { BinaryName } from "../elementwise/primitive.ts";
 import { clone, copyInto } from "./copy.ts";
 
 /**

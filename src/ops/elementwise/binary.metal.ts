@@ -1,21 +1,20 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { broadcastLoop } from "../../backend/metal/loop.ts";
-import { type BinaryName, binaryNames } from "./codes.ts";
+import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
+import { type BinaryName, binaryOperations, isPredicate } from "./primitive.ts";
 
-export const binaryMetal = (name: BinaryName): Implementation<undefined> => {
-  const code = binaryNames.indexOf(name);
-  const kernel = code < binaryNames.indexOf("eq") ? "binary" : "binary_question";
+export const binaryMetal = (operation: BinaryName): Implementation<undefined> => {
+  const kernel = isPredicate(operation) ? "binary_predicate" : "binary";
   return {
     unsupported: noFloat64,
-    run({ inputs: [a, b], outputs: [output] }) {
-      const { grid, threadgroup, parameters } = broadcastLoop(output!, [a!, b!]);
-      launch({
+    run({ inputs: [a, b], outputs: [out] }) {
+      const { grid, threadgroup, loop } = broadcastLoop(out!, [a!, b!]);
+      return launch({
         file: "elementwise/binary.metal",
         name: `${kernel}_${metalTypeOf(a!.dtype)}`,
-        constants: [code],
-        operands: [reads(a!), reads(b!), writes(output!)],
-        parameters,
+        constants: [binaryOperations.ordinal(operation)],
+        operands: [reads(a!), reads(b!), writes(out!)],
+        parameters: loopNest.bytes(loop),
         grid,
         threadgroup,
       });

@@ -1,9 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
-import type { BinaryName } from "./codes.ts";
 import { divisionByZero } from "./division.ts";
 import { gated, gatedDerivative, logisticShare, normalShare, tanhShare } from "./gated.reference.ts";
+import type { BinaryName } from "./primitive.ts";
 
 /** The definition of each operation: on floats, in float64; on integers, exact. Bools are the integers 0 and 1. */
 interface Formula {

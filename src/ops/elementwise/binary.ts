@@ -13,9 +13,9 @@ import { sumTo } from "../reduction/sum_to.ts";
 import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
 import { binaryReference } from "./binary.reference.ts";
-import { type BinaryName, binaryNames, byName } from "./codes.ts";
 import { eq, ge, logicalAnd, lt } from "./comparison.ts";
 import { type Kind, promoteOperands, zerosLike } from "./operands.ts";
+import { type BinaryName, binaryOperations, byName } from "./primitive.ts";
 import { where } from "./ternary.ts";
 import { log, neg, square } from "./unary.ts";
 
@@ -122,7 +122,7 @@ const chosen = (g: Tensor, smaller: Tensor, larger: Tensor): Tensor =>
   where(lt(larger, smaller), 0, where(eq(smaller, larger), mul(g, 0.5), g)) as Tensor;
 
 const primitives = byName(
-  binaryNames,
+  binaryOperations.names,
   (name): Primitive => ({
     name,
     implementations: { metal: binaryMetal(name), cpu: binaryCpu(name), reference: binaryReference(name) },

@@ -1,6 +1,6 @@
 import type { Tensor } from "../../tensor/tensor.ts";
 import { binary, type Operand } from "./binary.ts";
-import type { BinaryName } from "./codes.ts";
+import type { BinaryName } from "./primitive.ts";
 
 const question =
   (name: BinaryName) =>

@@ -1,18 +1,18 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { broadcastLoop } from "../../backend/metal/loop.ts";
-import { type TernaryName, ternaryNames } from "./codes.ts";
+import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
+import { type TernaryName, ternaryOperations } from "./primitive.ts";
 
-export const ternaryMetal = (name: TernaryName): Implementation<undefined> => ({
+export const ternaryMetal = (operation: TernaryName): Implementation<undefined> => ({
   unsupported: noFloat64,
-  run({ inputs, outputs: [output] }) {
-    const { grid, threadgroup, parameters } = broadcastLoop(output!, inputs);
-    launch({
+  run({ inputs, outputs: [out] }) {
+    const { grid, threadgroup, loop } = broadcastLoop(out!, inputs);
+    return launch({
       file: "elementwise/ternary.metal",
-      name: `${name === "where" ? "where" : "ternary"}_${metalTypeOf(output!.dtype)}`,
-      constants: [ternaryNames.indexOf(name)],
-      operands: [...inputs.map(reads), writes(output!)],
-      parameters,
+      name: `${operation === "where" ? "where" : "ternary"}_${metalTypeOf(out!.dtype)}`,
+      constants: [ternaryOperations.ordinal(operation)],
+      operands: [...inputs.map(reads), writes(out!)],
+      parameters: loopNest.bytes(loop),
       grid,
       threadgroup,
     });

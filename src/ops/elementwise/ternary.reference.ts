@@ -1,7 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
-import type { TernaryName } from "./codes.ts";
+import type { TernaryName } from "./primitive.ts";
 
 interface Formula {
   readonly float: (a: number, b: number, c: number) => number;

@@ -9,9 +9,9 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { sumTo } from "../reduction/sum_to.ts";
 import { add, mul, type Operand, type ResultOf, sub } from "./binary.ts";
-import { byName, type TernaryName, ternaryNames } from "./codes.ts";
 import { eq, ge, gt, le, logicalAnd, logicalOr, lt } from "./comparison.ts";
 import { operandDType, promoteOperands, scalarTensor } from "./operands.ts";
+import { byName, type TernaryName, ternaryOperations } from "./primitive.ts";
 import { ternaryCpu } from "./ternary.cpu.ts";
 import { ternaryMetal } from "./ternary.metal.ts";
 import { ternaryReference } from "./ternary.reference.ts";
@@ -75,7 +75,7 @@ function taken(g: Tensor, parts: readonly (readonly [share: number, condition: (
 }
 
 const primitives = byName(
-  ternaryNames,
+  ternaryOperations.names,
   (name): Primitive => ({
     name,
     implementations: { metal: ternaryMetal(name), cpu: ternaryCpu(name), reference: ternaryReference(name) },

@@ -1,21 +1,20 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { broadcastLoop } from "../../backend/metal/loop.ts";
-import { type UnaryName, unaryNames } from "./codes.ts";
+import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
+import { isPredicate, type UnaryName, unaryOperations } from "./primitive.ts";
 
-export const unaryMetal = (name: UnaryName): Implementation<undefined> => {
-  const code = unaryNames.indexOf(name);
-  const kernel = code < unaryNames.indexOf("logicalNot") ? "unary" : "unary_question";
+export const unaryMetal = (operation: UnaryName): Implementation<undefined> => {
+  const kernel = isPredicate(operation) ? "unary_predicate" : "unary";
   return {
     unsupported: noFloat64,
-    run({ inputs: [input], outputs: [output] }) {
-      const { grid, threadgroup, parameters } = broadcastLoop(output!, [input!]);
-      launch({
+    run({ inputs: [x], outputs: [out] }) {
+      const { grid, threadgroup, loop } = broadcastLoop(out!, [x!]);
+      return launch({
         file: "elementwise/unary.metal",
-        name: `${kernel}_${metalTypeOf(input!.dtype)}`,
-        constants: [code],
-        operands: [reads(input!), writes(output!)],
-        parameters,
+        name: `${kernel}_${metalTypeOf(x!.dtype)}`,
+        constants: [unaryOperations.ordinal(operation)],
+        operands: [reads(x!), writes(out!)],
+        parameters: loopNest.bytes(loop),
         grid,
         threadgroup,
       });

@@ -1,9 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
-import type { UnaryName } from "./codes.ts";
 import { erf } from "./erf.reference.ts";
 import { gated, logistic, logisticShare, normalShare, tanhShare } from "./gated.reference.ts";
+import type { UnaryName } from "./primitive.ts";
 
 /** The definition of each operation: on a float, in float64; on integers, exact, where it has a meaning of its own there. */
 interface Formula {

@@ -5,9 +5,9 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { binary, div, mul, sub } from "./binary.ts";
-import { byName, type UnaryName, unaryNames } from "./codes.ts";
 import { gt } from "./comparison.ts";
 import { type Kind, operandDType, zerosLike } from "./operands.ts";
+import { byName, type UnaryName, unaryOperations } from "./primitive.ts";
 import { where } from "./ternary.ts";
 import { unaryCpu } from "./unary.cpu.ts";
 import { unaryMetal } from "./unary.metal.ts";
@@ -66,7 +66,7 @@ const rows: Readonly<Record<UnaryName, UnaryRow>> = {
 };
 
 const primitives = byName(
-  unaryNames,
+  unaryOperations.names,
   (name): Primitive => ({
     name,
     implementations: { metal: unaryMetal(name), cpu: unaryCpu(name), reference: unaryReference(name) },

@@ -1,6 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
-import type { Size } from "../../backend/metal/kernel.ts";
+import type { Size } from "../../backend/metal/encode.ts";
 import { launch, metalTypeOf, noFloat64, reads, startOf, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import { elementCount, rowMajorStrides } from "../../tensor/shape.ts";

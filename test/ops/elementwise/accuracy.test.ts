@@ -12,7 +12,7 @@ import { silu } from "../../../src/ops/activation/silu.ts";
 import { onesLike } from "../../../src/ops/creation/full.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { atan2, binary, floorDivide, fmod, pow, remainder } from "../../../src/ops/elementwise/binary.ts";
-import type { BinaryName } from "../../../src/ops/elementwise/codes.ts";
+import type { BinaryName } from "../../../src/ops/elementwise/primitive.ts";
 import { softplus } from "../../../src/ops/elementwise/ternary.ts";
 import * as unary from "../../../src/ops/elementwise/unary.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";

@@ -9,12 +9,12 @@ import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { binary } from "../../../src/ops/elementwise/binary.ts";
 import {
   type BinaryName,
-  binaryNames,
+  binaryOperations,
   type TernaryName,
-  ternaryNames,
+  ternaryOperations,
   type UnaryName,
-  unaryNames,
-} from "../../../src/ops/elementwise/codes.ts";
+  unaryOperations,
+} from "../../../src/ops/elementwise/primitive.ts";
 import * as operations from "../../../src/ops/index.ts";
 import { bytesOf, type DType, dtypes } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -105,7 +105,7 @@ const renamed: Partial<Record<UnaryName | BinaryName | TernaryName, Operation>> 
 const dtypeOf = (name: string): DType => (name.startsWith("bitwise") ? "int32" : "float32");
 
 describe("unary", () => {
-  test.each([...unaryNames])("%s", (name) => {
+  test.each([...unaryOperations.names])("%s", (name) => {
     const compute = renamed[name] ?? library[name]!;
     checkTraffic(compute, [ones([37, 33], dtypeOf(name))], 1);
     checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], 2);
@@ -113,7 +113,7 @@ describe("unary", () => {
 });
 
 describe("binary", () => {
-  test.each([...binaryNames])("%s", (name) => {
+  test.each([...binaryOperations.names])("%s", (name) => {
     const compute = renamed[name] ?? library[name]!;
     const [square, row, column, scalar] = [[32, 32], [32], [32, 1], []].map((shape) => ones(shape, dtypeOf(name)));
     checkTraffic(compute, [square!, ones([32, 32], dtypeOf(name))], 1);
@@ -124,7 +124,7 @@ describe("binary", () => {
 });
 
 describe("ternary", () => {
-  test.each(ternaryNames.filter((name) => name !== "where" && name !== "softplus"))("%s", (name) => {
+  test.each(ternaryOperations.names.filter((name) => name !== "where" && name !== "softplus"))("%s", (name) => {
     const compute = renamed[name] ?? library[name]!;
     checkTraffic(compute, [ones([32, 32]), ones([32, 32]), ones([32, 32])], 1);
     checkTraffic(compute, [ones([32, 32]), ones([32]), ones([])], 2);

@@ -1,0 +1,33 @@
+// Lists of names that TypeScript refers to by name: it finds a name's ordinal in `orchard_cpu_tables` when it loads the dylib.
+//
+//   ORCHARD_NAMES(Scan, cumsum, cumprod, shift)      in a header: the enumeration, with `count` as its last constant
+//   ORCHARD_EXPORT_NAMES(Scan)                       in one .cpp (never an .isa.cpp, whose code must not run while the dylib is loaded)
+#pragma once
+
+#include <string>
+
+namespace orchard {
+
+// The names as they stand in the source, separated by ", ".
+struct NameList {
+  const char *type;
+  const char *names;
+};
+
+// Puts a list into `orchard_cpu_tables`. `names` is called when the tables are read.
+struct ExportedNames {
+  ExportedNames(const char *type, std::string (*names)());
+
+  const char *type;
+  std::string (*names)();
+  const ExportedNames *next;
+};
+
+} // namespace orchard
+
+#define ORCHARD_NAMES(Type, ...)                                                                                       \
+  enum class Type : int { __VA_ARGS__, count };                                                                        \
+  constexpr ::orchard::NameList list_of(Type) { return {#Type, #__VA_ARGS__}; }
+
+#define ORCHARD_EXPORT_NAMES(Type)                                                                                     \
+  static const ::orchard::ExportedNames Type##_names{#Type, [] { return std::string(list_of(Type{}).names); }};

@@ -1,0 +1,79 @@
+// Loop nests: axes that several operands have in common, with the strides of each operand along them.
+#pragma once
+
+#include "block.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace orchard {
+
+inline constexpr int max_rank = 8;
+
+// A loop nest as a block has it. What lies beyond the rank is undefined.
+template <int operands> struct NestBlock {
+  Whole rank;
+  Whole shape[max_rank];
+  Whole strides[operands][max_rank];
+};
+
+// Strides and offsets count elements; offsets start from each operand's element (0, …, 0).
+template <int operands> struct Nest {
+  int rank = 0;
+  int64_t shape[max_rank];
+  int64_t strides[operands][max_rank];
+
+  Nest() = default;
+  Nest(const NestBlock<operands> &block) {
+    int64_t axes = block.rank;
+    if (axes < 0 || axes > max_rank) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a rank of 0 to 8, got " + std::to_string(axes));
+    rank = static_cast<int>(axes);
+    for (int axis = 0; axis < rank; axis++) shape[axis] = block.shape[axis];
+    for (int operand = 0; operand < operands; operand++)
+      for (int axis = 0; axis < rank; axis++) strides[operand][axis] = block.strides[operand][axis];
+  }
+
+  int64_t count() const {
+    int64_t total = 1;
+    for (int axis = 0; axis < rank; axis++) total *= shape[axis];
+    return total;
+  }
+  // A run is what lies along the innermost axis.
+  int64_t run_length() const { return rank == 0 ? 1 : shape[rank - 1]; }
+  int64_t run_stride(int operand) const { return rank == 0 ? 0 : strides[operand][rank - 1]; }
+
+  // The offset of element number `index`, in row-major order, in one operand.
+  int64_t offset(int operand, int64_t index) const {
+    int64_t result = 0;
+    for (int axis = rank - 1; axis > 0; axis--) {
+      result += index % shape[axis] * strides[operand][axis];
+      index /= shape[axis];
+    }
+    return rank == 0 ? 0 : result + index * strides[operand][0];
+  }
+
+  // The same in every operand.
+  void find_offsets(int64_t index, int64_t (&offsets)[operands]) const {
+    for (int64_t &offset : offsets) offset = 0;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+      int64_t along = index % shape[axis];
+      index /= shape[axis];
+      for (int operand = 0; operand < operands; operand++) offsets[operand] += along * strides[operand][axis];
+    }
+  }
+};
+
+// Calls use(offsets, first, length) for the runs that make up the elements [begin, end), in order: `first` is the number of a run's first
+// element, `offsets` where it lies in each operand.
+template <int operands, class Use> void for_each_run(const Nest<operands> &nest, int64_t begin, int64_t end, Use &&use) {
+  int64_t length = nest.run_length();
+  for (int64_t first = begin; first < end;) {
+    int64_t offsets[operands];
+    nest.find_offsets(first, offsets);
+    int64_t part = std::min(end - first, length - first % length);
+    use(offsets, first, part);
+    first += part;
+  }
+}
+
+} // namespace orchard

@@ -1,0 +1,212 @@
+/** Calls of the cpu dylib's functions: a block of named fields, and the storages of the operands. */
+import { BackendError, type OrchardError } from "../../core/errors.ts";
+import type { LoopNest } from "../../tensor/shape.ts";
+import { MAX_RANK } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { CpuField, Field, ValuesOf } from "../fields.ts";
+import { cpuLibrary, type Native } from "./loader.ts";
+import { errorOf } from "./status.ts";
+import { nativeOrdinals, nativeTables } from "./tables.ts";
+
+/** A field of a block, with its name and where it begins, in doubles. */
+export interface BlockField {
+  readonly name: string;
+  readonly field: CpuField<never>;
+  readonly offset: number;
+}
+
+/** What a function of the dylib is given, as TypeScript describes it. */
+export interface CpuCallDescription {
+  readonly name: string;
+  readonly fields: readonly BlockField[];
+  /** Of the block, in doubles. */
+  readonly length: number;
+  /** The operands' names, results last. */
+  readonly operands: readonly string[];
+}
+
+/** An operand: a tensor, of whose storage native code gets the address, or bytes. */
+export type CpuOperand = Tensor | NodeJS.TypedArray | undefined;
+
+/**
+ * Runs the function. What is left out of the operands gets an address that is not read.
+ *
+ * @param operation what the caller called, for errors
+ * @throws {OrchardError} what the dylib's status becomes.
+ */
+export interface CpuCall<Values> {
+  (operation: string, values: Values, operands: readonly CpuOperand[]): void;
+  readonly description: CpuCallDescription;
+  /** As the call itself, but gives the status back instead of throwing. */
+  status(values: Values, operands: readonly CpuOperand[]): number;
+  /** The error of a status that {@link status} gave. */
+  error(operation: string, status: number): OrchardError;
+}
+
+const defined = new Map<string, CpuCallDescription>();
+
+/** Every call that was described, by name. */
+export const cpuCalls: ReadonlyMap<string, CpuCallDescription> = defined;
+
+/**
+ * Describes a function of the cpu dylib (`ORCHARD_FUNCTION` in C++): the fields of its block in their order, and its operands.
+ *
+ * @example
+ * const call = cpuCall("dropout", { dtype, scale: real, loop: loop(2) }, ["x", "output"]);
+ * call("dropout", { dtype: x.dtype, scale: 2, loop: [x, output] }, [x, output]);
+ */
+export function cpuCall<Fields extends Readonly<Record<string, Field<never>>>>(
+  name: string,
+  fields: Fields,
+  operands: readonly string[],
+): CpuCall<ValuesOf<Fields>> {
+  const description = describe(name, fields, operands);
+  const block = new Float64Array(description.length);
+  const write = writerOf(description, block);
+  const run = runnerOf(operands.length);
+  let ordinal = -1;
+  const status = (values: ValuesOf<Fields>, given: readonly CpuOperand[]): number => {
+    if (ordinal < 0) ordinal = ordinalOf(description);
+    write(values as Readonly<Record<string, unknown>>);
+    return run(cpuLibrary().native, ordinal, block, given);
+  };
+  const error = (operation: string, code: number): OrchardError => errorOf(cpuLibrary().native, code, operation);
+  const call = (operation: string, values: ValuesOf<Fields>, given: readonly CpuOperand[]): void => {
+    const code = status(values, given);
+    if (code !== 0) throw error(operation, code);
+  };
+  return Object.assign(call, { description, status, error });
+}
+
+function describe(
+  name: string,
+  fields: Readonly<Record<string, Field<never>>>,
+  operands: readonly string[],
+): CpuCallDescription {
+  if (defined.has(name)) throw new TypeError(`the cpu call ${name} is described twice`);
+  let length = 0;
+  const placed = Object.entries(fields).map(([field, { cpu }]): BlockField => {
+    if (!cpu) throw new TypeError(`field ${field} of the cpu call ${name} is for metal alone`);
+    const offset = length;
+    length += cpu.length;
+    return { name: field, field: cpu, offset };
+  });
+  const description = { name, fields: placed, length, operands };
+  defined.set(name, description);
+  return description;
+}
+
+/** A closure over each field, so that a call looks up no description. */
+function writerOf({ fields }: CpuCallDescription, block: Float64Array) {
+  const names = fields.map(({ name }) => name);
+  const offsets = fields.map(({ offset }) => offset);
+  const writers = fields.map(({ field }) => field.write.bind(field) as CpuField<unknown>["write"]);
+  return (values: Readonly<Record<string, unknown>>): void => {
+    for (let index = 0; index < writers.length; index++)
+      writers[index]!(block, offsets[index]!, values[names[index]!], nativeOrdinals);
+  };
+}
+
+/** The function's ordinal, once its block and operands are found to be those that the dylib expects. */
+function ordinalOf({ name, length, operands }: CpuCallDescription): number {
+  const found = nativeTables().functions[name];
+  if (!found)
+    throw new BackendError("cpu", "abiMismatch", `the dylib has no function ${name}. \`bun run build\` makes it anew.`);
+  if (found.blockBytes === length * 8 && found.operands === operands.length) return found.ordinal;
+  throw new BackendError(
+    "cpu",
+    "abiMismatch",
+    `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ${found.blockBytes} ` +
+      `and ${found.operands}. \`bun run build\` makes it anew.`,
+  );
+}
+
+type Runner = (native: Native, ordinal: number, block: Float64Array, operands: readonly CpuOperand[]) => number;
+
+// `bun:ffi` takes no null for a buffer: the block stands in for what is left out. A call costs more with each argument, so the narrowest
+// function that has room is used.
+const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
+  operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
+
+const run3: Runner = (native, ordinal, block, [a, b, c]) =>
+  native.orchard_cpu_run3(ordinal, block, bytesOf(a, block), bytesOf(b, block), bytesOf(c, block));
+
+const run6: Runner = (native, ordinal, block, [a, b, c, d, e, f]) =>
+  native.orchard_cpu_run6(
+    ordinal,
+    block,
+    ...[bytesOf(a, block), bytesOf(b, block), bytesOf(c, block)],
+    ...([bytesOf(d, block), bytesOf(e, block), bytesOf(f, block)] as const),
+  );
+
+const padded = (count: number, block: Float64Array, operands: readonly CpuOperand[]): NodeJS.TypedArray[] =>
+  Array.from({ length: count }, (_, index) => bytesOf(operands[index], block));
+
+const run16: Runner = (native, ordinal, block, operands) =>
+  native.orchard_cpu_run16(ordinal, block, ...(padded(16, block, operands) as Sixteen));
+
+const run30: Runner = (native, ordinal, block, operands) =>
+  native.orchard_cpu_run30(ordinal, block, ...(padded(30, block, operands) as Thirty));
+
+type Bytes = NodeJS.TypedArray;
+type Five<T> = [T, T, T, T, T];
+type Fifteen = [...Five<Bytes>, ...Five<Bytes>, ...Five<Bytes>];
+type Sixteen = [...Fifteen, Bytes];
+type Thirty = [...Fifteen, ...Fifteen];
+
+function runnerOf(operands: number): Runner {
+  const runners: readonly (readonly [number, Runner])[] = [
+    [3, run3],
+    [6, run6],
+    [16, run16],
+    [30, run30],
+  ];
+  const found = runners.find(([most]) => operands <= most);
+  if (!found) throw new TypeError(`a cpu call has at most 30 operands, not ${operands}`);
+  return found[1];
+}
+
+/** A loop nest over operands: rank, shape, and each operand's strides (`NestBlock` in `native/cpu/nest.h`). */
+export const nest = (operands: number): Field<LoopNest> => ({
+  cpu: {
+    type: `NestBlock<${operands}>`,
+    length: 1 + MAX_RANK * (1 + operands),
+    write(block, at, { shape, strides }) {
+      block[at] = shape.length;
+      for (let axis = 0; axis < shape.length; axis++) block[at + 1 + axis] = shape[axis]!;
+      for (let operand = 0; operand < operands; operand++)
+        for (let axis = 0; axis < shape.length; axis++)
+          block[at + 1 + MAX_RANK * (1 + operand) + axis] = strides[operand]![axis]!;
+    },
+  },
+});
+
+/**
+ * The loop of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`), from its operands, the result last: each is broadcast to
+ * the result's shape. The dylib merges axes.
+ */
+export const loop = (operands: number): Field<readonly Tensor[]> => ({
+  cpu: {
+    type: `LoopBlock<${operands}>`,
+    length: 1 + MAX_RANK * (1 + operands) + operands,
+    write(block, at, tensors) {
+      const { shape } = tensors[operands - 1]!;
+      const rank = shape.length;
+      block[at] = rank;
+      for (let axis = 0; axis < rank; axis++) block[at + 1 + axis] = shape[axis]!;
+      const offsets = at + 1 + MAX_RANK * (1 + operands);
+      for (let operand = 0; operand < operands; operand++) {
+        const tensor = tensors[operand]!;
+        block[offsets + operand] = tensor.offset;
+        writeStrides(block, at + 1 + MAX_RANK * (1 + operand), tensor, rank);
+      }
+    },
+  },
+});
+
+/** An operand's strides along the loop's axes, 0 along those that it repeats. */
+function writeStrides(block: Float64Array, at: number, { shape, strides }: Tensor, rank: number): void {
+  const lead = rank - shape.length;
+  for (let axis = 0; axis < lead; axis++) block[at + axis] = 0;
+  for (let axis = 0; axis < shape.length; axis++) block[at + lead + axis] = shape[axis] === 1 ? 0 : strides[axis]!;
+}

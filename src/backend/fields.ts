@@ -1,0 +1,150 @@
+/**
+ * Fields of what native code is given: of a kernel's parameter struct on metal, and of a call's block on cpu. A family's `primitive.ts`
+ * names its fields once; `struct` and `cpuCall` lay them out.
+ */
+import { type DType, dtypeFacts } from "../tensor/dtype.ts";
+import type { Enumeration } from "./enumeration.ts";
+
+/** A field of a struct of Metal Shading Language, in C's layout. */
+export interface MetalField<Value> {
+  /** Such as `long`, for messages and for the test that asks the compiler. */
+  readonly type: string;
+  readonly size: number;
+  readonly alignment: number;
+  write(view: DataView, at: number, value: Value): void;
+  /** The fields inside, by name, with their offsets. */
+  readonly members?: Readonly<Record<string, { readonly field: MetalField<never>; readonly offset: number }>>;
+}
+
+/** A field of a block, which is an array of doubles. */
+export interface CpuField<Value> {
+  /** The C++ type. */
+  readonly type: string;
+  /** How many doubles. */
+  readonly length: number;
+  write(block: Float64Array, at: number, value: Value, ordinals: NativeOrdinals): void;
+}
+
+/** The ordinals of the dylib's list of names of a type. */
+export type NativeOrdinals = (type: string) => Readonly<Record<string, number>>;
+
+/** A field that kernels of one backend, or of both, are given. */
+export interface Field<Value> {
+  readonly metal?: MetalField<Value>;
+  readonly cpu?: CpuField<Value>;
+}
+
+/** A field that both have. */
+export interface SharedField<Value> {
+  readonly metal: MetalField<Value>;
+  readonly cpu: CpuField<Value>;
+}
+
+/** The values that fields take. */
+export type ValuesOf<Fields> = {
+  readonly [Name in keyof Fields]: Fields[Name] extends Field<infer Value> ? Value : never;
+};
+
+const WORD = 2 ** 32;
+
+/** A field of one double, which `encode` makes of a value. */
+const double = <Value>(type: string, encode: (value: Value, ordinals: NativeOrdinals) => number): CpuField<Value> => ({
+  type,
+  length: 1,
+  write(block, at, value, ordinals) {
+    block[at] = encode(value, ordinals);
+  },
+});
+
+const itself = (value: number): number => value;
+
+/** A whole number below 2⁵³: `long`. */
+export const whole: SharedField<number> = {
+  metal: {
+    type: "long",
+    size: 8,
+    alignment: 8,
+    write(view, at, value) {
+      view.setUint32(at, value >>> 0, true);
+      view.setInt32(at + 4, Math.floor(value / WORD), true);
+    },
+  },
+  cpu: double("Whole", itself),
+};
+
+/** 32 bits without a sign: `uint`. */
+export const word: SharedField<number> = {
+  metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, value, true) },
+  cpu: double("Word", itself),
+};
+
+/** 64 bits without a sign: `ulong`. */
+export const wideWord: SharedField<bigint> = {
+  metal: { type: "ulong", size: 8, alignment: 8, write: (view, at, value) => view.setBigUint64(at, value, true) },
+  cpu: {
+    type: "WideWord",
+    length: 2,
+    write(block, at, value) {
+      const bits = BigInt.asUintN(64, value);
+      block[at] = Number(bits & 0xffffffffn);
+      block[at + 1] = Number(bits >> 32n);
+    },
+  },
+};
+
+/** A real number: `float` on metal, `double` on cpu. */
+export const real: SharedField<number> = {
+  metal: { type: "float", size: 4, alignment: 4, write: (view, at, value) => view.setFloat32(at, value, true) },
+  cpu: double("Real", itself),
+};
+
+/** Whether something holds: a `uint` of 0 or 1 on metal. */
+export const flag: SharedField<boolean> = {
+  metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, value ? 1 : 0, true) },
+  cpu: double("Flag", Number),
+};
+
+/** An element type. Kernels of metal have it in their names instead. */
+export const dtype: Field<DType> & { readonly cpu: CpuField<DType> } = {
+  cpu: double("DTypeField", (value) => dtypeFacts[value].code),
+};
+
+/** One of the names of an enumeration. The dylib's ordinals are those of its own list. */
+export const oneOf = <Name extends string>({ type, ordinal }: Enumeration<Name>): SharedField<Name> => ({
+  metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, ordinal(value), true) },
+  cpu: double(`Name<${type}>`, (value, ordinals) => ordinals(type)[value] ?? unknownName(type, value)),
+});
+
+function unknownName(type: string, name: string): never {
+  throw new TypeError(`the cpu dylib has no ${type} named ${name}`);
+}
+
+/** `count` values of a field, one after the other. Fewer may be given on metal: the remainder is zero there. */
+export const array = <Value>(field: SharedField<Value>, count: number): SharedField<readonly Value[]> => ({
+  metal: {
+    type: withDimension(field.metal.type, count),
+    size: field.metal.size * count,
+    alignment: field.metal.alignment,
+    write(view, at, values) {
+      checkCount(values, count);
+      for (let index = 0; index < values.length; index++)
+        field.metal.write(view, at + index * field.metal.size, values[index]!);
+    },
+  },
+  cpu: {
+    type: withDimension(field.cpu.type, count),
+    length: field.cpu.length * count,
+    write(block, at, values, ordinals) {
+      checkCount(values, count);
+      for (let index = 0; index < values.length; index++)
+        field.cpu.write(block, at + index * field.cpu.length, values[index]!, ordinals);
+    },
+  },
+});
+
+/** `long` of 8 is `long[8]`, and that of 3 `long[3][8]`. */
+const withDimension = (type: string, count: number): string => type.replace(/(?=\[|$)/, `[${count}]`);
+
+function checkCount(values: readonly unknown[], count: number): void {
+  if (values.length > count) throw new TypeError(`expected at most ${count} values, got ${values.length}`);
+}

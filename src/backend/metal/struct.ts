@@ -1,0 +1,64 @@
+/** Parameter structs of the package's kernels: their fields by name, laid out as C does. */
+import type { Field, MetalField, ValuesOf } from "../fields.ts";
+
+/** A struct as a kernel declares it, with the bytes that the host writes. */
+export interface Struct<Values> extends Field<Values> {
+  readonly metal: MetalField<Values> & Required<Pick<MetalField<Values>, "members">>;
+  /** Its name in the source. */
+  readonly name: string;
+  /** Under `kernels/`: the file that declares it. */
+  readonly file: string;
+  /** The bytes of a struct with these values. What is left out of an array is 0. */
+  bytes(values: Values): Uint8Array;
+}
+
+const defined: Struct<never>[] = [];
+
+/** Every struct that was described. */
+export const structs: readonly Struct<never>[] = defined;
+
+/**
+ * Describes a struct of a kernel. Fields are camelCase here and snake_case there; a test asks the kernel compiler for every offset.
+ *
+ * @param file under `kernels/`: what declares it
+ * @example
+ * const parameters = struct("Dropout", "activation/dropout.metal", { loop: loopNest, key: array(word, 2), scale: real });
+ * parameters.bytes({ loop, key: [1, 2], scale: 2 });
+ */
+export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
+  name: string,
+  file: string,
+  fields: Fields,
+): Struct<ValuesOf<Fields>> {
+  const metal = layOut(name, fields);
+  const bytes = (values: ValuesOf<Fields>): Uint8Array => {
+    const result = new Uint8Array(metal.size);
+    metal.write(new DataView(result.buffer), 0, values);
+    return result;
+  };
+  const result: Struct<ValuesOf<Fields>> = { name, file, metal, bytes };
+  defined.push(result as unknown as Struct<never>);
+  return result;
+}
+
+function layOut<Values>(
+  name: string,
+  fields: Readonly<Record<string, Field<never>>>,
+): MetalField<Values> & Required<Pick<MetalField<Values>, "members">> {
+  const members: Record<string, { field: MetalField<never>; offset: number }> = {};
+  let end = 0;
+  let alignment = 1;
+  for (const [field, { metal }] of Object.entries(fields)) {
+    if (!metal) throw new TypeError(`field ${field} of the struct ${name} is for cpu alone`);
+    const offset = Math.ceil(end / metal.alignment) * metal.alignment;
+    members[field] = { field: metal, offset };
+    end = offset + metal.size;
+    alignment = Math.max(alignment, metal.alignment);
+  }
+  const placed = Object.entries(members);
+  const write = (view: DataView, at: number, values: Values): void => {
+    for (const [field, { field: own, offset }] of placed)
+      own.write(view, at + offset, values[field as keyof Values] as never);
+  };
+  return { type: name, size: Math.ceil(end / alignment) * alignment, alignment, write, members };
+}

@@ -1,0 +1,15 @@
+/** Primitives: the operations that backends run, each with an implementation for every backend or the reason why there is none. */
+import type { Primitive } from "./backend.ts";
+
+const defined = new Map<string, Primitive<never>>();
+
+/** Makes a primitive known by its name, for overrides and reports. @throws {TypeError} where the name is taken. */
+export function definePrimitive<Attributes = undefined>(primitive: Primitive<Attributes>): Primitive<Attributes> {
+  const { name } = primitive;
+  if (defined.has(name)) throw new TypeError(`the primitive ${name} is defined twice`);
+  defined.set(name, primitive as unknown as Primitive<never>);
+  return primitive;
+}
+
+/** Every primitive, by name. */
+export const primitives: ReadonlyMap<string, Primitive<never>> = defined;

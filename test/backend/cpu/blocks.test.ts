@@ -1,0 +1,101 @@
+/** Every block of a cpu call, as TypeScript writes it, against the struct that the C++ compiler lays out. */
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { findCompiler } from "../../../scripts/cpu/compiler.ts";
+import { run } from "../../../scripts/run.ts";
+import { type CpuCallDescription, cpuCalls } from "../../../src/backend/cpu/call.ts";
+import { nativeTables } from "../../../src/backend/cpu/tables.ts";
+import { enumerations } from "../../../src/backend/enumeration.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
+import "../../../src/index.ts"; // describes every call
+import { testFolder } from "../../support/folder.ts";
+
+const folder = join(packageRoot, "native", "cpu");
+const headers = [...new Bun.Glob("**/*.h").scanSync({ cwd: folder })].sort();
+const calls = [...cpuCalls.values()];
+
+const snakeCase = (name: string) => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+const blockOf = ({ name }: CpuCallDescription) => `${name[0]!.toUpperCase()}${name.slice(1)}Block`;
+
+/** The header that declares a call's block. */
+function headerOf(call: CpuCallDescription): string | undefined {
+  const declaration = new RegExp(`(?:struct|using) ${blockOf(call)}\\b`);
+  return headers.find((name) => declaration.test(readFileSync(join(folder, name), "utf8")));
+}
+
+/** A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript names. */
+function probe(): string {
+  const rows = calls.flatMap((call) => {
+    const block = blockOf(call);
+    const fields = call.fields.map(({ name, field }) => {
+      const member = `${block}::${snakeCase(name)}`;
+      const type = `std::is_same_v<decltype(${member}), ${field.type}>`;
+      return `print("${call.name}.${name}", offsetof(${block}, ${snakeCase(name)}), sizeof(${member}), ${type});`;
+    });
+    return [`print("${call.name}", 0, sizeof(${block}), true);`, ...fields];
+  });
+  const includes = [...new Set(calls.map(headerOf))].filter((name) => name !== undefined);
+  return `
+    #include <cstddef>
+    #include <cstdio>
+    #include <type_traits>
+    ${includes.map((name) => `#include "${join(folder, name!)}"`).join("\n")}
+    using namespace orchard;
+    static void print(const char *name, size_t offset, size_t size, bool same) {
+      std::printf("%s %zu %zu %d\\n", name, offset, size, same);
+    }
+    int main() { ${rows.join("\n")} }`;
+}
+
+describe("blocks", () => {
+  test.each(calls.map((call) => [call.name, call] as const))("%s has a struct in a header", (_name, call) => {
+    expect([blockOf(call), headerOf(call)]).toEqual([blockOf(call), expect.any(String)]);
+  });
+
+  describe("laid out by the compiler", () => {
+    const { file } = testFolder("blocks");
+    let found: Record<string, readonly [offset: number, size: number, sameType: number]> = {};
+
+    beforeAll(async () => {
+      const [source, program] = [file("probe.cpp"), file("probe")];
+      await Bun.write(source, probe());
+      const { command, linkFlags } = await findCompiler();
+      const flags = ["-std=c++17", "-Wno-invalid-offsetof", "-DORCHARD_ISA=baseline"];
+      const compiled = await run([...command, ...flags, source, ...linkFlags, "-o", program]);
+      expect(compiled.output).toBe("");
+      const { output } = await run([program]);
+      const rows = output
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" "));
+      found = Object.fromEntries(rows.map(([name, ...numbers]) => [name, numbers.map(Number)]));
+    });
+
+    test.each(calls.map((call) => [call.name, call] as const))("%s", (name, call) => {
+      const fields = call.fields.map(({ name: field, field: own, offset }) => [
+        `${name}.${field}`,
+        [offset * 8, own.length * 8, 1],
+      ]);
+      const expected = Object.fromEntries([...fields, [name, [0, call.length * 8, 1]]]);
+      const own = Object.entries(found).filter(([key]) => key === name || key.startsWith(`${name}.`));
+      expect(Object.fromEntries(own)).toEqual(expected);
+    });
+  });
+});
+
+describe("the dylib's tables", () => {
+  test("have the functions that are called, and no others", () => {
+    expect(Object.keys(nativeTables().functions).sort()).toEqual(calls.map(({ name }) => name).sort());
+  });
+
+  test("have the names of every enumeration, in whatever order", () => {
+    const { names } = nativeTables();
+    const own = enumerations().filter(({ type }) => type in names);
+    expect(own.length).toBeGreaterThan(2);
+    for (const { type, names: expected } of own)
+      expect([type, Object.keys(names[type]!).sort()]).toEqual([type, [...expected].sort()]);
+    const unknown = Object.keys(names).filter((type) => type !== "DType" && !own.some((known) => known.type === type));
+    expect(unknown).toEqual([]);
+  });
+});

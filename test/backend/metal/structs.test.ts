@@ -1,0 +1,73 @@
+/** Every parameter struct of a kernel, as TypeScript writes it, against what the kernel compiler makes of the kernel's own source. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { kernelHeaders } from "../../../src/backend/metal/launch.ts";
+import { type Struct, structs } from "../../../src/backend/metal/struct.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { metalKernel, output } from "../../../src/index.ts";
+
+const snakeCase = (name: string) => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+
+const byFile = Map.groupBy(structs, ({ file }) => file);
+
+/** The source with a kernel at its end that writes, for each struct, its size, then each field's offset, size and whether its type is the named one. */
+function probe(file: string, own: readonly Struct<never>[]): string {
+  const source = file.endsWith(".metal")
+    ? readFileSync(join(packageRoot, "kernels", file), "utf8")
+    : `#include <metal_stdlib>\nusing namespace metal;\n#include "${file}"\n`;
+  const numbers = own.flatMap(({ name, metal }) => [
+    `uint(sizeof(${name}))`,
+    ...Object.entries(metal.members).flatMap(
+      ([
+        field,
+        {
+          field: { type },
+        },
+      ]) => {
+        const member = `${name}::${snakeCase(field)}`;
+        const offset = `uint(__builtin_offsetof(${name}, ${snakeCase(field)}))`;
+        return [offset, `uint(sizeof(${member}))`, `uint(ProbeSame<decltype(${member}), ${type}>::value)`];
+      },
+    ),
+  ]);
+  return `${source}
+    template <typename A, typename B> struct ProbeSame { enum { value = 0 }; };
+    template <typename A> struct ProbeSame<A, A> { enum { value = 1 }; };
+    kernel void layout_probe(device uint *out [[buffer(0)]]) {
+      ${numbers.map((expression, index) => `out[${index}] = ${expression};`).join("\n      ")}
+    }`;
+}
+
+const described = (own: readonly Struct<never>[]) =>
+  own.flatMap(({ name, metal }) => [
+    [`${name}`, metal.size],
+    ...Object.entries(metal.members).flatMap(
+      ([
+        field,
+        {
+          field: { size },
+          offset,
+        },
+      ]) => [
+        [`offset of ${name}.${field}`, offset],
+        [`size of ${name}.${field}`, size],
+        [`type of ${name}.${field}`, 1],
+      ],
+    ),
+  ]) as [string, number][];
+
+describe("parameter structs", () => {
+  test("are described", () => {
+    expect(structs.length).toBeGreaterThan(1);
+  });
+
+  test.each([...byFile])("%s", (file, own) => {
+    const expected = described(own);
+    const options = { name: "layout_probe", source: probe(file, own), headers: kernelHeaders(), fileName: file };
+    using kernel = metalKernel(options);
+    const { outputs } = kernel.run({ out: output(Uint32Array, expected.length) }, { grid: 1 });
+    const found = expected.map(([what], index) => [what, outputs.out[index]]);
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
+  });
+});
