@@ -133,7 +133,7 @@ function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined
   return tensors.map((own) => {
     const offset = start * strides[axis]!;
     start += own.shape[axis]!;
-    return { shape: own.shape, dtype, strides, place: { block, offset } };
+    return { shape: own.shape, dtype, strides, blockSlice: { block, offset } };
   });
 }
 
