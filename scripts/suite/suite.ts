@@ -7,6 +7,7 @@ import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
+import { checkLayers } from "./layers.ts";
 import { describe, describeFailures, leaveOut, type PartResult, runPart } from "./part.ts";
 import { reportFolder } from "./report.ts";
 import { bunTests, metalTests, swiftTests } from "./tests.ts";
@@ -48,6 +49,7 @@ export async function checkEverything(): Promise<void> {
 const sourceChecks = async (): Promise<PartResult[]> => [
   await runPart("Types", checkTypes),
   await runPart("Format and lint", checkStyle),
+  await runPart("Layers of src", checkLayers),
 ];
 
 /** Warnings are errors. It comes after the set-up of Swift, which brings a compiler where the machine has none. */

@@ -1,7 +1,7 @@
-import { detach } from "../autograd/backward.ts";
 import { noGrad } from "../autograd/modes.ts";
 import { getOrMake } from "../core/collections.ts";
 import { toDType } from "../ops/copy/cast.ts";
+import { detach } from "../ops/gradient/backward.ts";
 import { type FloatDType, isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";

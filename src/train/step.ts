@@ -1,9 +1,10 @@
 /** One step of the optimiser: loss, gradients, their norm, and the change. */
-import { backward, detach } from "../autograd/backward.ts";
+
 import { noGrad } from "../autograd/modes.ts";
 import type { Batch } from "../data/windows.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { add, div } from "../ops/elementwise/binary.ts";
+import { backward, detach } from "../ops/gradient/backward.ts";
 import { crossEntropy } from "../ops/loss/cross_entropy.ts";
 import { mean } from "../ops/reduction/mean.ts";
 import type { AdamW } from "../optim/adam.ts";

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
 import { formatCodepaths } from "../backend/format_codepaths.ts";
+import type { BackendName } from "../backend/names.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
 import type { DataReport } from "../data/dataset.ts";
 import type { Curves, Point } from "./curve.ts";
@@ -17,28 +18,37 @@ import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
-import { checkSettings, presetFor, presets, type Settings } from "./settings.ts";
-import type { RunWords } from "./train_command.ts";
+import { checkSettings, type PresetName, presetFor, presets, type Settings } from "./settings.ts";
+
+/** What the command line says beside {@link Settings}: where a run goes, and what is shown of it. */
+export interface TrainOptions extends Partial<Settings> {
+  readonly preset?: PresetName;
+  readonly backend?: BackendName;
+  readonly strict?: true;
+  readonly out?: string;
+  readonly resume?: string | true;
+  readonly dashboard?: number | true;
+}
 
 /** What shells know as "ended by Ctrl-C". */
 const INTERRUPTED = 130;
 
 /** Returns the exit code: 0 finished, 130 interrupted and saved, 1 failed. */
-export function runTrain(words: RunWords): Promise<number> {
+export function runTrain(options: TrainOptions): Promise<number> {
   return reportErrors(async () => {
-    if (words.backend) setBackend(words.backend);
-    if (words.strict) setStrict(true);
-    const page = openDashboard(words); // first: where its port is taken no folder is made
+    if (options.backend) setBackend(options.backend);
+    if (options.strict) setStrict(true);
+    const page = openDashboard(options); // first: where its port is taken no folder is made
     try {
-      return await train(words, page);
+      return await train(options, page);
     } finally {
       await page?.close();
     }
   });
 }
 
-async function train(words: RunWords, page: Dashboard | undefined): Promise<number> {
-  const { session, folder } = await open(words);
+async function train(options: TrainOptions, page: Dashboard | undefined): Promise<number> {
+  const { session, folder } = await open(options);
   console.log(describe(session, folder));
   if (page) console.log(`dashboard   ${page.url}`);
   const samples: string[] = [];
@@ -60,21 +70,21 @@ async function train(words: RunWords, page: Dashboard | undefined): Promise<numb
   }
 }
 
-async function open(words: RunWords): Promise<{ session: Session; folder: string }> {
-  if (words.resume === undefined) {
-    const settings = checkSettings(settingsOf(words, presets[words.preset ?? presetFor(getBackend())]));
+async function open(options: TrainOptions): Promise<{ session: Session; folder: string }> {
+  if (options.resume === undefined) {
+    const settings = checkSettings(settingsOf(options, presets[options.preset ?? presetFor(getBackend())]));
     const session = await Session.start(settings);
-    return { session, folder: makeRunFolder(words.out) }; // after what may be wrong with the text
+    return { session, folder: makeRunFolder(options.out) }; // after what may be wrong with the text
   }
-  const folder = findRun("train", words.resume === true ? words.out : words.resume);
+  const folder = findRun("train", options.resume === true ? options.out : options.resume);
   const checkpoint = await loadRun(checkpointsIn(folder));
-  const settings = checkSettings(settingsOf(words, checkpoint.extra.settings));
+  const settings = checkSettings(settingsOf(options, checkpoint.extra.settings));
   return { session: await Session.resume(checkpoint, settings), folder };
 }
 
 /** Settings that are named on the command line, and for the others those of the preset or the checkpoint. */
-function settingsOf(words: RunWords, defaults: Settings): Settings {
-  const named = Object.entries(words).filter(([name, value]) => name in defaults && value !== undefined);
+function settingsOf(options: TrainOptions, defaults: Settings): Settings {
+  const named = Object.entries(options).filter(([name, value]) => name in defaults && value !== undefined);
   return { ...defaults, ...Object.fromEntries(named) };
 }
 
@@ -88,7 +98,7 @@ function curvesIn(folder: string, step: number): Curves {
   return { training: pointsOf("step"), heldOut: pointsOf("evaluation") };
 }
 
-const openDashboard = ({ dashboard: port }: RunWords): Dashboard | undefined =>
+const openDashboard = ({ dashboard: port }: TrainOptions): Dashboard | undefined =>
   port === undefined ? undefined : new Dashboard(port === true ? 0 : port);
 
 const samplesInto = (texts: string[]): Listener => ({

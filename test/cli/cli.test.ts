@@ -43,9 +43,9 @@ describe("is refused, with the usage", () => {
     [["tune", "--quick", "--reset"], "tune takes --quick or --reset, not both"],
     [["metal", "check"], "missing required argument 'file.metal'"],
     [["doctor", "more"], "too many arguments for 'doctor'"],
-    [["train", "--layers", "many"], "argument 'many' is invalid. It is no number."],
+    [["train", "--layers", "many"], "argument 'many' is invalid. It is not a number."],
     [["train", "--backend", "cuda"], "argument 'cuda' is invalid. Allowed choices are metal, cpu, reference."],
-    [["generate", "--top-k", ""], "argument '' is invalid. It is no number."],
+    [["generate", "--top-k", ""], "argument '' is invalid. It is not a number."],
   ])("%p", (words, sentence) => {
     const { out, err, exitCode } = orchard(...words);
     expect([out, exitCode]).toEqual(["", 1]);

@@ -107,7 +107,7 @@ describe("set-up", () => {
   test("the README gives the two commands, each for a machine with Bun and for one without", () => {
     for (const name of ["demo", "test"] as const) {
       expect(read("README.md")).toContain(`| \`bun run ${name}\` | \`npx --yes bun@`);
-      expect(packageFile.scripts[name]).toBe(`bun scripts/${name}.ts`);
+      expect(packageFile.scripts[name]).toBe(`bun scripts/launch.ts ${name}`);
     }
   });
 

@@ -1,18 +1,21 @@
 /** What starts a backward pass, and what comes of it: `backward`, `grad`, `valueAndGrad`. */
-import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
-import { toDType } from "../ops/copy/cast.ts";
-import { clone } from "../ops/copy/copy.ts";
-import { tensor } from "../ops/creation/tensor.ts";
-import { add } from "../ops/elementwise/binary.ts";
-import { expand } from "../ops/view/expand.ts";
-import { isFloat } from "../tensor/dtype.ts";
-import { formatShape, sameShape } from "../tensor/shape.ts";
-import { Storage } from "../tensor/storage.ts";
-import { Tensor } from "../tensor/tensor.ts";
-import { keep } from "../tensor/tidy.ts";
-import { enableGrad } from "./modes.ts";
-import { AutogradError, edgeOf, type GradientTarget } from "./node.ts";
-import { type BackwardOptions, passBackward } from "./pass.ts";
+
+import { enableGrad } from "../../autograd/modes.ts";
+import { AutogradError, edgeOf, type GradientTarget } from "../../autograd/node.ts";
+import { type BackwardOptions, passBackward } from "../../autograd/pass.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { formatShape, sameShape } from "../../tensor/shape.ts";
+import { Storage } from "../../tensor/storage.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { keep } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { clone } from "../copy/copy.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add } from "../elementwise/binary.ts";
+import { expand } from "../view/expand.ts";
+
+const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
 
 /**
  * Adds the gradient of `root` to the `grad` of every leaf that requires one.
@@ -34,13 +37,13 @@ export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptio
   const isOwn = ({ isContiguous, storage }: Tensor) =>
     isContiguous && storage.serial >= firstSerial && !handedOut.has(storage);
   const accumulate = (target: Tensor, incoming: Tensor): boolean => {
-    const sum = target.grad === null ? incoming : (add(target.grad, incoming) as Tensor);
+    const sum = target.grad === null ? incoming : addGradients(target.grad, incoming);
     const own = isOwn(sum) ? sum : clone(sum);
     handedOut.add(own.storage);
     target.grad = keep(own);
     return own === incoming;
   };
-  passBackward([{ root, seed }], options, { accumulate });
+  passBackward([{ root, seed }], options, { add: addGradients, accumulate });
 }
 
 /** Options of {@link grad}. */
@@ -69,7 +72,7 @@ export function grad(
     for (const index of wanted) results[index] = incoming;
     return wanted.length > 0;
   };
-  passBackward(seeded, options, { observe });
+  passBackward(seeded, options, { add: addGradients, observe });
   const unused = results.indexOf(null);
   if (unused >= 0 && !options.allowUnused)
     throw new AutogradError(

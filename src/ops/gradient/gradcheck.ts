@@ -1,8 +1,8 @@
-import { ArgumentError, OrchardError } from "../core/errors.ts";
-import { tensor } from "../ops/creation/tensor.ts";
-import { Tensor } from "../tensor/tensor.ts";
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError, OrchardError } from "../../core/errors.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tensor } from "../creation/tensor.ts";
 import { grad } from "./backward.ts";
-import { noGrad } from "./modes.ts";
 
 /** The step, the tolerances and the seed of {@link gradcheck}. */
 export interface GradcheckOptions {

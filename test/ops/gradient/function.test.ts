@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { backward, grad } from "../../src/autograd/backward.ts";
+import { noGrad } from "../../../src/autograd/modes.ts";
+import { AutogradError } from "../../../src/autograd/node.ts";
+import { AnomalyError, detectAnomaly } from "../../../src/backend/anomaly.ts";
+import { ArgumentError, DisposedError } from "../../../src/core/errors.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { add, div, mul, sub } from "../../../src/ops/elementwise/binary.ts";
+import { exp } from "../../../src/ops/elementwise/unary.ts";
+import { backward, grad } from "../../../src/ops/gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
-import { Function, type FunctionContext } from "../../src/autograd/function.ts";
-import { GradcheckError, gradcheck } from "../../src/autograd/gradcheck.ts";
-import { noGrad } from "../../src/autograd/modes.ts";
-import { AutogradError } from "../../src/autograd/node.ts";
-import { AnomalyError, detectAnomaly } from "../../src/backend/anomaly.ts";
-import { ArgumentError, DisposedError } from "../../src/core/errors.ts";
-import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add, div, mul, sub } from "../../src/ops/elementwise/binary.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
-import { sum } from "../../src/ops/reduction/sum.ts";
-import { reshape } from "../../src/ops/view/reshape.ts";
-import type { Tensor } from "../../src/tensor/tensor.ts";
+import { Function, type FunctionContext } from "../../../src/ops/gradient/function.ts";
+import { GradcheckError, gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
+import { sum } from "../../../src/ops/reduction/sum.ts";
+import { reshape } from "../../../src/ops/view/reshape.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
 
 const parameter = (values: number[]) => tensor(values, { dtype: "float64", requiresGrad: true });
 const numbers = (x: Tensor | null | undefined) => x && Array.from(x.dataSync(), Number);

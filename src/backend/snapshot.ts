@@ -1,25 +1,26 @@
-/** What tensors held before an operation changes them, kept apart where that operation may have to be computed again. */
+/** Snapshots of tensors that an operation changes, where that operation may have to be computed again. */
 import type { Memory } from "../tensor/memory.ts";
 import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import type { Backend } from "./backend.ts";
 
-/** Whether a tensor lies row-major without gaps and is all that its storage has room for. */
-export const isWhole = ({ isContiguous, offset, shape, dtype, storage }: Tensor): boolean =>
+/** Whether a tensor is contiguous and as large as its storage. */
+export const coversStorage = ({ isContiguous, offset, shape, dtype, storage }: Tensor): boolean =>
   isContiguous && offset === 0 && storage.memory.byteLength === byteLengthOf(shape, dtype);
 
 /**
- * Gives whole tensors new memory, undefined, and returns tensors of what they held. On a backend whose work is done once it returns, it
- * returns the tensors themselves.
+ * Swaps the memory of tensors for new memory with undefined contents, and returns tensors over the old one. On a backend whose work is done once it
+ * returns, it returns the tensors themselves.
  *
+ * @param targets each covers its storage
  * @throws {OutOfMemoryError} and nothing has changed.
  */
-export function setAside(backend: Backend, targets: readonly Tensor[]): readonly Tensor[] {
-  if (!backend.beforeExchange) return targets;
+export function snapshot(backend: Backend, targets: readonly Tensor[]): readonly Tensor[] {
+  if (!backend.beforeSwap) return targets;
   const fresh = allocateLike(backend, targets);
-  for (const { storage } of targets) backend.beforeExchange(storage);
+  for (const { storage } of targets) backend.beforeSwap(storage);
   return targets.map(({ storage, dtype, shape }, index) => {
-    return new Tensor(new Storage(storage.exchange(fresh[index]!)), dtype, shape);
+    return new Tensor(new Storage(storage.swap(fresh[index]!)), dtype, shape);
   });
 }
 
@@ -35,12 +36,12 @@ function allocateLike(backend: Backend, targets: readonly Tensor[]): Memory[] {
   return made;
 }
 
-/** Undoes {@link setAside}, where the operation could not run. */
-export function putBack(before: readonly Tensor[], targets: readonly Tensor[]): void {
+/** Undoes {@link snapshot}, where the operation could not run. */
+export function restore(before: readonly Tensor[], targets: readonly Tensor[]): void {
   if (before === targets) return;
   for (const [index, { storage }] of targets.entries()) {
     const own = before[index]!;
-    own.storage.exchange(storage.exchange(own.storage.memory));
+    own.storage.swap(storage.swap(own.storage.memory));
     own.dispose();
   }
 }

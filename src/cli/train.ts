@@ -1,25 +1,11 @@
-/** `orchard train`: the words of the command line, and how they become a run. */
-import { type Command, InvalidArgumentError, Option } from "commander";
+/** `orchard train`: its options on the command line. */
+import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
-import { architectures, type PresetName, presets, type Settings, tokenizers, trainingDTypes } from "./settings.ts";
+import { architectures, presets, type Settings, tokenizers, trainingDTypes } from "../train/settings.ts";
+import type { TrainOptions } from "../train/train.ts";
+import { parseNumber } from "./number.ts";
 
-/** What the command line says beside {@link Settings}: where a run goes, and what is shown of it. */
-export interface RunWords extends Partial<Settings> {
-  readonly preset?: PresetName;
-  readonly backend?: (typeof backendNames)[number];
-  readonly strict?: true;
-  readonly out?: string;
-  readonly resume?: string | true;
-  readonly dashboard?: number | true;
-}
-
-const number = (word: string): number => {
-  const value = Number(word);
-  if (word.trim() === "" || Number.isNaN(value)) throw new InvalidArgumentError("It is no number.");
-  return value;
-};
-
-type Flag = readonly [words: string, meaning: string];
+type Flag = readonly [argument: string, meaning: string];
 
 /** Settings that are numbers, in the order in which `--help` shows them. */
 const numbers = {
@@ -60,19 +46,19 @@ export function addTrainCommand(program: Command): void {
     .addOption(choice("--tokenizer <name>", "what a token is", tokenizers))
     .addOption(choice("--dtype <name>", "of weights and activations", trainingDTypes))
     .option("--prompt <text>", "what samples begin with");
-  for (const [name, [words, meaning]] of Object.entries(numbers))
-    command.addOption(new Option(`${flagOf(name)} ${words}`, meaning).argParser(number));
+  for (const [name, [argument, meaning]] of Object.entries(numbers))
+    command.addOption(new Option(`${flagOf(name)} ${argument}`, meaning).argParser(parseNumber));
   command
     .addOption(choice("--preset <name>", "a recipe; by default the one for the backend", presetNames))
     .addOption(choice("--backend <name>", "what computes", backendNames))
     .option("--strict", "fail where the backend can't compute something, instead of falling back")
     .option("--out <folder>", "the run's folder; by default a new one under runs/")
     .option("--resume [folder]", "go on with a run; by default the latest under runs/")
-    .addOption(new Option("--dashboard [port]", "serve a page with live curves").argParser(number))
+    .addOption(new Option("--dashboard [port]", "serve a page with live curves").argParser(parseNumber))
     .addHelpText("after", defaultsText)
-    .action(async (data: readonly string[], words: RunWords) => {
-      const { runTrain } = await import("./train.ts");
-      process.exitCode = await runTrain({ ...words, ...(data.length > 0 && { data }) });
+    .action(async (data: readonly string[], options: TrainOptions) => {
+      const { runTrain } = await import("../train/train.ts");
+      process.exitCode = await runTrain({ ...options, ...(data.length > 0 && { data }) });
     });
 }
 

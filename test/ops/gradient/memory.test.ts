@@ -1,18 +1,18 @@
 /** What the forward saved goes back as the backward pass goes by, and no later. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { backward, grad } from "../../src/autograd/backward.ts";
+import { edgeOf, type GraphEdge } from "../../../src/autograd/node.ts";
+import { setBackend } from "../../../src/backend/policy.ts";
+import { clone } from "../../../src/ops/copy/copy.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { mul } from "../../../src/ops/elementwise/binary.ts";
+import { neg } from "../../../src/ops/elementwise/unary.ts";
+import { backward, grad } from "../../../src/ops/gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
-import { Function, type FunctionContext } from "../../src/autograd/function.ts";
-import { edgeOf, type GraphEdge } from "../../src/autograd/node.ts";
-import { setBackend } from "../../src/backend/policy.ts";
-import { clone } from "../../src/ops/copy/copy.ts";
-import { tensor } from "../../src/ops/creation/tensor.ts";
-import { mul } from "../../src/ops/elementwise/binary.ts";
-import { neg } from "../../src/ops/elementwise/unary.ts";
-import type { Tensor } from "../../src/tensor/tensor.ts";
-import { keep } from "../../src/tensor/tidy.ts";
-import { memory } from "../../src/tensor/usage.ts";
-import { checkForgotten } from "../support/forgotten.ts";
+import { Function, type FunctionContext } from "../../../src/ops/gradient/function.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { keep } from "../../../src/tensor/tidy.ts";
+import { memory } from "../../../src/tensor/usage.ts";
+import { checkForgotten } from "../../support/forgotten.ts";
 
 const COUNT = 2 ** 15;
 const BYTES = 4 * COUNT;

@@ -1,11 +1,11 @@
-import { ArgumentError } from "../core/errors.ts";
-import { toDType } from "../ops/copy/cast.ts";
-import { isFloat } from "../tensor/dtype.ts";
-import { sameShape } from "../tensor/shape.ts";
-import { Tensor } from "../tensor/tensor.ts";
-import { noGrad } from "./modes.ts";
-import { AutogradError, GraphNode } from "./node.ts";
-import { needsGradient } from "./record.ts";
+import { noGrad } from "../../autograd/modes.ts";
+import { AutogradError, GraphNode } from "../../autograd/node.ts";
+import { needsGradient } from "../../autograd/record.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { sameShape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
 
 /** What a {@link Function}'s forward leaves for its backward. */
 export class FunctionContext {

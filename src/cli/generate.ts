@@ -1,25 +1,10 @@
-/** `orchard generate`: the words of the command line. */
-import { type Command, InvalidArgumentError, Option } from "commander";
+/** `orchard generate`: its options on the command line. */
+import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
+import type { GenerateOptions } from "../train/generate.ts";
+import { parseNumber } from "./number.ts";
 
-export interface GenerateWords {
-  readonly prompt: string;
-  readonly tokens: number;
-  readonly temperature: number;
-  readonly topK?: number;
-  readonly topP?: number;
-  readonly repetitionPenalty?: number;
-  readonly seed?: number;
-  readonly backend?: (typeof backendNames)[number];
-}
-
-const number = (word: string): number => {
-  const value = Number(word);
-  if (word.trim() === "" || Number.isNaN(value)) throw new InvalidArgumentError("It is no number.");
-  return value;
-};
-
-const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(number);
+const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(parseNumber);
 
 export function addGenerateCommand(program: Command): void {
   program
@@ -35,8 +20,8 @@ export function addGenerateCommand(program: Command): void {
     .addOption(numeric("--repetition-penalty <factor>", "above 1: tokens that have come are less likely"))
     .addOption(numeric("--seed <number>", "the same one: the same text"))
     .addOption(new Option("--backend <name>", "what computes").choices(backendNames))
-    .action(async (run: string | undefined, words: GenerateWords) => {
-      const { runGenerate } = await import("./generate.ts");
-      process.exitCode = await runGenerate(run, words);
+    .action(async (run: string | undefined, options: GenerateOptions) => {
+      const { runGenerate } = await import("../train/generate.ts");
+      process.exitCode = await runGenerate(run, options);
     });
 }
