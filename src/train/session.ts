@@ -14,8 +14,9 @@ import type { OptimizerStateDict } from "../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
 import { makeModel, makeOptimizer, makeScaler, makeSchedule } from "./model.ts";
 import { type Settings, shapeSettings } from "./settings.ts";
-import { type StepResult, type Trainee, takeStep } from "./step.ts";
+import { takeStep } from "./step.ts";
 import { openText, tokenizerOf } from "./text.ts";
+import type { StepResult, Trainee } from "./trainee.ts";
 
 /** What a checkpoint says of the run that it is of. */
 export interface SavedRun {

@@ -230,7 +230,7 @@ describe("numbers that are not finite", () => {
 
   test("in their norm alone: it is said that no operation is to blame", async () => {
     const { error } = await broken(2, (session) => set(session, "finalNorm.bias", 1e38), { batch: 1 });
-    expect(error.message).toContain("all results are finite, and the norm of all gradients together is not");
+    expect(error.message).toContain("every result is finite, but the global norm of the gradients is not");
     expect(error.firstOperation).toBeUndefined();
   });
 
