@@ -15,8 +15,8 @@ import { formatSummary } from "./summary.ts";
  * PyTorch's: `blocks.0.attention.output.weight`. A `#private` field is not part of the state.
  *
  * A tensor in several properties (tied weights) is one parameter, under the first of its names. A parameter whose
- * `requiresGrad` is set to false is frozen: it becomes a buffer, which is saved and loaded but not trained. A tensor that
- * an operation returned is not part of the state.
+ * `requiresGrad` is set to false is frozen: it becomes a buffer, which is saved and loaded but not trained. A tensor
+ * that an operation returned is not part of the state.
  *
  * @example
  * class Perceptron extends Module<[x: Tensor], Tensor> {
@@ -28,7 +28,10 @@ import { formatSummary } from "./summary.ts";
  * }
  */
 export abstract class Module<Arguments extends readonly unknown[] = never[], Result = unknown> {
-  /** Whether the module is in training mode. In evaluation mode dropout does nothing. Set by {@link train} and {@link eval}. */
+  /**
+   * Whether the module is in training mode. In evaluation mode dropout does nothing. Set by {@link train} and {@link
+   * eval}.
+   */
   training = true;
 
   /** Computes the module's result. */

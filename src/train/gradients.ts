@@ -11,8 +11,8 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 
 /**
- * The mean of −log p(target), a float32 scalar. Losses in 16 bits are averaged in float32, which has more digits than each
- * of them.
+ * The mean of −log p(target), a float32 scalar. Losses in 16 bits are averaged in float32, which has more digits than
+ * each of them.
  */
 export function lossOf(model: LanguageModel, { x, y }: Batch): Tensor {
   const logits = model.forward(x);
@@ -21,8 +21,8 @@ export function lossOf(model: LanguageModel, { x, y }: Batch): Tensor {
 }
 
 /**
- * Accumulates the gradients of the mean loss over all batches, scaled by the loss scaler if there is one. Returns the mean
- * loss, a scalar without autograd history.
+ * Accumulates the gradients of the mean loss over all batches, scaled by the loss scaler if there is one. Returns the
+ * mean loss, a scalar without autograd history.
  */
 export function accumulateGradients(model: LanguageModel, batches: readonly Batch[], scaler?: GradScaler): Tensor {
   return tidy(() => {

@@ -30,7 +30,8 @@ export class NotFiniteError extends OrchardError {
 }
 
 /**
- * Checks a step before it changes anything. With a loss scaler the gradients may overflow: the scaler skips such a step.
+ * Checks a step before it changes anything. With a loss scaler the gradients may overflow: the scaler skips such a
+ * step.
  *
  * @throws {NotFiniteError} unless everything is finite.
  */
