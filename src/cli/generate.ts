@@ -1,7 +1,7 @@
-/** `orchard generate`: its options on the command line. */
+/** `orchard generate`: the command line. */
 import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
-import type { GenerateOptions } from "../train/generate.ts";
+import type { GenerateFlags } from "../train/generate.ts";
 import { parseNumber } from "./number.ts";
 
 const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(parseNumber);
@@ -9,19 +9,19 @@ const numeric = (flags: string, meaning: string): Option => new Option(flags, me
 export function addGenerateCommand(program: Command): void {
   program
     .command("generate")
-    .description("write text with a trained model, as it comes")
-    .argument("[run]", "a run's folder or a checkpoint; by default the latest under runs/")
-    .helpOption("--help", "show this")
-    .option("--prompt <text>", "what the text begins with", "export ")
-    .addOption(numeric("--tokens <count>", "how many at most").default(500))
-    .addOption(numeric("--temperature <number>", "0: always the likeliest token").default(0.8))
-    .addOption(numeric("--top-k <count>", "choose among the likeliest so many"))
-    .addOption(numeric("--top-p <share>", "choose among the likeliest that make up this share"))
-    .addOption(numeric("--repetition-penalty <factor>", "above 1: tokens that have come are less likely"))
-    .addOption(numeric("--seed <number>", "the same one: the same text"))
-    .addOption(new Option("--backend <name>", "what computes").choices(backendNames))
-    .action(async (run: string | undefined, options: GenerateOptions) => {
+    .description("generate text with a trained model")
+    .argument("[run]", "a run's folder or a checkpoint file (default: the latest run in runs/)")
+    .helpOption("--help", "show this help")
+    .option("--prompt <text>", "the start of the text", "export ")
+    .addOption(numeric("--tokens <count>", "the maximum number of tokens").default(500))
+    .addOption(numeric("--temperature <number>", "0: always the most likely token").default(0.8))
+    .addOption(numeric("--top-k <count>", "sample from this many most likely tokens"))
+    .addOption(numeric("--top-p <probability>", "sample from the most likely tokens with this total probability"))
+    .addOption(numeric("--repetition-penalty <factor>", "above 1: previous tokens become less likely"))
+    .addOption(numeric("--seed <number>", "the same seed generates the same text"))
+    .addOption(new Option("--backend <name>", "the backend that computes").choices(backendNames))
+    .action(async (run: string | undefined, flags: GenerateFlags) => {
       const { runGenerate } = await import("../train/generate.ts");
-      process.exitCode = await runGenerate(run, options);
+      process.exitCode = await runGenerate(run, flags);
     });
 }

@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from "commander";
 
-/** The value of an option that is a number. @throws {InvalidArgumentError} */
+/** Parses the value of a command line flag. @throws {InvalidArgumentError} for text that is not a number. */
 export function parseNumber(text: string): number {
   const value = Number(text);
-  if (text.trim() === "" || Number.isNaN(value)) throw new InvalidArgumentError("It is not a number.");
+  if (text.trim() === "" || Number.isNaN(value)) throw new InvalidArgumentError("Expected a number.");
   return value;
 }

@@ -1,4 +1,4 @@
-/** `orchard generate`: a trained model writes on, as fast as it computes. */
+/** `orchard generate`: generates text with a trained model. */
 import { statSync } from "node:fs";
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
@@ -10,8 +10,8 @@ import { makeModel } from "./model.ts";
 import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
 
-/** What the command line says of the text. */
-export interface GenerateOptions {
+/** The flags of the command line. */
+export interface GenerateFlags {
   readonly prompt: string;
   readonly tokens: number;
   readonly temperature: number;
@@ -22,14 +22,14 @@ export interface GenerateOptions {
   readonly backend?: BackendName;
 }
 
-/** Returns the exit code. @param named a run's folder or a checkpoint's file; the latest run where it is left out */
-export function runGenerate(named: string | undefined, options: GenerateOptions): Promise<number> {
+/** Returns the exit code. @param named the folder of a run or a checkpoint file; by default the latest run */
+export function runGenerate(named: string | undefined, flags: GenerateFlags): Promise<number> {
   return reportErrors(async () => {
-    if (options.backend) setBackend(options.backend);
+    if (flags.backend) setBackend(flags.backend);
     const { model, tokenizer } = await loadModel(named);
-    const { prompt, tokens: maxTokens, backend: _, ...sampling } = options;
+    const { prompt, tokens: maxTokens, backend: _, ...options } = flags;
     process.stdout.write(prompt);
-    for await (const piece of generateText(model, tokenizer, prompt, { ...sampling, maxTokens }))
+    for await (const piece of generateText(model, tokenizer, prompt, { ...options, maxTokens }))
       process.stdout.write(piece);
     process.stdout.write("\n");
     return 0;
