@@ -20,7 +20,7 @@ enum { MRT_MAX_BUFFERS = 31, MRT_MAX_THREADGROUP_ARGUMENTS = 31, MRT_SIMD_WIDTH 
 
 void mrt_string_free(char *string);
 
-// ---------------------------------------------------------------- settings (settings.cpp)
+// ---------------------------------------------------------------- settings (support/settings.cpp)
 // One table of settings, by name; each has an environment variable ORCHARD_METAL_<NAME IN CAPITALS> that gives its
 // initial value. They may be changed at any time between dispatches.
 //   check          0|1   the checker on (default 0)
@@ -48,7 +48,7 @@ bool mrt_setting_set(const char *name, const char *value, char **message);
 char *mrt_setting_get(const char *name); // NULL: no such setting
 char *mrt_settings_json(void);
 
-// ---------------------------------------------------------------- memory (memory.cpp)
+// ---------------------------------------------------------------- memory (support/memory.cpp)
 // Device memory. Every allocation lies in its own range of one reserved region, between unmapped guard ranges, so that
 // an address tells its allocation, and an access past the end faults or is found. Fresh memory is poisoned.
 // `length` is exact (bytes past it, up to the page, count as out of bounds for the checker).
@@ -64,7 +64,7 @@ void mrt_memory_mark_copied(void *destination, const void *source, size_t length
 void mrt_memory_mark_fresh(void *pointer, size_t length);
 size_t mrt_memory_live_bytes(void);
 
-// ---------------------------------------------------------------- libraries (library.cpp)
+// ---------------------------------------------------------------- libraries (compile/library.cpp)
 typedef struct mrt_library mrt_library;
 typedef struct mrt_function mrt_function;
 
@@ -148,7 +148,7 @@ mrt_compile_stats mrt_compile_stats_get(void);
 // Writes the compiled form of the function's library to `path` (atomic), and makes it known from such a file again: what MTLBinaryArchive does.
 bool mrt_function_archive(const mrt_function *function, const char *folder, char **message);
 
-// ---------------------------------------------------------------- dispatch (dispatch.cpp)
+// ---------------------------------------------------------------- dispatch (execute/dispatch.cpp)
 typedef struct mrt_size { uint64_t width, height, depth; } mrt_size;
 
 typedef struct mrt_bound_buffer {
@@ -205,7 +205,7 @@ mrt_result mrt_dispatch_run(const mrt_dispatch *dispatch, mrt_counters *counters
 // occurrence: [{label, kernel, count, counters: {…}}].
 char *mrt_dispatch_counts_json(bool clear);
 
-// ---------------------------------------------------------------- findings (findings.cpp)
+// ---------------------------------------------------------------- findings (support/findings.cpp)
 // Everything that the checker, the encoders and the command buffers find. Kinds, by name:
 //   threadgroup-race device-race dispatch-race barrier-missing-flag barrier-divergence out-of-bounds uninitialized-read
 //   inactive-lane constant-write misaligned nonuniform-matrix nonuniform-argument spin-wait page-fault timeout
@@ -235,7 +235,7 @@ typedef void (*mrt_misuse_handler)(const char *sentence, void *context);
 void mrt_misuse(const char *sentence);
 void mrt_misuse_set_handler(mrt_misuse_handler handler, void *context);
 
-// ---------------------------------------------------------------- faults (settings.cpp)
+// ---------------------------------------------------------------- faults (support/settings.cpp)
 // Injected failures, counted down by the module `Metal`: kinds "allocate", "library", "pipeline", "queue", "command-buffer".
 // After `skip` further occurrences, `count` of them fail. `code` is the MTLCommandBufferError's raw value for command buffers.
 void mrt_fault_inject(const char *kind, uint32_t skip, uint32_t count, int32_t code);

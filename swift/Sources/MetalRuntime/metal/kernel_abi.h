@@ -92,7 +92,7 @@ typedef struct MrtCollective {
 } MrtCollective;
 
 // Mathematics in double precision, from the host's libm: a kernel is linked against no library. A float function that
-// computes in double and rounds once is within 1 ulp. Filled in by math_table.cpp.
+// computes in double and rounds once is within 1 ulp. Filled in by execute/math_table.cpp.
 typedef struct MrtMath {
   double (*sin)(double), (*cos)(double), (*tan)(double);
   double (*asin)(double), (*acos)(double), (*atan)(double);
