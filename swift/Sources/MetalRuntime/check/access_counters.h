@@ -34,7 +34,8 @@ public:
     const uintptr_t first = address - base_, last = first + size - 1;
     const LineMask bits = line_bits(first % 4096, read, written);
     // Most accesses are to one line that is known.
-    if (first / line_bytes != last / line_bytes || (masks_[first / 4096] & bits) != bits) mark_lines(first / line_bytes, last / line_bytes, read, written);
+    if (first / line_bytes != last / line_bytes || (masks_[first / 4096] & bits) != bits)
+      mark_lines(first / line_bytes, last / line_bytes, read, written);
   }
   void take(Traffic &traffic);
 

@@ -1,4 +1,4 @@
-// What the executor tells the checker, and where each report goes.
+// The events that the executor sends to the checker, and where each report goes.
 #include "check/checker_state.h"
 
 #include "compile/library.h"
@@ -21,14 +21,18 @@ constexpr uintptr_t locals_reach = 65536;
 
 // The range in which the object lies that holds this address.
 Extent image_around(const void *inside) {
-  struct Search { uintptr_t inside; Extent found; } search = {uintptr_t(inside), {}};
+  struct Search {
+    uintptr_t inside;
+    Extent found;
+  } search = {uintptr_t(inside), {}};
   dl_iterate_phdr(
       [](dl_phdr_info *info, size_t, void *context) {
         Search &search = *static_cast<Search *>(context);
         Extent extent = {info->dlpi_addr, info->dlpi_addr};
         for (int i = 0; i < info->dlpi_phnum; i++) {
           const auto &header = info->dlpi_phdr[i];
-          if (header.p_type == PT_LOAD) extent.end = std::max<uintptr_t>(extent.end, extent.begin + header.p_vaddr + header.p_memsz);
+          if (header.p_type == PT_LOAD)
+            extent.end = std::max<uintptr_t>(extent.end, extent.begin + header.p_vaddr + header.p_memsz);
         }
         if (!extent.contains(search.inside)) return 0;
         search.found = extent;
@@ -50,7 +54,9 @@ void add(Traffic &sum, Tracked &memory) {
 
 } // namespace
 
-Checker::Checker() : pool_(machine_memory() / memory_share), runtime_(image_around(kernel_runtime())) { threadgroup_.space = Space::threadgroup; }
+Checker::Checker() : pool_(machine_memory() / memory_share), runtime_(image_around(kernel_runtime())) {
+  threadgroup_.space = Space::threadgroup;
+}
 
 // Never destroyed: other threads may still free memory at exit.
 Checker *Checker::instance_;
@@ -172,7 +178,9 @@ void end_dispatch(bool) {
   the_checker().end_dispatch();
 }
 
-void begin_group(const MrtGroup *group, const Region *regions, size_t count) { the_checker().begin_group(group, regions, count); }
+void begin_group(const MrtGroup *group, const Region *regions, size_t count) {
+  the_checker().begin_group(group, regions, count);
+}
 void end_group(const MrtGroup *) {}
 
 void threadgroup_barrier(const MrtGroup *, mrt_u32 flags, const char *, mrt_u32) {
@@ -185,7 +193,8 @@ void simd_barrier(const MrtGroup *, mrt_u32 simdgroup, mrt_u32, mrt_u32 flags) {
 }
 
 void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
-  const bool releases = order == MRT_ORDER_RELEASE || order >= MRT_ORDER_ACQ_REL, acquires = order == MRT_ORDER_ACQUIRE || order >= MRT_ORDER_ACQ_REL;
+  const bool releases = order == MRT_ORDER_RELEASE || order >= MRT_ORDER_ACQ_REL,
+             acquires = order == MRT_ORDER_ACQUIRE || order >= MRT_ORDER_ACQ_REL;
   const bool over_device = scope == MRT_SCOPE_DEVICE || scope == MRT_SCOPE_SYSTEM;
   if (!(flags & MRT_MEM_DEVICE) || !over_device) return;
   the_checker().order.device_fence(thread->simdgroup_index_in_threadgroup, releases, acquires);

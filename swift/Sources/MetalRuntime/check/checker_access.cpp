@@ -15,7 +15,8 @@ constexpr size_t stack_reach = size_t(1) << 20;
 
 } // namespace
 
-// A GPU reads `constant` memory through a cache of its own, and what all threads read once for all: it is not device traffic.
+// A GPU reads `constant` memory through a cache of its own, and what all threads read once for all: it is not device
+// traffic.
 MRT_INLINE bool Checker::is_constant(uintptr_t address) const {
   for (const Extent &range : constants_)
     if (range.contains(address)) return true;
@@ -35,7 +36,8 @@ MRT_INLINE bool Checker::settled_read(const Tracked &memory, const Cell &cell, M
   if (cell.writer == now || cell.reader == now) return true;
   if (is_atomic(cell.reader | cell.other_reader)) return false;
   if (cell.reader - memory.settled < memory.settled_span) return cell.writer < memory.settled;
-  return cell.other_reader >= memory.fence && (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
+  return cell.other_reader >= memory.fence &&
+         (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
 }
 
 // True where the cell already says all that this access would add to it.
@@ -67,8 +69,10 @@ MRT_INLINE Tracked *Checker::access_here(const Step &step, uintptr_t frame) {
   if (!dispatch_.detect) return memory;
   ShadowPage *page = *memory->shadow.slot(step.address);
   const uintptr_t offset = step.address % page_bytes;
-  if (page && pending_.empty() && offset + step.size <= page_bytes && !((offset | step.size) & ((1u << page->shift) - 1))) {
-    Cell *cell = page->cells + (offset >> page->shift), *const end = page->cells + ((offset + step.size) >> page->shift);
+  if (page && pending_.empty() && offset + step.size <= page_bytes &&
+      !((offset | step.size) & ((1u << page->shift) - 1))) {
+    Cell *cell = page->cells + (offset >> page->shift), *const end =
+                                                            page->cells + ((offset + step.size) >> page->shift);
     while (cell < end && is_known(*memory, *cell, step)) cell++;
     if (cell == end) return memory;
     while (cell < end && is_first(*memory, *cell, step)) cell++;
@@ -86,7 +90,8 @@ MRT_INLINE Tracked *Checker::access_here(const Step &step, uintptr_t frame) {
 Tracked *Checker::access(const Step &step, uintptr_t frame) { return access_here(step, frame); }
 
 bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
-  return address - frame < stack_reach || image_.contains(address) || locals_.contains(address) || runtime_.contains(address);
+  return address - frame < stack_reach || image_.contains(address) || locals_.contains(address) ||
+         runtime_.contains(address);
 }
 
 // Memory that is neither the threadgroup's nor in the arena.
@@ -108,7 +113,8 @@ void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site 
     if (from->shadow.written(source + i, 1)) continue;
     to->shadow.set_written(destination + i, 1, false);
     // The fast path takes a thread's own write for one that gave a value.
-    if (ShadowPage *page = *to->shadow.slot(destination + i)) page->cells[(destination + i) % page_bytes >> page->shift].writer = 0;
+    if (ShadowPage *page = *to->shadow.slot(destination + i))
+      page->cells[(destination + i) % page_bytes >> page->shift].writer = 0;
   }
 }
 
@@ -141,7 +147,8 @@ void Checker::touch_cells(Tracked &memory, const Step &step) {
 // Of two moments that touch this address: some gaps are closed for some buffers.
 Gap Checker::gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
   const Gap gap = order.gap(then, now, memory.space);
-  const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) || (gap == Gap::coherence && objects_.is_coherent(address));
+  const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) ||
+                      (gap == Gap::coherence && objects_.is_coherent(address));
   return closed ? Gap::none : gap;
 }
 
@@ -157,7 +164,8 @@ void Checker::read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t
   if (passed(cell.reader)) {
     cell.reader = step.now;
     cell.reader_site = step.site;
-  } else if (passed(cell.other_reader) || (same_block(cell.reader, cell.other_reader) && !same_block(cell.reader, step.now))) {
+  } else if (passed(cell.other_reader) ||
+             (same_block(cell.reader, cell.other_reader) && !same_block(cell.reader, step.now))) {
     cell.other_reader = step.now;
     cell.other_site = step.site;
   }
@@ -197,18 +205,26 @@ void access(const void *address, mrt_u64 size, mrt_u32 write, const void *progra
   Checker &checker = the_checker();
   // Inlined once for each kind of access, since most of the work depends on it.
   switch (write) {
-  case 0: checker.access_here({uintptr_t(address), size, true, false, site(program_counter), now(thread)}, frame()); return;
-  case 1: checker.access_here({uintptr_t(address), size, false, true, site(program_counter), now(thread)}, frame()); return;
-  default: checker.access_here({uintptr_t(address), size, true, true, site(program_counter), now(thread)}, frame()); return;
+  case 0:
+    checker.access_here({uintptr_t(address), size, true, false, site(program_counter), now(thread)}, frame());
+    return;
+  case 1:
+    checker.access_here({uintptr_t(address), size, false, true, site(program_counter), now(thread)}, frame());
+    return;
+  default:
+    checker.access_here({uintptr_t(address), size, true, true, site(program_counter), now(thread)}, frame());
+    return;
   }
 }
 
 void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter) {
   const MrtThread *thread = running_thread();
-  if (thread && size) the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(thread), frame());
+  if (thread && size)
+    the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(thread), frame());
 }
 
-void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line) {
+void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file,
+                   mrt_u32 line) {
   const Site site = the_checker().report.atomic_site(file, line);
   the_checker().access({uintptr_t(address), size, write != 1, write != 0, site, now(thread) | atomic_bit}, frame());
 }

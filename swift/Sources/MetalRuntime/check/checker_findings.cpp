@@ -1,4 +1,4 @@
-// What the checker makes of a conflict: who, where, which object, how bad.
+// What the checker makes of a conflict: which threads, where, which object, how severe.
 #include "check/checker_state.h"
 
 #include "support/memory.h"
@@ -23,12 +23,12 @@ Action action_of(Moment moment, bool write) {
 
 } // namespace
 
-Place Checker::place(Site site, Moment moment) const {
+Location Checker::location(Site site, Moment moment) const {
   const DispatchRecord *record = order.record(order.party(moment));
   return {site, is_atomic(moment), record ? record->module_base : image_.begin};
 }
 
-Finding &Checker::found(const char *kind, const void *identity, Site site, Moment now, Place other) {
+Finding &Checker::found(const char *kind, const void *identity, Site site, Moment now, Location other) {
   Finding &finding = report.find(kind, identity, {site, is_atomic(now), image_.begin}, other);
   if (finding.message.empty()) finding.party = order.party(now);
   return finding;
@@ -69,7 +69,7 @@ void Checker::out_of_bounds(const Step &step, Space space) {
 void Checker::check_initialized(Tracked &memory, const Step &step) {
   if (memory.shadow.written(step.address, step.size)) return;
   if (memory.space == Space::device) find_host_writes(memory, step);
-  // Where some of the bytes have been written, the rest may be padding of a struct, whose state goes with a copy.
+  // Where some of the bytes have been written, the others may be padding of a struct, whose state goes with a copy.
   if (memory.shadow.any_written(step.address, step.size)) return;
   const Object object = objects_.describe(step.address, memory.space);
   Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
@@ -78,8 +78,8 @@ void Checker::check_initialized(Tracked &memory, const Step &step) {
   finding.message = uninitialized_message(finding, memory.space, step.size);
 }
 
-// The CPU writes shared memory without a word: what is not poison any more has been written. Judged in units of 4 bytes, since
-// a byte by itself may well look like poison.
+// The CPU writes shared memory without a word: what is not poison any more has been written. Judged in units of 4
+// bytes, since a byte by itself may well look like poison.
 void Checker::find_host_writes(Tracked &memory, const Step &step) {
   constexpr uintptr_t unit = 4;
   const uintptr_t end = step.address + step.size;
@@ -93,9 +93,11 @@ void Checker::find_host_writes(Tracked &memory, const Step &step) {
 
 // ---------------------------------------------------------------- races
 
-void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes, Gap gap) {
+void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site,
+                   bool other_writes, Gap gap) {
   const Object object = objects_.describe(address, memory.space);
-  Finding &finding = found(race_kind(gap, memory.space), object.identity, step.site, step.now, place(other_site, other));
+  Finding &finding =
+      found(race_kind(gap, memory.space), object.identity, step.site, step.now, location(other_site, other));
   const Action other_action = action_of(other, other_writes);
   // Writes of one value by several threads do no harm on any known hardware, though MSL makes no promise: a note.
   const bool may_be_equal = step.action() == Action::write && other_action == Action::write;
@@ -104,7 +106,8 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
     finding.other = order.party(other);
     finding.values_compared = may_be_equal;
     finding.severity = may_be_equal ? "note" : "error";
-    finding.message = race_message(finding, gap, memory.space, step.action(), other_action, step.address + step.size - address);
+    finding.message =
+        race_message(finding, gap, memory.space, step.action(), other_action, step.address + step.size - address);
   }
   if (!finding.values_compared) return;
   PendingValue value = {address, size_t(1) << (*memory.shadow.slot(address))->shift, 0, &finding};
@@ -129,7 +132,8 @@ void Checker::misaligned(uintptr_t address, mrt_u32 alignment, const char *type,
   Finding &finding = found("misaligned", nullptr, site, now);
   if (!finding.message.empty()) return;
   const bool threadgroup = threadgroup_.shadow.contains(address);
-  if (threadgroup || objects_.buffer(address, 1, false)) finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);
+  if (threadgroup || objects_.buffer(address, 1, false))
+    finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);
   finding.message = misaligned_message(finding, type, alignment);
 }
 

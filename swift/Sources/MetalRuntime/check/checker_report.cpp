@@ -8,7 +8,8 @@ void Report::begin_dispatch(const std::string &kernel) { kernel_ = kernel; }
 
 void Report::end_dispatch() {
   for (const Finding &found : findings_) {
-    const std::string message = "kernel '" + kernel_ + "': " + found.message + (found.values_compared ? "; so far every write stored the value that was there" : "");
+    const std::string message = "kernel '" + kernel_ + "': " + found.message +
+                                (found.values_compared ? "; so far every write stored the value that was there" : "");
     mrt_finding finding = {};
     finding.kind = found.kind;
     finding.severity = found.severity;
@@ -31,9 +32,9 @@ void Report::end_dispatch() {
   known_.clear();
 }
 
-Finding &Report::find(const char *kind, const void *identity, Place at, Place other) {
-  const uint64_t places = uint64_t(std::min(at.site, other.site)) << 32 | std::max(at.site, other.site);
-  Finding *&found = known_[{kind, identity, places}];
+Finding &Report::find(const char *kind, const void *identity, Location at, Location other) {
+  const uint64_t locations = uint64_t(std::min(at.site, other.site)) << 32 | std::max(at.site, other.site);
+  Finding *&found = known_[{kind, identity, locations}];
   if (!found) {
     findings_.emplace_back();
     found = &findings_.back();
@@ -52,12 +53,12 @@ Site Report::atomic_site(const char *file, uint32_t line) {
   return added.first->second;
 }
 
-SourcePosition Report::position(Place place) const {
-  if (place.atomic) return place.site < atomic_sites_.size() ? atomic_sites_[place.site] : SourcePosition();
-  if (!place.site) return {};
+SourcePosition Report::position(Location location) const {
+  if (location.atomic) return location.site < atomic_sites_.size() ? atomic_sites_[location.site] : SourcePosition();
+  if (!location.site) return {};
   // A module is smaller than 4 GB, so its base gives the upper half of the program counter.
-  uint64_t program_counter = (place.module_base & ~uint64_t(0xffffffff)) | place.site;
-  if (program_counter < place.module_base) program_counter += uint64_t(1) << 32;
+  uint64_t program_counter = (location.module_base & ~uint64_t(0xffffffff)) | location.site;
+  if (program_counter < location.module_base) program_counter += uint64_t(1) << 32;
   return source_position(reinterpret_cast<const void *>(program_counter));
 }
 

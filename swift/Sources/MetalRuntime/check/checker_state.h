@@ -1,5 +1,5 @@
-// The checker's state and the parts that work on it: checker.cpp (what the executor tells), checker_access.cpp (shadow
-// state of each access), checker_findings.cpp (what is said of a conflict).
+// The checker's state and the parts that work on it: checker.cpp (events of the executor), checker_access.cpp (shadow
+// state of each access), checker_findings.cpp (the findings about a conflict).
 #pragma once
 
 #include "check/access_counters.h"
@@ -22,8 +22,8 @@ struct Tracked {
   LineCounter lines; // of device memory
   Traffic traffic;
   // Order's thresholds, copied for the fast path. The moments in [settled, settled + settled_span) are those of earlier
-  // threadgroups of this dispatch where it has no fences: a reader among them is in conflict with any later writer, so a further
-  // reader needs no record.
+  // threadgroups of this dispatch where it has no fences: a reader among them is in conflict with any later writer, so
+  // a further reader needs no record.
   Moment fence = 0, settled = 0, settled_span = 0;
   Moment past = 0; // no moment before it can collide any more
 };
@@ -65,7 +65,8 @@ public:
   // After a change of the order.
   void copy_fences();
 
-  // `frame`: the frame address of the entry, above which the thread's own stack lies. Returns the memory, null where it is not followed.
+  // `frame`: the frame address of the entry, above which the thread's own stack lies. Returns the memory, null where it
+  // is not followed.
   Tracked *access(const Step &step, uintptr_t frame);
   Tracked *access_here(const Step &step, uintptr_t frame); // the same, inlined in checker_access.cpp
   void copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame);
@@ -106,15 +107,17 @@ private:
   void out_of_bounds(const Step &step, Space space);
   void check_initialized(Tracked &memory, const Step &step);
   void find_host_writes(Tracked &memory, const Step &step);
-  void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes, Gap gap);
+  void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes,
+            Gap gap);
   void resolve_values();
-  Finding &found(const char *kind, const void *identity, Site site, Moment now, Place other = {});
-  Place place(Site site, Moment moment) const;
+  Finding &found(const char *kind, const void *identity, Site site, Moment now, Location other = {});
+  Location location(Site site, Moment moment) const;
 
   Dispatch dispatch_ = {};
   Tracked arena_, threadgroup_;
   std::vector<std::unique_ptr<Tracked>> wrapped_; // the wrapped buffers of this dispatch
-  std::vector<Extent> constants_;                 // the buffers of this dispatch that are bound to `constant` parameters only
+  // the buffers of this dispatch that are bound to `constant` parameters only
+  std::vector<Extent> constants_;
   PagePool pool_;
   Objects objects_;
   // The kernel's code and constants, its thread-local variables, and the runtime's own tables.
@@ -122,14 +125,15 @@ private:
   std::vector<PendingValue> pending_;
   std::once_flag arena_once_;
   std::mutex freed_lock_;
-  // Since the last dispatch that was checked or counted, by first byte. Addresses come again: where no such dispatch ever comes,
-  // there are as many entries as addresses in use, not as allocations.
+  // Since the last dispatch that was checked or counted, by first byte. Addresses are reused: where no such dispatch
+  // ever comes, there are as many entries as addresses in use, not as allocations.
   std::unordered_map<uintptr_t, size_t> freed_;
 };
 
 inline Checker &the_checker() { return Checker::get(); }
 
-// Where the kernel's module keeps its current thread, on the operating-system thread that runs a checked dispatch; else null.
+// Where the kernel's module keeps its current thread, on the operating-system thread that runs a checked dispatch; else
+// null.
 extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
 
 // Null outside of kernels: code of a library that describes it is no business of the checker's.

@@ -8,7 +8,8 @@
 namespace mrt::checker {
 
 template <typename T> T *reserve_lazily(size_t count) {
-  void *memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory =
+      mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) abort(); // no address space: the arena itself could not have been reserved
   return static_cast<T *>(memory);
 }

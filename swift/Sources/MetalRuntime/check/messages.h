@@ -5,11 +5,11 @@
 
 namespace mrt::checker {
 
-std::string thread_name(const Party &party);    // "thread (1, 0, 0) of threadgroup (2, 0, 0)"
+std::string thread_name(const Party &party);               // "thread (1, 0, 0) of threadgroup (2, 0, 0)"
 std::string bytes_of(const Object &object, uint64_t size); // "bytes 4 to 7 (element 1) of buffer 'x'"
 
 enum class Action { read, write, read_write, atomic_read, atomic_write };
-const char *verb(Action action);                // "reads", …
+const char *verb(Action action); // "reads", …
 
 std::string race_message(const Finding &finding, Gap gap, Space space, Action action, Action other, uint64_t size);
 std::string bounds_message(const Finding &finding, Action action, uint64_t size, const std::string &why);

@@ -16,9 +16,10 @@ uint64_t distance(uintptr_t begin, uintptr_t end, uintptr_t address, uint64_t si
 // "at byte 64 of buffer 'x' (64 bytes long), 0 bytes past its end"
 std::string beyond(const Object &object, uint64_t size) {
   const int64_t past = object.offset + int64_t(size) - int64_t(object.length);
-  std::string text = "at byte " + std::to_string(object.offset) + " of " + object.name + ", which is " + std::to_string(object.length) +
-                     " bytes long: ";
-  if (object.offset < 0) return text + std::to_string(-object.offset) + " bytes before its start; check the index that is subtracted from";
+  std::string text = "at byte " + std::to_string(object.offset) + " of " + object.name + ", which is " +
+                     std::to_string(object.length) + " bytes long: ";
+  if (object.offset < 0)
+    return text + std::to_string(-object.offset) + " bytes before its start; check the index that is subtracted from";
   return text + "up to " + std::to_string(past) + " bytes past its end; compare the index with the number of elements";
 }
 
@@ -141,7 +142,8 @@ Object Objects::nearest_region(uintptr_t address, uint64_t size, std::string &wh
     least = away;
     object = object_of(region, address);
   }
-  why = regions_.empty() ? "of threadgroup memory, of which the dispatch has none; set its length" : beyond(object, size);
+  why =
+      regions_.empty() ? "of threadgroup memory, of which the dispatch has none; set its length" : beyond(object, size);
   return object;
 }
 
@@ -149,18 +151,23 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, std::string &wh
   size_t away = 0;
   const void *pointer = reinterpret_cast<const void *>(address);
   const Allocation *allocation = find_allocation(pointer);
-  if (!allocation || !allocation->contains(address, 1)) allocation = nearest_allocation(pointer, &away); // not that of a guard range
+  // not that of a guard range
+  if (!allocation || !allocation->contains(address, 1)) allocation = nearest_allocation(pointer, &away);
   for (const Target &target : buffers_) {
-    if (allocation ? target.begin != allocation->address : distance(target.begin, target.end, address, size) > page_bytes) continue;
+    if (allocation ? target.begin != allocation->address
+                   : distance(target.begin, target.end, address, size) > page_bytes)
+      continue;
     const Object object = object_of(target, address);
-    why = allocation && allocation->freed ? "of " + object.name + ", which has been freed; keep it until the command buffer has completed"
-                                          : beyond(object, size);
+    why = allocation && allocation->freed
+              ? "of " + object.name + ", which has been freed; keep it until the command buffer has completed"
+              : beyond(object, size);
     return object;
   }
   Object object;
   if (address < page_bytes || !allocation || away > (size_t(1) << 30)) {
     why = "at an address that lies in no buffer; " +
-          std::string(address < page_bytes ? "bind a buffer to each argument that the kernel uses" : "check the pointer's arithmetic");
+          std::string(address < page_bytes ? "bind a buffer to each argument that the kernel uses"
+                                           : "check the pointer's arithmetic");
     return object;
   }
   object.label = allocation_label(allocation);
@@ -168,8 +175,11 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, std::string &wh
   object.offset = int64_t(address - allocation->address);
   object.length = allocation->length;
   object.identity = reinterpret_cast<const void *>(allocation->address);
-  if (allocation->freed) why = "of " + object.name + ", which has been freed; keep it until the command buffer has completed";
-  else if (allocation->contains(address, size)) why = "at byte " + std::to_string(object.offset) + " of " + object.name + ", which this dispatch does not bind; bind it, or call useResource";
+  if (allocation->freed)
+    why = "of " + object.name + ", which has been freed; keep it until the command buffer has completed";
+  else if (allocation->contains(address, size))
+    why = "at byte " + std::to_string(object.offset) + " of " + object.name +
+          ", which this dispatch does not bind; bind it, or call useResource";
   else why = beyond(object, size);
   return object;
 }

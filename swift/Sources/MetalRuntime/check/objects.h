@@ -18,7 +18,9 @@ struct Target {
   bool coherent = false;                   // bound to coherent(device) parameters only
   std::string label;
 
-  bool contains(uintptr_t address, uint64_t size) const { return address >= begin && size <= end - begin && address - begin <= end - begin - size; }
+  bool contains(uintptr_t address, uint64_t size) const {
+    return address >= begin && size <= end - begin && address - begin <= end - begin - size;
+  }
 };
 
 class Objects {
@@ -26,8 +28,8 @@ public:
   void begin_dispatch(const Dispatch &dispatch);
   void begin_group(const Region *regions, size_t count);
 
-  // The buffer or the piece of threadgroup memory that holds all of these bytes; null where none does. The last answers for
-  // reads and for writes are kept, as most kernels read from one and write to another.
+  // The buffer or the piece of threadgroup memory that holds all of these bytes; null where none does. The last answers
+  // for reads and for writes are kept, as most kernels read from one and write to another.
   const Target *buffer(uintptr_t address, uint64_t size, bool write) {
     const Target *last = last_buffers_[write];
     return last && last->contains(address, size) ? last : last_buffers_[write] = search_buffers(address, size);

@@ -2,7 +2,8 @@
 //
 // Two tables for a range of addresses, both found by distance from its start:
 //  - one bit a byte: something has been written there (kept for the life of the allocation);
-//  - a page of cells: who read and wrote last (of use within one epoch only, so pages may be dropped and come back empty).
+//  - a page of cells: the last reader and writer (of use within one epoch only, so pages may be dropped and come back
+//    empty).
 // A cell stands for 4 bytes; the first finer access to a page refines its cells to 2 or to 1 byte.
 #pragma once
 
@@ -17,8 +18,8 @@ namespace mrt::checker {
 // A program counter's low 32 bits, or, where the moment is atomic, an index into the checker's table of atomic sites.
 typedef uint32_t Site;
 
-// Two readers are enough: of three or more, any later writer is in conflict with one of two that are kept (a reader of another
-// SIMD-group takes the place of the second of two of one SIMD-group).
+// Two readers are enough: of three or more, any later writer is in conflict with one of two that are kept (a reader of
+// another SIMD-group replaces the second of two of one SIMD-group).
 struct Cell {
   Moment writer, reader, other_reader;
   Site writer_site, reader_site, other_site;
@@ -27,10 +28,10 @@ struct Cell {
 constexpr size_t page_bytes = 4096;
 
 struct ShadowPage {
-  ShadowPage **slot;      // where the table points to it
-  size_t index;           // in the pool
-  uint32_t shift;         // a cell stands for 1 << shift bytes
-  Moment touched;         // no moment in it is later
+  ShadowPage **slot; // where the table points to it
+  size_t index;      // in the pool
+  uint32_t shift;    // a cell stands for 1 << shift bytes
+  Moment touched;    // no moment in it is later
   Cell cells[];
 
   size_t cell_count() const { return page_bytes >> shift; }

@@ -79,8 +79,18 @@ private:
 
 // Opcodes of the line-number program.
 enum : uint8_t {
-  op_copy = 1, op_advance_pc, op_advance_line, op_set_file, op_set_column, op_negate_statement, op_basic_block,
-  op_const_add_pc, op_fixed_advance_pc, op_prologue_end, op_epilogue_begin, op_set_isa
+  op_copy = 1,
+  op_advance_pc,
+  op_advance_line,
+  op_set_file,
+  op_set_column,
+  op_negate_statement,
+  op_basic_block,
+  op_const_add_pc,
+  op_fixed_advance_pc,
+  op_prologue_end,
+  op_epilogue_begin,
+  op_set_isa
 };
 enum : uint8_t { extended_end_sequence = 1, extended_set_address = 2 };
 
@@ -106,7 +116,10 @@ public:
   }
 
 private:
-  struct Registers { uint64_t address = 0; uint32_t file = 1, line = 1, column = 0; };
+  struct Registers {
+    uint64_t address = 0;
+    uint32_t file = 1, line = 1, column = 0;
+  };
 
   void emit(bool end = false) {
     rows_.push_back({registers_.address, first_file_ + registers_.file - 1, registers_.line, registers_.column, end});
@@ -159,7 +172,8 @@ void decode_unit(Reader unit, LineTable &table) {
   header.line_range = std::max<uint8_t>(1, fields.fixed<uint8_t>());
   header.opcode_base = std::max<uint8_t>(1, fields.fixed<uint8_t>());
   for (unsigned i = 1; i < header.opcode_base; i++) header.operands.push_back(fields.fixed<uint8_t>());
-  while (!fields.text().empty()) {} // folders: a kernel's file is known by the name that its text carries
+  while (!fields.text().empty()) {
+  } // folders: a kernel's file is known by the name that its text carries
   const uint32_t first_file = uint32_t(table.files.size());
   for (std::string name; !(name = fields.text()).empty();) {
     table.files.push_back(name);

@@ -11,8 +11,8 @@ struct SourcePosition {
   uint32_t line = 0, column = 0; // 0: unknown
 };
 
-// The position of the call that returns to `program_counter`. Tables are decoded once an object and kept; only the thread
-// that runs a checked dispatch may call it.
+// The position of the call that returns to `program_counter`. Tables are decoded once an object and kept; only the
+// thread that runs a checked dispatch may call it.
 SourcePosition source_position(const void *program_counter);
 
 // The same from a file and the address inside it.

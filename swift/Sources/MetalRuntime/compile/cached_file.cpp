@@ -34,7 +34,8 @@ bool is_ours(std::string_view name) {
   std::string_view stem = name.substr(0, dot), suffix = name.substr(dot);
   if (starts_with(name, "prelude-")) return suffix == ".pch";
   if (starts_with(name, "new-")) return true;
-  return stem.size() == hash_length && stem.find_first_not_of("0123456789abcdef") == std::string_view::npos && (suffix == ".so" || suffix == ".library");
+  return stem.size() == hash_length && stem.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+         (suffix == ".so" || suffix == ".library");
 }
 
 std::vector<Candidate> candidates(const std::string &folder) {
@@ -44,7 +45,8 @@ std::vector<Candidate> candidates(const std::string &folder) {
     struct stat facts;
     std::string path = folder + "/" + entry->d_name;
     if (!is_ours(entry->d_name) || lstat(path.c_str(), &facts) || !S_ISREG(facts.st_mode)) continue;
-    bool is_being_written = starts_with(entry->d_name, "new-") && facts.st_mtim.tv_sec + seconds_of_a_new_file > time(nullptr);
+    bool is_being_written =
+        starts_with(entry->d_name, "new-") && facts.st_mtim.tv_sec + seconds_of_a_new_file > time(nullptr);
     const timespec used = facts.st_mtim;
     const int64_t size = facts.st_size + (lstat((path + ".sum").c_str(), &facts) == 0 ? facts.st_size : 0);
     if (!is_being_written) found.push_back({path, size, used});
@@ -66,7 +68,8 @@ bool remove_unless_in_use(const std::string &path) {
 
 bool is_same_file(int descriptor, const std::string &path) {
   struct stat opened, named;
-  return fstat(descriptor, &opened) == 0 && stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+  return fstat(descriptor, &opened) == 0 && stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
 }
 
 } // namespace
@@ -75,7 +78,8 @@ FileLock::FileLock(const std::string &path, int operation) : file(open(path.c_st
   locked = file >= 0 && flock(file, operation) == 0;
 }
 
-FileLock::FileLock(FileLock &&other) noexcept : file(std::exchange(other.file, -1)), locked(std::exchange(other.locked, false)) {}
+FileLock::FileLock(FileLock &&other) noexcept
+    : file(std::exchange(other.file, -1)), locked(std::exchange(other.locked, false)) {}
 
 FileLock &FileLock::operator=(FileLock &&other) noexcept {
   std::swap(file, other.file);
@@ -91,7 +95,7 @@ FileLock::~FileLock() {
 CachedFile::CachedFile(std::string path) : lock(path, LOCK_SH) {
   if (lock.descriptor() < 0 || !is_same_file(lock.descriptor(), path)) return;
   futimens(lock.descriptor(), nullptr); // refused in a folder that is not ours: then it counts as used when it was made
-  place = std::move(path);
+  path_ = std::move(path);
 }
 
 void remove_least_recently_used(const std::string &folder, int64_t limit) {

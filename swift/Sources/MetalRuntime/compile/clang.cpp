@@ -47,7 +47,8 @@ std::string in_toolchain_cache(const std::string &program) {
   std::string base = cache && *cache ? cache : home ? std::string(home) + "/.cache" : std::string();
   glob_t found = {};
   std::string last;
-  if (!glob((base + "/orchard/toolchain/*/usr/libexec/swift/bin/" + program).c_str(), 0, nullptr, &found) && found.gl_pathc)
+  if (!glob((base + "/orchard/toolchain/*/usr/libexec/swift/bin/" + program).c_str(), 0, nullptr, &found) &&
+      found.gl_pathc)
     last = found.gl_pathv[found.gl_pathc - 1];
   globfree(&found);
   return last;
@@ -110,23 +111,36 @@ void hash_folder(const std::string &folder, ContentHash &hash) {
 // ---------------------------------------------------------------- flags
 
 std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
-  return {tools.clang, "-nostdinc", "-fno-color-diagnostics", "-fno-crash-diagnostics", "-fno-spell-checking", "-ferror-limit=0", "-I", tools.headers, "-D__METAL_VERSION__=" + std::to_string(options.version),
-          "-Xclang", "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
+  return {tools.clang,
+          "-nostdinc",
+          "-fno-color-diagnostics",
+          "-fno-crash-diagnostics",
+          "-fno-spell-checking",
+          "-ferror-limit=0",
+          "-I",
+          tools.headers,
+          "-D__METAL_VERSION__=" + std::to_string(options.version),
+          "-Xclang",
+          "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
 }
 
-void append(std::vector<std::string> &list, std::initializer_list<const char *> more) { list.insert(list.end(), more.begin(), more.end()); }
+void append(std::vector<std::string> &list, std::initializer_list<const char *> more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
 
 std::vector<std::string> strict_flags(const Toolchain &tools, const CompileOptions &options) {
   std::vector<std::string> flags = language_flags(tools, options);
-  append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang", "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers", "-fdeclspec", "-DMRT_STRICT=1"});
+  append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang",
+                 "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers", "-fdeclspec", "-DMRT_STRICT=1"});
   return flags;
 }
 
 std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions &options, Build build) {
   std::vector<std::string> flags = language_flags(tools, options);
-  append(flags, {"-std=c++17", "-fPIC", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-fdeclspec", "-w",
-                 "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none",
-                 "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-fno-math-errno"});
+  append(flags, {"-std=c++17", "-fPIC", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
+                 "-fdeclspec", "-w", "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang",
+                 "-fbfloat16-excess-precision=none", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
+                 "-fno-math-errno"});
   // A large frame touches each of its pages, so that none is missed between a stack and its guard.
   append(flags, {"-fstack-clash-protection"});
   // Every conversion of a float to an integer saturates, with NaN to 0 (MSL 2.25); integers wrap.
@@ -136,10 +150,11 @@ std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions
   if (build.fast) append(flags, {"-DMRT_FAST=1"});
   // metal/mrt/hooks.h says why.
   if (build.checked)
-    append(flags, {"-DMRT_CHECKED=1", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-gline-tables-only", "-gdwarf-4",
-                   "-fsanitize=thread", "-mllvm", "-tsan-instrument-atomics=0", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
-                   "-tsan-compound-read-before-write=1", "-fsanitize=alignment,array-bounds", "-fsanitize-recover=alignment,array-bounds",
-                   "-mllvm", "-force-attribute=__ubsan_handle_type_mismatch_v1:memory"});
+    append(flags, {"-DMRT_CHECKED=1", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops",
+                   "-gline-tables-only", "-gdwarf-4", "-fsanitize=thread", "-mllvm", "-tsan-instrument-atomics=0",
+                   "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-compound-read-before-write=1",
+                   "-fsanitize=alignment,array-bounds", "-fsanitize-recover=alignment,array-bounds", "-mllvm",
+                   "-force-attribute=__ubsan_handle_type_mismatch_v1:memory"});
   else append(flags, {"-O1"});
   return flags;
 }
@@ -164,14 +179,18 @@ CachedFile verified_header(const std::string &name) {
   CachedFile header(cache_folder() + "/" + name);
   std::string content, checksum;
   if (!header.is_there()) return header;
-  if (cache_read(name + ".sum", checksum) && read_file(header.path(), content) && ContentHash().add(content).hexadecimal() == checksum) return header;
+  if (cache_read(name + ".sum", checksum) && read_file(header.path(), content) &&
+      ContentHash().add(content).hexadecimal() == checksum)
+    return header;
   for (const std::string &path : {header.path(), header.path() + ".sum"}) unlink(path.c_str());
   return {};
 }
 
-CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, const char *language, const std::string &name, std::string &problem) {
+CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, const char *language,
+                        const std::string &name, std::string &problem) {
   std::string temporary = cache_temporary(".pch"), content;
-  flags.insert(flags.end(), {"-x", language, "-c", "-Xclang", "-emit-pch", tools.headers + "/mrt/prelude.h", "-o", temporary});
+  flags.insert(flags.end(),
+               {"-x", language, "-c", "-Xclang", "-emit-pch", tools.headers + "/mrt/prelude.h", "-o", temporary});
   ProcessResult result = run_process(flags, "");
   if (result.status != 0 || !read_file(temporary, content)) {
     problem = result.output;
@@ -183,10 +202,12 @@ CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, 
 }
 
 // Not there, with the compiler's words, where the standard library itself does not compile.
-CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::string> &flags, const char *language, std::string &problem) {
+CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::string> &flags, const char *language,
+                              std::string &problem) {
   static HeaderCache *cache = new HeaderCache;
   std::string name = "prelude-" + key_of(tools, flags) + ".pch", id = cache_folder() + "/" + name;
-  static std::map<std::string, std::unique_ptr<std::mutex>> *locks = new std::map<std::string, std::unique_ptr<std::mutex>>;
+  static std::map<std::string, std::unique_ptr<std::mutex>> *locks =
+      new std::map<std::string, std::unique_ptr<std::mutex>>;
   std::mutex *lock;
   {
     std::lock_guard<std::mutex> guard(cache->mutex);
@@ -208,13 +229,14 @@ CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::str
   return header;
 }
 
-ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language, std::initializer_list<std::string> rest, const std::string &text) {
+ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language,
+                          std::initializer_list<std::string> last_flags, const std::string &text) {
   std::string problem;
   CachedFile header = precompiled_header(tools, flags, language, problem);
   if (!header.is_there()) return {true, 1, problem, {}};
   flags.insert(flags.end(), {"-Xclang", "-fno-validate-pch", "-include-pch", header.path(), "-fno-caret-diagnostics",
                              "-Xclang", "-fno-diagnostics-use-presumed-location"});
-  flags.insert(flags.end(), rest);
+  flags.insert(flags.end(), last_flags);
   flags.insert(flags.end(), {"-x", language, "-"});
   return run_process(flags, text);
 }
@@ -261,7 +283,8 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
   result.started = posix_spawn(&child, arguments[0].c_str(), &actions, nullptr, argv.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
-  while (result.started && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (result.started && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   result.status = !result.started ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   close(files[0]);
   result.standard_output = take_content(files[1]);
@@ -279,20 +302,23 @@ const Toolchain *toolchain(std::string &problem) {
   found->clang = find_clang();
   if (found->clang.empty()) {
     problem = setting_text(Setting::clang).empty()
-                  ? "no clang++ was found in the toolchain cache or on PATH; run the project's set-up or set ORCHARD_METAL_CLANG"
+                  ? "no clang++ was found in the toolchain cache or on PATH; run the project's set-up or set "
+                    "ORCHARD_METAL_CLANG"
                   : "the setting clang names \"" + setting_text(Setting::clang) + "\", which is not a program";
     return nullptr;
   }
   found->linker = find_linker(found->clang);
   found->headers = find_headers();
   if (found->linker.empty() || found->headers.empty()) {
-    problem = found->linker.empty() ? "no linker (ld.lld or ld) was found beside " + found->clang + " or on PATH"
-                                    : "the Metal standard library's headers were not found; set ORCHARD_METAL_HEADERS to their folder";
+    problem = found->linker.empty()
+                  ? "no linker (ld.lld or ld) was found beside " + found->clang + " or on PATH"
+                  : "the Metal standard library's headers were not found; set ORCHARD_METAL_HEADERS to their folder";
     return nullptr;
   }
   ContentHash hash;
   hash_folder(found->headers, hash);
-  found->identity = hash.add(found->clang).add(file_identity(found->clang)).add(file_identity(found->linker)).hexadecimal();
+  found->identity =
+      hash.add(found->clang).add(file_identity(found->clang)).add(file_identity(found->linker)).hexadecimal();
   found->rewriter = file_identity(own_object());
   slot = std::move(found);
   return slot.get();
@@ -312,11 +338,13 @@ ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &optio
   return with_header(tools, strict_flags(tools, options), "clcpp", {"-fsyntax-only"}, text);
 }
 
-ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, const std::string &text, const std::string &path) {
+ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, const std::string &text,
+                           const std::string &path) {
   std::string object = cache_temporary(".o");
   std::vector<std::string> flags = flat_flags(tools, options, build);
   ProcessResult result = with_header(tools, flags, "c++", {"-c", "-o", object}, text);
-  // The copies of vectors that the checker sees are not trivial, so a union can't hold a vector: such a program goes without them.
+  // The copies of vectors that the checker sees are not trivial, so a union can't hold a vector: such a program goes
+  // without them.
   if (build.checked && result.started && result.status != 0) {
     flags.push_back("-DMRT_TRIVIAL_COPIES=1");
     result = with_header(tools, flags, "c++", {"-c", "-o", object}, text);

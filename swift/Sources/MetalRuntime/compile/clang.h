@@ -14,7 +14,7 @@ struct Toolchain {
   std::string rewriter; // changes when this library does
 };
 
-// Found once for each pair of settings; `problem` says what is missing and how to bring it.
+// Found once for each pair of settings; `problem` says what is missing and how to install it.
 const Toolchain *toolchain(std::string &problem);
 
 struct ProcessResult {
@@ -27,14 +27,15 @@ struct ProcessResult {
 ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input);
 
 struct CompileOptions {
-  uint32_t version = 320; // __METAL_VERSION__
+  uint32_t version = 320;          // __METAL_VERSION__
   std::vector<std::string> macros; // "NAME=value"
 };
 
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source);
 ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text);
 // Compiles and links to `path`.
-ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, const std::string &text, const std::string &path);
+ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, const std::string &text,
+                           const std::string &path);
 // Everything that the result of compile_flat depends on but the text.
 std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build);
 

@@ -19,9 +19,9 @@ public:
       mix(word);
       part.remove_prefix(8);
     }
-    uint64_t rest = 0;
-    memcpy(&rest, part.data(), part.size());
-    mix(rest);
+    uint64_t tail = 0;
+    memcpy(&tail, part.data(), part.size());
+    mix(tail);
     return *this;
   }
 

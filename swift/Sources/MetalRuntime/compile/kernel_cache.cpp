@@ -21,7 +21,8 @@
 namespace mrt {
 namespace {
 
-// At the end of each file, where neither the loader nor a reader of ours minds it: a mark and the checksum of what precedes.
+// At the end of each file, where neither the loader nor a reader of ours minds it: a mark and the checksum of what
+// precedes.
 constexpr std::string_view mark = "orchard\n";
 constexpr size_t trailer_length = mark.size() + 32;
 
@@ -88,8 +89,10 @@ const std::string &temporary_folder(State &state) {
 void say_once(State &state, const std::string &folder, const char *reason) {
   if (state.refused == folder) return;
   state.refused = folder;
-  fprintf(stderr, "orchard: the folder of compiled kernels %s can't be used (%s); a temporary one takes its place. "
-                  "Set ORCHARD_METAL_CACHE to a folder that can be written.\n", folder.c_str(), reason);
+  fprintf(stderr,
+          "orchard: the folder of compiled kernels %s can't be used (%s); a temporary one takes its place. "
+          "Set ORCHARD_METAL_CACHE to a folder that can be written.\n",
+          folder.c_str(), reason);
 }
 
 bool verified(const std::string &path) {
@@ -162,13 +165,14 @@ CachedFile cache_find(const std::string &name) {
 
 CachedFile cache_store(const std::string &name, const std::string &temporary) {
   std::string content;
-  bool whole = read_file(temporary, content) && write_file(temporary, std::string(mark) + ContentHash().add(content).hexadecimal(), O_APPEND);
+  bool whole = read_file(temporary, content) &&
+               write_file(temporary, std::string(mark) + ContentHash().add(content).hexadecimal(), O_APPEND);
   if (whole) return cache_move(name, temporary);
   unlink(temporary.c_str());
   return {};
 }
 
-// The folder's lock keeps those who make room from looking at a name while it comes to mean another file.
+// The folder's lock keeps processes that evict files from looking at a name while it comes to mean another file.
 CachedFile cache_move(const std::string &name, const std::string &temporary) {
   const std::string folder = temporary.substr(0, temporary.rfind('/')), path = folder + "/" + name;
   FileLock lock(folder, LOCK_EX);
@@ -199,11 +203,13 @@ bool cache_write(const std::string &name, const std::string &content) {
 void cache_add_archive(const std::string &folder) {
   State &state = mrt::state();
   std::lock_guard<std::mutex> lock(state.mutex);
-  if (std::find(state.archives.begin(), state.archives.end(), folder) == state.archives.end()) state.archives.push_back(folder);
+  if (std::find(state.archives.begin(), state.archives.end(), folder) == state.archives.end())
+    state.archives.push_back(folder);
 }
 
 bool cache_copy_to(const std::string &path, const std::string &folder, std::string &problem) {
-  std::string content, name = path.substr(path.rfind('/') + 1), temporary = folder + "/new-" + std::to_string(getpid()) + "-" + name;
+  std::string content, name = path.substr(path.rfind('/') + 1),
+                       temporary = folder + "/new-" + std::to_string(getpid()) + "-" + name;
   bool copied = make_folders(folder) && read_file(path, content) && write_file(temporary, content, O_CREAT | O_TRUNC) &&
                 rename(temporary.c_str(), (folder + "/" + name).c_str()) == 0;
   if (!copied) problem = "cannot write " + folder + "/" + name + ": " + strerror(errno);

@@ -1,6 +1,7 @@
-// Files of compiled kernels, named by the hash of all that they depend on. Several processes may share the folder: a file appears whole
-// or not at all, carries a checksum, and one that is damaged is discarded. Where the folder can't be used, a temporary one takes its
-// place for this process, and that is said once. The setting cache_limit bounds the folder: the least recently used files go.
+// Files of compiled kernels, named by the hash of all that they depend on. Several processes may share the folder: a
+// file appears whole or not at all, carries a checksum, and one that is damaged is discarded. Where the folder can't be
+// used, a temporary one takes its place for this process, and a warning is printed once. The setting cache_limit bounds
+// the folder: the least recently used files go.
 #pragma once
 
 #include "compile/cached_file.h"
@@ -20,7 +21,8 @@ bool cache_give_up(const std::string &reason);
 CachedFile cache_find(const std::string &name);
 // Puts the checksum to the file at `temporary` and moves it to its name; not there where that fails.
 CachedFile cache_store(const std::string &name, const std::string &temporary);
-// The same without the checksum. Where another process was faster, its file stays. Makes room afterwards.
+// The same without the checksum. Where another process was faster, its file stays. Evicts files over the limit
+// afterwards.
 CachedFile cache_move(const std::string &name, const std::string &temporary);
 
 bool cache_read(const std::string &name, std::string &content);

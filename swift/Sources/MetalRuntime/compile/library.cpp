@@ -50,7 +50,8 @@ Build build_of(const mrt_library *library, bool checked) {
 
 bool find_entry(const mrt_library *library, const char *name, size_t &entry) {
   const auto &entries = library->program.entries();
-  auto found = std::find_if(entries.begin(), entries.end(), [&](const MetalProgram::Entry &other) { return other.name == name; });
+  auto found = std::find_if(entries.begin(), entries.end(),
+                            [&](const MetalProgram::Entry &other) { return other.name == name; });
   entry = size_t(found - entries.begin());
   return found != entries.end();
 }
@@ -67,18 +68,21 @@ std::string describe(const MrtConstant &constant) {
   return "function constant '" + std::string(constant.name) + "' (index " + std::to_string(constant.index) + ")";
 }
 
-bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEntry &entry, bool all_needed, std::string &problem) {
+bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEntry &entry, bool all_needed,
+                    std::string &problem) {
   static std::atomic<uintptr_t> number{1};
   for (mrt_u32 position = 0; position < module.constant_count; position++) {
     const MrtConstant &constant = module.constants[position];
     const mrt_constant_value *value = value_of(function.values, constant);
     mrt_u8 used = entry.constants_used[position];
     if (value && used && value->type != constant.data_type) {
-      problem = describe(constant) + " has MTLDataType " + std::to_string(constant.data_type) + " but its value was given as " + std::to_string(value->type);
+      problem = describe(constant) + " has MTLDataType " + std::to_string(constant.data_type) +
+                " but its value was given as " + std::to_string(value->type);
       return false;
     }
     if (!value && used == 2 && all_needed) {
-      problem = "function '" + function.name + "' cannot be specialised: " + describe(constant) + " is used without a value; set it, or ask for is_function_constant_defined in the source";
+      problem = "function '" + function.name + "' cannot be specialised: " + describe(constant) +
+                " is used without a value; set it, or test is_function_constant_defined in the source";
       return false;
     }
     function.constants.push_back(value ? value->value : nullptr);
@@ -89,7 +93,7 @@ bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEn
 
 // ---------------------------------------------------------------- reflection
 
-// A parameter whose gate is false has no place in the function.
+// A parameter whose gate is false is no parameter of the function.
 bool is_active(const mrt_function &function, const MrtParameter &parameter) {
   if (!parameter.gate_value) return true;
   MrtLaunch launch = {};
@@ -101,9 +105,12 @@ void describe_arguments(mrt_function &function, const MrtEntry &entry) {
   for (mrt_u32 index = 0; index < entry.parameter_count; index++) {
     const MrtParameter &parameter = entry.parameters[index];
     if (parameter.kind == MRT_PARAMETER_BUILTIN) continue;
-    function.arguments.push_back({parameter.name, parameter.type_name, uint32_t(parameter.kind == MRT_PARAMETER_BUFFER ? MRT_ARGUMENT_BUFFER : MRT_ARGUMENT_THREADGROUP),
-                                  parameter.space, parameter.index, parameter.element_size, parameter.element_alignment, parameter.data_type,
-                                  parameter.is_const || parameter.space == MRT_SPACE_CONSTANT, bool(parameter.is_reference), is_active(function, parameter)});
+    function.arguments.push_back(
+        {parameter.name, parameter.type_name,
+         uint32_t(parameter.kind == MRT_PARAMETER_BUFFER ? MRT_ARGUMENT_BUFFER : MRT_ARGUMENT_THREADGROUP),
+         parameter.space, parameter.index, parameter.element_size, parameter.element_alignment, parameter.data_type,
+         parameter.is_const || parameter.space == MRT_SPACE_CONSTANT, bool(parameter.is_reference),
+         is_active(function, parameter)});
   }
 }
 
@@ -112,7 +119,8 @@ void describe_function(mrt_function &function, const LoadedModule &loaded, const
   describe_arguments(function, entry);
   for (mrt_u32 position = 0; position < module.constant_count; position++)
     if (entry.constants_used[position])
-      function.constant_infos.push_back({module.constants[position].name, module.constants[position].index, module.constants[position].data_type, entry.constants_used[position] == 2});
+      function.constant_infos.push_back({module.constants[position].name, module.constants[position].index,
+                                         module.constants[position].data_type, entry.constants_used[position] == 2});
   uint32_t bytes = 0;
   for (mrt_u32 position : loaded.variables.at(&entry)) {
     const MrtVariable &variable = *module.variables[position];
@@ -121,8 +129,15 @@ void describe_function(mrt_function &function, const LoadedModule &loaded, const
   uint32_t limit = uint32_t(setting_number(Setting::max_threads));
   for (uint32_t other : {entry.max_total_threads, function.library->max_threads})
     if (other) limit = std::min(limit, other);
-  function.info = {function.name.c_str(), function.arguments.data(), function.arguments.size(), function.constant_infos.data(), function.constant_infos.size(),
-                   bytes, limit, bool(entry.uses & 3), bool(entry.uses & 2)};
+  function.info = {function.name.c_str(),
+                   function.arguments.data(),
+                   function.arguments.size(),
+                   function.constant_infos.data(),
+                   function.constant_infos.size(),
+                   bytes,
+                   limit,
+                   bool(entry.uses & 3),
+                   bool(entry.uses & 2)};
 }
 
 // Two bindings at one index, or one past the end, where the indices were not plain numbers.
@@ -131,19 +146,23 @@ bool check_indices(const mrt_function &function, std::string &problem) {
     if (argument.index >= MRT_MAX_BUFFERS) problem = "attribute parameter is out of bounds: must be between 0 and 30";
     for (const mrt_argument *other = function.arguments.data(); other != &argument; other++)
       if (other->kind == argument.kind && other->index == argument.index && other->is_active && argument.is_active)
-        problem = std::string("cannot reserve '") + (argument.kind ? "threadgroup" : "buffer") + "' resource location at index " + std::to_string(argument.index);
-    if (!problem.empty()) return problem = "function '" + function.name + "', parameter '" + argument.name + "': " + problem, false;
+        problem = std::string("cannot reserve '") + (argument.kind ? "threadgroup" : "buffer") +
+                  "' resource location at index " + std::to_string(argument.index);
+    if (!problem.empty())
+      return problem = "function '" + function.name + "', parameter '" + argument.name + "': " + problem, false;
   }
   return true;
 }
 
-mrt_function *make_function(mrt_library *library, const char *name, const mrt_constant_value *values, size_t count, bool all_needed, std::string &problem) {
+mrt_function *make_function(mrt_library *library, const char *name, const mrt_constant_value *values, size_t count,
+                            bool all_needed, std::string &problem) {
   size_t entry_index = 0;
   if (!find_entry(library, name, entry_index)) {
     problem = "Function " + std::string(name) + " was not found in the library";
     return nullptr;
   }
-  const LoadedModule *loaded = library->program.module(entry_index, build_of(library, setting_flag(Setting::check)), problem);
+  const LoadedModule *loaded =
+      library->program.module(entry_index, build_of(library, setting_flag(Setting::check)), problem);
   if (!loaded) return nullptr;
   auto function = std::make_unique<mrt_function>();
   function->library = library;
@@ -156,7 +175,8 @@ mrt_function *make_function(mrt_library *library, const char *name, const mrt_co
   return check_indices(*function, problem) ? function.release() : nullptr;
 }
 
-// As the source declares them; what only the compiler can tell (an index that is a name, a type of the program's own) is asked of it.
+// As the source declares them; what only the compiler knows (an index that is a name, a type of the program's own)
+// comes from it.
 std::vector<mrt_function_constant> function_constants(mrt_library *library, size_t entry) {
   std::vector<mrt_function_constant> constants;
   const MetalProgram::Entry &declared = library->program.entries()[entry];
@@ -165,7 +185,8 @@ std::vector<mrt_function_constant> function_constants(mrt_library *library, size
     if (constant.is_known()) continue;
     std::string problem;
     std::unique_ptr<mrt_function> function(make_function(library, declared.name.c_str(), nullptr, 0, false, problem));
-    return function ? function->constant_infos : std::vector<mrt_function_constant>(); // the names are the loaded module's, which stays
+    // the names are the loaded module's, which stays
+    return function ? function->constant_infos : std::vector<mrt_function_constant>();
   }
   return constants;
 }
@@ -195,7 +216,8 @@ mrt_library *mrt_library_create(const char *source, const mrt_compile_options *o
   uint32_t version = options ? options->language_version : 0; // major << 16 | minor
   if (version) compile.version = (version >> 16) * 100 + (version & 0xffff) * 10;
   for (size_t index = 0; options && index < options->macro_count; index++)
-    compile.macros.push_back(std::string(options->macros[index].name) + "=" + (options->macros[index].value ? options->macros[index].value : ""));
+    compile.macros.push_back(std::string(options->macros[index].name) + "=" +
+                             (options->macros[index].value ? options->macros[index].value : ""));
   bool fast = options && options->math_functions == 0;
   auto library = std::make_unique<mrt_library>(source, std::move(compile), fast, options ? options->max_threads : 0);
   std::string text;
@@ -212,9 +234,12 @@ void mrt_library_release(mrt_library *library) {
 }
 
 size_t mrt_library_function_count(const mrt_library *library) { return library->program.entries().size(); }
-const char *mrt_library_function_name(const mrt_library *library, size_t index) { return library->program.entries()[index].name.c_str(); }
+const char *mrt_library_function_name(const mrt_library *library, size_t index) {
+  return library->program.entries()[index].name.c_str();
+}
 
-mrt_function *mrt_function_create(mrt_library *library, const char *name, const mrt_constant_value *values, size_t count, char **message) {
+mrt_function *mrt_function_create(mrt_library *library, const char *name, const mrt_constant_value *values,
+                                  size_t count, char **message) {
   std::string problem;
   mrt_function *function = make_function(library, name, values, count, true, problem);
   set_message(message, problem);
@@ -233,7 +258,8 @@ void mrt_function_release(mrt_function *function) {
 
 const mrt_function_info *mrt_function_info_get(const mrt_function *function) { return &function->info; }
 
-const mrt_function_constant *mrt_library_function_constants(const mrt_library *constant_library, const char *name, size_t *count) {
+const mrt_function_constant *mrt_library_function_constants(const mrt_library *constant_library, const char *name,
+                                                            size_t *count) {
   auto *library = const_cast<mrt_library *>(constant_library); // what it knows of its functions is a cache
   std::lock_guard<std::mutex> lock(library->mutex);
   size_t entry = 0;

@@ -18,15 +18,15 @@ struct Build {
 
 // A function in one build: what a dispatch needs. Valid as long as the function.
 struct KernelCode {
-  const MrtModule *module = nullptr;           // loaded and bound to kernel_runtime()
+  const MrtModule *module = nullptr; // loaded and bound to kernel_runtime()
   const MrtEntry *entry = nullptr;
-  const void *const *constants = nullptr;      // for MrtLaunch::constants
+  const void *const *constants = nullptr; // for MrtLaunch::constants
   // The positions in module->variables of the variables of this kernel: MrtGroup::threadgroup_variables needs an
   // address at these only. An array of module->variable_count is large enough.
   std::vector<mrt_u32> variables;
 };
 
-// The build that the settings and the library's math mode ask for. A kernel reads function constants into
+// The build that the settings and the library's math mode select. A kernel reads function constants into
 // thread-local memory as it starts: an operating-system thread must end a threadgroup of one function before it starts
 // one of another.
 Build current_build(const mrt_function *function, bool checked);

@@ -39,7 +39,8 @@ const LoadedModule *load_module(const std::string &path, std::string &problem, b
   }
   loaded = std::make_unique<LoadedModule>();
   loaded->module = module;
-  identify_entries(*loaded); // before it is bound: this is no kernel that runs, and the checker must not take it for one
+  // before it is bound: this is no kernel that runs, and the checker must not take it for one
+  identify_entries(*loaded);
   module->bind(kernel_runtime());
   return loaded.get();
 }

@@ -14,7 +14,7 @@
 namespace mrt {
 namespace {
 
-// A library with more kernels is compiled in small parts, each when one of its kernels is asked for.
+// A library with more kernels is compiled in small parts, each when one of its kernels is first used.
 constexpr size_t entries_in_whole = 16, entries_in_small_part = 4;
 
 std::mutex statistics_mutex;
@@ -32,7 +32,10 @@ struct Stopwatch {
 
 // The line in which clang or a linker says that the folder is full, gone or not to be written; empty where none does.
 std::string unwritable_line(const std::string &output) {
-  constexpr const char *signs[] = {"No space left", "File too large", "Read-only file system", "Disk quota", "Permission denied", "unable to open output file", "cannot open output file"};
+  constexpr const char *signs[] = {"No space left",          "File too large",
+                                   "Read-only file system",  "Disk quota",
+                                   "Permission denied",      "unable to open output file",
+                                   "cannot open output file"};
   for (const char *sign : signs) {
     const size_t found = output.find(sign);
     if (found == std::string::npos) continue;
@@ -67,7 +70,9 @@ mrt_compile_stats compile_statistics() {
   return statistics;
 }
 
-size_t MetalProgram::part_size() const { return known_entries.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part; }
+size_t MetalProgram::part_size() const {
+  return known_entries.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part;
+}
 bool MetalProgram::is_whole() const { return !known_entries.empty() && known_entries.size() <= entries_in_whole; }
 
 bool MetalProgram::compile(Build build, std::string &message) {
@@ -90,7 +95,8 @@ bool MetalProgram::compile(Build build, std::string &message) {
     Printed strict = rewritten->strict_text();
     ProcessResult result = check_strictly(*tools, options, strict.text);
     auto found = parse_clang(result.output, rewritten->tokens, strict, lines);
-    if (result.status != 0 && result.output.find("error:") == std::string::npos) found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
+    if (result.status != 0 && result.output.find("error:") == std::string::npos)
+      found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
     add_new_lines(diagnostics, found);
   }
   if (first.joinable()) first.join();
@@ -105,10 +111,12 @@ bool MetalProgram::run_front(std::string &message) {
   ProcessResult expanded = preprocess(*tools, options, source);
   auto diagnostics = parse_preprocessor(expanded.output);
   if (expanded.status != 0) {
-    if (!has_errors(diagnostics)) diagnostics.push_back({Diagnostic::error, "program_source", 0, 0, "the preprocessor failed: " + expanded.output});
+    if (!has_errors(diagnostics))
+      diagnostics.push_back({Diagnostic::error, "program_source", 0, 0, "the preprocessor failed: " + expanded.output});
     return message = render(diagnostics, lines), false;
   }
-  rewritten = std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
+  rewritten =
+      std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
   rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
   if (known_entries.empty()) // where a record had them, others hold on to what they say
     for (const EntryPoint &entry : rewritten->entries) known_entries.push_back({entry.name, entry.constants});
@@ -143,7 +151,8 @@ void MetalProgram::write_record(const std::string &message) {
 bool MetalProgram::ensure_rewritten(std::string &problem) { return rewritten || run_front(problem); }
 
 CachedFile MetalProgram::part_file(size_t part, Build build, std::string &problem) {
-  std::string name = ContentHash().add(key).add(std::to_string(part)).add(flat_key(*tools, options, build)).hexadecimal() + ".so";
+  std::string name =
+      ContentHash().add(key).add(std::to_string(part)).add(flat_key(*tools, options, build)).hexadecimal() + ".so";
   CachedFile file = cache_find(name);
   if (file.is_there()) count(&mrt_compile_stats::from_disk);
   else file = compile_part(part, build, name, problem);
@@ -168,7 +177,8 @@ CachedFile MetalProgram::compile_part(size_t part, Build build, const std::strin
     if (!unwritable.empty() && cache_give_up("a file could not be written")) continue;
     problem = render(diagnostics, lines);
     if (!unwritable.empty())
-      problem = "program_source: error: the compiled kernels could not be written to " + cache_folder() + " (" + unwritable + "); make room there, or set ORCHARD_METAL_CACHE to another folder\n";
+      problem = "program_source: error: the compiled kernels could not be written to " + cache_folder() + " (" +
+                unwritable + "); free space there, or set ORCHARD_METAL_CACHE to another folder\n";
     else if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
     return {};
   }

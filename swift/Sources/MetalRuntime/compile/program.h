@@ -14,10 +14,11 @@ namespace mrt {
 
 class MetalProgram {
 public:
-  MetalProgram(std::string source, CompileOptions options) : source(std::move(source)), options(std::move(options)), lines(this->source) {}
+  MetalProgram(std::string source, CompileOptions options)
+      : source(std::move(source)), options(std::move(options)), lines(this->source) {}
 
-  // Checks the whole program, and compiles `build` at once where the program is small. False with all diagnostics where it is wrong;
-  // else `message` holds the warnings.
+  // Checks the whole program, and compiles `build` at once where the program is small. False with all diagnostics where
+  // it is wrong; else `message` holds the warnings.
   bool compile(Build build, std::string &message);
   struct Entry {
     std::string name;

@@ -28,8 +28,8 @@ std::string problem_with(const mrt_dispatch &request, const mrt_function_info &i
   if (width == 0 || height == 0 || depth == 0) return "a threadgroup needs at least one thread in each dimension";
   uint64_t limit = info.max_total_threads ? info.max_total_threads : most;
   if (width > limit || height > limit || depth > limit || width * height * depth > limit)
-    return "a threadgroup of " + std::to_string(width) + " x " + std::to_string(height) + " x " + std::to_string(depth) +
-           " threads is over this kernel's limit of " + std::to_string(limit);
+    return "a threadgroup of " + std::to_string(width) + " x " + std::to_string(height) + " x " +
+           std::to_string(depth) + " threads is over this kernel's limit of " + std::to_string(limit);
   if (request.grid.width > UINT32_MAX || request.grid.height > UINT32_MAX || request.grid.depth > UINT32_MAX)
     return "a grid has at most 4294967295 threads in each dimension";
   return {};
@@ -62,7 +62,8 @@ void describe_grid(Launch &launch, const mrt_dispatch &request) {
 void run(Launch &launch) {
   if (!launch.checked) return run_on_workers(launch, size_t(setting_number(Setting::workers)));
   std::lock_guard lock(checked_mutex());
-  checker::begin_dispatch({launch.request, &launch, launch.code->module, launch.code->entry, &launch.counters, launch.detect});
+  checker::begin_dispatch(
+      {launch.request, &launch, launch.code->module, launch.code->entry, &launch.counters, launch.detect});
   run_on_workers(launch, 1);
   checker::end_dispatch(launch.result == MRT_RESULT_OK);
 }
@@ -89,7 +90,8 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   run(launch);
   if (launch.timed_out && launch.result == MRT_RESULT_OK)
     launch.fail(MRT_RESULT_TIMEOUT, add_report({"timeout", launch.kernel()}, "the dispatch ran longer than " +
-                                                   std::to_string(launch.timeout_ms) + " ms (setting 'timeout_ms')"));
+                                                                                 std::to_string(launch.timeout_ms) +
+                                                                                 " ms (setting 'timeout_ms')"));
   if (counters) *counters = launch.counters;
   if (record && launch.result == MRT_RESULT_OK)
     record_counters(request.label, mrt_function_info_get(request.function)->name, launch.counters);

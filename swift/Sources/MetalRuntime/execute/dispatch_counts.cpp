@@ -58,9 +58,9 @@ public:
   void add(const char *label, const char *kernel, const mrt_counters &counters) {
     std::lock_guard lock(mutex_);
     auto name = label ? std::optional<std::string>(label) : std::nullopt;
-    auto [place, fresh] = index_.emplace(std::pair(name, std::string(kernel)), entries_.size());
+    auto [known, fresh] = index_.emplace(std::pair(name, std::string(kernel)), entries_.size());
     if (fresh) entries_.push_back({name, kernel});
-    Entry &entry = entries_[place->second];
+    Entry &entry = entries_[known->second];
     entry.count++;
     add_counters(entry.counters, counters);
   }

@@ -17,7 +17,7 @@ constexpr int synchronous_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}
 struct sigaction previous[NSIG];
 int interrupt_signal = 0;
 
-// ---------------------------------------------------------------- what the processor tells of a signal
+// ---------------------------------------------------------------- what the processor reports about a signal
 #if defined(__x86_64__)
 
 const void *program_counter(const ucontext_t *context) {
@@ -26,19 +26,21 @@ const void *program_counter(const ucontext_t *context) {
 
 bool was_write(const ucontext_t *context) { return context->uc_mcontext.gregs[REG_ERR] & 2; }
 
-// Of the instructions that a kernel has, these moves alone need an aligned address; the processor tells neither it nor the reason.
+// Of the instructions that a kernel has, these moves alone need an aligned address; the processor reports neither it
+// nor the reason.
 bool is_aligned_move(const ucontext_t *context) {
   auto *code = reinterpret_cast<const uint8_t *>(context->uc_mcontext.gregs[REG_RIP]);
   bool short_prefix = code[0] == 0xc5, long_prefix = code[0] == 0xc4 && (code[1] & 0x1f) == 1; // VEX, of the map 0F
   if (!short_prefix && !long_prefix) return false;
   uint8_t kind = code[long_prefix ? 2 : 1] & 3, opcode = code[long_prefix ? 3 : 2];
-  bool floats = (opcode == 0x28 || opcode == 0x29) && kind < 2, integers = (opcode == 0x6f || opcode == 0x7f) && kind == 1;
+  bool floats = (opcode == 0x28 || opcode == 0x29) && kind < 2,
+       integers = (opcode == 0x6f || opcode == 0x7f) && kind == 1;
   return floats || integers; // movaps, movapd; movdqa
 }
 
-// Integer division by zero, and of the least integer by -1, traps on x86. On a GPU the result is unspecified and nothing
-// else happens, so the instruction is stepped over: the quotient is the dividend, which is already in its place, and the
-// remainder 0 (right for the least integer by -1).
+// Integer division by zero, and of the least integer by -1, traps on x86. On a GPU the result is unspecified and
+// nothing else happens, so the instruction is stepped over: the quotient is the dividend, which is already in its
+// place, and the remainder 0 (right for the least integer by -1).
 bool step_over_division(ucontext_t *context) {
   auto &registers = context->uc_mcontext.gregs;
   auto *code = reinterpret_cast<const uint8_t *>(registers[REG_RIP]);
@@ -64,18 +66,21 @@ bool step_over_division(ucontext_t *context) {
 
 #elif defined(__aarch64__)
 
-const void *program_counter(const ucontext_t *context) { return reinterpret_cast<const void *>(context->uc_mcontext.pc); }
+const void *program_counter(const ucontext_t *context) {
+  return reinterpret_cast<const void *>(context->uc_mcontext.pc);
+}
 
 // The syndrome is in a record that follows the registers (ESR_MAGIC); bit 6 of a data abort's is "write".
 bool was_write(const ucontext_t *context) {
   auto *record = reinterpret_cast<const _aarch64_ctx *>(context->uc_mcontext.__reserved);
-  for (; record->magic; record = reinterpret_cast<const _aarch64_ctx *>(reinterpret_cast<const char *>(record) + record->size))
+  for (; record->magic;
+       record = reinterpret_cast<const _aarch64_ctx *>(reinterpret_cast<const char *>(record) + record->size))
     if (record->magic == ESR_MAGIC) return reinterpret_cast<const esr_context *>(record)->esr >> 6 & 1;
   return false;
 }
 
 bool is_aligned_move(const ucontext_t *) { return false; } // no access of a kernel needs one
-bool step_over_division(ucontext_t *) { return false; } // division by zero gives 0 without a trap
+bool step_over_division(ucontext_t *) { return false; }    // division by zero gives 0 without a trap
 
 #endif
 
@@ -103,7 +108,7 @@ void on_synchronous_signal(int signal, siginfo_t *info, void *raw) {
   fault.result = MRT_RESULT_INVALID;
   if (signal == SIGSEGV || signal == SIGBUS) {
     fault.address = info->si_addr;
-    // The processor does not tell an address that is not canonical; the kernel then says SI_KERNEL.
+    // The processor does not report an address that is not canonical; the operating system then sets SI_KERNEL.
     fault.address_known = info->si_code != SI_KERNEL;
     fault.misaligned = !fault.address_known && is_aligned_move(context);
     fault.write = was_write(context);
@@ -132,11 +137,12 @@ void install(int signal, void (*handler)(int, siginfo_t *, void *), int flags) {
   sigaction(signal, &action, &previous[signal]);
 }
 
-// A real-time signal that nobody uses.
+// A real-time signal that is otherwise unused.
 int free_signal() {
   for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; signal--) {
     struct sigaction action;
-    if (sigaction(signal, nullptr, &action) == 0 && !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL) return signal;
+    if (sigaction(signal, nullptr, &action) == 0 && !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL)
+      return signal;
   }
   return SIGRTMAX;
 }
@@ -166,8 +172,8 @@ SignalScope::SignalScope(void *stack) {
   own.ss_sp = stack;
   own.ss_size = signal_stack_bytes;
   sigaltstack(&own, &old_stack_);
-  sigset_t wanted = kernel_signals();
-  pthread_sigmask(SIG_UNBLOCK, &wanted, &old_mask_);
+  sigset_t signals = kernel_signals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, &old_mask_);
 }
 
 SignalScope::~SignalScope() {
@@ -193,13 +199,16 @@ std::string describe_target(const Fault &fault) {
   char address[40];
   snprintf(address, sizeof address, "address %p, ", fault.address);
   if (uintptr_t(fault.address) < null_page)
-    return std::string(address) + "through a null pointer: a buffer that is not bound, or a threadgroup argument without a length";
-  if (is_absent_argument(uintptr_t(fault.address))) return std::string(address) + "an argument that its function constant leaves out";
+    return std::string(address) +
+           "through a null pointer: a buffer that is not bound, or a threadgroup argument without a length";
+  if (is_absent_argument(uintptr_t(fault.address)))
+    return std::string(address) + "an argument that its function constant leaves out";
   return address + describe_address(fault.address);
 }
 
 std::string describe_access(const Fault &fault) {
-  if (fault.misaligned) return " used a vector through a misaligned pointer; packed types need no more alignment than their elements";
+  if (fault.misaligned)
+    return " used a vector through a misaligned pointer; packed types need no more alignment than their elements";
   return (fault.write ? " wrote to " : " read from ") + describe_target(fault);
 }
 
@@ -208,25 +217,28 @@ std::string describe_access(const Fault &fault) {
 void report_fault(GroupRunner &runner, const Fault &fault) {
   Launch &launch = runner.launch();
   const Thread &thread = *runner.running();
-  // Only the instrumented build has a table of lines. The table tells of a call by the address after it.
+  // Only the instrumented build has a table of lines. The table names a call by the address after it.
   SourcePosition position;
-  if (launch.checked && fault.program_counter) position = source_position(static_cast<const char *>(fault.program_counter) + 1);
+  if (launch.checked && fault.program_counter)
+    position = source_position(static_cast<const char *>(fault.program_counter) + 1);
   const char *file = position.line ? position.file.c_str() : nullptr;
   Report report = {"page-fault", launch.kernel(), file, position.line, &thread};
-  std::string who = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
+  std::string thread_name = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
   if (fault.result == MRT_RESULT_PAGE_FAULT) {
     if (fault.misaligned) report.kind = "misaligned";
-    launch.fail(fault.result, add_report(report, who + describe_access(fault)));
+    launch.fail(fault.result, add_report(report, thread_name + describe_access(fault)));
   } else if (fault.result == MRT_RESULT_STACK_OVERFLOW) {
     report.kind = "stack-overflow";
-    launch.fail(fault.result, add_report(report, who + " used up its stack of " + std::to_string(stack_bytes >> 10) +
-                                                     " KiB: thread arrays are too large, or a function calls itself without end"));
+    launch.fail(fault.result,
+                add_report(report, thread_name + " used up its stack of " + std::to_string(stack_bytes >> 10) +
+                                       " KiB: thread arrays are too large, or a function calls itself without end"));
   } else if (fault.result == MRT_RESULT_TIMEOUT) {
     report.kind = "timeout";
-    launch.fail(fault.result, add_report(report, "the dispatch ran longer than " + std::to_string(launch.timeout_ms) +
-                                                     " ms (setting 'timeout_ms'); it was ended while " + who + " ran"));
+    launch.fail(fault.result,
+                add_report(report, "the dispatch ran longer than " + std::to_string(launch.timeout_ms) +
+                                       " ms (setting 'timeout_ms'); it was ended while " + thread_name + " ran"));
   } else if (fault.result == MRT_RESULT_INVALID) {
-    launch.fail(fault.result, std::string("kernel '") + launch.kernel() + "': " + who + " trapped (signal " +
+    launch.fail(fault.result, std::string("kernel '") + launch.kernel() + "': " + thread_name + " trapped (signal " +
                                   std::to_string(fault.signal) + ")");
   }
 }

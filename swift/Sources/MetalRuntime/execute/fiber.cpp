@@ -4,8 +4,9 @@
 #include <cstring>
 #include <sys/mman.h>
 
-// What lies on a suspended stack, lowest address first, is what mrt_stack_switch pushed; a fresh stack is laid out as if it
-// had been suspended just before mrt_fiber_start, which calls the function in one saved register with another as argument.
+// What lies on a suspended stack, lowest address first, is what mrt_stack_switch pushed; a fresh stack is laid out as
+// if it had been suspended just before mrt_fiber_start, which calls the function in one saved register with another as
+// argument.
 #if defined(__x86_64__)
 
 asm(R"(
@@ -40,11 +41,11 @@ mrt_fiber_start:
   ud2
 .size mrt_fiber_start, .-mrt_fiber_start
 )");
-// It ends with `ret`, not with a jump: threads of a kernel wait at the same place nearly always, so the processor's own stack
-// of calls predicts this return and those that follow it. Seen: half the time a barrier takes with a jump.
+// It ends with `ret`, not with a jump: threads of a kernel wait at the same place nearly always, so the processor's own
+// stack of calls predicts this return and those that follow it. Seen: half the time a barrier takes with a jump.
 
 namespace {
-constexpr size_t saved_words = 7;     // r15 r14 r13 r12 rbx rbp, then the address to go on at
+constexpr size_t saved_words = 7; // r15 r14 r13 r12 rbx rbp, then the address to resume at
 constexpr size_t function_word = 2, argument_word = 3, resume_word = 6;
 } // namespace
 
@@ -95,7 +96,7 @@ mrt_fiber_start:
 )");
 
 namespace {
-constexpr size_t saved_words = 20;    // x19 … x30, d8 … d15
+constexpr size_t saved_words = 20; // x19 … x30, d8 … d15
 constexpr size_t argument_word = 0, function_word = 1, resume_word = 11;
 } // namespace
 

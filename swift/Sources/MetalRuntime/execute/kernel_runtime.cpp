@@ -19,9 +19,11 @@ void collective(MrtCollective *collective) {
 
 std::string report_spin_wait(const GroupRunner &runner, const char *file, mrt_u32 line) {
   const Thread &thread = *runner.running();
-  return add_report({"spin-wait", runner.launch().kernel(), file, line, &thread},
-                    describe_thread(thread) + " waits in a loop at " + describe_line(file, line) + " for an atomic to change: " +
-                        std::to_string(thread.spin_count) + " times it saw the same value. Threads have no promise that others go on meanwhile");
+  return add_report(
+      {"spin-wait", runner.launch().kernel(), file, line, &thread},
+      describe_thread(thread) + " waits in a loop at " + describe_line(file, line) +
+          " for an atomic to change: " + std::to_string(thread.spin_count) +
+          " times it saw the same value. There is no guarantee that other threads make progress meanwhile");
 }
 
 // A thread that keeps looking at one atomic, and keeps seeing one value, waits for another thread.
@@ -53,8 +55,10 @@ void count_matrix(mrt_u32 multiply_accumulates) {
 }
 
 constexpr MrtRuntime table = {
-    MRT_ABI_VERSION, threadgroup_barrier, collective, atomic, fence, fails_weakly, count_matrix, checker::layout_dependence,
-    checker::access, checker::copy, checker::misaligned, checker::subscript, &mrt_math_table,
+    MRT_ABI_VERSION, threadgroup_barrier, collective,          atomic,
+    fence,           fails_weakly,        count_matrix,        checker::layout_dependence,
+    checker::access, checker::copy,       checker::misaligned, checker::subscript,
+    &mrt_math_table,
 };
 
 } // namespace

@@ -20,7 +20,7 @@ using Triple = std::array<mrt_u32, 3>;
 struct Launch : MrtLaunch {
   const mrt_dispatch *request = nullptr;
   const KernelCode *code = nullptr;
-  std::array<void *, MRT_MAX_BUFFERS> addresses{};  // MrtLaunch::buffers
+  std::array<void *, MRT_MAX_BUFFERS> addresses{}; // MrtLaunch::buffers
 
   bool checked = false; // the instrumented build, whether to detect or to count
   bool detect = false;  // the checker is on
@@ -36,7 +36,7 @@ struct Launch : MrtLaunch {
   // Set once the dispatch has failed or taken too long: workers stop at the next occasion.
   std::atomic<bool> stopped{false};
   std::atomic<bool> timed_out{false};
-  std::mutex mutex;                 // guards what follows
+  std::mutex mutex; // guards what follows
   mrt_result result = MRT_RESULT_OK;
   std::string message;
   mrt_counters counters = {};

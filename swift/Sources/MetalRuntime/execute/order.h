@@ -1,7 +1,7 @@
 // Seeded orders of threadgroups, SIMD-groups and lanes.
 //
-// Each is the sequence (start + i * step) mod count, a permutation where step and count have no common factor: nothing to
-// store and nothing to shuffle, whatever the count. Seed 0 gives the ascending order.
+// Each is the sequence (start + i * step) mod count, a permutation where step and count have no common factor: nothing
+// to store and nothing to shuffle, whatever the count. Seed 0 gives the ascending order.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,7 @@ inline uint64_t mix(uint64_t value) {
 }
 
 // The seeds of parts of a dispatch; seed 0 stays 0.
-inline uint64_t derive_seed(uint64_t seed, uint64_t part) {
-  return seed == 0 ? 0 : mix(seed ^ mix(part)) | 1;
-}
+inline uint64_t derive_seed(uint64_t seed, uint64_t part) { return seed == 0 ? 0 : mix(seed ^ mix(part)) | 1; }
 
 struct Order {
   uint64_t count = 0, start = 0, step = 1;

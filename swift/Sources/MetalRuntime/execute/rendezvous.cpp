@@ -1,13 +1,15 @@
 // The meeting of a SIMD-group's lanes at a collective operation.
 //
-// On a GPU the lanes of a SIMD-group go in step, and after a branch that some of them took they meet again where its arms
-// join. Here each lane runs on its own until it waits, so which lanes are active together is found out once none can run:
-//   - lanes that wait at the same operation (same place in the source, same operation) are together;
-//   - where they wait at different ones, those go first that are earlier in the program, so that they can catch up with the
-//     others: by line and column within one file, by the address of the call between files;
+// On a GPU the lanes of a SIMD-group go in step, and after a branch that some of them took they meet again where its
+// arms join. Here each lane runs on its own until it waits, so which lanes are active together is found out once none
+// can run:
+//   - lanes that wait at the same operation (same location in the source, same operation) are together;
+//   - where they wait at different ones, those go first that are earlier in the program, so that they can catch up with
+//     the others: by line and column within one file, by the address of the call between files;
 //   - lanes that have ended or wait at a threadgroup barrier are not active.
-// The limits of that: an operation inside a function that both arms of a branch call is taken for one; and where lanes that diverged
-// wait inside different functions of one file, the order of the lines is that of the functions, not that of the calls.
+// The limits of that: an operation inside a function that both arms of a branch call is taken for one; and where lanes
+// that diverged wait inside different functions of one file, the order of the lines is that of the functions, not that
+// of the calls.
 #include "check/checker.h"
 #include "execute/report.h"
 #include "execute/scheduler.h"
@@ -17,13 +19,11 @@
 namespace mrt {
 namespace {
 
-bool same_text(const char *one, const char *other) {
-  return one == other || (one && other && strcmp(one, other) == 0);
-}
+bool same_text(const char *one, const char *other) { return one == other || (one && other && strcmp(one, other) == 0); }
 
 bool same_operation(const MrtCollective &one, const MrtCollective &other) {
-  return one.line == other.line && one.column == other.column && one.resolve == other.resolve && one.kind == other.kind &&
-         same_text(one.operation, other.operation) && same_text(one.file, other.file);
+  return one.line == other.line && one.column == other.column && one.resolve == other.resolve &&
+         one.kind == other.kind && same_text(one.operation, other.operation) && same_text(one.file, other.file);
 }
 
 bool comes_before(const Thread &one, const Thread &other) {
@@ -37,13 +37,15 @@ template <typename Visit> void for_each_lane(mrt_u32 lanes, Visit visit) {
   for (; lanes; lanes &= lanes - 1) visit(mrt_u32(__builtin_ctz(lanes)));
 }
 
-// An exchange, and what is needed to tell where a finding about it belongs.
+// An exchange, and what a finding about it needs to name its location.
 struct Rendezvous : MrtExchange {
   const Launch *launch;
   const Thread *lanes; // the SIMD-group's first thread
   const MrtCollective *operation;
 
-  std::string place() const { return std::string(operation->operation) + " at " + describe_line(operation->file, operation->line); }
+  std::string location() const {
+    return std::string(operation->operation) + " at " + describe_line(operation->file, operation->line);
+  }
   Report report(const char *kind, mrt_u32 lane) const {
     return {kind, launch->kernel(), operation->file, operation->line, &lanes[lane]};
   }
@@ -51,18 +53,19 @@ struct Rendezvous : MrtExchange {
 
 void report_inactive_lane(MrtExchange *exchange, mrt_u32 lane, mrt_u32 from) {
   auto &meeting = *static_cast<Rendezvous *>(exchange);
-  if (!meeting.launch->detect) return; // undefined, but harmless where the result is not used: for the checker to tell
+  if (!meeting.launch->detect) return; // undefined, but harmless where the result is not used: the checker reports it
   const char *why = from < meeting.lane_count ? "is not active there" : "does not exist";
   add_report(meeting.report("inactive-lane", lane), describe_thread(meeting.lanes[lane]) + " reads lane " +
-                                                        std::to_string(from) + " in " + meeting.place() +
+                                                        std::to_string(from) + " in " + meeting.location() +
                                                         ", but that lane " + why);
 }
 
 void report_nonuniform(MrtExchange *exchange, const char *parameter) {
   auto &meeting = *static_cast<Rendezvous *>(exchange);
   mrt_u32 lane = mrt_u32(__builtin_ctz(meeting.active));
-  add_report(meeting.report("nonuniform-argument", lane), "the parameter '" + std::string(parameter) + "' of " + meeting.place() +
-                                                              " must be the same in all lanes of a SIMD-group, and is not");
+  add_report(meeting.report("nonuniform-argument", lane),
+             "the parameter '" + std::string(parameter) + "' of " + meeting.location() +
+                 " must be the same in all lanes of a SIMD-group, and is not");
 }
 
 void check_uniform(Rendezvous &meeting) {
@@ -76,15 +79,16 @@ void check_uniform(Rendezvous &meeting) {
   if (!different) return;
   Report report = meeting.report("nonuniform-argument", mrt_u32(__builtin_ctz(meeting.active)));
   report.other = different;
-  add_report(report, "a parameter of " + meeting.place() + " must be the same in all lanes of a SIMD-group, but differs between " +
+  add_report(report, "a parameter of " + meeting.location() +
+                         " must be the same in all lanes of a SIMD-group, but differs between " +
                          describe_thread(*report.thread) + " and " + describe_thread(*different));
 }
 
 void check_matrix(Rendezvous &meeting) {
   if (meeting.operation->kind != MRT_COLLECTIVE_MATRIX || meeting.active == ~0u) return;
   add_report(meeting.report("nonuniform-matrix", mrt_u32(__builtin_ctz(meeting.active))),
-             meeting.place() + " must be reached by all 32 lanes of a SIMD-group, but only " +
-                 std::to_string(meeting.active_count) + " of them are there, " +
+             meeting.location() + " must be reached by all 32 lanes of a SIMD-group, but only " +
+                 std::to_string(meeting.active_count) + " of them reached it, " +
                  describe_thread(meeting.lanes[__builtin_ctz(meeting.active)]) + " among them");
 }
 
@@ -133,9 +137,10 @@ void GroupRunner::carry_out_collective(SimdGroup &simdgroup) {
   check_matrix(meeting);
   if (launch_->checked)
     checker::simd_barrier(&group_, simdgroup.index, meeting.active,
-                          meeting.operation->kind == MRT_COLLECTIVE_BARRIER ? meeting.operation->flags : mrt_u32(MRT_MEM_NONE));
-  // A fault in the operation is the lowest active lane's. What it copies between the lanes' stacks is nobody's traffic: the checker,
-  // which asks the module who runs, is told of no one.
+                          meeting.operation->kind == MRT_COLLECTIVE_BARRIER ? meeting.operation->flags
+                                                                            : mrt_u32(MRT_MEM_NONE));
+  // A fault in the operation is the lowest active lane's. What it copies between the lanes' stacks is not counted as
+  // traffic: the checker, which queries the module for the running thread, finds none.
   enter(&lanes[__builtin_ctz(meeting.active)], fiber_);
   *module_current_ = nullptr;
   if (meeting.operation->resolve) meeting.operation->resolve(&meeting);

@@ -9,7 +9,7 @@ std::string triple(const mrt_u32 (&value)[3]) {
   return '(' + std::to_string(value[0]) + ", " + std::to_string(value[1]) + ", " + std::to_string(value[2]) + ')';
 }
 
-void place(const MrtThread *from, uint32_t (&threadgroup)[3], uint32_t (&thread)[3]) {
+void set_position(const MrtThread *from, uint32_t (&threadgroup)[3], uint32_t (&thread)[3]) {
   if (!from) return;
   std::copy_n(from->group->threadgroup_position_in_grid, 3, threadgroup);
   std::copy_n(from->thread_position_in_threadgroup, 3, thread);
@@ -36,8 +36,8 @@ std::string add_report(const Report &report, const std::string &sentence) {
   finding.file = report.file;
   finding.line = report.line;
   finding.other_line = report.other_line;
-  place(report.thread, finding.threadgroup, finding.thread);
-  place(report.other, finding.other_threadgroup, finding.other_thread);
+  set_position(report.thread, finding.threadgroup, finding.thread);
+  set_position(report.other, finding.other_threadgroup, finding.other_thread);
   mrt_finding_add(&finding);
   return message;
 }

@@ -67,11 +67,11 @@ bool GroupRunner::run(uint64_t group_index) {
 }
 
 void GroupRunner::place_group(uint64_t group_index) {
-  uint64_t rest = group_index;
+  uint64_t remainder = group_index;
   Triple size;
   for (int axis = 0; axis < 3; axis++) {
-    mrt_u32 position = mrt_u32(rest % launch_->threadgroups_per_grid[axis]);
-    rest /= launch_->threadgroups_per_grid[axis];
+    mrt_u32 position = mrt_u32(remainder % launch_->threadgroups_per_grid[axis]);
+    remainder /= launch_->threadgroups_per_grid[axis];
     mrt_u32 full = launch_->dispatch_threads_per_threadgroup[axis];
     group_.threadgroup_position_in_grid[axis] = position;
     group_origin_[axis] = position * full;
@@ -124,7 +124,7 @@ void GroupRunner::begin_phase() {
   simdgroup_ = &simdgroups_[simdgroup_order_[0]];
 }
 
-// ---------------------------------------------------------------- who runs
+// ---------------------------------------------------------------- choosing the next thread
 
 void GroupRunner::fiber_main(Fiber *fiber) { current_runner->run_threads(fiber); }
 
@@ -154,7 +154,7 @@ void GroupRunner::enter(Thread *thread, Fiber *fiber) {
   *module_current_ = thread;
 }
 
-// The next thread that can go on; null where all have ended.
+// The next thread that can run; null where all have ended.
 Thread *GroupRunner::next_thread() {
   for (;;) {
     SimdGroup &simdgroup = *simdgroup_;
@@ -165,7 +165,8 @@ Thread *GroupRunner::next_thread() {
       return &thread_at(simdgroup, lane);
     }
     if (simdgroup.at_collective) carry_out_collective(simdgroup);
-    else if (++simdgroup_position_ < simdgroups_.size()) simdgroup_ = &simdgroups_[simdgroup_order_[simdgroup_position_]];
+    else if (++simdgroup_position_ < simdgroups_.size())
+      simdgroup_ = &simdgroups_[simdgroup_order_[simdgroup_position_]];
     else if (first_waiting_) open_barrier();
     else return nullptr;
   }
@@ -206,13 +207,15 @@ void GroupRunner::wait_at_barrier(mrt_u32 flags, const char *file, mrt_u32 line)
 void GroupRunner::open_barrier() {
   stop_if_asked();
   if (diverged_) {
-    // Undefined on a GPU. Under the checker all threads go on, each from its own barrier, so that the rest is checked too.
+    // Undefined on a GPU. Under the checker all threads continue, each from its own barrier, so that the code behind it
+    // is checked too.
     if (launch_->detect) report_divergence();
     else fail(MRT_RESULT_INVALID, report_divergence());
   }
   counters_.barriers++;
   if (launch_->checked)
-    checker::threadgroup_barrier(&group_, first_waiting_->barrier_flags, first_waiting_->barrier_file, first_waiting_->barrier_line);
+    checker::threadgroup_barrier(&group_, first_waiting_->barrier_flags, first_waiting_->barrier_file,
+                                 first_waiting_->barrier_line);
   for (SimdGroup &simdgroup : simdgroups_) {
     simdgroup.runnable = simdgroup.at_barrier;
     simdgroup.at_barrier = 0;
@@ -222,11 +225,11 @@ void GroupRunner::open_barrier() {
 
 std::string GroupRunner::report_divergence() {
   const Thread &one = *first_waiting_, &other = *diverged_;
-  return add_report({"barrier-divergence", launch_->kernel(), one.barrier_file, one.barrier_line, &one, &other, other.barrier_line},
-                    describe_thread(one) + " waits at the barrier of " + describe_line(one.barrier_file, one.barrier_line) +
-                        ", but " + describe_thread(other) + " at that of " +
-                        describe_line(other.barrier_file, other.barrier_line) +
-                        "; all threads that have not ended must reach the same barrier");
+  return add_report(
+      {"barrier-divergence", launch_->kernel(), one.barrier_file, one.barrier_line, &one, &other, other.barrier_line},
+      describe_thread(one) + " waits at the barrier of " + describe_line(one.barrier_file, one.barrier_line) +
+          ", but " + describe_thread(other) + " at that of " + describe_line(other.barrier_file, other.barrier_line) +
+          "; all threads that have not ended must reach the same barrier");
 }
 
 bool GroupRunner::fails_weakly() { return launch_->seed != 0 && mix(phase_seed_ + ++weak_exchanges_) % 4 == 0; }

@@ -1,10 +1,10 @@
 // Runs the threads of a threadgroup as fibers of one operating-system thread.
 //
-// A thread runs until it waits or ends; who cannot go on looks itself for the next that can, so a wait costs one switch and a
-// kernel that never waits costs none: its fiber goes on to the next thread. A SIMD-group is taken as far as it can go before
-// the next one: when no lane can run, the collective operation that comes first is carried out for the lanes that wait
-// at it; when all its lanes wait at a threadgroup barrier or have ended, the next SIMD-group runs; when that is so for all,
-// the barrier opens.
+// A thread runs until it waits or ends; a thread that cannot continue picks the next that can itself, so a wait costs
+// one switch and a kernel that never waits costs none: its fiber continues with the next thread. A SIMD-group is taken
+// as far as it can go before the next one: when no lane can run, the collective operation that comes first is carried
+// out for the lanes that wait at it; when all its lanes wait at a threadgroup barrier or have ended, the next
+// SIMD-group runs; when that is so for all, the barrier opens.
 #pragma once
 
 #include "execute/fiber.h"
@@ -16,8 +16,8 @@
 namespace mrt {
 
 struct Thread : MrtThread {
-  Triple local;                        // position in the threadgroup, as MrtThread has it
-  Fiber *fiber = nullptr;              // where it is suspended; null before it starts and after it ends
+  Triple local;                              // position in the threadgroup, as MrtThread has it
+  Fiber *fiber = nullptr;                    // where it is suspended; null before it starts and after it ends
   const MrtCollective *collective = nullptr; // that it waits at
   const char *return_address = nullptr;      // of the call into the runtime
   const char *barrier_file = nullptr;
@@ -30,7 +30,7 @@ struct Thread : MrtThread {
 // Lanes by bit.
 struct SimdGroup {
   mrt_u32 index = 0;
-  mrt_u32 lanes = 0;      // that exist
+  mrt_u32 lanes = 0; // that exist
   mrt_u32 runnable = 0;
   mrt_u32 at_collective = 0;
   mrt_u32 at_barrier = 0; // of the threadgroup
@@ -41,7 +41,7 @@ struct SimdGroup {
 // Why a threadgroup was abandoned.
 struct Fault {
   mrt_result result = MRT_RESULT_OK;
-  int signal = 0;               // 0: none was involved
+  int signal = 0; // 0: none was involved
   const void *address = nullptr;
   const void *program_counter = nullptr;
   bool write = false;
@@ -49,7 +49,8 @@ struct Fault {
   bool misaligned = false; // by an instruction that needs an aligned address
 };
 
-// One worker's means to run threadgroups, kept from dispatch to dispatch. Used by one operating-system thread at a time.
+// One worker's means to run threadgroups, kept from dispatch to dispatch. Used by one operating-system thread at a
+// time.
 class GroupRunner {
 public:
   GroupRunner();
@@ -92,12 +93,15 @@ private:
   void open_barrier();
   void begin_phase();
   void carry_out_collective(SimdGroup &simdgroup);
-  Thread &thread_at(const SimdGroup &simdgroup, mrt_u32 lane) { return threads_[simdgroup.index * MRT_SIMD_WIDTH + lane]; }
+  Thread &thread_at(const SimdGroup &simdgroup, mrt_u32 lane) {
+    return threads_[simdgroup.index * MRT_SIMD_WIDTH + lane];
+  }
   std::string report_divergence();
 
   Launch *launch_ = nullptr;
-  // The two records of the running thread, the runtime's and the module's. Their addresses are kept here, since a compiler may
-  // keep the address of a thread_local in a frame, and an idle fiber's frames go with the runner to other threads.
+  // The two records of the running thread, the runtime's and the module's. Their addresses are kept here, since a
+  // compiler may keep the address of a thread_local in a frame, and an idle fiber's frames go with the runner to other
+  // threads.
   MrtThread **runtime_current_ = nullptr, **module_current_ = nullptr;
   FiberPool fibers_;
   ThreadgroupMemory memory_;
@@ -108,7 +112,7 @@ private:
   Triple shape_ = {};        // that threads_ and simdgroups_ are filled in for
   std::vector<Thread> threads_;
   std::vector<SimdGroup> simdgroups_;
-  Order simdgroup_order_;            // of the stretch between two barriers
+  Order simdgroup_order_; // of the stretch between two barriers
   mrt_u32 simdgroup_position_ = 0;
   SimdGroup *simdgroup_ = nullptr;
   uint64_t phase_seed_ = 0;
@@ -123,7 +127,6 @@ private:
   volatile sig_atomic_t in_kernel_ = 0;
   bool abandoned_ = false;
   Fault fault_;
-
 };
 
 // The runner that the calling thread uses, null outside dispatches.

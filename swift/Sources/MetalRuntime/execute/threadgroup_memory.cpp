@@ -65,17 +65,17 @@ void ThreadgroupMemory::poison() {
 
 bool ThreadgroupMemory::reserve(size_t bytes) {
   if (bytes <= mapped_) return true;
-  size_t wanted = round_up(std::max(bytes, size_t(64) << 10), 4096 * 16);
-  void *whole = mmap(nullptr, wanted + 2 * end_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  size_t capacity = round_up(std::max(bytes, size_t(64) << 10), 4096 * 16);
+  void *whole = mmap(nullptr, capacity + 2 * end_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (whole == MAP_FAILED) return false;
   char *inner = static_cast<char *>(whole) + end_bytes;
-  if (mprotect(inner, wanted, PROT_READ | PROT_WRITE) != 0) {
-    munmap(whole, wanted + 2 * end_bytes);
+  if (mprotect(inner, capacity, PROT_READ | PROT_WRITE) != 0) {
+    munmap(whole, capacity + 2 * end_bytes);
     return false;
   }
   if (mapping_) munmap(mapping_ - end_bytes, mapped_ + 2 * end_bytes);
   mapping_ = inner;
-  mapped_ = wanted;
+  mapped_ = capacity;
   return true;
 }
 

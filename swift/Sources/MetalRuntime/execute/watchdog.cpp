@@ -98,7 +98,7 @@ private:
       launch.timed_out = true;
       launch.stopped = true;
     }
-    // A thread that is in the runtime just then takes no notice: it looks itself at the next wait, or is asked again.
+    // A thread that is in the runtime just then takes no notice: it checks at the next wait, or is interrupted again.
     for (pthread_t thread : entry.threads) interrupt_kernel(thread);
   }
 

@@ -50,7 +50,7 @@ EquipmentPool &equipment_pool() {
   return instance;
 }
 
-// Flushes float32 denormals, as operands and as results, where the setting asks for it. Half denormals survive: they
+// Flushes float32 denormals, as operands and as results, where the setting says so. Half denormals survive: they
 // are normal numbers in the float32 arithmetic that carries them, and conversions do not flush.
 class DenormalScope {
 public:
@@ -102,7 +102,7 @@ template <typename AfterFirst> void run_groups(Launch &launch, AfterFirst after_
 // Helpers wait here for launches that want them.
 class HelperPool {
 public:
-  // Asks for `count` helpers until `withdraw`.
+  // Requests `count` helpers until `withdraw`.
   void call(Launch &launch, size_t count) {
     std::lock_guard lock(mutex_);
     for (; started_ < count; started_++) start_background_thread([this] { help(); });
@@ -114,8 +114,10 @@ public:
   // No helper joins any more, and all that did have left.
   void withdraw(Launch &launch) {
     std::unique_lock lock(mutex_);
-    auto mine = [&] { return std::find_if(calls_.begin(), calls_.end(), [&](Call &call) { return call.launch == &launch; }); };
-    mine()->wanted = 0;
+    auto mine = [&] {
+      return std::find_if(calls_.begin(), calls_.end(), [&](Call &call) { return call.launch == &launch; });
+    };
+    mine()->requested = 0;
     left_.wait(lock, [&] { return mine()->inside == 0; });
     calls_.erase(mine());
   }
@@ -123,19 +125,19 @@ public:
 private:
   struct Call {
     Launch *launch;
-    size_t wanted, inside;
+    size_t requested, inside;
   };
 
   void help() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      auto call = std::find_if(calls_.begin(), calls_.end(), [](Call &call) { return call.wanted > 0; });
+      auto call = std::find_if(calls_.begin(), calls_.end(), [](Call &call) { return call.requested > 0; });
       if (call == calls_.end()) {
         called_.wait(lock);
         continue;
       }
       Launch *launch = call->launch;
-      call->wanted--;
+      call->requested--;
       call->inside++;
       lock.unlock();
       run_groups(*launch, [] {});

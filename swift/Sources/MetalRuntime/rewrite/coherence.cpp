@@ -1,6 +1,6 @@
-// `coherent(device)` of a pointer or reference to device memory (MSL 4.8, from version 3.2). Neither compile has such a qualifier, so it
-// is taken out of the tokens before anything else looks at them. The token after it remembers it: the checker asks which buffers a
-// kernel declares so.
+// `coherent(device)` of a pointer or reference to device memory (MSL 4.8, from version 3.2). Neither compile has such a
+// qualifier, so it is taken out of the tokens before anything else looks at them. The token after it remembers it: the
+// checker looks up which buffers a kernel declares so.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -27,10 +27,12 @@ public:
   }
 
 private:
-  // `coherent(device)`, `coherent(system)` or `coherent` alone, beside other qualifiers of a type: a program may use the word as a name.
+  // `coherent(device)`, `coherent(system)` or `coherent` alone, beside other qualifiers of a type: a program may use
+  // the word as a name.
   Range qualifier_at(uint32_t index) const {
     if (!tokens.is(index, "coherent") || (index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"}))) return {};
-    const bool scoped = tokens.is(index + 1, "(") && tokens[index + 1].partner == index + 3 && tokens.is_identifier(index + 2);
+    const bool scoped =
+        tokens.is(index + 1, "(") && tokens[index + 1].partner == index + 3 && tokens.is_identifier(index + 2);
     const Range range{index, scoped ? index + 4 : index + 1};
     const bool named = scoped && is_space(tokens[index + 2].text);
     return named || is_qualifier(range.last) || (index > 0 && is_qualifier(index - 1)) ? range : Range{};
@@ -47,8 +49,11 @@ private:
     if (version < 320) return error(qualifier.first, "the 'coherent' qualifier needs Metal 3.2 or newer");
     // The scope of the whole system is Apple's own; programs that share memory with the CPU use it.
     if (qualifier.size() > 1 && !one_of(tokens[qualifier.first + 2].text, {"device", "system"}))
-      return error(qualifier.first + 2, "the 'coherent' qualifier takes the scope 'device', not '" + std::string(tokens[qualifier.first + 2].text) + "'");
-    if (!of_device(qualifier)) error(qualifier.first, "the 'coherent' qualifier applies to pointers and references to the 'device' address space only");
+      return error(qualifier.first + 2, "the 'coherent' qualifier takes the scope 'device', not '" +
+                                            std::string(tokens[qualifier.first + 2].text) + "'");
+    if (!of_device(qualifier))
+      error(qualifier.first,
+            "the 'coherent' qualifier applies to pointers and references to the 'device' address space only");
   }
 
   bool of_device(Range qualifier) const {
@@ -60,13 +65,13 @@ private:
   }
 
   void drop(const std::vector<bool> &dropped) {
-    std::vector<uint32_t> places(tokens.size());
+    std::vector<uint32_t> positions(tokens.size());
     std::vector<Token> kept;
     for (uint32_t index = 0; index < tokens.size(); index++) {
-      places[index] = uint32_t(kept.size());
+      positions[index] = uint32_t(kept.size());
       if (!dropped[index]) kept.push_back(tokens[index]);
     }
-    for (Token &token : kept) token.partner = places[token.partner];
+    for (Token &token : kept) token.partner = positions[token.partner];
     tokens.tokens = std::move(kept);
   }
 
@@ -78,7 +83,8 @@ private:
 
 } // namespace
 
-void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version, std::vector<Diagnostic> &diagnostics) {
+void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
+                    std::vector<Diagnostic> &diagnostics) {
   Coherence(tokens, lines, version, diagnostics).run();
 }
 

@@ -1,5 +1,5 @@
-// Function constants become thread-local variables that are loaded from the launch as a thread starts, so that nothing is
-// compiled again for other values; constants that are computed from them are computed at the same time.
+// Function constants become thread-local variables that are loaded from the launch as a thread starts, so that nothing
+// is compiled again for other values; constants that are computed from them are computed at the same time.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -20,7 +20,8 @@ bool in_groups(const Declaration &declaration, uint32_t token) {
 std::string type_of(const Rewriter &rewriter, const Declaration &declaration) {
   std::string type;
   for (uint32_t index = declaration.start; index < declaration.name; index++)
-    if (!in_groups(declaration, index) && !one_of(rewriter.tokens[index].text, {"constant", "static", "const", "constexpr", "extern"}))
+    if (!in_groups(declaration, index) &&
+        !one_of(rewriter.tokens[index].text, {"constant", "static", "const", "constexpr", "extern"}))
       type += (type.empty() ? "" : " ") + rewriter.text(index);
   return type;
 }
@@ -38,7 +39,8 @@ void find_sources(const Rewriter &rewriter, Range range, FunctionConstant &const
   for (const std::string &name : constant.optional) constant.required.erase(name);
 }
 
-void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32_t position, const Attribute &attribute) {
+void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32_t position,
+                      const Attribute &attribute) {
   FunctionConstant constant;
   constant.name = rewriter.text(declaration.name);
   constant.path = rewriter.path(declaration);
@@ -46,13 +48,18 @@ void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32
   constant.index = attribute.arguments.exists() ? rewriter.text(attribute.arguments) : "";
   if (constant.index.empty()) return rewriter.error(attribute.name, "'function_constant' attribute takes one argument");
   if (declaration.initializer != none)
-    return rewriter.error(declaration.initializer, "variable with 'function_constant' attribute cannot have an initializer");
+    return rewriter.error(declaration.initializer,
+                          "variable with 'function_constant' attribute cannot have an initializer");
   std::string type = constant.type = type_of(rewriter, declaration), name = constant.name;
   rewriter.erase(declaration.tokens.first, declaration.tokens.last);
-  rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name + "; static thread_local bool mrt_defined_" +
-                                name + "; static constexpr mrt_u32 mrt_index_" + name + " = mrt_u32(" + constant.index + ");");
-  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name + "; static_assert((" + constant.index +
-                                  ") >= 0 && (" + constant.index + ") < 65536, \"'function_constant' index must be between 0 and 65535\");");
+  rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name +
+                                                              "; static thread_local bool mrt_defined_" + name +
+                                                              "; static constexpr mrt_u32 mrt_index_" + name +
+                                                              " = mrt_u32(" + constant.index + ");");
+  rewriter.strict().insert_before(declaration.tokens.first,
+                                  "extern const __constant " + type + " " + name + "; static_assert((" +
+                                      constant.index + ") >= 0 && (" + constant.index +
+                                      ") < 65536, \"'function_constant' index must be between 0 and 65535\");");
   rewriter.constants.push_back(constant);
 }
 
@@ -67,8 +74,10 @@ void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_
   bool assigned = rewriter.tokens.is(declaration.initializer, "=");
   std::string function = " " + type + " mrt_derive_" + name + "() { return" + (assigned ? "" : " " + type + "{");
   rewriter.erase(declaration.tokens.first, declaration.initializer);
-  rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name + "; static" + function);
-  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name + "; inline" + function);
+  rewriter.flat().insert_before(declaration.tokens.first,
+                                "static thread_local " + type + " " + name + "; static" + function);
+  rewriter.strict().insert_before(declaration.tokens.first,
+                                  "extern const __constant " + type + " " + name + "; inline" + function);
   rewriter.erase(declaration.initializer, declaration.initializer + 1);
   rewriter.replace(declaration.tokens.last - 1, "; }");
   rewriter.constants.push_back(constant);
@@ -81,7 +90,8 @@ void rewrite_queries(Rewriter &rewriter) {
     if (!tokens.is(index, "is_function_constant_defined") || !tokens.is(index + 1, "(")) continue;
     uint32_t close = tokens[index + 1].partner, name = close - 1;
     bool known = false;
-    for (const FunctionConstant &constant : rewriter.constants) known |= !constant.index.empty() && tokens.is(name, constant.name);
+    for (const FunctionConstant &constant : rewriter.constants)
+      known |= !constant.index.empty() && tokens.is(name, constant.name);
     if (!known) {
       rewriter.error(name, "'" + rewriter.text(name) + "' is not a function constant");
       continue;
@@ -102,13 +112,14 @@ std::string epilogue(const Rewriter &rewriter) {
       load += "  " + variable + " = " + path + "mrt_derive_" + constant.name + "();\n";
       continue;
     }
-    load += "  load_constant(" + variable + ", " + path + "mrt_defined_" + constant.name + ", values[" + std::to_string(count++) + "]);\n";
-    table += "  {" + quote(constant.name) + ", " + path + "mrt_index_" + constant.name + ", mrt::TypeFacts<decltype(" + variable +
-             ")>::data_type, sizeof(" + variable + ")},\n";
+    load += "  load_constant(" + variable + ", " + path + "mrt_defined_" + constant.name + ", values[" +
+            std::to_string(count++) + "]);\n";
+    table += "  {" + quote(constant.name) + ", " + path + "mrt_index_" + constant.name + ", mrt::TypeFacts<decltype(" +
+             variable + ")>::data_type, sizeof(" + variable + ")},\n";
   }
   return "namespace mrt {\nconst mrt_u32 constant_count = " + std::to_string(count) +
-         ";\nMRT_UNINSTRUMENTED static void load_constants(const void *const *values) {\n  (void)values;\n" + load + "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table +
-         "  {}\n};\nMRT_MODULE(mrt_constants)\n";
+         ";\nMRT_UNINSTRUMENTED static void load_constants(const void *const *values) {\n  (void)values;\n" + load +
+         "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table + "  {}\n};\nMRT_MODULE(mrt_constants)\n";
 }
 
 } // namespace
@@ -117,7 +128,9 @@ void rewrite_constants(Rewriter &rewriter) {
   auto &declarations = rewriter.program.declarations;
   for (uint32_t position = 0; position < declarations.size(); position++) {
     const Declaration &declaration = declarations[position];
-    if (declaration.kind != DeclarationKind::variable || declaration.name == none || rewriter.program.scopes[declaration.scope].is_class) continue;
+    if (declaration.kind != DeclarationKind::variable || declaration.name == none ||
+        rewriter.program.scopes[declaration.scope].is_class)
+      continue;
     if (const Attribute *attribute = find_attribute(rewriter, declaration, "function_constant"))
       rewrite_constant(rewriter, declaration, position, *attribute);
     else if (declaration.initializer != none && declaration.templates.empty())
@@ -127,8 +140,9 @@ void rewrite_constants(Rewriter &rewriter) {
   rewriter.result.flat_epilogue = epilogue(rewriter);
 }
 
-// Required where the value is needed, optional where the program asks first, or only a parameter depends on it.
-std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function, const std::vector<KernelParameter> &parameters) {
+// Required where the value is needed, optional where the program tests for it first, or only a parameter depends on it.
+std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
+                                        const std::vector<KernelParameter> &parameters) {
   std::set<std::string_view> names = reachable_names(rewriter, function), guarded;
   std::set<std::string> required, optional, gating;
   for (const auto &[name, guards] : rewriter.guards)
@@ -151,7 +165,9 @@ std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declarat
   std::vector<ConstantUse> uses;
   for (const FunctionConstant &constant : rewriter.constants)
     if (!constant.index.empty())
-      uses.push_back(optional.count(constant.name) ? ConstantUse::optional : required.count(constant.name) ? ConstantUse::required : ConstantUse::none);
+      uses.push_back(optional.count(constant.name)   ? ConstantUse::optional
+                     : required.count(constant.name) ? ConstantUse::required
+                                                     : ConstantUse::none);
   return uses;
 }
 
@@ -162,7 +178,8 @@ std::vector<DeclaredConstant> declared_constants(const Rewriter &rewriter, const
     if (constant.index.empty()) continue;
     ConstantUse use = uses[position++];
     if (use == ConstantUse::none) continue;
-    declared.push_back({constant.name, evaluate_index(constant.index), data_type_named(constant.type), use == ConstantUse::required});
+    declared.push_back(
+        {constant.name, evaluate_index(constant.index), data_type_named(constant.type), use == ConstantUse::required});
   }
   return declared;
 }

@@ -18,18 +18,21 @@ struct Wording {
 };
 // What clang says of C++ for OpenCL, in the words of Metal. Whole messages first, then names.
 constexpr Wording messages[] = {
-    {"non-kernel function variable cannot be declared in local address space", "variable in 'threadgroup' address space can only be declared in a kernel function"},
-    {"program scope variable must reside in global or constant address space", "program scope variable must reside in constant address space"},
+    {"non-kernel function variable cannot be declared in local address space",
+     "variable in 'threadgroup' address space can only be declared in a kernel function"},
+    {"program scope variable must reside in global or constant address space",
+     "program scope variable must reside in constant address space"},
     {"OpenCL C++", "Metal"},
     {"C++ for OpenCL", "Metal"},
     {"OpenCL", "Metal"},
 };
-constexpr Wording names[] = {{"__global", "device"}, {"__local", "threadgroup"}, {"__private", "thread"}, {"__constant", "constant"},
-                             {"_Float16", "half"}, {"__bf16", "bfloat"}};
+constexpr Wording names[] = {{"__global", "device"},     {"__local", "threadgroup"}, {"__private", "thread"},
+                             {"__constant", "constant"}, {"_Float16", "half"},       {"__bf16", "bfloat"}};
 
 void replace_all(std::string &text, std::string_view from, std::string_view to, bool whole_words) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
-    bool inside = whole_words && ((at && is_word(text[at - 1])) || (at + from.size() < text.size() && is_word(text[at + from.size()])));
+    bool inside = whole_words && ((at && is_word(text[at - 1])) ||
+                                  (at + from.size() < text.size() && is_word(text[at + from.size()])));
     if (!inside) text.replace(at, from.size(), to);
     at += inside ? from.size() : to.size();
   }
@@ -53,8 +56,11 @@ struct Printout {
 
 // "file:line:column: severity: message"; false for any other line.
 bool parse_line(const std::string &line, Printout &out) {
-  constexpr std::array<std::pair<std::string_view, Diagnostic::Severity>, 4> severities = {{{": error: ", Diagnostic::error},
-      {": fatal error: ", Diagnostic::error}, {": warning: ", Diagnostic::warning}, {": note: ", Diagnostic::note}}};
+  constexpr std::array<std::pair<std::string_view, Diagnostic::Severity>, 4> severities = {
+      {{": error: ", Diagnostic::error},
+       {": fatal error: ", Diagnostic::error},
+       {": warning: ", Diagnostic::warning},
+       {": note: ", Diagnostic::note}}};
   for (auto [word, severity] : severities) {
     size_t at = line.find(word);
     if (at == std::string::npos) continue;
@@ -90,7 +96,8 @@ std::string without_flag(std::string message) {
 
 std::string without_qualifiers(std::string type) {
   for (const char *word : {"const", "volatile", "device", "threadgroup", "constant", "thread"})
-    for (size_t at; (at = type.find(std::string(word) + " ")) != std::string::npos && (!at || !is_word(type[at - 1]));) type.erase(at, strlen(word) + 1);
+    for (size_t at; (at = type.find(std::string(word) + " ")) != std::string::npos && (!at || !is_word(type[at - 1]));)
+      type.erase(at, strlen(word) + 1);
   return type;
 }
 
@@ -105,10 +112,15 @@ std::vector<std::string> quoted_parts(const std::string &message) {
   return parts;
 }
 
-// Words in an error, or in a note that explains it, that tell of a difference between C++ for OpenCL and Metal. An object behind `this`, and a
-// temporary, are in the generic space there and in a thread's own in Metal; and functions as template arguments do not match.
-constexpr const char *alien_words[] = {"__generic", "address space unqualified", "temporary object because of address space mismatch", "changes address space",
-                                       "invalid explicitly-specified argument for template parameter", "bfloat' to 'thread bool'"};
+// Words in an error, or in a note that explains it, that describe a difference between C++ for OpenCL and Metal. An
+// object behind `this`, and a temporary, are in the generic space there and in a thread's own in Metal; and functions
+// as template arguments do not match.
+constexpr const char *alien_words[] = {"__generic",
+                                       "address space unqualified",
+                                       "temporary object because of address space mismatch",
+                                       "changes address space",
+                                       "invalid explicitly-specified argument for template parameter",
+                                       "bfloat' to 'thread bool'"};
 
 // What C++ for OpenCL refuses and Metal takes.
 bool is_false_alarm(const std::string &message) {
@@ -119,20 +131,29 @@ bool is_false_alarm(const std::string &message) {
     for (size_t first = 0; first < quoted.size(); first++)
       for (size_t second = first + 1; second < quoted.size(); second++)
         if (without_qualifiers(quoted[first]) == without_qualifiers(quoted[second])) return true;
-  // The arms of `?:`, of one class: an `auto` variable of a template keeps its space as a part of its type, the other arm has none.
+  // The arms of `?:`, of one class: an `auto` variable of a template keeps its space as a part of its type, the other
+  // arm has none.
   if (starts("incompatible operand types ('") && quoted.size() == 2)
-    return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted[0] + " ") == without_qualifiers(quoted[1] + " ");
+    return quoted[0].find('*') == std::string::npos &&
+           without_qualifiers(quoted[0] + " ") == without_qualifiers(quoted[1] + " ");
   // A class object in the constant space: clang wants a constructor that is qualified with the space.
   if (starts("no matching constructor for initialization of 'const constant ")) return true;
-  // A function as a template argument: its type is that of a pointer in no space, which clang does not match. The flat pass does.
+  // A function as a template argument: its type is that of a pointer in no space, which clang does not match. The flat
+  // pass does.
   if (starts("reference to overloaded function could not be resolved")) return true;
-  if (starts("explicit instantiation of '") && message.find("does not refer to a function template") != std::string::npos) return true;
+  if (starts("explicit instantiation of '") &&
+      message.find("does not refer to a function template") != std::string::npos)
+    return true;
   // Whether a value is a constant expression is the flat pass's to say; here classes in the constant space never are.
-  if (starts("constexpr variable '") && message.find("must be initialized by a constant expression") != std::string::npos) return true;
+  if (starts("constexpr variable '") &&
+      message.find("must be initialized by a constant expression") != std::string::npos)
+    return true;
   // `pointer += object`, where the object converts to a number.
-  if (starts("invalid operands to binary expression ('") && quoted.size() == 2) return quoted[0].find('*') != std::string::npos && quoted[1].find('*') == std::string::npos;
+  if (starts("invalid operands to binary expression ('") && quoted.size() == 2)
+    return quoted[0].find('*') != std::string::npos && quoted[1].find('*') == std::string::npos;
   // Metal's bfloat converts to integers implicitly; the strict pass's class would be ambiguous in arithmetic if it did.
-  if (starts("assigning to '") && quoted.size() >= 2) return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted.back()) == "bfloat";
+  if (starts("assigning to '") && quoted.size() >= 2)
+    return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted.back()) == "bfloat";
   return false;
 }
 
@@ -161,24 +182,27 @@ SourceLines::SourceLines(const std::string &source) {
 const std::string *SourceLines::line(const std::string &file, uint32_t number) const {
   // The last: what precedes `#line 1` is a header that the host has put before the program.
   for (auto run = runs.rbegin(); run != runs.rend(); ++run)
-    if (run->file == file && number >= run->first && number - run->first < run->lines.size()) return &run->lines[number - run->first];
+    if (run->file == file && number >= run->first && number - run->first < run->lines.size())
+      return &run->lines[number - run->first];
   return nullptr;
 }
 
-// Walks the user's line and the tokens of that line side by side. A token that the line does not have came out of a macro: it stands
-// where the walk is, at the macro's name.
+// Walks the user's line and the tokens of that line side by side. A token that the line does not have came out of a
+// macro: it stands where the walk is, at the macro's name.
 uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines) {
-  const Token &wanted = tokens[token];
-  const std::string *line = lines.line(tokens.files[wanted.file], wanted.source_line);
-  if (!line) return wanted.column;
+  const Token &target = tokens[token];
+  const std::string *line = lines.line(tokens.files[target.file], target.source_line);
+  if (!line) return target.column;
   uint32_t first = token;
-  while (first > 0 && tokens[first - 1].file == wanted.file && tokens[first - 1].source_line == wanted.source_line) first--;
+  while (first > 0 && tokens[first - 1].file == target.file && tokens[first - 1].source_line == target.source_line)
+    first--;
   size_t at = 0;
   for (uint32_t index = first;; index++) {
     size_t found = line->find(tokens[index].text, at);
     bool is_name = tokens[index].kind == TokenKind::identifier;
     while (found != std::string::npos && is_name &&
-           ((found && is_word((*line)[found - 1])) || (found + tokens[index].text.size() < line->size() && is_word((*line)[found + tokens[index].text.size()]))))
+           ((found && is_word((*line)[found - 1])) ||
+            (found + tokens[index].text.size() < line->size() && is_word((*line)[found + tokens[index].text.size()]))))
       found = line->find(tokens[index].text, found + 1);
     if (index == token) {
       if (found == std::string::npos) found = line->find_first_not_of(" \t", at);
@@ -188,8 +212,10 @@ uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLine
   }
 }
 
-Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines, Diagnostic::Severity severity, std::string message) {
-  return {severity, tokens.files[tokens[token].file], tokens[token].source_line, source_column(tokens, token, lines), std::move(message)};
+Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines,
+                         Diagnostic::Severity severity, std::string message) {
+  return {severity, tokens.files[tokens[token].file], tokens[token].source_line, source_column(tokens, token, lines),
+          std::move(message)};
 }
 
 namespace {
@@ -211,19 +237,24 @@ std::vector<Group> group_notes(const std::string &output) {
 bool is_false_alarm(const Group &group) {
   if (is_false_alarm(in_metals_words(group.head.message))) return true;
   auto speaks_of = [&](const Printout &printout) {
-    // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that has been said.
-    bool without_reason = printout.message.find("substitution failure [") != std::string::npos && printout.message.back() == ']';
-    return without_reason || std::any_of(std::begin(alien_words), std::end(alien_words), [&](const char *word) { return in_metals_words(printout.message, false).find(word) != std::string::npos; });
+    // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that has
+    // been said.
+    bool without_reason =
+        printout.message.find("substitution failure [") != std::string::npos && printout.message.back() == ']';
+    return without_reason || std::any_of(std::begin(alien_words), std::end(alien_words), [&](const char *word) {
+             return in_metals_words(printout.message, false).find(word) != std::string::npos;
+           });
   };
   return speaks_of(group.head) || std::any_of(group.notes.begin(), group.notes.end(), speaks_of);
 }
 
 } // namespace
 
-std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed, const SourceLines &lines) {
+std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
+                                    const SourceLines &lines) {
   std::vector<Diagnostic> diagnostics;
   uint32_t dismissed_line = 0;
-  auto place = [&](const Printout &printout) {
+  auto find_token = [&](const Printout &printout) {
     return printout.file == "<stdin>" ? printed.token_at(printout.line, printout.column) : UINT32_MAX;
   };
   for (const Group &group : group_notes(output)) {
@@ -234,15 +265,16 @@ std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &
       continue;
     }
     std::string message = in_metals_words(without_flag(group.head.message));
-    uint32_t token = place(group.head);
-    bool placed = token != UINT32_MAX;
-    if (placed) diagnostics.push_back(diagnostic_at(tokens, token, lines, group.head.severity, message));
+    uint32_t token = find_token(group.head);
+    bool located = token != UINT32_MAX;
+    if (located) diagnostics.push_back(diagnostic_at(tokens, token, lines, group.head.severity, message));
     for (const Printout &note : group.notes) {
-      if ((token = place(note)) == UINT32_MAX) continue;
-      diagnostics.push_back(diagnostic_at(tokens, token, lines, placed ? Diagnostic::note : group.head.severity, placed ? in_metals_words(without_flag(note.message)) : message));
-      placed = true;
+      if ((token = find_token(note)) == UINT32_MAX) continue;
+      diagnostics.push_back(diagnostic_at(tokens, token, lines, located ? Diagnostic::note : group.head.severity,
+                                          located ? in_metals_words(without_flag(note.message)) : message));
+      located = true;
     }
-    if (!placed) diagnostics.push_back({group.head.severity, "program_source", 0, 0, message});
+    if (!located) diagnostics.push_back({group.head.severity, "program_source", 0, 0, message});
   }
   return diagnostics;
 }
@@ -251,13 +283,16 @@ std::vector<Diagnostic> parse_preprocessor(const std::string &output) {
   std::vector<Diagnostic> diagnostics;
   for (const Printout &printout : parse_lines(output)) {
     bool is_ours = printout.file.find('/') != std::string::npos && printout.severity == Diagnostic::note;
-    if (!is_ours) diagnostics.push_back({printout.severity, printout.file == "<stdin>" ? "program_source" : printout.file, printout.line, printout.column, without_flag(printout.message)});
+    if (!is_ours)
+      diagnostics.push_back({printout.severity, printout.file == "<stdin>" ? "program_source" : printout.file,
+                             printout.line, printout.column, without_flag(printout.message)});
   }
   return diagnostics;
 }
 
 bool has_errors(const std::vector<Diagnostic> &diagnostics) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic &diagnostic) { return diagnostic.severity == Diagnostic::error; });
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [](const Diagnostic &diagnostic) { return diagnostic.severity == Diagnostic::error; });
 }
 
 std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines) {
@@ -275,8 +310,10 @@ std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines
   std::set<std::string> seen;
   for (const auto &group : groups)
     for (const Diagnostic &diagnostic : group) {
-      std::string head = diagnostic.file + (diagnostic.line ? ":" + std::to_string(diagnostic.line) + ":" + std::to_string(diagnostic.column) : "") + ": " +
-                         severities[diagnostic.severity] + ": " + diagnostic.message + "\n";
+      std::string head =
+          diagnostic.file +
+          (diagnostic.line ? ":" + std::to_string(diagnostic.line) + ":" + std::to_string(diagnostic.column) : "") +
+          ": " + severities[diagnostic.severity] + ": " + diagnostic.message + "\n";
       if (!seen.insert(head).second) {
         if (&diagnostic == &group[0]) break;
         continue;

@@ -34,11 +34,13 @@ private:
 
 // The position of a token in the user's own line: preprocessing collapses white space and expands macros.
 uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines);
-Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines, Diagnostic::Severity severity, std::string message);
+Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines,
+                         Diagnostic::Severity severity, std::string message);
 
-// What clang printed about `printed`, in the user's positions and in Metal's words. Where the place lies in our own headers, that of the
-// first note which points to the program is taken.
-std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed, const SourceLines &lines);
+// What clang printed about `printed`, in the user's positions and in Metal's words. Where the location is in our own
+// headers, that of the first note which points to the program is taken.
+std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
+                                    const SourceLines &lines);
 // What the preprocessor printed; positions are the user's own already.
 std::vector<Diagnostic> parse_preprocessor(const std::string &output);
 

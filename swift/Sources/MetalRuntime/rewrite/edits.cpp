@@ -37,19 +37,20 @@ private:
 
   void print_token(uint32_t index) {
     const Token &token = tokens[index];
-    const std::string *before = find(edits.before, index), *after = find(edits.after, index), *other = find(edits.replaced, index);
+    const std::string *before = find(edits.before, index), *after = find(edits.after, index),
+                      *other = find(edits.replaced, index);
     if (other && other->empty() && !before && !after) return;
     go_to(token);
     if (token.first && at_line_start()) append(std::string(token.column - 1, ' '));
     else if (token.spaced || other || before || after) append(" ");
-    printed.places.push_back({line, uint32_t(printed.text.size() - line_start + 1), index});
+    printed.mappings.push_back({line, uint32_t(printed.text.size() - line_start + 1), index});
     if (before) append(*before + " ");
     append(other ? std::string_view(*other) : token.text);
     if (after) append(" " + *after + " ");
     if (token.kind == TokenKind::directive) new_line(), source_line++;
   }
 
-  // Lines that are close by are reached with line breaks, which keeps the text short and readable.
+  // Line breaks lead to a line that is close by, which keeps the text short and readable.
   void go_to(const Token &token) {
     constexpr uint32_t near = 8;
     if (token.kind == TokenKind::directive && !at_line_start()) new_line(), source_line++;
@@ -73,10 +74,10 @@ private:
 } // namespace
 
 uint32_t Printed::token_at(uint32_t line, uint32_t column) const {
-  auto after = std::upper_bound(places.begin(), places.end(), Place{line, column, 0}, [](const Place &a, const Place &b) {
-    return a.line != b.line ? a.line < b.line : a.column < b.column;
-  });
-  return after == places.begin() ? UINT32_MAX : std::prev(after)->token;
+  auto after = std::upper_bound(
+      mappings.begin(), mappings.end(), Mapping{line, column, 0},
+      [](const Mapping &a, const Mapping &b) { return a.line != b.line ? a.line < b.line : a.column < b.column; });
+  return after == mappings.begin() ? UINT32_MAX : std::prev(after)->token;
 }
 
 Printed print(const TokenList &tokens, const Edits &edits, const std::string &prologue, const std::string &epilogue) {

@@ -1,4 +1,4 @@
-// Changes to a token list, and the text that results, which still knows for every position which token it came from.
+// Changes to a token list, and the text that results, which maps every position back to its token.
 #pragma once
 
 #include "rewrite/lexer.h"
@@ -27,11 +27,11 @@ public:
 };
 
 struct Printed {
-  struct Place {
+  struct Mapping {
     uint32_t line, column, token;
   };
   std::string text;
-  std::vector<Place> places; // in the order of the text
+  std::vector<Mapping> mappings; // in the order of the text
 
   // The token at or before a position of `text`; UINT32_MAX before the first.
   uint32_t token_at(uint32_t line, uint32_t column) const;

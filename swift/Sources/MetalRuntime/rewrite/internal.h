@@ -19,14 +19,14 @@ struct FunctionConstant {
 };
 
 struct KernelParameter {
-  Range tokens;            // without attributes
+  Range tokens; // without attributes
   uint32_t name = none;
   std::string spelled_type, pointee;
-  std::string source;      // mrt::ArgumentSource
-  std::string space;       // "device", "constant", "threadgroup" or empty
-  std::string index;       // an expression, or empty
-  bool coherent = false;   // declared coherent(device)
-  uint32_t gate = none;    // the token that names a function constant
+  std::string source;    // mrt::ArgumentSource
+  std::string space;     // "device", "constant", "threadgroup" or empty
+  std::string index;     // an expression, or empty
+  bool coherent = false; // declared coherent(device)
+  uint32_t gate = none;  // the token that names a function constant
 };
 
 // How a kernel uses a function constant, as in MrtEntry::constants_used.
@@ -74,19 +74,21 @@ template <size_t count> bool one_of(std::string_view text, const std::string_vie
 inline bool is_space(std::string_view text) { return one_of(text, {"device", "threadgroup", "constant", "thread"}); }
 std::string quote(std::string_view text); // a C string literal
 
-// The aspects, in the order in which they run.
-void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version, std::vector<Diagnostic> &diagnostics); // coherence.cpp
-void check_language(Rewriter &rewriter);                                     // rules.cpp
-void rewrite_lambdas(Rewriter &rewriter);                                    // lambdas.cpp
-void rewrite_constants(Rewriter &rewriter);                                  // constants.cpp
-void rewrite_kernels(Rewriter &rewriter);                                    // kernels.cpp
+// The passes, in the order in which they run; each has a file of its name.
+void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
+                    std::vector<Diagnostic> &diagnostics);
+void check_language(Rewriter &rewriter); // rules.cpp
+void rewrite_lambdas(Rewriter &rewriter);
+void rewrite_constants(Rewriter &rewriter);
+void rewrite_kernels(Rewriter &rewriter);
 void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // variables.cpp
-void rewrite_spaces(Rewriter &rewriter);                                     // spaces.cpp
-void drop_duplicates(Rewriter &rewriter);                                    // duplicates.cpp
+void rewrite_spaces(Rewriter &rewriter);
+void drop_duplicates(Rewriter &rewriter);
 
 // All that a function mentions, directly and through the functions of the program that it mentions.
 std::set<std::string_view> reachable_names(const Rewriter &rewriter, const Declaration &function);
-std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function, const std::vector<KernelParameter> &parameters);
+std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
+                                        const std::vector<KernelParameter> &parameters);
 std::vector<DeclaredConstant> declared_constants(const Rewriter &rewriter, const std::vector<ConstantUse> &uses);
 
 } // namespace mrt

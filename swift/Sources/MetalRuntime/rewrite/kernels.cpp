@@ -1,5 +1,5 @@
-// Kernels become plain functions, each with a struct that says what the source says of its parameters (mrt/entry.h); each name under
-// which the host finds one becomes a record.
+// Kernels become plain functions, each with a struct that says what the source says of its parameters (mrt/entry.h);
+// each name under which the host finds one becomes a record.
 #include "rewrite/internal.h"
 
 #include "include/metal_runtime.h"
@@ -9,13 +9,26 @@
 namespace mrt {
 namespace {
 
-constexpr std::string_view builtins[] = {
-    "thread_position_in_grid", "thread_position_in_threadgroup", "thread_index_in_threadgroup", "threadgroup_position_in_grid",
-    "threads_per_grid", "threads_per_threadgroup", "threadgroups_per_grid", "dispatch_threads_per_threadgroup",
-    "thread_index_in_simdgroup", "simdgroup_index_in_threadgroup", "simdgroups_per_threadgroup",
-    "dispatch_simdgroups_per_threadgroup", "threads_per_simdgroup", "thread_execution_width", "thread_index_in_quadgroup",
-    "quadgroup_index_in_threadgroup", "quadgroups_per_threadgroup", "dispatch_quadgroups_per_threadgroup", "grid_origin",
-    "grid_size"};
+constexpr std::string_view builtins[] = {"thread_position_in_grid",
+                                         "thread_position_in_threadgroup",
+                                         "thread_index_in_threadgroup",
+                                         "threadgroup_position_in_grid",
+                                         "threads_per_grid",
+                                         "threads_per_threadgroup",
+                                         "threadgroups_per_grid",
+                                         "dispatch_threads_per_threadgroup",
+                                         "thread_index_in_simdgroup",
+                                         "simdgroup_index_in_threadgroup",
+                                         "simdgroups_per_threadgroup",
+                                         "dispatch_simdgroups_per_threadgroup",
+                                         "threads_per_simdgroup",
+                                         "thread_execution_width",
+                                         "thread_index_in_quadgroup",
+                                         "quadgroup_index_in_threadgroup",
+                                         "quadgroups_per_threadgroup",
+                                         "dispatch_quadgroups_per_threadgroup",
+                                         "grid_origin",
+                                         "grid_size"};
 constexpr std::string_view unsupported_inputs[] = {
     "stage_in", "texture", "sampler", "imageblock_data", "payload", "vertex_id", "instance_id", "position", "color"};
 
@@ -25,7 +38,8 @@ bool has_attribute(const Rewriter &rewriter, const Declaration &declaration, std
   return false;
 }
 
-const Attribute *attribute_named(const Rewriter &rewriter, const std::vector<Attribute> &attributes, std::string_view name) {
+const Attribute *attribute_named(const Rewriter &rewriter, const std::vector<Attribute> &attributes,
+                                 std::string_view name) {
   for (const Attribute &attribute : attributes)
     if (rewriter.tokens.is(attribute.name, name)) return &attribute;
   return nullptr;
@@ -48,7 +62,8 @@ bool ends_in_name(const TokenList &tokens, const std::vector<uint32_t> &kept) {
   if (kept.size() < 2 || !tokens.is_identifier(kept.back())) return false;
   const Token &before = tokens[kept[kept.size() - 2]];
   if (before.kind != TokenKind::identifier) return before.text != "::";
-  return !is_space(before.text) && !one_of(before.text, {"const", "volatile", "unsigned", "signed", "typename", "struct"});
+  return !is_space(before.text) &&
+         !one_of(before.text, {"const", "volatile", "unsigned", "signed", "typename", "struct"});
 }
 
 std::string flat_type(const TokenList &tokens, const std::vector<uint32_t> &kept) {
@@ -69,7 +84,8 @@ std::string pointee_name(const TokenList &tokens, const std::vector<uint32_t> &k
     if (!is_space(tokens[token].text) && !one_of(tokens[token].text, {"const", "volatile"})) type.push_back(token);
   if (!type.empty() && one_of(tokens[type.back()].text, {"*", "&"})) type.pop_back();
   std::string name;
-  for (uint32_t token : type) name += (!name.empty() && tokens[token].spaced ? " " : "") + std::string(tokens[token].text);
+  for (uint32_t token : type)
+    name += (!name.empty() && tokens[token].spaced ? " " : "") + std::string(tokens[token].text);
   return name;
 }
 
@@ -78,7 +94,8 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
   for (const Attribute &attribute : attributes) {
     std::string_view name = tokens[attribute.name].text;
     if (one_of(name, unsupported_inputs))
-      rewriter.error(attribute.name, "attribute '" + std::string(name) + "' is not supported: this device runs compute kernels on buffers");
+      rewriter.error(attribute.name, "attribute '" + std::string(name) +
+                                         "' is not supported: this device runs compute kernels on buffers");
     if (one_of(name, builtins)) parameter.source = std::string(name);
     if (one_of(name, {"buffer", "threadgroup"})) {
       parameter.source = std::string(name);
@@ -88,19 +105,24 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
   }
 }
 
-void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t place) {
-  bool is_pointer = !parameter.spelled_type.empty() && one_of(parameter.spelled_type.substr(parameter.spelled_type.size() - 1), {"*", "&"});
-  if (parameter.source.empty() && is_pointer) parameter.source = parameter.space == "threadgroup" ? "threadgroup" : "buffer";
+void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t location) {
+  bool is_pointer = !parameter.spelled_type.empty() &&
+                    one_of(parameter.spelled_type.substr(parameter.spelled_type.size() - 1), {"*", "&"});
+  if (parameter.source.empty() && is_pointer)
+    parameter.source = parameter.space == "threadgroup" ? "threadgroup" : "buffer";
   if (parameter.source.empty()) {
     parameter.source = "grid_origin";
-    return rewriter.error(place, "invalid type '" + parameter.spelled_type + "' for input declaration in a kernel function");
+    return rewriter.error(location,
+                          "invalid type '" + parameter.spelled_type + "' for input declaration in a kernel function");
   }
   bool is_binding = one_of(parameter.source, {"buffer", "threadgroup"});
   if (is_binding != is_pointer)
-    return rewriter.error(place, "type '" + parameter.spelled_type + "' is not valid for attribute '" + parameter.source + "'");
+    return rewriter.error(location, "type '" + parameter.spelled_type + "' is not valid for attribute '" +
+                                        parameter.source + "'");
   std::string_view wrong_space = parameter.source == "buffer" ? "threadgroup" : "device";
   if (is_binding && parameter.space == wrong_space)
-    rewriter.error(place, "attribute '" + parameter.source + "' cannot be applied to a parameter in the '" + parameter.space + "' address space");
+    rewriter.error(location, "attribute '" + parameter.source + "' cannot be applied to a parameter in the '" +
+                                 parameter.space + "' address space");
 }
 
 KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
@@ -116,7 +138,8 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
     } else {
       kept.push_back(index);
       parameter.coherent |= tokens[index].coherent;
-      if (parameter.space.empty() && one_of(tokens[index].text, {"device", "constant", "threadgroup"})) parameter.space = rewriter.text(index);
+      if (parameter.space.empty() && one_of(tokens[index].text, {"device", "constant", "threadgroup"}))
+        parameter.space = rewriter.text(index);
     }
   }
   bool is_array = false; // `constant int strides[3]` is a pointer
@@ -151,11 +174,13 @@ void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &param
     char *end = nullptr;
     unsigned long index = strtoul(parameter.index.c_str(), &end, 0);
     if (end == parameter.index.c_str() || *end) continue;
-    uint32_t place = parameter.name != none ? parameter.name : parameter.tokens.first;
+    uint32_t location = parameter.name != none ? parameter.name : parameter.tokens.first;
     if (index >= MRT_MAX_BUFFERS)
-      rewriter.error(place, "'" + parameter.source + "' attribute parameter is out of bounds: must be between 0 and 30");
+      rewriter.error(location,
+                     "'" + parameter.source + "' attribute parameter is out of bounds: must be between 0 and 30");
     else if (parameter.gate == none && !taken.insert(parameter.source + std::to_string(index)).second)
-      rewriter.error(place, "cannot reserve '" + parameter.source + "' resource location at index " + std::to_string(index));
+      rewriter.error(location,
+                     "cannot reserve '" + parameter.source + "' resource location at index " + std::to_string(index));
   }
 }
 
@@ -197,16 +222,23 @@ std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &de
     if (parameter.gate != none) {
       int position = constant_position(rewriter, rewriter.tokens[parameter.gate].text);
       std::string function = "mrt_gate_" + number + "_" + std::to_string(index);
-      gates += "static bool " + function + "(const MrtLaunch *launch) { mrt::enter(launch); return bool(" + rewriter.text(parameter.gate) + "); } ";
+      gates += "static bool " + function + "(const MrtLaunch *launch) { mrt::enter(launch); return bool(" +
+               rewriter.text(parameter.gate) + "); } ";
       gate = std::to_string(position < 0 ? -2 : position) + ", " + function;
     }
     std::string name = parameter.name == none ? std::string() : rewriter.text(parameter.name);
-    parameters += "{" + quote(name) + ", " + quote(parameter.pointee) + ", mrt::ArgumentSource::" + parameter.source + ", " +
-                  (parameter.space == "threadgroup" ? "2" : parameter.space == "constant" ? "1" : "0") + (parameter.coherent ? ", true, " : ", false, ") + gate + "}, ";
+    parameters += "{" + quote(name) + ", " + quote(parameter.pointee) + ", mrt::ArgumentSource::" + parameter.source +
+                  ", " +
+                  (parameter.space == "threadgroup" ? "2"
+                   : parameter.space == "constant"  ? "1"
+                                                    : "0") +
+                  (parameter.coherent ? ", true, " : ", false, ") + gate + "}, ";
   }
-  return gates + "namespace { struct mrt_spec_" + number + " { static constexpr const char *source_name = " + quote(kernel.name) +
+  return gates + "namespace { struct mrt_spec_" + number +
+         " { static constexpr const char *source_name = " + quote(kernel.name) +
          "; static constexpr mrt_u32 uses = " + std::to_string(uses(reachable_names(rewriter, declaration))) +
-         ", count = " + std::to_string(kernel.parameters.size()) + "; static constexpr mrt::ParameterSpec parameters[] = {" + parameters +
+         ", count = " + std::to_string(kernel.parameters.size()) +
+         "; static constexpr mrt::ParameterSpec parameters[] = {" + parameters +
          "{}}; static constexpr mrt_u8 constants_used[] = {" + numbers(kernel.constants_used) + "0}; }; }";
 }
 
@@ -223,15 +255,19 @@ std::string function_type(const std::vector<KernelParameter> &parameters) {
   return type + ")";
 }
 
-void add_entry(Rewriter &rewriter, const Kernel &kernel, const Declaration &declaration, std::string name, const std::string &function) {
+void add_entry(Rewriter &rewriter, const Kernel &kernel, const Declaration &declaration, std::string name,
+               const std::string &function) {
   auto &entries = rewriter.result.entries;
-  uint32_t place = declaration.name;
+  uint32_t location = declaration.name;
   for (const EntryPoint &other : entries)
-    if (other.name == name) return rewriter.error(place, "multiple kernel functions are named '" + name + "'");
-  std::string record = "MRT_ENTRY(" + std::to_string(entries.size()) + ", (" + function + "), ::" +
-                       rewriter.path(rewriter.program.declarations[kernel.declaration]) + "mrt_spec_" + std::to_string(kernel.declaration) + ", " +
-                       quote(name) + ", " + std::to_string(rewriter.tokens[rewriter.program.declarations[kernel.declaration].name].source_line) + ")";
-  entries.push_back({std::move(name), declaration.tokens.last - 1, place, std::move(record), declared_constants(rewriter, kernel.constants_used)});
+    if (other.name == name) return rewriter.error(location, "multiple kernel functions are named '" + name + "'");
+  std::string record =
+      "MRT_ENTRY(" + std::to_string(entries.size()) + ", (" + function +
+      "), ::" + rewriter.path(rewriter.program.declarations[kernel.declaration]) + "mrt_spec_" +
+      std::to_string(kernel.declaration) + ", " + quote(name) + ", " +
+      std::to_string(rewriter.tokens[rewriter.program.declarations[kernel.declaration].name].source_line) + ")";
+  entries.push_back({std::move(name), declaration.tokens.last - 1, location, std::move(record),
+                     declared_constants(rewriter, kernel.constants_used)});
 }
 
 std::string host_name(Rewriter &rewriter, const Declaration &declaration, const std::string &otherwise) {
@@ -262,7 +298,8 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
   const Declaration &declaration = rewriter.program.declarations[position];
   drop_markers(rewriter, declaration);
   bool is_specialization = !declaration.templates.empty() && declaration.templates.back().size() == 3;
-  if (!has_word(rewriter, declaration, "static") && !is_specialization) rewriter.flat().insert_before(declaration.start, "static");
+  if (!has_word(rewriter, declaration, "static") && !is_specialization)
+    rewriter.flat().insert_before(declaration.start, "static");
   if (!declaration.body.exists()) return;
   check_header(rewriter, declaration);
   Kernel kernel;
@@ -310,11 +347,15 @@ void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
   if (declaration.parameters.exists()) parameters = parse_parameters(rewriter, declaration);
   const Kernel *kernel = find_kernel(rewriter, declaration, parameters.size());
   // The strict pass says what is wrong with an instantiation of something that is not there.
-  if (!kernel) return rewriter.error(declaration.name, "explicit instantiation of undefined function template '" + rewriter.text(declaration.name) + "'");
-  std::string function = "&" + rewriter.tokens.join(start_of_path(rewriter.tokens, declaration.name), declaration.name + 1);
+  if (!kernel)
+    return rewriter.error(declaration.name, "explicit instantiation of undefined function template '" +
+                                                rewriter.text(declaration.name) + "'");
+  std::string function =
+      "&" + rewriter.tokens.join(start_of_path(rewriter.tokens, declaration.name), declaration.name + 1);
   if (declaration.template_arguments.exists()) {
     std::vector<uint32_t> arguments;
-    for (uint32_t token = declaration.template_arguments.first; token < declaration.template_arguments.last; token++) arguments.push_back(token);
+    for (uint32_t token = declaration.template_arguments.first; token < declaration.template_arguments.last; token++)
+      arguments.push_back(token);
     function += flat_type(rewriter.tokens, arguments);
   }
   if (declaration.parameters.exists()) function = "static_cast<" + function_type(parameters) + ">(" + function + ")";
@@ -328,8 +369,10 @@ void rewrite_kernels(Rewriter &rewriter) {
     const Declaration &declaration = rewriter.program.declarations[position];
     if (declaration.name == none) continue;
     for (std::string_view stage : {"vertex", "fragment", "mesh", "object"})
-      if (has_attribute(rewriter, declaration, stage) || (declaration.kind == DeclarationKind::function && has_word(rewriter, declaration, stage)))
-        rewriter.error(declaration.name, "'" + std::string(stage) + "' functions are not supported: this device runs compute kernels only");
+      if (has_attribute(rewriter, declaration, stage) ||
+          (declaration.kind == DeclarationKind::function && has_word(rewriter, declaration, stage)))
+        rewriter.error(declaration.name, "'" + std::string(stage) +
+                                             "' functions are not supported: this device runs compute kernels only");
     if (!is_kernel(rewriter, declaration)) continue;
     if (declaration.kind == DeclarationKind::function) rewrite_function(rewriter, position);
     if (declaration.kind == DeclarationKind::instantiation) rewrite_instantiation(rewriter, declaration);

@@ -8,7 +8,9 @@
 namespace mrt {
 namespace {
 
-bool starts_identifier(char letter) { return isalpha((unsigned char)letter) || letter == '_' || letter == '$' || (letter & 0x80); }
+bool starts_identifier(char letter) {
+  return isalpha((unsigned char)letter) || letter == '_' || letter == '$' || (letter & 0x80);
+}
 bool continues_identifier(char letter) { return starts_identifier(letter) || isdigit((unsigned char)letter); }
 
 // Longest first. Neither `>>` nor `>>=`, see the header.
@@ -78,21 +80,22 @@ private:
   }
 
   void read_token() {
-    std::string_view rest = std::string_view(text).substr(position);
-    char letter = rest[0];
-    size_t quote = quote_after_prefix(rest);
-    if (quote < rest.size()) {
-      add(quoted_length(rest, quote), rest[quote] == '"' ? TokenKind::string : TokenKind::character);
+    std::string_view remaining = std::string_view(text).substr(position);
+    char letter = remaining[0];
+    size_t quote = quote_after_prefix(remaining);
+    if (quote < remaining.size()) {
+      add(quoted_length(remaining, quote), remaining[quote] == '"' ? TokenKind::string : TokenKind::character);
     } else if (starts_identifier(letter)) {
       size_t length = 1;
-      while (length < rest.size() && continues_identifier(rest[length])) length++;
+      while (length < remaining.size() && continues_identifier(remaining[length])) length++;
       add(length, TokenKind::identifier);
-    } else if (isdigit((unsigned char)letter) || (letter == '.' && rest.size() > 1 && isdigit((unsigned char)rest[1]))) {
-      add(number_length(rest), TokenKind::number);
+    } else if (isdigit((unsigned char)letter) ||
+               (letter == '.' && remaining.size() > 1 && isdigit((unsigned char)remaining[1]))) {
+      add(number_length(remaining), TokenKind::number);
     } else {
       size_t length = 1;
       for (std::string_view punctuator : punctuators)
-        if (rest.substr(0, punctuator.size()) == punctuator) {
+        if (remaining.substr(0, punctuator.size()) == punctuator) {
           length = punctuator.size();
           break;
         }
@@ -101,27 +104,29 @@ private:
   }
 
   // The position of the opening quote of a literal that starts here, with its encoding prefix; else past the end.
-  static size_t quote_after_prefix(std::string_view rest) {
+  static size_t quote_after_prefix(std::string_view remaining) {
     for (std::string_view prefix : {"", "u8", "u", "U", "L"})
-      if (rest.substr(0, prefix.size()) == prefix && rest.size() > prefix.size() &&
-          (rest[prefix.size()] == '"' || rest[prefix.size()] == '\''))
+      if (remaining.substr(0, prefix.size()) == prefix && remaining.size() > prefix.size() &&
+          (remaining[prefix.size()] == '"' || remaining[prefix.size()] == '\''))
         return prefix.size();
-    return rest.size();
+    return remaining.size();
   }
 
-  static size_t quoted_length(std::string_view rest, size_t quote) {
+  static size_t quoted_length(std::string_view remaining, size_t quote) {
     size_t index = quote + 1;
-    while (index < rest.size() && rest[index] != rest[quote] && rest[index] != '\n') index += rest[index] == '\\' ? 2 : 1;
-    return std::min(index + 1, rest.size());
+    while (index < remaining.size() && remaining[index] != remaining[quote] && remaining[index] != '\n')
+      index += remaining[index] == '\\' ? 2 : 1;
+    return std::min(index + 1, remaining.size());
   }
 
-  static size_t number_length(std::string_view rest) {
+  static size_t number_length(std::string_view remaining) {
     size_t length = 1;
-    bool hexadecimal = rest.size() > 1 && (rest[1] == 'x' || rest[1] == 'X');
-    for (; length < rest.size(); length++) {
-      char letter = rest[length], before = rest[length - 1];
-      bool sign = (letter == '+' || letter == '-') && (hexadecimal ? before == 'p' || before == 'P' : before == 'e' || before == 'E');
-      bool separator = letter == '\'' && length + 1 < rest.size() && isalnum((unsigned char)rest[length + 1]);
+    bool hexadecimal = remaining.size() > 1 && (remaining[1] == 'x' || remaining[1] == 'X');
+    for (; length < remaining.size(); length++) {
+      char letter = remaining[length], before = remaining[length - 1];
+      bool sign = (letter == '+' || letter == '-') &&
+                  (hexadecimal ? before == 'p' || before == 'P' : before == 'e' || before == 'E');
+      bool separator = letter == '\'' && length + 1 < remaining.size() && isalnum((unsigned char)remaining[length + 1]);
       if (!continues_identifier(letter) && letter != '.' && !sign && !separator) break;
     }
     return length;

@@ -1,4 +1,5 @@
-// Tokens of preprocessed source, with where they stand: in the preprocessed text, and in the user's file as line markers say.
+// Tokens of preprocessed source, with where they stand: in the preprocessed text, and in the user's file as line
+// markers say.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +32,19 @@ struct TokenList {
   size_t size() const { return tokens.size(); }
   const Token &operator[](size_t index) const { return tokens[index]; }
   bool is(size_t index, std::string_view text) const { return index < tokens.size() && tokens[index].text == text; }
-  bool is_identifier(size_t index) const { return index < tokens.size() && tokens[index].kind == TokenKind::identifier; }
+  bool is_identifier(size_t index) const {
+    return index < tokens.size() && tokens[index].kind == TokenKind::identifier;
+  }
   // The token after `open … close`, or after the token itself.
-  size_t after_group(size_t index) const { return tokens[index].partner >= index ? tokens[index].partner + 1 : index + 1; }
+  size_t after_group(size_t index) const {
+    return tokens[index].partner >= index ? tokens[index].partner + 1 : index + 1;
+  }
   // The text of [first, last) with its spaces.
   std::string join(size_t first, size_t last) const;
 };
 
-// Comments must be gone, as they are after preprocessing. `>` is always a token of its own, so that template argument lists can
-// be matched; written out without a space between, `>>` is whole again.
+// Comments must be gone, as they are after preprocessing. `>` is always a token of its own, so that template argument
+// lists can be matched; written out without a space between, `>>` is whole again.
 TokenList tokenize(std::string text);
 
 } // namespace mrt

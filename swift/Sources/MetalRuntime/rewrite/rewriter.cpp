@@ -7,7 +7,8 @@ namespace {
 bool is_declared_here(const TokenList &tokens, const Declaration &function, uint32_t index) {
   const Token &before = tokens[index - 1];
   bool in_parameters = index < function.parameters.last;
-  if (before.kind == TokenKind::identifier) return !one_of(before.text, {"return", "else", "case", "sizeof", "typename", "template"});
+  if (before.kind == TokenKind::identifier)
+    return !one_of(before.text, {"return", "else", "case", "sizeof", "typename", "template"});
   return in_parameters && one_of(before.text, {"*", "&", ">"}) && (one_of(tokens[index + 1].text, {",", ")", "["}));
 }
 
@@ -62,7 +63,9 @@ Printed Rewritten::flat_text(size_t first, size_t last) const {
   return print(tokens, edits, "", flat_epilogue);
 }
 
-Printed Rewritten::strict_text() const { return print(tokens, strict, "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable", ""); }
+Printed Rewritten::strict_text() const {
+  return print(tokens, strict, "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable", "");
+}
 
 Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) {
   Rewritten result;

@@ -1,5 +1,5 @@
-// From preprocessed Metal source to the two texts that clang compiles: the flat one, which runs, and the strict one, in which
-// address spaces are types.
+// From preprocessed Metal source to the two texts that clang compiles: the flat one, which runs, and the strict one, in
+// which address spaces are types.
 #pragma once
 
 #include "rewrite/declared_constant.h"
@@ -14,10 +14,10 @@
 namespace mrt {
 
 struct EntryPoint {
-  std::string name;     // host name
-  uint32_t position;    // the token that its record follows
-  uint32_t place;       // the token that diagnostics about it name
-  std::string record;   // the text of the record
+  std::string name;                        // host name
+  uint32_t position;                       // the token that its record follows
+  uint32_t location;                       // the token that diagnostics about it name
+  std::string record;                      // the text of the record
   std::vector<DeclaredConstant> constants; // that it uses, in the order of their declarations
 };
 

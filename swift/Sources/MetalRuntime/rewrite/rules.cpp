@@ -1,5 +1,5 @@
-// What Metal refuses and clang's C++ would take: words of C++ that MSL leaves out (MSL 1.5.1), and pointers and references that do not
-// name their address space (MSL 4).
+// What Metal refuses and clang's C++ would take: words of C++ that MSL leaves out (MSL 1.5.1), and pointers and
+// references that do not name their address space (MSL 4).
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -24,9 +24,10 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
-constexpr std::string_view scalar_words[] = {"void", "bool", "char", "short", "int", "long", "float", "half", "bfloat", "unsigned", "signed",
-                                             "uchar", "ushort", "uint", "ulong", "size_t", "ptrdiff_t", "int8_t", "uint8_t", "int16_t", "uint16_t",
-                                             "int32_t", "uint32_t", "int64_t", "uint64_t"};
+constexpr std::string_view scalar_words[] = {
+    "void",     "bool",    "char",     "short",   "int",      "long",    "float",   "half",      "bfloat",
+    "unsigned", "signed",  "uchar",    "ushort",  "uint",     "ulong",   "size_t",  "ptrdiff_t", "int8_t",
+    "uint8_t",  "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"};
 
 class Rules {
 public:
@@ -54,15 +55,17 @@ private:
     if (text == "bfloat" && rewriter.version < 310) rewriter.error(index, "unknown type name 'bfloat'");
   }
 
-  // The program's own classes, so that `Point *p` can be told from a product.
+  // The program's own classes, so that `Point *p` can be distinguished from a product.
   void collect_types() {
     for (const Declaration &declaration : rewriter.program.declarations)
-      if (declaration.kind == DeclarationKind::type && declaration.name != none) types.insert(tokens[declaration.name].text);
+      if (declaration.kind == DeclarationKind::type && declaration.name != none)
+        types.insert(tokens[declaration.name].text);
   }
 
   bool is_type(uint32_t index) const {
     std::string_view text = tokens[index].text;
-    while (!text.empty() && isdigit((unsigned char)text.back()) && !one_of(text, scalar_words)) text.remove_suffix(1); // float4
+    // float4
+    while (!text.empty() && isdigit((unsigned char)text.back()) && !one_of(text, scalar_words)) text.remove_suffix(1);
     return tokens.is_identifier(index) && (one_of(text, scalar_words) || types.count(tokens[index].text));
   }
 
@@ -74,7 +77,8 @@ private:
     if (declaration.kind == DeclarationKind::variable) check_variable(declaration);
   }
 
-  // Metal is C++14 up to version 3.2, and C++17 from 4 on. What clang takes as an extension, Metal's compiler takes too.
+  // Metal is C++14 up to version 3.2, and C++17 from 4 on. What clang takes as an extension, Metal's compiler takes
+  // too.
   void check_templates(const Declaration &declaration) {
     for (Range header : declaration.templates)
       for (uint32_t index = header.first; index < header.last && rewriter.version < 400; index++)
@@ -85,7 +89,8 @@ private:
   void check_type(const Declaration &declaration) {
     if (!declaration.body.exists() || tokens.is(declaration.start, "enum")) return;
     bool derives = false;
-    for (uint32_t index = declaration.name; index + 1 < declaration.body.first; index++) derives |= tokens.is(index, ":");
+    for (uint32_t index = declaration.name; index + 1 < declaration.body.first; index++)
+      derives |= tokens.is(index, ":");
     if (derives && has_members(declaration.body))
       rewriter.report(declaration.name, Diagnostic::warning, "derived classes are not part of the Metal language");
   }
@@ -93,7 +98,8 @@ private:
   bool has_members(Range body) const {
     const auto is_member = [&](const Declaration &declaration) {
       const bool inside = declaration.tokens.first >= body.first && declaration.tokens.last <= body.last;
-      return inside && (declaration.kind == DeclarationKind::function || (declaration.kind == DeclarationKind::variable && !is_static(declaration)));
+      return inside && (declaration.kind == DeclarationKind::function ||
+                        (declaration.kind == DeclarationKind::variable && !is_static(declaration)));
     };
     const auto &declarations = rewriter.program.declarations;
     return std::any_of(declarations.begin(), declarations.end(), is_member);
@@ -107,7 +113,8 @@ private:
 
   void check_function(const Declaration &declaration) {
     template_names(declaration);
-    if (!tokens.is(declaration.name, "operator") || one_of(tokens[declaration.name + 1].text, {"=", "+=", "-=", "*=", "/=", "[", "++", "--"}))
+    if (!tokens.is(declaration.name, "operator") ||
+        one_of(tokens[declaration.name + 1].text, {"=", "+=", "-=", "*=", "/=", "[", "++", "--"}))
       check_pointers({declaration.start, declaration.name});
     for (Range part : split_commas(tokens, declaration.parameters)) check_pointers(part);
     if (declaration.body.exists()) check_body(declaration.body);
@@ -120,10 +127,10 @@ private:
     for (uint32_t index = declaration.start; index < declaration.name; index++)
       constant |= one_of(tokens[index].text, {"constant", "sampler", "device", "threadgroup"});
     if (of_namespace && !constant && declaration.parameters.first == none && declaration.start < declaration.name &&
-        (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) && is_type(declaration.name - 1))
+        (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
+        is_type(declaration.name - 1))
       rewriter.error(declaration.name, "program scope variable must reside in constant address space");
   }
-
 
   void template_names(const Declaration &declaration) {
     parameters.clear();
@@ -132,8 +139,8 @@ private:
         if (one_of(tokens[index].text, {"typename", "class"})) parameters.insert(tokens[index + 1].text);
   }
 
-  // One declaration's type: each `*` and `&` needs a space before it. Those of a function's type and of template arguments, where the type
-  // is another's, are not looked at.
+  // One declaration's type: each `*` and `&` needs a space before it. Those of a function's type and of template
+  // arguments, where the type is another's, are not looked at.
   void check_pointers(Range range) {
     bool named = false, free = false;
     for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
@@ -153,7 +160,8 @@ private:
   // `typedef float *P;`, `using P = float *;`
   void check_alias(uint32_t first) {
     bool spaced = false;
-    for (uint32_t index = first; index < tokens.size() && !tokens.is(index, ";"); index = uint32_t(tokens.after_group(index))) {
+    for (uint32_t index = first; index < tokens.size() && !tokens.is(index, ";");
+         index = uint32_t(tokens.after_group(index))) {
       spaced |= is_space(tokens[index].text);
       if (one_of(tokens[index].text, {"*", "&"}) && !spaced && is_type(index - 1)) return report(index);
     }
@@ -167,23 +175,29 @@ private:
   }
 
   void report(uint32_t index) {
-    rewriter.error(index, std::string(tokens.is(index, "*") ? "pointer" : "reference") + " type must have explicit address space qualifier");
+    rewriter.error(index, std::string(tokens.is(index, "*") ? "pointer" : "reference") +
+                              " type must have explicit address space qualifier");
   }
 
-  // `float *p =`, `(float *p)` of a lambda, `(float *)p`, `static_cast<float *>(p)`; only where the name before is surely a type.
+  // `float *p =`, `(float *p)` of a lambda, `(float *)p`, `static_cast<float *>(p)`; only where the name before is
+  // surely a type.
   void check_body(Range body) {
     for (uint32_t index = body.first; index + 1 < body.last; index++) {
       if (tokens.is(index, "static")) check_static(index);
       if (!one_of(tokens[index].text, {"*", "&"}) || !is_type(index - 1)) continue;
       uint32_t first = index - 1;
-      while (first > body.first && (one_of(tokens[first - 1].text, {"const", "volatile", "unsigned"}) || is_space(tokens[first - 1].text))) first--;
+      while (first > body.first &&
+             (one_of(tokens[first - 1].text, {"const", "volatile", "unsigned"}) || is_space(tokens[first - 1].text)))
+        first--;
       bool spaced = false;
       for (uint32_t inner = first; inner < index; inner++) spaced |= is_space(tokens[inner].text);
       if (spaced) continue;
       std::string_view before = tokens[first - 1].text;
-      bool declares = one_of(before, {";", "{", "}", "(", ","}) && tokens.is_identifier(index + 1) && one_of(tokens[index + 2].text, {"=", ";", ",", ")"});
+      bool declares = one_of(before, {";", "{", "}", "(", ","}) && tokens.is_identifier(index + 1) &&
+                      one_of(tokens[index + 2].text, {"=", ";", ",", ")"});
       bool casts = tokens.is(index + 1, ")") && before == "(" && !tokens.is(first - 2, "sizeof");
-      bool casts_by_name = tokens.is(index + 1, ">") && before == "<" && first >= 2 && one_of(tokens[first - 2].text, {"static_cast", "reinterpret_cast", "const_cast"});
+      bool casts_by_name = tokens.is(index + 1, ">") && before == "<" && first >= 2 &&
+                           one_of(tokens[first - 2].text, {"static_cast", "reinterpret_cast", "const_cast"});
       if (declares || casts || casts_by_name) report(index);
     }
   }

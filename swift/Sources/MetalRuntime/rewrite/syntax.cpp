@@ -28,7 +28,8 @@ private:
       parse_scope(index + 3, tokens[index + 2].partner, scope);
       return tokens[index + 2].partner + 1;
     }
-    if (one_of(token.text, {"using", "typedef", "static_assert", "_Static_assert", "friend"})) return after_semicolon(index, end);
+    if (one_of(token.text, {"using", "typedef", "static_assert", "_Static_assert", "friend"}))
+      return after_semicolon(index, end);
     return parse_declaration(index, end, scope);
   }
 
@@ -77,7 +78,6 @@ private:
     return index;
   }
 
-
   // Walks one declaration up to its end and notes what it meets.
   uint32_t scan(Declaration &declaration, uint32_t index, uint32_t end) {
     bool is_type = false;
@@ -91,7 +91,8 @@ private:
         return finish(declaration, index + 1);
       } else if (text == "}") {
         return finish(declaration, index);
-      } else if (one_of(text, {"decltype", "alignas", "__attribute__", "__declspec", "explicit"}) && tokens.is(index + 1, "(")) {
+      } else if (one_of(text, {"decltype", "alignas", "__attribute__", "__declspec", "explicit"}) &&
+                 tokens.is(index + 1, "(")) {
         index = next(index + 1);
       } else if (one_of(text, {"struct", "class", "union", "enum"}) && declaration.name == none) {
         is_type = tokens.is(index, "enum") || opens_type(index + 1, end);
@@ -164,7 +165,8 @@ private:
     declaration.body = {index + 1, tokens[index].partner};
     if (!is_enum) {
       std::string name = declaration.name == none ? std::string() : std::string(tokens[declaration.name].text) + "::";
-      parse_scope(index + 1, tokens[index].partner, add_scope(declaration.scope, program.scopes[declaration.scope].path + name, true));
+      parse_scope(index + 1, tokens[index].partner,
+                  add_scope(declaration.scope, program.scopes[declaration.scope].path + name, true));
     }
     return after_semicolon(index, end);
   }

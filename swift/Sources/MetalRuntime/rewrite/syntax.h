@@ -1,5 +1,5 @@
-// The shape of a program: which tokens are which declaration. No types and no expressions, only what the rewriter needs to
-// know about declarations outside of function bodies.
+// The shape of a program: which tokens are which declaration. No types and no expressions, only what the rewriter needs
+// to know about declarations outside of function bodies.
 #pragma once
 
 #include "rewrite/lexer.h"
@@ -31,10 +31,10 @@ struct Declaration {
   std::vector<Range> templates; // each `template <…>`
   uint32_t start = none;        // the first token after the templates
   uint32_t name = none;
-  Range template_arguments;     // `<…>` after the name
-  Range parameters;             // the tokens inside ( )
-  Range body;                   // the tokens inside { }, of a function or a type
-  uint32_t initializer = none;  // the `=` or `{` of a variable
+  Range template_arguments;    // `<…>` after the name
+  Range parameters;            // the tokens inside ( )
+  Range body;                  // the tokens inside { }, of a function or a type
+  uint32_t initializer = none; // the `=` or `{` of a variable
   std::vector<Attribute> attributes;
   std::vector<Range> attribute_groups; // each `[[…]]` outside of the parameters
   uint32_t scope = 0;
@@ -42,7 +42,7 @@ struct Declaration {
 
 struct Scope {
   uint32_t parent = none;
-  std::string path;      // "a::b::", empty outside of all namespaces
+  std::string path; // "a::b::", empty outside of all namespaces
   bool is_class = false;
 };
 

@@ -1,5 +1,5 @@
-// Threadgroup variables of a kernel become references to the threadgroup's memory: `threadgroup T a[N], b;` is written as
-// `typedef T mrt_type_a[N]; mrt_type_a &a = …; typedef T mrt_type_b; mrt_type_b &b = …;`, in both texts.
+// Threadgroup variables of a kernel become references to the threadgroup's memory: `threadgroup T a[N], b;` is written
+// as `typedef T mrt_type_a[N]; mrt_type_a &a = …; typedef T mrt_type_b; mrt_type_b &b = …;`, in both texts.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -7,11 +7,14 @@ namespace {
 
 class Hoister {
 public:
-  Hoister(Rewriter &rewriter, uint32_t keyword, Range body) : rewriter(rewriter), tokens(rewriter.tokens), keyword(keyword), body(body) {}
+  Hoister(Rewriter &rewriter, uint32_t keyword, Range body)
+      : rewriter(rewriter), tokens(rewriter.tokens), keyword(keyword), body(body) {}
 
   void run() {
     first = keyword;
-    while (first > body.first && !one_of(tokens[first - 1].text, {";", "{", "}", ")", ":"}) && tokens[first - 1].kind != TokenKind::directive) first--;
+    while (first > body.first && !one_of(tokens[first - 1].text, {";", "{", "}", ")", ":"}) &&
+           tokens[first - 1].kind != TokenKind::directive)
+      first--;
     uint32_t declarator = after_type();
     if (declarator == none) return;
     std::string type = specifiers(declarator);
@@ -26,9 +29,12 @@ public:
   }
 
 private:
-  bool is_qualifier(std::string_view text) { return is_space(text) || one_of(text, {"const", "volatile", "static", "typename", "struct"}); }
+  bool is_qualifier(std::string_view text) {
+    return is_space(text) || one_of(text, {"const", "volatile", "static", "typename", "struct"});
+  }
 
-  // The first token of the declarators; none where this declares no variable in threadgroup memory (a pointer, a cast, …).
+  // The first token of the declarators; none where this declares no variable in threadgroup memory (a pointer, a cast,
+  // …).
   uint32_t after_type() {
     bool have_type = false;
     for (uint32_t index = first; index < body.last;) {
@@ -78,18 +84,22 @@ private:
 
   void rewrite_declarator(const std::string &type, uint32_t name, uint32_t end) {
     uint32_t array_end = name + 1;
-    while (tokens.is(array_end, "[") && !opens_attribute(tokens, array_end)) array_end = uint32_t(tokens.after_group(array_end));
+    while (tokens.is(array_end, "[") && !opens_attribute(tokens, array_end))
+      array_end = uint32_t(tokens.after_group(array_end));
     if (one_of(tokens[array_end].text, {"=", "{", "("}))
-      rewriter.report(array_end, Diagnostic::warning, "the initializer of a variable in the 'threadgroup' address space has no effect");
+      rewriter.report(array_end, Diagnostic::warning,
+                      "the initializer of a variable in the 'threadgroup' address space has no effect");
     std::string spelled = rewriter.text(name), alias = "mrt_type_" + spelled;
     std::string least = alignment.empty() ? "alignof(" + alias + ")" : "(" + alignment + ")";
     rewriter.flat().replace(name, "typedef " + type + alias);
     rewriter.strict().replace(name, "typedef " + type + alias);
     rewriter.erase(array_end, end);
     uint32_t last = array_end - 1;
-    rewriter.flat().insert_after(last, "; " + alias + " &" + spelled + " = MRT_THREADGROUP_VARIABLE(" + alias + ", " + quote(spelled) + ", " + least +
-                                 ", " + std::to_string(tokens[name].source_line) + ")" + (tokens.is(end, ",") ? ";" : ""));
-    rewriter.strict().insert_after(last, "; __local " + alias + " &" + spelled + " = *(__local " + alias + " *)16" + (tokens.is(end, ",") ? ";" : ""));
+    rewriter.flat().insert_after(
+        last, "; " + alias + " &" + spelled + " = MRT_THREADGROUP_VARIABLE(" + alias + ", " + quote(spelled) + ", " +
+                  least + ", " + std::to_string(tokens[name].source_line) + ")" + (tokens.is(end, ",") ? ";" : ""));
+    rewriter.strict().insert_after(last, "; __local " + alias + " &" + spelled + " = *(__local " + alias + " *)16" +
+                                             (tokens.is(end, ",") ? ";" : ""));
   }
 
   Rewriter &rewriter;
@@ -108,7 +118,8 @@ void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel) 
     // Inside of parentheses there are casts and parameters, never variables.
     if (tokens.is(index, "(")) parentheses_end = std::max(parentheses_end, tokens[index].partner);
     bool in_attribute = index > 0 && tokens.is(index - 1, "[");
-    if (tokens.is(index, "threadgroup") && index > parentheses_end && !in_attribute) Hoister(rewriter, index, kernel.body).run();
+    if (tokens.is(index, "threadgroup") && index > parentheses_end && !in_attribute)
+      Hoister(rewriter, index, kernel.body).run();
   }
 }
 

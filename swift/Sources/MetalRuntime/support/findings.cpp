@@ -1,5 +1,5 @@
-// The findings: an ordered list in which equal ones (same kind, severity, kernel, lines and buffer) are counted, and misuse of the host
-// interface, which is a finding that also stops the caller.
+// The findings: an ordered list in which equal ones (same kind, severity, kernel, lines and buffer) are counted, and
+// misuse of the host interface, which is a finding that also stops the caller.
 #include "include/metal_runtime.h"
 #include "support/json.h"
 #include "support/settings.h"
@@ -58,20 +58,25 @@ class Findings {
 public:
   void add(const mrt_finding &finding) {
     std::lock_guard lock(mutex_);
-    // What has no place in a source, such as a misuse, is told apart by what it says.
+    // What has no location in a source, such as a misuse, is identified by its message.
     const char *what = finding.line == 0 && !finding.buffer ? finding.message : finding.buffer;
-    Key key{text_of(finding.kind), finding.severity ? finding.severity : "error", text_of(finding.kernel), text_of(finding.file), finding.line,
-            finding.other_line, text_of(what)};
-    auto [place, fresh] = index_.emplace(std::move(key), kept_.size());
-    if (!fresh && place->second < kept_.size()) {
-      kept_[place->second].finding.count += finding.count ? finding.count : 1;
+    Key key{text_of(finding.kind),
+            finding.severity ? finding.severity : "error",
+            text_of(finding.kernel),
+            text_of(finding.file),
+            finding.line,
+            finding.other_line,
+            text_of(what)};
+    auto [known, fresh] = index_.emplace(std::move(key), kept_.size());
+    if (!fresh && known->second < kept_.size()) {
+      kept_[known->second].finding.count += finding.count ? finding.count : 1;
       return;
     }
     if (!fresh) return; // beyond the limit, and already counted
     bool error = !finding.severity || strcmp(finding.severity, "error") == 0;
     errors_ += error;
     if (kept_.size() < size_t(setting_number(Setting::max_findings))) kept_.emplace_back(finding);
-    else place->second = SIZE_MAX;
+    else known->second = SIZE_MAX;
   }
 
   size_t errors() {

@@ -14,12 +14,18 @@ public:
     if (present) append_quoted(value);
     else json_ += "null";
   }
-  void number(const char *name, uint64_t value) { start(name); json_ += std::to_string(value); }
+  void number(const char *name, uint64_t value) {
+    start(name);
+    json_ += std::to_string(value);
+  }
   void triple(const char *name, const uint32_t (&value)[3]) {
     start(name);
     json_ += '[' + std::to_string(value[0]) + ',' + std::to_string(value[1]) + ',' + std::to_string(value[2]) + ']';
   }
-  void object(const char *name, JsonObject &value) { start(name); json_ += value.finish(); }
+  void object(const char *name, JsonObject &value) {
+    start(name);
+    json_ += value.finish();
+  }
   std::string finish() { return (json_.empty() ? "{" : json_) + '}'; }
 
 private:
@@ -31,9 +37,15 @@ private:
   void append_quoted(const std::string &value) {
     json_ += '"';
     for (unsigned char c : value) {
-      if (c == '"' || c == '\\') { json_ += '\\'; json_ += char(c); }
-      else if (c >= 0x20) json_ += char(c);
-      else { char escape[8]; snprintf(escape, sizeof escape, "\\u%04x", c); json_ += escape; }
+      if (c == '"' || c == '\\') {
+        json_ += '\\';
+        json_ += char(c);
+      } else if (c >= 0x20) json_ += char(c);
+      else {
+        char escape[8];
+        snprintf(escape, sizeof escape, "\\u%04x", c);
+        json_ += escape;
+      }
     }
     json_ += '"';
   }

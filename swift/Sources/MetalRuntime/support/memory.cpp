@@ -27,7 +27,8 @@ namespace {
 constexpr size_t slot_bytes = size_t(64) << 10;
 constexpr size_t largest_arena = size_t(1) << 40;
 constexpr size_t smallest_arena = size_t(1) << 30;
-// Frees until an address may come again. Bounded, since a touched address costs page tables and a table entry for good.
+// How many frees pass before an address is reused. Bounded, since a touched address costs page tables and a table entry
+// for good.
 constexpr size_t quarantine_limit = 4096;
 
 void *reserve(size_t bytes, int protection) {
@@ -53,7 +54,10 @@ public:
   Memory() {
     for (size_ = largest_arena; size_ >= smallest_arena && !base_; size_ /= 2)
       base_ = uintptr_t(reserve(size_, PROT_NONE));
-    if (!base_) { size_ = 0; return; }
+    if (!base_) {
+      size_ = 0;
+      return;
+    }
     size_ *= 2; // the loop halved once more after its success
     size_t slots = size_ / slot_bytes;
     table_ = static_cast<std::atomic<Allocation *> *>(reserve(slots * sizeof *table_, PROT_READ | PROT_WRITE));
@@ -94,7 +98,8 @@ public:
   }
 
   void free(void *pointer) {
-    if (size_t length = length_at(pointer)) checker::memory_freed(pointer, length); // without the lock: it may ask for addresses
+    // without the lock: it may look addresses up
+    if (size_t length = length_at(pointer)) checker::memory_freed(pointer, length);
     std::unique_lock lock(mutex_);
     Allocation *allocation = record_at(pointer);
     if (!allocation) return;
@@ -136,7 +141,10 @@ public:
     auto consider = [&](const Allocation *allocation) {
       uintptr_t last = allocation->address + allocation->length - 1;
       size_t away = address < allocation->address ? allocation->address - address : address > last ? address - last : 0;
-      if (!best || away < *distance) { best = allocation; *distance = away; }
+      if (!best || away < *distance) {
+        best = allocation;
+        *distance = away;
+      }
     };
     auto above = records_.upper_bound(address);
     if (above != records_.end()) consider(above->second);
@@ -168,7 +176,10 @@ private:
     }
     if (after != free_.begin()) {
       auto before = std::prev(after);
-      if (before->first + before->second == first) { before->second += count; return; }
+      if (before->first + before->second == first) {
+        before->second += count;
+        return;
+      }
     }
     free_[first] = count;
   }
@@ -215,11 +226,11 @@ private:
   size_t size_ = 0;
   std::atomic<Allocation *> *table_ = nullptr; // by slot
   std::atomic<size_t> live_{0};
-  std::shared_mutex mutex_;                    // guards what follows
-  std::map<size_t, size_t> free_;              // first slot → number of slots
-  std::deque<Allocation *> quarantine_;        // freed, oldest first
+  std::shared_mutex mutex_;             // guards what follows
+  std::map<size_t, size_t> free_;       // first slot → number of slots
+  std::deque<Allocation *> quarantine_; // freed, oldest first
   std::multimap<uintptr_t, Allocation *> records_;
-  std::deque<Allocation> storage_;             // never shrinks: a reader without the lock may hold a record
+  std::deque<Allocation> storage_; // never shrinks: a reader without the lock may hold a record
   std::vector<Allocation *> spare_;
   uint64_t serial_ = 0;
 };
@@ -289,7 +300,9 @@ std::string describe_address(const void *address) {
 } // namespace mrt
 
 void *mrt_memory_allocate(size_t length, const char *label) { return mrt::memory().allocate(length, label); }
-void *mrt_memory_wrap(void *pointer, size_t length, const char *label) { return mrt::memory().wrap(pointer, length, label); }
+void *mrt_memory_wrap(void *pointer, size_t length, const char *label) {
+  return mrt::memory().wrap(pointer, length, label);
+}
 void mrt_memory_free(void *pointer) { mrt::memory().free(pointer); }
 void mrt_memory_set_label(void *pointer, const char *label) { mrt::memory().set_label(pointer, label); }
 void mrt_memory_mark_written(void *pointer, size_t length) { mrt::checker::memory_written(pointer, length); }

@@ -23,8 +23,8 @@ struct Row {
   Setting setting;
   const char *name;
   Kind kind;
-  int64_t minimum, maximum;                  // of a number
-  std::array<const char *, 3> words;         // of a choice
+  int64_t minimum, maximum;          // of a number
+  std::array<const char *, 3> words; // of a choice
   int64_t (*default_number)();
   std::string (*default_text)();
 };
@@ -44,7 +44,9 @@ constexpr int64_t unlimited = INT64_MAX;
 template <int64_t value> constexpr Row number(Setting setting, const char *name, int64_t minimum, int64_t maximum) {
   return {setting, name, Kind::number, minimum, maximum, {}, constant<value>, nullptr};
 }
-template <int64_t value> constexpr Row flag(Setting setting, const char *name) { return number<value>(setting, name, 0, 1); }
+template <int64_t value> constexpr Row flag(Setting setting, const char *name) {
+  return number<value>(setting, name, 0, 1);
+}
 constexpr Row text(Setting setting, const char *name, std::string (*value)()) {
   return {setting, name, Kind::text, 0, 0, {}, nullptr, value};
 }
@@ -119,9 +121,9 @@ public:
       return true;
     }
     int64_t parsed = 0;
-    std::string wanted;
-    if (!parse(row, value, parsed, wanted)) {
-      message = "setting " + std::string(row.name) + " is \"" + value + "\" but must be " + wanted;
+    std::string expected;
+    if (!parse(row, value, parsed, expected)) {
+      message = "expected setting " + std::string(row.name) + " to be " + expected + ", got \"" + value + "\"";
       return false;
     }
     numbers[size_t(row.setting)] = parsed;
@@ -146,7 +148,8 @@ private:
     std::string variable = "ORCHARD_METAL_", message;
     for (const char *letter = row.name; *letter; letter++) variable += char(toupper(*letter));
     const char *value = getenv(variable.c_str());
-    if (value && !set(row, value, message)) fprintf(stderr, "orchard: %s: %s; using %s\n", variable.c_str(), message.c_str(), get(row).c_str());
+    if (value && !set(row, value, message))
+      fprintf(stderr, "orchard: %s: %s; using %s\n", variable.c_str(), message.c_str(), get(row).c_str());
   }
 
   std::mutex mutex;
@@ -201,8 +204,8 @@ bool mrt_setting_set(const char *name, const char *value, char **message) {
   const Row *row = find_row(name);
   if (row && settings().set(*row, value, problem)) return true;
   if (!row) {
-    problem = "no setting is named \"" + std::string(name) + "\"; there are";
-    for (const Row &known : rows) problem += std::string(" ") + known.name;
+    problem = "no setting is named \"" + std::string(name) + "\"; expected one of";
+    for (const Row &known : rows) problem += std::string(&known == rows ? " " : ", ") + known.name;
   }
   if (message) *message = copy_string(problem);
   return false;

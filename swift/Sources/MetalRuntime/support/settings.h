@@ -7,8 +7,26 @@
 namespace mrt {
 
 enum class Setting {
-  check, count, workers, seed, denormals, contract, fast, poison, max_threads, timeout_ms, spin_limit, strict, cache, cache_limit, clang,
-  headers, max_findings, abort_on_misuse, memory_limit, execute
+  check,
+  count,
+  workers,
+  seed,
+  denormals,
+  contract,
+  fast,
+  poison,
+  max_threads,
+  timeout_ms,
+  spin_limit,
+  strict,
+  cache,
+  cache_limit,
+  clang,
+  headers,
+  max_findings,
+  abort_on_misuse,
+  memory_limit,
+  execute
 };
 
 // The positions of the words that a choice may have.
