@@ -61,5 +61,7 @@ export interface Missing {
 /** An operation that backends run. Its gradient is not its concern: see `autograd/record.ts`. */
 export interface Primitive<Attributes = undefined> {
   readonly name: string;
+  /** The folder of `src/ops` that it is in, for `route`. */
+  readonly family?: string;
   readonly implementations: Readonly<Record<BackendName, Implementation<Attributes> | Missing>>;
 }

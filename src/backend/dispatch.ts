@@ -15,6 +15,7 @@ import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
+import { overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
@@ -163,10 +164,13 @@ function dispatch<Attributes>(
   discard: (operands: Operands) => void,
 ): Tensor[] {
   for (const input of inputs) input.checkAlive(operation);
+  const first = routeOf(primitive.family) ?? getBackend();
   let reason = PREFERRED;
   let failure: unknown;
-  for (const name of orderFrom[getBackend()]) {
-    const why = whyUnsupported(primitive, name, inputs, attributes);
+  for (const name of orderFrom[first]) {
+    const overriding = overrideFor(primitive, name, inputs, attributes);
+    const chosen = overriding ? overridden(primitive, overriding) : primitive;
+    const why = whyUnsupported(chosen, name, inputs, attributes);
     if (why !== undefined) {
       reason = addReason(reason, name, why);
       skipBackend(operation, name, reason);
@@ -174,8 +178,8 @@ function dispatch<Attributes>(
     }
     try {
       const run = observer ? runWatched(observer, reason, inputs) : runOn;
-      const outputs = run(backends[name], primitive, attributes, operandsOn, discard);
-      countCodepath(primitive.name, name, reason);
+      const outputs = run(backends[name], chosen, attributes, operandsOn, discard);
+      countCodepath(primitive.name, name, overriding ? `${reason}, ${overriding.name}` : reason);
       const anomaly = searchedFor.get();
       if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
       return outputs as Tensor[];

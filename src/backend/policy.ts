@@ -38,6 +38,9 @@ export function setBackend(name: BackendName): void {
   processBackend = checkName("setBackend", name);
 }
 
+/** The backend that {@link withBackend} asks for here; null where it does not. */
+export const getScopedBackend = (): BackendName | null => preferred.get();
+
 /** The backend that calls try first now. */
 export const getBackend = (): BackendName => preferred.get() ?? processBackend;
 
