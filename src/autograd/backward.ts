@@ -3,7 +3,7 @@ import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone } from "../ops/copy/copy.ts";
 import { tensor } from "../ops/creation/tensor.ts";
-import { add } from "../ops/elementwise/binary.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
 import { expand } from "../ops/view/expand.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";

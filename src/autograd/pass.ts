@@ -3,7 +3,7 @@
 import { getOrMake } from "../core/collections.ts";
 import { runWith } from "../core/context.ts";
 import { within } from "../observe/within.ts";
-import { add } from "../ops/elementwise/binary.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { gradEnabled } from "./modes.ts";

@@ -6,10 +6,10 @@
 import { Function, type FunctionContext } from "../../autograd/function.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { eq, ne } from "../elementwise/comparison.ts";
-import { where } from "../elementwise/ternary.ts";
-import { logicalNot } from "../elementwise/unary.ts";
+import { logicalNot } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
 import { matmul } from "../matmul/matmul.ts";
 import { sumTo } from "../reduction/sum_to.ts";
 import { transpose } from "../view/permute.ts";
