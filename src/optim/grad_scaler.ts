@@ -1,8 +1,8 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
-import { mul } from "../ops/elementwise/binary.ts";
-import { isfinite } from "../ops/elementwise/unary.ts";
+import { mul } from "../ops/elementwise/arithmetic.ts";
+import { isfinite } from "../ops/elementwise/predicates.ts";
 import { stack } from "../ops/join/cat.ts";
 import { all } from "../ops/reduction/logic.ts";
 import type { Tensor } from "../tensor/tensor.ts";

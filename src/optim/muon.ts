@@ -1,7 +1,9 @@
 import { ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { copyInto } from "../ops/copy/copy.ts";
-import { add, div, maximum, mul, sub } from "../ops/elementwise/binary.ts";
+import { add, mul, sub } from "../ops/elementwise/arithmetic.ts";
+import { div } from "../ops/elementwise/division.ts";
+import { maximum } from "../ops/elementwise/extrema.ts";
 import { addmm } from "../ops/matmul/addmm.ts";
 import { mm } from "../ops/matmul/matmul.ts";
 import { norm } from "../ops/reduction/norm.ts";

@@ -10,6 +10,7 @@ import {
   matmul,
   metalKernel,
   mul,
+  type OverrideCall,
   type OverrideHandle,
   override,
   overrides,
@@ -133,7 +134,7 @@ describe("override", () => {
 });
 
 describe("withOverride", () => {
-  const tenfold = ({ inputs: [own] }: { inputs: readonly (typeof x)[] }) => mul(own!, 10);
+  const tenfold = ({ inputs: [own] }: OverrideCall) => mul(own!, 10);
 
   test("holds for the body of a call", () => {
     const inside = withOverride("gelu", "cpu", tenfold, onCpu);
@@ -243,7 +244,7 @@ test("a thousand random sequences of both end in the original state", () => {
   const property = fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
     const handles: (Pick<OverrideHandle, "restore"> & Disposable)[] = [];
     for (const { kind, operation, backend, which } of steps) {
-      const scale = ({ inputs: [input] }: { inputs: readonly (typeof own)[] }) => mul(input!, which);
+      const scale = ({ inputs: [input] }: OverrideCall) => mul(input!, which);
       if (kind === "override") handles.push(override(operation, backend, scale));
       else if (kind === "route") handles.push(route("elementwise", backend));
       else if (kind === "scoped") withOverride(operation, backend, scale, () => withBackend(backend, compute));

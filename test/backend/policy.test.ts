@@ -7,8 +7,8 @@ import { environmentFlag } from "../../src/core/environment.ts";
 import { ArgumentError, BackendError } from "../../src/core/errors.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add } from "../../src/ops/elementwise/binary.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
+import { add } from "../../src/ops/elementwise/arithmetic.ts";
+import { exp } from "../../src/ops/elementwise/exponential.ts";
 
 beforeEach(() => {
   setBackend("cpu");

@@ -5,7 +5,7 @@
 import { setBackend } from "../../src/backend/policy.ts";
 import { ones } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { mul } from "../../src/ops/elementwise/binary.ts";
+import { mul } from "../../src/ops/elementwise/arithmetic.ts";
 import { memory } from "../../src/tensor/usage.ts";
 
 /** How often each is done, what is done, and how many bytes it makes. */

@@ -9,7 +9,7 @@ import { noGrad } from "../../src/autograd/modes.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { setBackend, setStrict } from "../../src/backend/policy.ts";
-import { relu } from "../../src/ops/elementwise/unary.ts";
+import { relu } from "../../src/ops/activation/relu.ts";
 import { randn } from "../../src/ops/random/randn.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import "../../src/index.ts";

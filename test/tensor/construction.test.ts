@@ -4,7 +4,7 @@ import { ArgumentError, DisposedError, DTypeError, OutOfMemoryError, ShapeError 
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
-import { add } from "../../src/ops/elementwise/binary.ts";
+import { add } from "../../src/ops/elementwise/arithmetic.ts";
 import { expand } from "../../src/ops/view/expand.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
 import { unsqueeze } from "../../src/ops/view/squeeze.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withBackend } from "../../src/backend/policy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add } from "../../src/ops/elementwise/binary.ts";
+import { add } from "../../src/ops/elementwise/arithmetic.ts";
 import { type DType, dtypes, type IntegerDType, integerRange } from "../../src/tensor/dtype.ts";
 import { type PromotionOperand, promote, resultType, type Scalar, scalarDType } from "../../src/tensor/promotion.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";

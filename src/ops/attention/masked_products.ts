@@ -5,10 +5,10 @@
 
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { eq, ne } from "../elementwise/comparison.ts";
-import { where } from "../elementwise/ternary.ts";
-import { logicalNot } from "../elementwise/unary.ts";
+import { logicalNot } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../gradient/function.ts";
 import { matmul } from "../matmul/matmul.ts";

@@ -12,7 +12,7 @@ import { keep } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
-import { add } from "../elementwise/binary.ts";
+import { add } from "../elementwise/arithmetic.ts";
 import { expand } from "../view/expand.ts";
 
 const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;

@@ -23,3 +23,4 @@ export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
     throw new ShapeError("dot", "shapesDiffer", `${a.describe()} and ${b.describe()} came; lengths must be equal`);
   return matmul(a, b);
 }
+dot.method = "same" as const;

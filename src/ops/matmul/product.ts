@@ -5,7 +5,7 @@ import { execute } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes, broadcastStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { sumTo } from "../reduction/sum_to.ts";
 import { productCpu } from "./matmul.cpu.ts";
 import { productMetal } from "./matmul.metal.ts";

@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div } from "../elementwise/binary.ts";
+import { div } from "../elementwise/division.ts";
 import { floatOperand, fold, planReduction, spread } from "./reduce.ts";
 import type { SumOptions } from "./sum.ts";
 
@@ -21,3 +21,4 @@ export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options
   record("mean", [input], [output], [], ([gradient]) => [spread(div(gradient!, plan.count) as Tensor, plan, whole)]);
   return output as Tensor<E>;
 }
+mean.method = "averaged" as const;

@@ -2,7 +2,7 @@ import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { productOfOthers } from "../scan/others.ts";
 import { planReduction, spread } from "./reduce.ts";
 import { accumulate, type SumOf, type SumOptions } from "./sum.ts";
@@ -27,3 +27,4 @@ export function prod<D extends DType, E extends DType = SumOf<D>>(
   ]);
   return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
 }
+prod.method = "summed" as const;

@@ -31,3 +31,4 @@ export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
     sumTo(gradient!, own),
   ]);
 }
+expand.method = "same" as const;

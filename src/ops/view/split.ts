@@ -43,6 +43,7 @@ export function split<D extends DType>(
     );
   return parts("split", x, axis, sizes);
 }
+split.method = "parts" as const;
 
 /**
  * Views of at most `chunks` parts of an axis, all of one size but for the last one, which may be smaller.
@@ -60,6 +61,7 @@ export function chunk<D extends DType>(x: Tensor<D>, chunks: number, { dim = 0 }
   const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
 }
+chunk.method = "parts" as const;
 
 /**
  * Views of each index of an axis, without that axis.
@@ -82,6 +84,7 @@ export function unbind<D extends DType>(x: Tensor<D>, { dim = 0 }: SplitOptions 
   record("unbind", [x], views, [], (gradients) => [stack(withZeros(gradients, own), { dim: axis })]);
   return views;
 }
+unbind.method = "parts" as const;
 
 function equalSizes(operation: string, size: number, each: number): number[] {
   checkSize(operation, each);

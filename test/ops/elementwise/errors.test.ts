@@ -2,23 +2,20 @@
 import { describe, expect, test } from "bun:test";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { softplus } from "../../../src/ops/activation/softplus.ts";
 import { toDType } from "../../../src/ops/copy/cast.ts";
 import { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "../../../src/ops/copy/inplace.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import {
-  add,
-  bitwiseAnd,
-  div,
-  floorDivide,
-  fmod,
-  mul,
-  pow,
-  remainder,
-  sub,
-} from "../../../src/ops/elementwise/binary.ts";
+import { abs, add, mul, neg, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { bitwiseAnd, bitwiseNot } from "../../../src/ops/elementwise/bitwise.ts";
+import { clamp } from "../../../src/ops/elementwise/clamp.ts";
 import { lt } from "../../../src/ops/elementwise/comparison.ts";
-import { clamp, lerp, softplus, where } from "../../../src/ops/elementwise/ternary.ts";
-import { abs, bitwiseNot, isnan, neg } from "../../../src/ops/elementwise/unary.ts";
+import { div, floorDivide, fmod, remainder } from "../../../src/ops/elementwise/division.ts";
+import { lerp } from "../../../src/ops/elementwise/lerp.ts";
+import { pow } from "../../../src/ops/elementwise/power.ts";
+import { isnan } from "../../../src/ops/elementwise/predicates.ts";
+import type { Operand } from "../../../src/ops/elementwise/types.ts";
+import { where } from "../../../src/ops/elementwise/where.ts";
 import { expand } from "../../../src/ops/view/expand.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
@@ -145,7 +142,7 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     ["fmod", fmod],
     ["div floor", (a, b) => div(a, b, { rounding: "floor" })],
     ["div trunc", (a, b) => div(a, b, { rounding: "trunc" })],
-  ] as readonly [string, typeof floorDivide][])("%s of an integer by zero", (_name, divide) => {
+  ] as readonly [string, (a: Tensor, b: Operand) => Tensor][])("%s of an integer by zero", (_name, divide) => {
     for (const dtype of ["int64", "int32", "uint32", "int8", "uint8"] as const) {
       const by = tensor([1, 2, 0, 4], { dtype });
       expect(message(() => on(() => divide(tensor([1, 2, 3, 4], { dtype }), by)))).toContain(

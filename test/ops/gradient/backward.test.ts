@@ -6,8 +6,8 @@ import { ArgumentError, DTypeError, ShapeError } from "../../../src/core/errors.
 import { toDType } from "../../../src/ops/copy/cast.ts";
 import { copyInto } from "../../../src/ops/copy/copy.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, mul, sub } from "../../../src/ops/elementwise/binary.ts";
-import { exp, neg } from "../../../src/ops/elementwise/unary.ts";
+import { add, mul, neg, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { exp } from "../../../src/ops/elementwise/exponential.ts";
 import { backward, detach, grad, valueAndGrad } from "../../../src/ops/gradient/backward.ts";
 import { sum } from "../../../src/ops/reduction/sum.ts";
 import { expand } from "../../../src/ops/view/expand.ts";

@@ -4,8 +4,9 @@ import { AutogradError } from "../../../src/autograd/node.ts";
 import { AnomalyError, detectAnomaly } from "../../../src/backend/anomaly.ts";
 import { ArgumentError, DisposedError } from "../../../src/core/errors.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, div, mul, sub } from "../../../src/ops/elementwise/binary.ts";
-import { exp } from "../../../src/ops/elementwise/unary.ts";
+import { add, mul, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { div } from "../../../src/ops/elementwise/division.ts";
+import { exp } from "../../../src/ops/elementwise/exponential.ts";
 import { backward, grad } from "../../../src/ops/gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../../../src/ops/gradient/function.ts";
