@@ -3,7 +3,7 @@ import type { Primitive } from "../../backend/backend.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { add, binary, mul } from "../elementwise/binary.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { siluCurvature } from "./gradients.ts";
 import { silu } from "./silu.ts";
 import { swigluGradientCpu } from "./swiglu_gradient.cpu.ts";

@@ -11,7 +11,7 @@ import { eq, ne } from "../elementwise/comparison.ts";
 import { where } from "../elementwise/ternary.ts";
 import { logicalNot } from "../elementwise/unary.ts";
 import { matmul } from "../matmul/matmul.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { transpose } from "../view/permute.ts";
 
 const transposed = (x: Tensor): Tensor => transpose(x, -2, -1);

@@ -9,7 +9,7 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { geluCurvature, geluTanhCurvature, gradientOfGradient, siluCurvature } from "../activation/gradients.ts";
 import { swigluGradient } from "../activation/swiglu_gradient.ts";
 import { toDType } from "../copy/cast.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
 import { binaryReference } from "./binary.reference.ts";

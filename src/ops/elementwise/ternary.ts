@@ -7,7 +7,7 @@ import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { add, mul, type Operand, type ResultOf, sub } from "./binary.ts";
 import { eq, ge, gt, le, logicalAnd, logicalOr, lt } from "./comparison.ts";
 import { operandDType, promoteOperands, scalarTensor } from "./operands.ts";

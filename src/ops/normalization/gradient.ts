@@ -7,8 +7,7 @@ import { toDType } from "../copy/cast.ts";
 import { add, mul, sub } from "../elementwise/binary.ts";
 import { neg, rsqrt, square } from "../elementwise/unary.ts";
 import { mean } from "../reduction/mean.ts";
-import { sumTo } from "../reduction/sum_to.ts";
-import { expand } from "../view/expand.ts";
+import { expand, sumTo } from "../view/expand.ts";
 import { normalizationBackward } from "./primitives.ts";
 import { type Named, namedTensors, type OutputName, present, statisticsDType } from "./problem.ts";
 

@@ -3,16 +3,9 @@ import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { div, mul } from "../elementwise/binary.ts";
+import { expandResult } from "./expand_result.ts";
 import type { ExtremumName } from "./names.ts";
-import {
-  extremum,
-  fold,
-  planReduction,
-  type ReductionOptions,
-  type ReductionPlan,
-  refuseEmpty,
-  spread,
-} from "./reduce.ts";
+import { extremum, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
 import { selectAt, ties } from "./slope.ts";
 import { sum } from "./sum.ts";
 
@@ -62,8 +55,8 @@ function sharedExtremum<D extends DType>(
   const output = fold(name, x, plan, x.dtype);
   record(operation, [x], [output], [x, output], ([gradient], [saved, result]) => {
     const whole = saved!.shape;
-    const shares = evenShares(ties(saved!, spread(result!, plan, whole)), plan);
-    return [mul(spread(gradient!, plan, whole), shares)];
+    const shares = evenShares(ties(saved!, expandResult(result!, plan, whole)), plan);
+    return [mul(expandResult(gradient!, plan, whole), shares)];
   });
   return output as Tensor<D>;
 }
@@ -107,7 +100,7 @@ function extremumAlong<D extends DType>(
   const [values, indices] = extremum(name, x, plan) as [Tensor<D>, Tensor<"int64">];
   record(name, [x], [values], [indices], ([gradient], [saved]) => {
     const whole = x.shape;
-    return [selectAt(spread(gradient!, plan, whole), spread(saved!, plan, whole), plan.axes[0] ?? 0)];
+    return [selectAt(expandResult(gradient!, plan, whole), expandResult(saved!, plan, whole), plan.axes[0] ?? 0)];
   });
   return { values, indices };
 }
