@@ -17,7 +17,7 @@
 import type { BackwardOptions } from "../autograd/pass.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
-import { backward, backward, detach, detach } from "./gradient/backward.ts";
+import { backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
 
 /** Methods that are no operations, or have another name there. */

@@ -204,7 +204,7 @@ describe("a kernel as a body", () => {
 });
 
 describe("route", () => {
-  const norm = () => layerNorm(tensor([[1, 2, 3]]), [3]);
+  const norm = () => layerNorm(tensor([[1, 2, 3]]));
   const backendOf = (operation: string, call: () => unknown): string | undefined => {
     resetCodepaths();
     withBackend("cpu", call);

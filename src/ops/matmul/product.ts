@@ -6,7 +6,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes, broadcastStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { productCpu } from "./matmul.cpu.ts";
 import { productMetal } from "./matmul.metal.ts";
 import { productReference } from "./matmul.reference.ts";
