@@ -1,7 +1,8 @@
+import { checkNumber, notNegative } from "../core/options.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
 import type { Slot } from "./optimizer.ts";
-import { checkBetas, checkNumber, notNegative } from "./options.ts";
+import { checkBetas } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
 
 /** Options of {@link AdamW} and {@link Adam}. */

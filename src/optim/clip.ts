@@ -1,6 +1,7 @@
 /** Gradients that are too large, made smaller. */
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { checkNumber, notNegative } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { add, div } from "../ops/elementwise/binary.ts";
@@ -13,7 +14,6 @@ import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
 import { euclideanNorm, scaled } from "./gradients/many.ts";
-import { checkNumber, notNegative } from "./options.ts";
 
 /** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {
@@ -67,8 +67,8 @@ export function clipGradNorm(
   });
 }
 
-const limit = { holds: (value: number) => value >= 0, wanted: "a number of at least 0, or Infinity" };
-const aboveZero = { holds: (value: number) => value > 0, wanted: "a number above 0, or Infinity" };
+const limit = { holds: (value: number) => value >= 0, expected: "a number of at least 0, or Infinity" };
+const aboveZero = { holds: (value: number) => value > 0, expected: "a number above 0, or Infinity" };
 
 /**
  * The norm of all elements of all gradients. Each gradient's is summed up in float32 or wider, then those are: in a fixed order, without an

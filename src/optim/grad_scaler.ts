@@ -1,5 +1,6 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { checkNames, checkNumber, count, positive } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { mul } from "../ops/elementwise/binary.ts";
 import { isfinite } from "../ops/elementwise/unary.ts";
@@ -10,7 +11,6 @@ import { tidy } from "../tensor/tidy.ts";
 import { replaceGradient } from "./clip.ts";
 import type { LearningRate } from "./groups.ts";
 import type { Optimizer } from "./optimizer.ts";
-import { checkNames, checkNumber, count, positive } from "./options.ts";
 
 /** Options of {@link GradScaler}, and what it saves with its state. */
 export interface GradScalerOptions {
@@ -155,14 +155,14 @@ export class GradScaler {
 
 const wholeOrZero = {
   holds: (value: number) => Number.isSafeInteger(value) && value >= 0,
-  wanted: "a whole number of at least 0",
+  expected: "a whole number of at least 0",
 };
 
 const widened = ({ dtype }: Tensor) => (dtype === "float64" ? "float64" : "float32");
 
 function checked(options: GradScalerOptions): GradScalerOptions {
-  const aboveOne = { holds: (value: number) => value > 1 && value < Infinity, wanted: "a number above 1" };
-  const belowOne = { holds: (value: number) => value > 0 && value < 1, wanted: "a number between 0 and 1" };
+  const aboveOne = { holds: (value: number) => value > 1 && value < Infinity, expected: "a number above 1" };
+  const belowOne = { holds: (value: number) => value > 0 && value < 1, expected: "a number between 0 and 1" };
   checkNumber("GradScaler", "initialScale", options.initialScale, positive);
   checkNumber("GradScaler", "growthFactor", options.growthFactor, aboveOne);
   checkNumber("GradScaler", "backoffFactor", options.backoffFactor, belowOne);

@@ -1,12 +1,12 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
+import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
 import { type LearningRate, type ParameterGroup, type Parameters, parseGroups } from "./groups.ts";
-import { checkNames, checkNumber, finite, notNegative } from "./options.ts";
 import { loadState, type OptimizerStateDict, saveState } from "./state_dict.ts";
 
 /** A parameter, and what an optimizer remembers of it. */

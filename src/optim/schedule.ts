@@ -1,6 +1,6 @@
 /** Schedules: by what the learning rate is multiplied in each step. They hold no state, so that a run that resumes needs only its step. */
 import { ArgumentError } from "../core/errors.ts";
-import { checkNames, checkNumber, count, notNegative, positive } from "./options.ts";
+import { checkNames, checkNumber, count, notNegative, positive } from "../core/options.ts";
 
 /** The factor of a step, from 0 on: `optimizer.scaleLearningRate(schedule(step))`. */
 export type Schedule = (step: number) => number;
@@ -102,7 +102,7 @@ export function oneCycle(options: OneCycleOptions): Schedule {
   };
 }
 
-const share = { holds: (value: number) => value >= 0 && value <= 1, wanted: "a number from 0 to 1" };
+const share = { holds: (value: number) => value >= 0 && value <= 1, expected: "a number from 0 to 1" };
 
 /** Half a cosine from one value to another. */
 const between = (from: number, to: number, part: number): number =>

@@ -433,7 +433,7 @@ const sizes = [
       "a finite number",
     ),
     ...each("layerNorm rmsNorm", ({ x }) => [x, { epsilon: 1 }], 'no option "epsilon"', "weight"),
-    ["gelu", ({ x }) => [x, { approximate: "erf" }], "approximate erf came", '"none" or "tanh" is wanted'],
+    ["gelu", ({ x }) => [x, { approximate: "erf" }], "got erf", 'expected approximate to be "none" or "tanh"'],
     ["rope", ({ x }) => [x, { offset: 0.5 }], "offset 0.5 came", "a whole number is wanted"],
     ["rope", ({ x }) => [x, { base: 0 }], "base 0 came", "a number above 0 is wanted"],
     ["rope", ({ x }) => [x, { theta: 1e6 }], 'no option "theta"', "offset, positions, base"],

@@ -56,31 +56,36 @@ function expanded(): Tensor {
 }
 
 const options: readonly Mistake[] = [
-  ["lr -1", () => new AdamW([w()], { lr: -1 }), ArgumentError, /\[AdamW\] lr is a number of at least 0; -1 came/],
-  ["lr NaN", () => new SGD([w()], { lr: Number.NaN }), ArgumentError, /lr.*NaN came/],
-  ["lr of a group", () => new SGD([{ parameters: [w()], lr: -2 }]), ArgumentError, /lr.*-2 came/],
+  [
+    "lr -1",
+    () => new AdamW([w()], { lr: -1 }),
+    ArgumentError,
+    /\[AdamW\] expected lr to be a number of at least 0, got -1/,
+  ],
+  ["lr NaN", () => new SGD([w()], { lr: Number.NaN }), ArgumentError, /lr.*got NaN/],
+  ["lr of a group", () => new SGD([{ parameters: [w()], lr: -2 }]), ArgumentError, /lr.*got -2/],
   [
     "lr later",
     () => Object.assign(new SGD([w()]).groups[0]!, { lr: Number.NaN }) && stepWith(Number.NaN),
     ArgumentError,
-    /NaN came/,
+    /got NaN/,
   ],
-  ["betas [1, 0.9]", () => new AdamW([w()], { betas: [1, 0.9] }), ArgumentError, /betas\[0\].*below 1; 1 came/],
+  ["betas [1, 0.9]", () => new AdamW([w()], { betas: [1, 0.9] }), ArgumentError, /betas\[0\].*below 1, got 1/],
   ["one beta", () => new Lion([w()], { betas: 0.9 as never }), ArgumentError, /two numbers/],
   ["eps -1", () => new AdamW([w()], { eps: -1 }), ArgumentError, /eps/],
   ["weightDecay -1", () => new Lion([w()], { weightDecay: -1 }), ArgumentError, /weightDecay/],
   ["nesterov without momentum", () => new SGD([w()], { nesterov: true }), ArgumentError, /nesterov wants a momentum/],
   [
-    "a misspelt option",
+    "a misspelled option",
     () => new AdamW([w()], { weight_decay: 1 } as never),
     ArgumentError,
-    /no option weight_decay; there are: lr, betas/,
+    /no option "weight_decay"; the options are lr, betas/,
   ],
   [
-    "a misspelt option of a group",
+    "a misspelled option of a group",
     () => new AdamW([{ parameters: [w()], wd: 1 } as never]),
     ArgumentError,
-    /no option wd/,
+    /no option "wd"/,
   ],
   ["no Newton-Schulz steps", () => new Muon([w()], { newtonSchulzSteps: 0 }), ArgumentError, /newtonSchulzSteps/],
   ["a group that is not there", () => new SGD([w()]).setLearningRate(1, 3), ArgumentError, /no group 3; there are 1/],
@@ -94,8 +99,8 @@ function stepWith(lr: number): void {
 }
 
 const others: readonly Mistake[] = [
-  ["maxNorm -1", () => clipGradNorm([w()], -1), ArgumentError, /maxNorm.*-1 came/],
-  ["maxNorm NaN", () => clipGradNorm([w()], Number.NaN), ArgumentError, /maxNorm.*NaN came/],
+  ["maxNorm -1", () => clipGradNorm([w()], -1), ArgumentError, /maxNorm.*got -1/],
+  ["maxNorm NaN", () => clipGradNorm([w()], Number.NaN), ArgumentError, /maxNorm.*got NaN/],
   ["normType 0", () => clipGradNorm([w()], 1, { normType: 0 }), ArgumentError, /normType/],
   ["clipValue NaN", () => clipGradValue([w()], Number.NaN), ArgumentError, /clipValue/],
   ["no list", () => clipGradNorm("w" as never, 1), ArgumentError, /a tensor or a list/],

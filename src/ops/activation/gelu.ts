@@ -1,7 +1,7 @@
+import { checkChoice } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type FloatOf, unary } from "../elementwise/unary.ts";
-import { checkChoice } from "./choice.ts";
 
 /** Options of {@link gelu}. */
 export interface GeluOptions {
