@@ -1,8 +1,9 @@
 /** Operations as methods: `a.add(b)` is `add(a, b)`. The table fills the prototype, and the types are made from it. */
-import { backward, detach } from "../autograd/backward.ts";
+
 import type { BackwardOptions } from "../autograd/pass.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
+import { backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
 
 /** Functions whose first operand is the tensor, by what becomes of its dtype. */
