@@ -143,9 +143,9 @@ export function normalizeAxes(operation: string, dims: number | readonly number[
 
 /** A loop nest over operands of one shape, as short as it can be. */
 export interface LoopNest {
-  readonly shape: number[];
+  readonly shape: readonly number[];
   /** For each operand, its strides. */
-  readonly strides: number[][];
+  readonly strides: readonly (readonly number[])[];
 }
 
 /**
@@ -153,7 +153,7 @@ export interface LoopNest {
  * one element) and kernels see few axes.
  */
 export function collapse(shape: Shape, operands: readonly (readonly number[])[]): LoopNest {
-  const merged: LoopNest = { shape: [], strides: operands.map(() => []) };
+  const merged = { shape: [] as number[], strides: operands.map((): number[] => []) };
   for (let axis = 0; axis < shape.length; axis++) {
     const size = shape[axis]!;
     if (size === 1) continue;
