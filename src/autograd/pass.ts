@@ -17,13 +17,15 @@ export interface BackwardOptions {
   createGraph?: boolean;
 }
 
-/** What a pass leaves to those who start it. A receiver of gradients says whether it keeps the tensor that it was given. */
+/**
+ * What a pass leaves to those who start it. A receiver of gradients says whether it keeps the tensor that it was given.
+ */
 export interface PassCallbacks {
   /** Sums two gradients of one tensor: an operation, which lies above this folder. */
   readonly add: (a: Tensor, b: Tensor) => Tensor;
   /** Sees every gradient that arrives anywhere. */
   readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
-  /** Takes the gradient of a leaf, or of a tensor that asked for its own. */
+  /** Takes the gradient of a leaf, or of a tensor that retains its own. */
   readonly accumulate?: (target: Tensor, gradient: Tensor) => boolean;
 }
 
@@ -33,7 +35,7 @@ export interface Root {
   readonly seed: Tensor;
 }
 
-/** Runs with recording only where a graph of the backward pass is wanted. */
+/** Runs `body` with recording only for a graph of the backward pass. */
 export const noting = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
   gradEnabled.run(createGraph, body);
 
@@ -45,7 +47,7 @@ export function passBackward(roots: readonly Root[], options: BackwardOptions, c
 class BackwardPass {
   private readonly createGraph: boolean;
   private readonly retainGraph: boolean;
-  /** What came so far for the outputs of each node. */
+  /** The gradients so far for the outputs of each node. */
   private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
   private readonly leaves = new Map<Tensor, Tensor>();
   private readonly passing = new PassingGradients();
@@ -104,11 +106,11 @@ class BackwardPass {
     for (const gradient of gradients) if (gradient) this.passing.letGo(gradient);
   }
 
-  /** The hooks' say on a gradient, which then goes to whoever asked for it. */
-  private arriveAt(edge: GraphEdge, came: Tensor): Tensor {
+  /** Applies the hooks to a gradient, and hands it to its receivers. */
+  private arriveAt(edge: GraphEdge, incoming: Tensor): Tensor {
     const { node, output } = edge;
-    if (node.hasHooks(output)) this.passing.share(came);
-    const gradient = node.applyHooks(output, came);
+    if (node.hasHooks(output)) this.passing.share(incoming);
+    const gradient = node.applyHooks(output, incoming);
     const retainer = node.retainerOf(output);
     if (this.callbacks.observe?.(edge, gradient)) this.passing.share(gradient);
     if (retainer && !retainer.isDisposed && this.callbacks.accumulate?.(retainer, gradient))

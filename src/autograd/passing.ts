@@ -1,8 +1,8 @@
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
- * The gradients on their way in one backward pass. What the pass made itself goes back once nothing on the way needs it any
- * more; what a caller has seen (a hook, `grad`) or gave is the collector's business.
+ * The gradients on their way in one backward pass. What the pass made itself goes back once nothing on the way needs it
+ * any more; what a caller has seen (a hook, `grad`) or gave is the collector's business.
  */
 export class PassingGradients {
   /** The pass's own gradients, with the number of places on the way that hold each. */

@@ -6,7 +6,10 @@ import type { BackendName } from "./names.ts";
 export interface Codepath {
   readonly operation: string;
   readonly backend: BackendName;
-  /** `"preferred"`, or why the backends before it did not run it; of attention as it was called, which path it took and why. */
+  /**
+   * `"preferred"`, or why the backends before it did not run it; of attention as it was called, which path it took and
+   * why.
+   */
   readonly reason: string;
   readonly calls: number;
 }

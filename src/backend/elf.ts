@@ -4,8 +4,9 @@ const headerSize = 64;
 const segmentSize = 56;
 
 /**
- * Why a file that claims to be a 64-bit little-endian ELF library is not whole; undefined where it is, or is no ELF file.
- * The system's loader maps a file that was cut short without complaint, and the process dies when it touches what is gone.
+ * Why a file that claims to be a 64-bit little-endian ELF library is not whole; undefined where it is, or is no ELF
+ * file. The system's loader maps a file that was cut short without complaint, and the process dies when it touches what
+ * is gone.
  */
 export function truncation(path: string): string | undefined {
   const descriptor = openSync(path, "r");

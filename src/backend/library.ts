@@ -101,7 +101,7 @@ function checkVersion(
   throw new BackendError(
     backend,
     "abiMismatch",
-    `${path} speaks version ${version} of ${header}, version ${abiVersion} is wanted. ${mend}`,
+    `expected ${path} to have version ${abiVersion} of ${header}, got version ${version}. ${mend}`,
   );
 }
 

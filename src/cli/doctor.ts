@@ -83,6 +83,7 @@ function metal(): Diagnosis[] {
   if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, mend }];
   try {
     const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
+    const device = `${name}, ${system}, ${families.at(-1) ?? "no family"}`;
     const can = Object.entries(capabilities ?? {}).map(
       ([what, { supported, reason }]) => `${what} ${supported ? "yes" : `no (${reason})`}`,
     );
@@ -90,7 +91,7 @@ function metal(): Diagnosis[] {
       {
         subject: "metal",
         state: "ok",
-        detail: `${name}, ${system}, ${families.at(-1) ?? "no family"}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}`,
+        detail: `${device}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}`,
       },
       { subject: "metal kernels", state: "ok", detail: computeSomething() },
       { subject: "metal can", state: "ok", detail: can.join(", ") },
@@ -154,7 +155,8 @@ function computeSomething(): string {
   using kernel = metalKernel({
     name: "squares",
     source:
-      "#include <metal_stdlib>\nkernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
+      "#include <metal_stdlib>\n" +
+      "kernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
   });
   const started = performance.now();
   const { x } = kernel.run({ x: new Float32Array([3, 4]) }, { grid: 2 }).outputs;

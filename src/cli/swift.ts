@@ -55,7 +55,10 @@ async function collect(swift: SwiftToolchain, command: string[], cwd: string) {
   return { status: await child.exited, output };
 }
 
-/** `orchard swift`: compiles a program and runs it with these words. Returns its exit code, or 1 with the compiler's output on stderr. */
+/**
+ * `orchard swift`: compiles a program and runs it with these words. Returns its exit code, or 1 with the compiler's
+ * output on stderr.
+ */
 export async function runSwift(source: string, words: readonly string[]): Promise<number> {
   const result = await compileProgram([source]);
   if ("problem" in result) {

@@ -1,4 +1,6 @@
-/** Files that record what happens. Where one can't be written, that is told once, and the work that is recorded goes on. */
+/**
+ * Files that record what happens. Where one can't be written, that is told once, and the work that is recorded goes on.
+ */
 import { openSync, writeSync } from "node:fs";
 import { warnOnce } from "../core/warn.ts";
 
@@ -27,7 +29,9 @@ export class DebugFile {
   }
 }
 
-/** A file to which several processes add lines, each with one write to the end, so that none is lost and none is torn. */
+/**
+ * A file to which several processes add lines, each with one write to the end, so that none is lost and none is torn.
+ */
 export const appended = (path: string): DebugFile => new DebugFile(path, (name) => openSync(name, "a"));
 
 /** Writes all of it. @throws where the file takes a part only. */

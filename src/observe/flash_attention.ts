@@ -1,4 +1,6 @@
-/** `ORCHARD_DEBUG_FLASH_ATN=1`: what each pass of attention did, on standard error, and how many there were, in a file. */
+/**
+ * `ORCHARD_DEBUG_FLASH_ATN=1`: what each pass of attention did, on standard error, and how many there were, in a file.
+ */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CallCounts } from "./call_counts.ts";

@@ -1,8 +1,8 @@
 /**
  * `ORCHARD_TRACE=file.json`: a trace that https://ui.perfetto.dev opens.
  *
- * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the threads, `M` a name. Times are in
- * microseconds.
+ * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the
+ * threads, `M` a name. Times are in microseconds.
  */
 import type { Allocation, Completion, ObservedTensor, OperationRun, Recorder, TicketRange } from "./observer.ts";
 import { TraceFile } from "./trace_file.ts";

@@ -1,7 +1,7 @@
 /**
- * The normal distribution by Box and Muller: from two words, √(−2 ln u) · cos 2πv and √(−2 ln u) · sin 2πv. The logarithm, the sine and the
- * cosine are polynomials of our own, since no two libraries' functions agree in the last bit. The same operations in the same order are
- * in `kernels/random/normal.h` and `native/cpu/random/normal.h`.
+ * The normal distribution by Box and Muller: from two words, √(−2 ln u) · cos 2πv and √(−2 ln u) · sin 2πv. The
+ * logarithm, the sine and the cosine are polynomials of our own, since no two libraries' functions agree in the last
+ * bit. The same operations in the same order are in `kernels/random/normal.h` and `native/cpu/random/normal.h`.
  */
 import { bitsOf, floatOf, fma } from "./float32.ts";
 

@@ -1,12 +1,14 @@
 import { type PhiloxKey, philox } from "./philox.ts";
 
 /**
- * A permutation of 0 … n − 1 whose every element is a function of its place, with no sort and no memory beside the result.
+ * A permutation of 0 … n − 1 whose every element is a function of its place, with no sort and no memory beside the
+ * result.
  *
- * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is changed by a mix of the
- * other half and a key (Luby and Rackoff, 1988). A place that lands at n or beyond walks on until it is below (Black and Rogaway, "Ciphers with
- * arbitrary finite domains", 2002). A network makes even permutations only, so that even and odd ones of the places would not be as
- * frequent: a further bit of the key says whether places 0 and 1 change before.
+ * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is
+ * changed by a mix of the other half and a key (Luby and Rackoff, 1988). A place that lands at n or beyond walks on
+ * until it is below (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network makes even
+ * permutations only, so that even and odd ones of the places would not be as frequent: a further bit of the key says
+ * whether places 0 and 1 change before.
  */
 export interface Permutation {
   readonly leftBits: number;

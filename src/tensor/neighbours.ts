@@ -6,8 +6,8 @@ import type { Tensor } from "./tensor.ts";
 type Layout = Pick<Tensor, "storage" | "dtype" | "shape" | "strides" | "offset">;
 
 /**
- * The axis along which views follow each other in one memory, the first before the second and so on, so that together they are one view with that axis as long as
- * all of theirs; undefined where they don't.
+ * The axis along which views follow each other in one memory, the first before the second and so on, so that together
+ * they are one view with that axis as long as all of theirs; undefined where they don't.
  */
 export function axisOfNeighbours(views: readonly Layout[]): number | undefined {
   const [first, ...others] = views;

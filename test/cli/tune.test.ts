@@ -1,4 +1,7 @@
-/** `orchard tune`: what it makes of measurements, and the command in a process and a cache folder of its own. No test is about speed. */
+/**
+ * `orchard tune`: what it makes of measurements, and the command in a process and a cache folder of its own. No test is
+ * about speed.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

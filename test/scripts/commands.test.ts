@@ -9,8 +9,8 @@ import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/co
 const empty = mkdtempSync(join(tmpdir(), "orchard-commands-"));
 
 /**
- * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. The report of a run that this test
- * may be a part of is left alone.
+ * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. The report of a
+ * run that this test may be a part of is left alone.
  */
 function script(name: string, environment: Record<string, string>, ...words: string[]) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/launch.ts", name, ...words], {
@@ -75,7 +75,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 
   test("anything but 0 and 1 is a mistake", () => {
     const { err, exitCode } = script("setup", { ORCHARD_SKIP_METAL: "yes" });
-    expect(err).toContain('ORCHARD_SKIP_METAL is "yes"; it takes 0 or 1.');
+    expect(err).toContain('expected ORCHARD_SKIP_METAL to be 0 or 1, got "yes"');
     expect(exitCode).toBe(1);
   });
 });

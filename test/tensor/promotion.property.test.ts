@@ -26,7 +26,10 @@ function smallestHolding(a: DType, b: DType): DType {
   return (["uint8", "int8", "uint32", "int32", "int64"] as const).find(holds)!;
 }
 
-/** PyTorch's answer in Orchard's dtypes: it has 16-bit integers, which Orchard lacks, and refuses to mix uint32 with other integers. */
+/**
+ * PyTorch's answer in Orchard's dtypes: it has 16-bit integers, which Orchard lacks, and refuses to mix uint32 with
+ * other integers.
+ */
 function wanted({ inputs, outputs, error }: FixtureCase): DType {
   if (!error && outputs[0]!.dtype !== "int16") return outputs[0]!.dtype as DType;
   const [a, b] = inputs.map((input) => operandOf(input).dtype) as [DType, DType];

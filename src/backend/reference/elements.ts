@@ -1,5 +1,6 @@
 /**
- * Elements as the reference backend computes with them: floats as float64, everything else as exact integers. Slow, and right.
+ * Elements as the reference backend computes with them: floats as float64, everything else as exact integers. Slow, and
+ * right.
  */
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
@@ -64,8 +65,8 @@ export function store(tensor: Tensor, values: ArrayLike<number | bigint | boolea
 type Encoder = (value: number | bigint | boolean) => number | bigint;
 
 /**
- * How a value becomes an element: floats to the nearest, ties to even; integers wrap around; a float becomes an integer by
- * truncation, out of range saturated and NaN 0, as on the GPU.
+ * How a value becomes an element: floats to the nearest, ties to even; integers wrap around; a float becomes an integer
+ * by truncation, out of range saturated and NaN 0, as on the GPU.
  */
 export function encoderOf(dtype: DType): Encoder {
   if (dtype === "bfloat16") return (value) => numberToBfloat16(Number(value));
