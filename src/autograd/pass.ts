@@ -7,7 +7,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { gradEnabled } from "./modes.ts";
 import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
-import { PassingGradients } from "./passing.ts";
+import { GradientReferences } from "./references.ts";
 
 /** What becomes of the graph when a backward pass is over. */
 export interface BackwardOptions {
@@ -36,12 +36,12 @@ export interface Root {
 }
 
 /** Runs `body` with recording only for a graph of the backward pass. */
-export const noting = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
+const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
   gradEnabled.run(createGraph, body);
 
 /** Sends the roots' gradients through the graph. @throws {AutogradError} */
 export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
-  noting(options, () => new BackwardPass(options, callbacks).run(roots));
+  withRecording(options, () => new BackwardPass(options, callbacks).run(roots));
 }
 
 class BackwardPass {
@@ -50,7 +50,7 @@ class BackwardPass {
   /** The gradients so far for the outputs of each node. */
   private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
   private readonly leaves = new Map<Tensor, Tensor>();
-  private readonly passing = new PassingGradients();
+  private readonly references = new GradientReferences();
 
   constructor(
     { createGraph = false, retainGraph = createGraph }: BackwardOptions,
@@ -68,7 +68,7 @@ class BackwardPass {
 
   private send(target: GradientTarget, gradient: Tensor): void {
     if (target === null) return;
-    this.passing.hold(gradient);
+    this.references.retain(gradient);
     if (target instanceof Tensor) {
       this.leaves.set(target, this.plus(this.leaves.get(target), gradient));
       return;
@@ -81,10 +81,10 @@ class BackwardPass {
   private plus(known: Tensor | null | undefined, gradient: Tensor): Tensor {
     if (!known) return gradient;
     const sum = this.callbacks.add(known, gradient);
-    if (!this.createGraph) this.passing.own(sum);
-    this.passing.hold(sum);
-    this.passing.letGo(known);
-    this.passing.letGo(gradient);
+    if (!this.createGraph) this.references.own(sum);
+    this.references.retain(sum);
+    this.references.release(known);
+    this.references.release(gradient);
     return sum;
   }
 
@@ -103,27 +103,27 @@ class BackwardPass {
       if (result) this.send(target, result);
     }
     if (!this.retainGraph) node.free();
-    for (const gradient of gradients) if (gradient) this.passing.letGo(gradient);
+    for (const gradient of gradients) if (gradient) this.references.release(gradient);
   }
 
   /** Applies the hooks to a gradient, and hands it to its receivers. */
   private arriveAt(edge: GraphEdge, incoming: Tensor): Tensor {
     const { node, output } = edge;
-    if (node.hasHooks(output)) this.passing.share(incoming);
+    if (node.hasHooks(output)) this.references.disown(incoming);
     const gradient = node.applyHooks(output, incoming);
     const retainer = node.retainerOf(output);
-    if (this.callbacks.observe?.(edge, gradient)) this.passing.share(gradient);
+    if (this.callbacks.observe?.(edge, gradient)) this.references.disown(gradient);
     if (retainer && !retainer.isDisposed && this.callbacks.accumulate?.(retainer, gradient))
-      this.passing.share(gradient);
+      this.references.disown(gradient);
     return gradient;
   }
 
   private arriveAtLeaf(leaf: Tensor, sum: Tensor): void {
-    if (leaf.hooks?.length) this.passing.share(sum);
+    if (leaf.hooks?.length) this.references.disown(sum);
     const gradient = runHooks(leaf.hooks, sum);
-    if (this.callbacks.observe?.(leaf, gradient)) this.passing.share(gradient);
-    if (this.callbacks.accumulate?.(leaf, gradient)) this.passing.share(gradient);
-    this.passing.letGo(gradient);
+    if (this.callbacks.observe?.(leaf, gradient)) this.references.disown(gradient);
+    if (this.callbacks.accumulate?.(leaf, gradient)) this.references.disown(gradient);
+    this.references.release(gradient);
   }
 
   /** Runs a node's rule; what it makes and does not return goes back at once, unless it is part of a graph. */
@@ -138,7 +138,7 @@ class BackwardPass {
       return results;
     } finally {
       const returned = new Set(results.filter((result) => result !== null));
-      for (const made of scope.close(returned, around)) this.passing.own(made);
+      for (const made of scope.close(returned, around)) this.references.own(made);
     }
   }
 }

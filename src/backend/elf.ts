@@ -21,8 +21,8 @@ export function truncation(path: string): string | undefined {
       const start = index * segmentSize;
       return Number(segments.getBigUint64(start + 8, true) + segments.getBigUint64(start + 32, true));
     });
-    const wanted = Math.max(table + count * segmentSize, ...ends);
-    return wanted > size ? `it was cut short: ${size} bytes of at least ${wanted} are there` : undefined;
+    const needed = Math.max(table + count * segmentSize, ...ends);
+    return needed > size ? `it was cut short: ${size} bytes of at least ${needed} are there` : undefined;
   } finally {
     closeSync(descriptor);
   }

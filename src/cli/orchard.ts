@@ -16,7 +16,7 @@ const program = new Command("orchard")
 
 program
   .command("doctor")
-  .description("show the machine, each backend, and what would mend what is missing")
+  .description("show the machine, each backend, and how to fix what is missing")
   .action(async () => {
     const { diagnose, formatDiagnoses } = await import("./doctor.ts");
     const { cacheFolder } = await import("../core/paths.ts");

@@ -47,8 +47,8 @@ export function parseSwiftVersion(text: string): string | undefined {
 }
 
 /** Whether a version is at least another, number by number. */
-export function isAtLeast(version: string, wanted: string): boolean {
-  return Bun.semver.order(threeNumbers(version), threeNumbers(wanted)) >= 0;
+export function isAtLeast(version: string, least: string): boolean {
+  return Bun.semver.order(threeNumbers(version), threeNumbers(least)) >= 0;
 }
 
 const threeNumbers = (version: string) => [...version.split("."), "0", "0"].slice(0, 3).join(".");

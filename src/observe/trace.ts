@@ -69,7 +69,7 @@ export class Trace implements Recorder {
     this.closeTickets();
   }
 
-  /** Ends the spans of the command buffers that are seen to be done: nobody tells when that was. */
+  /** Ends the spans of the command buffers that are done by now: the device does not report when. */
   private closeTickets(): void {
     if (this.openTickets.size === 0) return;
     const completed = this.completion()?.completed ?? 0;

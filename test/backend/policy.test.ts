@@ -83,7 +83,7 @@ describe("codepaths", () => {
     expect(codepaths()).toEqual([]);
   });
 
-  test("tells why the backends before did not run a call", () => {
+  test("says why the backends before did not run a call", () => {
     const wide = tensor([1], { dtype: "float64" });
     expect(wayOf(() => withBackend("metal", () => exp(wide)))).toEqual(["exp: cpu (metal: Metal has no float64)"]);
   });

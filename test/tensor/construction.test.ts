@@ -186,7 +186,7 @@ test("an error leaves no memory behind", () => {
   }
 });
 
-test("an allocation that nothing can hold is an error that tells how much was wanted", () => {
+test("an allocation that nothing can hold is an error that names the bytes", () => {
   expect(() => withBackend("cpu", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
   expect(() => withBackend("reference", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
   expect(() => withBackend("metal", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
