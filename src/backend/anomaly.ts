@@ -13,7 +13,7 @@ export class AnomalyError extends OrchardError {
 }
 
 interface Anomaly {
-  /** What is looked for, and what operands are like that have none of it. */
+  /** What is searched for, and how operands without it are described. */
   readonly words: readonly [found: string, without: string];
   is(value: number): boolean;
 }
@@ -50,14 +50,14 @@ export function checkForAnomaly(
   outputs: readonly Tensor[],
 ): void {
   const { words, is } = anomalies[kind];
-  const made = outputs.findIndex((output) => holds(output, is));
-  if (made < 0 || inputs.some((input) => holds(input, is))) return;
+  const index = outputs.findIndex((output) => holds(output, is));
+  if (index < 0 || inputs.some((input) => holds(input, is))) return;
   const operands = inputs.map((input) => input.describe()).join(", ");
   const [found, without] = words;
   throw new AnomalyError(
     `${within.get()}${operation}`,
     kind,
-    `it made the first ${found}, in result ${made} (${outputs[made]!.describe()}), from ${operands || "no operands"} ` +
+    `it made the first ${found}, in result ${index} (${outputs[index]!.describe()}), from ${operands || "no operands"} ` +
       `${without}`,
   );
 }

@@ -67,7 +67,7 @@ export const isStrict = (): boolean => strict.get() ?? processStrict;
  */
 export const withStrict = <Result>(value: boolean, body: () => Result): Result => strict.run(value, body);
 
-/** The backends after and with one, in the order in which they are tried. */
+/** For each backend, itself and those after it, in the order in which they are tried. */
 export const orderFrom: Readonly<Record<BackendName, readonly BackendName[]>> = {
   metal: ["metal", "cpu", "reference"],
   cpu: ["cpu", "reference"],

@@ -24,12 +24,12 @@ export class CallCounts<Name extends string> {
     this.file = new DebugFile(path, (name) => this.addLine(name));
   }
 
-  raise(name: Name): void {
+  increment(name: Name): void {
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
     this.file.use((descriptor) => writeWhole(descriptor, this.line(), this.position));
   }
 
-  /** Adds the line, and finds where it came to lie: lines are never moved. */
+  /** Adds the line, and finds its position, which stays. */
   private addLine(path: string): number {
     const end = openSync(path, "a");
     try {

@@ -37,7 +37,7 @@ export class FlashAttentionLog implements Recorder {
       log(pass, `failed on ${backend} after ${report.milliseconds.toFixed(3)} ms: ${firstLine(failure)}`);
       return;
     }
-    this.counts.raise(pass);
+    this.counts.increment(pass);
     // Metal's work is only encoded by then, and goes on.
     log(pass, describe(`fused on ${backend}`, operands, report, backend === "metal" ? "ms to encode" : "ms"));
   }

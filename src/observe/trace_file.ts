@@ -13,7 +13,7 @@ export class TraceFile {
   private end = 0;
 
   constructor(path: string) {
-    this.file = new DebugFile(path, created);
+    this.file = new DebugFile(path, createFile);
   }
 
   /** @param element as JSON */
@@ -37,10 +37,10 @@ export class TraceFile {
 }
 
 /**
- * A file of its own: another process that still writes to one of this name goes on with that one, which has no name any
- * more.
+ * A file of its own: another process that still writes to one of this name goes on with that one, which no longer has
+ * a name.
  */
-function created(path: string): number {
+function createFile(path: string): number {
   const known = statSync(path, { throwIfNoEntry: false });
   if (known && !known.isFile()) throw new Error("it is there and no file");
   rmSync(path, { force: true });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
 import { installDependencies } from "../../scripts/dependencies.ts";
 import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
 
@@ -86,6 +87,19 @@ describe("where Swift can't be had", () => {
     expect(err).toMatch(process.platform === "darwin" ? /xcode-select --install.*\n$/ : /ORCHARD_SKIP_METAL=1.*\n$/);
     expect([err.trimEnd().split("\n").length, exitCode]).toEqual([1, 1]);
   });
+});
+
+test("an unknown command is an error that names those that there are", () => {
+  const { err, exitCode } = script("nothing", {});
+  const known = "bench, build, check, demo, fixtures, generate, setup, test, train";
+  expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
+});
+
+test("every script of package.json that is launched is a command", () => {
+  const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
+  const { err } = script("", {});
+  for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
+  expect(launched).toHaveLength(9);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {
