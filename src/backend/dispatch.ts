@@ -1,4 +1,7 @@
-/** Dispatch of calls: the first backend that can run one does; a failure falls back to the next, reported once and counted. */
+/**
+ * Dispatch of calls: the first backend that can run one does; a failure falls back to the next, reported once and
+ * counted.
+ */
 
 import { getOrMake } from "../core/collections.ts";
 import { environmentFlag } from "../core/environment.ts";
@@ -89,8 +92,8 @@ export function executeInto<Attributes>(
 }
 
 /**
- * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold afterwards. On a
- * device, where work may be computed again, these lie in different memory; elsewhere in the same.
+ * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold
+ * afterwards. On a device, where work may be computed again, these lie in different memory; elsewhere in the same.
  *
  * @param targets each covers its storage ({@link coversStorage})
  * @param inputs the other inputs, after the targets
@@ -324,12 +327,16 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
   throw new BackendError(
     operation,
     "strict",
-    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another backend.`,
+    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another ` +
+      "backend.",
     { cause },
   );
 }
 
-/** A failure that another backend may not have: of the device, of a compilation, of memory. Wrong arguments fail everywhere. */
+/**
+ * A failure that another backend may not have: of the device, of a compilation, of memory. Wrong arguments fail
+ * everywhere.
+ */
 const isRecoverable = (error: unknown): error is OrchardError =>
   error instanceof KernelCompileError ||
   error instanceof OutOfMemoryError ||

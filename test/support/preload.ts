@@ -6,12 +6,12 @@ import { plugin } from "bun";
 
 // A test that hangs ends; no test is about time. A cold cache of kernels on a busy machine takes its minutes. A default timeout holds in
 // the file that sets it (Bun 1.4.5 has no setting for a project), so that each file gets the statement, in its first line.
-const patience = 'import { setDefaultTimeout as setPatience } from "bun:test"; setPatience(600_000);';
+const setsTimeout = 'import { setDefaultTimeout as setTimeoutOfTests } from "bun:test"; setTimeoutOfTests(600_000);';
 plugin({
-  name: "patience",
+  name: "timeout",
   setup: (build) => {
     build.onLoad({ filter: /\.test\.ts$/ }, async ({ path }) => ({
-      contents: `${patience} ${await Bun.file(path).text()}`,
+      contents: `${setsTimeout} ${await Bun.file(path).text()}`,
       loader: "ts",
     }));
   },
