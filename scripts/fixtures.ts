@@ -1,6 +1,6 @@
 /**
- * Makes test/fixtures anew: *.json from the pinned PyTorch, models/ from Hugging Face's transformers, safetensors/ and tokens/ from the reference
- * implementations. Only needed when a case is added: the files are committed.
+ * Writes test/fixtures: *.json from the pinned PyTorch, models/ from Hugging Face's transformers, safetensors/ and
+ * tokens/ from the reference implementations. Only needed when a case is added: the files are committed.
  */
 import { join } from "node:path";
 import { packageRoot } from "../src/core/paths.ts";

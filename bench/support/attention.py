@@ -13,7 +13,9 @@ def draw(heads, rows, dim, queries=None, batch=None):
     if batch is None:
         return [torch.randn((1, heads, length, dim)) for length in (queries or rows, rows, rows, queries or rows)]
     parts = torch.randn((batch, rows, 3 * heads * dim)).split(heads * dim, -1)
-    return [part.unflatten(-1, (heads, dim)).transpose(1, 2) for part in (*parts, torch.randn((batch, rows, heads * dim)))]
+    return [
+        part.unflatten(-1, (heads, dim)).transpose(1, 2) for part in (*parts, torch.randn((batch, rows, heads * dim)))
+    ]
 
 
 def prepare(causal, backward, calls=1, **sizes):

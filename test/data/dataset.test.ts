@@ -1,4 +1,4 @@
-/** What is found, what is left out, how it is split, and what is told when there is too little. */
+/** Which files are found and skipped, how they are split, and the errors for too little text. */
 import { describe, expect, test } from "bun:test";
 import {
   mkdirSync,
@@ -205,7 +205,7 @@ describe("the token file", () => {
     expect(readdirSync(folder).length).toBe(32);
   });
 
-  test("tells how far its making is", async () => {
+  test("reports progress", async () => {
     const seen: data.DataProgress[] = [];
     await open(folderOf({ "a.txt": text(1), "b.txt": text(2) }), { onProgress: (each) => seen.push(each) });
     expect(seen.map(({ phase }) => phase)).toEqual(["reading", "encoding"]);
@@ -214,7 +214,7 @@ describe("the token file", () => {
 });
 
 describe("what can't be trained on", () => {
-  test("a folder that is not there: the nearest name is told", async () => {
+  test("a folder that does not exist: the most similar name is suggested", async () => {
     mkdirSync(root.file("corpus"), { recursive: true });
     const error = await refused(open(root.file("corpsu")));
     expect([error.code, error.operation]).toEqual(["notFound", "openTextDataset"]);
@@ -276,7 +276,8 @@ describe("without data, the declarations of TypeScript", () => {
     const index = JSON.stringify(join(import.meta.dir, "..", "..", "src", "index.ts"));
     const program = `
       import { data } from ${index};
-      const options = { tokenizer: new data.ByteTokenizer(), contextLength: 8, cacheFolder: ${JSON.stringify(cacheFolder)} };
+      const cacheFolder = ${JSON.stringify(cacheFolder)};
+      const options = { tokenizer: new data.ByteTokenizer(), contextLength: 8, cacheFolder };
       const opened = await data.openTextDataset(options).catch(({ message }) => ({ message }));
       console.log(JSON.stringify({ report: opened.report, message: opened.message }));`;
     const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd });
@@ -293,9 +294,8 @@ describe("without data, the declarations of TypeScript", () => {
     const { report } = opened(join(folder, "src", "deep"));
     const modules = join(folder, "node_modules");
     expect([report?.source, report?.files]).toEqual([[modules], 1]);
-    expect(report?.warnings[0]).toBe(
-      `no data was named, and the 1 declaration files in ${modules} have only 400 bytes; name a file, a folder or a glob`,
-    );
+    const found = `the 1 declaration files in ${modules} have only 400 bytes`;
+    expect(report?.warnings[0]).toBe(`no data was named, and ${found}; name a file, a folder or a glob`);
   });
 
   test("are those of this package's dependencies where the project has none", () => {

@@ -87,7 +87,7 @@ describe.each(tokenizers)("$name", (tokenizer) => {
     expect(streamed(tokenizer, tokens)).toEqual(["", "", "", "\ufffd"]);
   });
 
-  test("a number that is no token is refused", () => {
+  test("an unknown token is refused", () => {
     for (const token of [-1, 0.5, tokenizer.vocabularySize, Number.NaN]) {
       expect(() => tokenizer.decode([token])).toThrow(ArgumentError);
       expect(() => tokenizer.decoder().push(token)).toThrow(`got ${token}`);
@@ -125,7 +125,7 @@ describe("gpt2", () => {
   });
 });
 
-test("bytes are UTF-8, and a newline stands between documents", () => {
+test("bytes are UTF-8, and a newline separates documents", () => {
   const bytes = new data.ByteTokenizer();
   expect([...bytes.encode("né")]).toEqual([110, 195, 169]);
   expect([bytes.endOfText, bytes.separator, bytes.vocabularySize]).toEqual([null, 10, 256]);
@@ -139,7 +139,8 @@ test("GPT-2's tables are loaded when the first text is encoded, and not before",
     const tokenizer = new data.Gpt2Tokenizer();
     const before = loaded();
     tokenizer.encode("a");
-    const names = Object.keys(require.cache).filter((path) => /bpeRanks/.test(path)).map((path) => path.split("/").at(-1));
+    const tables = Object.keys(require.cache).filter((path) => /bpeRanks/.test(path));
+    const names = tables.map((path) => path.split("/").at(-1));
     console.log(JSON.stringify([before, names]));`;
   const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
   expect([stderr.toString(), JSON.parse(stdout.toString())]).toEqual(["", [0, ["r50k_base.js"]]]);

@@ -1,4 +1,4 @@
-/** What a checkpoint holds comes back, bit by bit; what is damaged is found, told and passed over. */
+/** Checkpoints are restored exactly; damaged ones are detected, reported and skipped. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import {
   copyFileSync,

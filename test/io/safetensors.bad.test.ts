@@ -1,4 +1,4 @@
-/** Files that break a rule of the format: each is refused, with the file, the tensor, what came and what was wanted. */
+/** Invalid files: each is refused, with the file, the tensor, what was expected and what was found. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { DisposedError, DTypeError, FileError, FileFormatError } from "../../src/core/errors.ts";
@@ -89,7 +89,7 @@ const bad: readonly BadHeader[] = [
     code: "duplicateKey",
     says: '"dtype" more than once',
   },
-  { title: "metadata that is not an object", header: '{"__metadata__":["x"]}', code: "invalidHeader", says: 'got ["x"]' },
+  { title: "a list as metadata", header: '{"__metadata__":["x"]}', code: "invalidHeader", says: 'got ["x"]' },
   {
     title: "metadata that is not a string",
     header: '{"__metadata__":{"step":3}}',
@@ -244,7 +244,7 @@ describe("a path", () => {
     expect(() => io.openSafetensors(through)).toThrow("a part of the path is a file");
   });
 
-  test("of a tensor that is not there: the nearest name is told", () => {
+  test("of a tensor that does not exist: the most similar name is suggested", () => {
     using file = io.openSafetensors(fileOf(`{"wte.weight":${f32("[1]", "[0,4]")}}`, 4));
     const error = refused(file.path, () => file.tensor("wte.wieght"));
     expect([error.code, error.tensor]).toEqual(["missingTensor", "wte.wieght"]);

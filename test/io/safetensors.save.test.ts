@@ -114,7 +114,7 @@ describe("saveSafetensors", () => {
     expect(io.saveSafetensors(folder.file("no.safetensors"), { x })).rejects.toThrow(DisposedError);
   });
 
-  test("a folder that is not there is told", async () => {
+  test("a folder that does not exist is an error", async () => {
     const path = folder.file("absent", "model.safetensors");
     const save = io.saveSafetensors(path, {});
     expect(save).rejects.toThrow(FileError);
@@ -151,7 +151,8 @@ describe("a writer that fails", () => {
     const path = folder.file("stale", "model.safetensors");
     mkdirSync(folder.file("stale"));
     const dead = Bun.spawnSync(["true"]).pid;
-    const others = ["notes.tmp", ".hidden", `.model.safetensors.${process.ppid}.0.tmp`]; // the last one's writer is alive
+    // The writer of the last one is alive.
+    const others = ["notes.tmp", ".hidden", `.model.safetensors.${process.ppid}.0.tmp`];
     for (const name of [...others, `.model.safetensors.${dead}.0.tmp`, `.other.${process.pid}.9999.tmp`])
       writeFileSync(folder.file("stale", name), "half");
     await io.saveSafetensors(path, { a: zeros([3]) });

@@ -294,13 +294,14 @@ describe("generate", () => {
     expect(() => nn.generate(model, tokens)).toThrow(expect.objectContaining({ code }));
   });
 
-  test("weights of NaN are told of", async () => {
+  test("weights of NaN are an error", async () => {
     const broken = models.GPT();
     broken.finalNorm.loadStateDict({
       weight: tensor(new Array<number>(16).fill(Number.NaN)),
       bias: new nn.LayerNorm(16).bias! as Tensor,
     });
-    await expect(collect(nn.generate(broken, [1], {}))).rejects.toThrow("expected logits with a finite maximum, got NaN");
+    const message = "expected logits with a finite maximum, got NaN";
+    await expect(collect(nn.generate(broken, [1], {}))).rejects.toThrow(message);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Models of Hugging Face's `transformers`, loaded by their own names: logits and gradients for a batch are those that it computes, in float32
- * by FlashAttention's rule. See scripts/fixtures/models/make.py.
+ * Models of Hugging Face's `transformers`, loaded by their own names: logits and gradients for a batch are those that
+ * it computes, in float32 by FlashAttention's rule. See scripts/fixtures/models/make.py.
  */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -71,8 +71,8 @@ describe.each(names)("%s", (kind) => {
     expect(far.map(([name]) => name)).toEqual([]);
   });
 
-  // The plain computation of FlashAttention's rule is that of transformers. Its error in one tensor of a few numbers may be lucky: results,
-  // and gradients, are each held to its largest one, relative to a tensor's largest number.
+  // The plain computation of FlashAttention's rule is that of transformers. Its error in one tensor of a few numbers
+  // may be lucky: results, and gradients, are each held to its largest one, relative to a tensor's largest number.
   test.each(["cpu", "reference"] as const)(
     "in float32 on %s, at most 2 and 3 times as far off as transformers",
     (backend) => {

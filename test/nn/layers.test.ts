@@ -1,4 +1,7 @@
-/** Every layer against the same of plain operations in float64, with finite differences; how weights start; what is refused. */
+/**
+ * Every layer against the same of plain operations in float64, with finite differences; how weights start; what is
+ * refused.
+ */
 import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,
@@ -327,7 +330,8 @@ describe("layers refuse", () => {
   test("an input of another rank or width", () => {
     const attention = new nn.MultiHeadAttention({ width: 4, heads: 2 });
     expect(() => attention.forward(randn([3, 4]))).toThrow(ShapeError);
-    expect(() => attention.forward(randn([1, 3, 5]))).toThrow("expected x to have shape [batch, tokens, 4], got float32[1, 3, 5]");
+    const message = "expected x to have shape [batch, tokens, 4], got float32[1, 3, 5]";
+    expect(() => attention.forward(randn([1, 3, 5]))).toThrow(message);
     expect(() => new nn.Linear(3, 2).forward(randn([4]))).toThrow(ShapeError);
   });
 });

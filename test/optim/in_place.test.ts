@@ -116,7 +116,7 @@ describe.each(tested)("a step on %s", (backend) => {
   });
 });
 
-/** What lies in a storage beside a tensor's elements. */
+/** The elements of a storage outside of a tensor. */
 function surroundings(x: Tensor): unknown[] {
   const all = Array.from(x.storage.array("float32"));
   const own = new Set<number>();

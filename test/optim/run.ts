@@ -52,8 +52,8 @@ export const bitsOf = (tensors: readonly Tensor[]): string =>
 const ROUNDINGS = 3;
 
 /**
- * By FlashAttention's rule, at most twice the error of the plain computation, plus a rounding; or as far off as the roundings of so many steps take it
- * that are independent of each other.
+ * By FlashAttention's rule, at most twice the error of the plain computation, plus a rounding; or as far off as the
+ * roundings of so many steps take it that are independent of each other.
  */
 export function expectClose(
   label: string,

@@ -1,6 +1,7 @@
 /**
- * Steps over parameters of odd sizes and mixed dtypes, all in one optimizer, against the formulas in float64. The cpu backend takes thousands; the
- * others take a few of a training that is thousands of steps old, from a state that was loaded.
+ * Steps over parameters of many sizes and mixed dtypes, all in one optimizer, against the formulas in float64. The cpu
+ * backend takes thousands; the others take a few of a training that is thousands of steps old, from a state that was
+ * loaded.
  */
 import { describe, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";

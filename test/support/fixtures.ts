@@ -1,4 +1,7 @@
-/** Reads test/fixtures/<family>.json: results of PyTorch, made by `bun run fixtures` and described in test/fixtures/README.md. */
+/**
+ * Reads test/fixtures/<family>.json: results of PyTorch, made by `bun run fixtures` and described in
+ * test/fixtures/README.md.
+ */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
