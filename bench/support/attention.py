@@ -1,4 +1,7 @@
-"""PyTorch's side of attention.ts: a case a line on standard input, as JSON, is prepared; "run" runs it and answers with its milliseconds."""
+"""The PyTorch part of attention.ts.
+
+Each line on standard input is a case as JSON, which is prepared. "run" runs it and prints the milliseconds.
+"""
 
 import json
 import sys

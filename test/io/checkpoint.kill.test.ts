@@ -15,7 +15,9 @@ afterAll(writeGaps);
 const KILLS = 24;
 const LONGEST_MILLISECONDS = 60;
 
-/** Starts a saver, kills it some time after its first checkpoint, and returns the last step that it said was saved. */
+/**
+ * Starts a saver, kills it some time after its first checkpoint, and returns the last step that it reported as saved.
+ */
 async function killedSaver(folder: string, first: number, milliseconds: number): Promise<number> {
   const child = Bun.spawn([process.execPath, saver, folder, String(first), "400000", "2"], {
     stdout: "pipe",
@@ -60,7 +62,7 @@ interface Failed {
   readonly step: number;
 }
 
-/** Runs a saver in a shell until it can't save, and returns what it said. */
+/** Runs a saver in a shell until a save fails, and returns its error. */
 function failedSaver(shell: readonly string[], folder: string, elements: number): { saved: number; failed: Failed } {
   const command = [...shell, process.execPath, saver, folder, "1", String(elements), "1000"];
   const { stdout, stderr } = Bun.spawnSync(command);

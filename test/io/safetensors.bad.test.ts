@@ -253,7 +253,7 @@ describe("a path", () => {
 });
 
 describe("an open file", () => {
-  test("that is closed says so; its tensors stay", () => {
+  test("that is closed is an error; its tensors stay valid", () => {
     const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
     const file = io.openSafetensors(path);
     const tensor = file.tensor("a");
@@ -264,7 +264,7 @@ describe("an open file", () => {
     expect(tensor.sum().item()).toBe(0);
   });
 
-  test("that is cut off under it is refused before a page that is gone is touched", () => {
+  test("that is truncated while it is open is refused before a missing page is accessed", () => {
     const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
     using file = io.openSafetensors(path);
     truncateSync(path, 80_000);
@@ -316,7 +316,7 @@ describe("an index", () => {
     expect(error.message).toContain(says);
   });
 
-  test("that names a tensor which its file lacks is refused once that is asked for", () => {
+  test("that names a tensor which its file lacks is refused when that tensor is loaded", () => {
     write({ weight_map: { absent: "one.safetensors" } });
     using sharded = io.openSafetensors(index);
     expect(refused(folder.file("one.safetensors"), () => sharded.tensor("absent")).code).toBe("missingTensor");

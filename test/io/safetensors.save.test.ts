@@ -1,4 +1,4 @@
-/** What is written is read again, and a writer that fails leaves everything as it was. */
+/** Saved files round-trip, and a failed write changes nothing. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -30,7 +30,7 @@ const names = fc.string({ unit: "grapheme", maxLength: 12 }).filter((name) => na
 const texts = fc.dictionary(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), { maxKeys: 3 });
 
 describe("saveSafetensors", () => {
-  test("any tensors under any names with any texts come back, bit by bit", async () => {
+  test("any tensors with any names and metadata round-trip bit-identically", async () => {
     const path = folder.file("any.safetensors");
     const models = fc.array(fc.tuple(names, tensors), { maxLength: 8 });
     await fc.assert(
@@ -147,7 +147,7 @@ describe("a writer that fails", () => {
     expect([...new Bun.Glob("*").scanSync({ cwd: folder.file("limited"), dot: true })]).toEqual(["model.safetensors"]);
   });
 
-  test("removes what writers left that were killed, and nothing else", async () => {
+  test("removes temporary files of killed writers, and nothing else", async () => {
     const path = folder.file("stale", "model.safetensors");
     mkdirSync(folder.file("stale"));
     const dead = Bun.spawnSync(["true"]).pid;
@@ -160,7 +160,7 @@ describe("a writer that fails", () => {
     expect(names).toEqual([...others, "model.safetensors"].sort());
   });
 
-  test("where nobody may write says so", async () => {
+  test("without write permission is an error", async () => {
     const folder = process.platform === "darwin" ? "/System" : "/sys/kernel";
     const error = await io.saveSafetensors(`${folder}/model.safetensors`, {}).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ name: "FileError", code: "notPermitted" });

@@ -223,7 +223,7 @@ describe.each(backends)("on %s", (backend) => {
 describe("Dropout", () => {
   const x = randn([50, 40], { generator: new Generator(4) });
 
-  test("drops in training, and scales what stays", () => {
+  test("zeroes elements in training, and scales the others", () => {
     const kept = new nn.Dropout(0.25).forward(x);
     const [before, after] = [x.dataSync(), kept.dataSync()];
     const dropped = after.filter((value) => value === 0).length;
@@ -232,7 +232,7 @@ describe("Dropout", () => {
     expect(largest(kept.sub(tensor(scaled, { shape: x.shape })))).toBeLessThan(1e-6);
   });
 
-  test("eval() leaves x as it is, in a block too", () => {
+  test("eval() returns x unchanged, in a block too", () => {
     expect(new nn.Dropout(0.25).eval().forward(x)).toBe(x);
     const make = (dropout: number) =>
       new nn.TransformerBlock({ ...options(), width: 4, heads: 2, dropout, attentionDropout: dropout });
@@ -281,7 +281,7 @@ describe("how weights start", () => {
     expect(new nn.LayerNorm(3).bias!.toArray()).toEqual([0, 0, 0]);
   });
 
-  test("GPT-2's: 0.02, what is added to the residual stream by 1 / √(2 layers) less, biases 0", () => {
+  test("GPT-2's: 0.02, scaled by 1 / √(2 layers) for the residual stream, biases 0", () => {
     const sizes = { vocabularySize: 97, contextLength: 64, layers: 8, heads: 2, width: 64 };
     const model = new nn.GPT({ ...sizes, generator: new Generator(1) });
     const deviations = [...model.namedParameters()]

@@ -12,12 +12,12 @@ import { Oracle, type OracleOptions } from "./oracle.ts";
 import { draw, expectClose, make, on, tested } from "./run.ts";
 
 const dtypes = ["float32", "float16", "bfloat16"] as const;
-/** The largest in one dtype only: the formulas take their time. */
+/** The largest only in one dtype, because the formulas are slow. */
 const kinds = [
   ...[1, 2, 3, 5, 31, 33, 1023].flatMap((size) => dtypes.map((dtype) => ({ size, dtype }))),
   { size: 4097, dtype: "bfloat16" as const },
 ];
-/** Gradients come again after so many steps. */
+/** Gradients repeat after this many steps. */
 const PERIOD = 7;
 /** Steps before those that are taken here. */
 const AGE: Readonly<Record<BackendName, number>> = { cpu: 0, reference: 5000, metal: 5000 };

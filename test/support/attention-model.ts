@@ -1,5 +1,5 @@
 /**
- * A small model of two attention layers, trained as a user would: what its losses are. Each token repeats the one three
+ * A small model of two attention layers, trained as a user would: prints its losses. Each token repeats the one three
  * places before it.
  */
 import {

@@ -1,4 +1,4 @@
-/** A thread of JavaScript that multiplies matrices in the cpu backend and reports whether each product was right. */
+/** A thread of JavaScript that multiplies matrices in the cpu backend and reports whether each product was correct. */
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuMatmul } from "../../src/backend/cpu/matmul.ts";
 

@@ -30,7 +30,7 @@ function show(step: number, loss: () => number): void {
   printMemory(step, last);
 }
 
-/** Never waits, except where a loss is shown. */
+/** Never waits, except to print a loss. */
 async function loop(): Promise<void> {
   manualSeed(1);
   const tokenizer = new data.ByteTokenizer();

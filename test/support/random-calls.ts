@@ -129,7 +129,7 @@ class Storm {
     }
   }
 
-  /** In one of three, nothing but handles is left to chance, so that the storm also dispatches. */
+  /** In one of three calls only handles are random, so that some dispatches succeed. */
   private dispatch(): Parameters<typeof writeBlock>[1] {
     if (this.random() < 0.33) return this.soundDispatch();
     const binding = (index: number) => ({

@@ -1,5 +1,5 @@
 /**
- * A program that trains without ever disposing of anything, and prints what its memory does: twenty lines of JSON, and
+ * A program that trains without disposing of anything, and prints its memory use: twenty lines of JSON, and
  * one more once the training is over and garbage is collected.
  *
  * Words: the backend; the number of steps; `sync` (a loop that never lets the event loop turn) or `async`; the sizes of
