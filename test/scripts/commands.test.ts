@@ -47,10 +47,22 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 
   test("check does the rest, and names each part that it left out", () => {
     const { out, exitCode } = script("check", skip);
-    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["5 passed, 0 failed", 0]);
-    for (const part of ["Types", "Format and lint", "Layers of src", "The cpu backend, built"])
+    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["7 passed, 0 failed", 0]);
+    for (const part of [
+      "Types",
+      "Format and lint",
+      "Layers of src",
+      "Format of C\\+\\+ and MSL",
+      "Length of lines",
+      "The cpu backend, built",
+    ])
       expect(out).toMatch(new RegExp(`^ +${part} +[12] passed, 0 failed`, "m"));
-    for (const part of ["Swift without warnings", "Kernels, strictly typed", "Tests of test/backend/metal/"])
+    for (const part of [
+      "Format of Swift",
+      "Swift without warnings",
+      "Kernels, strictly typed",
+      "Tests of test/backend/metal/",
+    ])
       expect(out).toMatch(new RegExp(`^ +${part}.* left out: ORCHARD_SKIP_METAL=1$`, "m"));
   });
 
