@@ -1,7 +1,5 @@
 /** The public surface of the package, and nothing else. */
-export { backward, detach, type GradOptions, grad, valueAndGrad } from "./autograd/backward.ts";
-export { Function, type FunctionClass, FunctionContext } from "./autograd/function.ts";
-export { GradcheckError, type GradcheckOptions, gradcheck } from "./autograd/gradcheck.ts";
+
 export { enableGrad, isGradEnabled, noGrad } from "./autograd/modes.ts";
 export { AutogradError } from "./autograd/node.ts";
 export type { BackwardOptions } from "./autograd/pass.ts";
@@ -35,6 +33,9 @@ export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as io from "./io/index.ts";
 export * as nn from "./nn/index.ts";
+export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
+export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/function.ts";
+export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";

@@ -1,7 +1,11 @@
-/** The checks that run no program of ours: types, style, and the typing of every kernel. Each file or tool is one check. */
+/** The checks that run no program of ours: types, formats, the typing of kernels. A file or a tool is one check. */
 import { join } from "node:path";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
+import { clangFiles, clangProblems } from "../format/clang.ts";
+import { lineFiles, lineProblems } from "../format/lines.ts";
+import { swiftFiles, swiftProblems } from "../format/swift.ts";
 import { run } from "../run.ts";
 
 /** What runs in Bun, and what runs in a browser. */
@@ -10,6 +14,19 @@ const projects = [".", "src/train/dashboard/page"];
 export const checkTypes = async (): Promise<Counts> =>
   sum(await Promise.all(projects.map((project) => runTool("tsc", "--noEmit", "--project", project))));
 export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");
+
+export const checkClangFormat = async (): Promise<Counts> => count(clangFiles(), await clangProblems(clangFiles()));
+export const checkSwiftFormat = async (swift: SwiftToolchain): Promise<Counts> =>
+  count(swiftFiles(), await swiftProblems(swift, swiftFiles()));
+export const checkLines = async (): Promise<Counts> => count(lineFiles(), await lineProblems());
+
+/** Counts files; each problem begins with the name of its file and a colon. */
+function count(files: readonly string[], problems: readonly string[]): Counts {
+  for (const problem of problems) console.log(problem);
+  const failed = new Set(problems.map((problem) => problem.split(":")[0])).size;
+  if (failed > 0) console.log("`bun run format` formats; what is still too long afterwards is broken by hand");
+  return { ...noTests, passed: files.length - failed, failed, failures: problems };
+}
 
 /** Runs an installed tool with the Bun that runs, since there may be no other JavaScript engine. */
 async function runTool(name: string, ...words: string[]): Promise<Counts> {

@@ -3,7 +3,6 @@
 import { getOrMake } from "../core/collections.ts";
 import { runWith } from "../core/context.ts";
 import { within } from "../observe/within.ts";
-import { add } from "../ops/elementwise/arithmetic.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { gradEnabled } from "./modes.ts";
@@ -18,8 +17,10 @@ export interface BackwardOptions {
   createGraph?: boolean;
 }
 
-/** Who asks for gradients. Each says whether it keeps the tensor that it was given. */
-export interface Receivers {
+/** What a pass leaves to those who start it. A receiver of gradients says whether it keeps the tensor that it was given. */
+export interface PassCallbacks {
+  /** Sums two gradients of one tensor: an operation, which lies above this folder. */
+  readonly add: (a: Tensor, b: Tensor) => Tensor;
   /** Sees every gradient that arrives anywhere. */
   readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
   /** Takes the gradient of a leaf, or of a tensor that asked for its own. */
@@ -37,8 +38,8 @@ export const noting = <Result>({ createGraph = false }: BackwardOptions, body: (
   gradEnabled.run(createGraph, body);
 
 /** Sends the roots' gradients through the graph. @throws {AutogradError} */
-export function passBackward(roots: readonly Root[], options: BackwardOptions, receivers: Receivers): void {
-  noting(options, () => new BackwardPass(options, receivers).run(roots));
+export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
+  noting(options, () => new BackwardPass(options, callbacks).run(roots));
 }
 
 class BackwardPass {
@@ -51,7 +52,7 @@ class BackwardPass {
 
   constructor(
     { createGraph = false, retainGraph = createGraph }: BackwardOptions,
-    private readonly receivers: Receivers,
+    private readonly callbacks: PassCallbacks,
   ) {
     this.createGraph = createGraph;
     this.retainGraph = retainGraph;
@@ -77,7 +78,7 @@ class BackwardPass {
   /** The sum in place of both. */
   private plus(known: Tensor | null | undefined, gradient: Tensor): Tensor {
     if (!known) return gradient;
-    const sum = add(known, gradient) as Tensor;
+    const sum = this.callbacks.add(known, gradient);
     if (!this.createGraph) this.passing.own(sum);
     this.passing.hold(sum);
     this.passing.letGo(known);
@@ -109,8 +110,8 @@ class BackwardPass {
     if (node.hasHooks(output)) this.passing.share(came);
     const gradient = node.applyHooks(output, came);
     const retainer = node.retainerOf(output);
-    if (this.receivers.observe?.(edge, gradient)) this.passing.share(gradient);
-    if (retainer && !retainer.isDisposed && this.receivers.accumulate?.(retainer, gradient))
+    if (this.callbacks.observe?.(edge, gradient)) this.passing.share(gradient);
+    if (retainer && !retainer.isDisposed && this.callbacks.accumulate?.(retainer, gradient))
       this.passing.share(gradient);
     return gradient;
   }
@@ -118,8 +119,8 @@ class BackwardPass {
   private arriveAtLeaf(leaf: Tensor, sum: Tensor): void {
     if (leaf.hooks?.length) this.passing.share(sum);
     const gradient = runHooks(leaf.hooks, sum);
-    if (this.receivers.observe?.(leaf, gradient)) this.passing.share(gradient);
-    if (this.receivers.accumulate?.(leaf, gradient)) this.passing.share(gradient);
+    if (this.callbacks.observe?.(leaf, gradient)) this.passing.share(gradient);
+    if (this.callbacks.accumulate?.(leaf, gradient)) this.passing.share(gradient);
     this.passing.letGo(gradient);
   }
 

@@ -6,28 +6,28 @@ import type { BackendName } from "./names.ts";
 
 export type { TicketRange };
 
-/** A place where operations run: it allocates memory, and brings operands to where it can reach them. */
+/** What runs operations: it allocates memory, and makes operands resident in it. */
 export interface Backend {
   readonly name: BackendName;
   /** Why it can't be used on this machine, in one sentence; undefined where it can. Looked at once. */
   unavailable(): string | undefined;
   /** Memory with undefined contents, for results. @throws {OutOfMemoryError} */
   allocate(byteLength: number, hint: AllocationHint): Memory;
-  /** Makes a tensor's memory reachable: nothing for the CPU, a copy to the device for Metal where it is elsewhere. */
-  reach(tensor: Tensor): void;
+  /** Makes a tensor's memory usable here: nothing for the CPU, a copy to the device for Metal where it is elsewhere. */
+  makeResident(tensor: Tensor): void;
   /** Called before an operation changes a storage that is in use: work under way may still read it. */
   beforeChange?(storage: Storage): void;
   /**
-   * Called before a storage gets other memory, into which an operation writes what becomes of its contents: work under way may still read or
-   * write it. Backends without it compute such an operation in place: nothing of theirs is ever computed again.
+   * Called before a storage's memory is swapped for another, into which an operation writes the new contents: work under way may still
+   * read or write the old one. Backends without it compute such an operation in place: nothing of theirs is ever computed again.
    */
-  beforeExchange?(storage: Storage): void;
+  beforeSwap?(storage: Storage): void;
   /**
-   * Called after an operation was encoded and may yet fail; `redo` computes it again on another backend.
+   * Called after an operation was encoded and may yet fail; `recompute` computes it on another backend.
    *
    * @param launched what the implementation returned: the command buffers that it lies in
    */
-  ran?(call: OperationCall<unknown>, launched: TicketRange | undefined, redo: () => void): void;
+  ran?(call: OperationCall<unknown>, launched: TicketRange | undefined, recompute: () => void): void;
 }
 
 /** One operation as a backend runs it: from inputs to outputs that are allocated already, views of any strides. */

@@ -52,7 +52,7 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
   if (candidates.some(({ path }) => existsSync(path))) return undefined;
   const [{ origin, path }] = candidates as readonly [Candidate];
   if (origin === variable) return `${variable} names ${path}, which is not there`;
-  if (existsSync(`${packageRoot}/scripts/build.ts`)) return "its dylib is not built (`bun run build` makes it)";
+  if (existsSync(`${packageRoot}/scripts/launch.ts`)) return "its dylib is not built (`bun run build` makes it)";
   return `the package holds no dylib of it for ${platform} (${variable} can name one that a checkout built)`;
 }
 

@@ -6,11 +6,12 @@ import { DTypeCode } from "../backend/cpu/abi.ts";
 import { type Native as CpuNative, cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
 import { cpuInfo } from "../backend/cpu/report.ts";
 import { check } from "../backend/cpu/status.ts";
+import { metalContext } from "../backend/metal/context.ts";
+import { metalKernel } from "../backend/metal/kernel.ts";
 import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
-import { metalContext, metalKernel } from "../index.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
 

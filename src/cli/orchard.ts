@@ -2,8 +2,8 @@
 /** The `orchard` command. What a command does is loaded when it is called. */
 import { Command, CommanderError } from "commander";
 import packageFile from "../../package.json" with { type: "json" };
-import { addGenerateCommand } from "../train/generate_command.ts";
-import { addTrainCommand } from "../train/train_command.ts";
+import { addGenerateCommand } from "./generate.ts";
+import { addTrainCommand } from "./train.ts";
 
 const program = new Command("orchard")
   .description(packageFile.description)

@@ -58,9 +58,9 @@ export class Trace implements Recorder {
     this.allocatedBytes[storage] += byteLength;
     this.add({ ph: "C", name: "allocated bytes so far", ts: now(), args: { ...this.allocatedBytes } });
     if (usage === undefined) return;
-    const place = storage === "host" ? "host" : "metal";
-    this.add({ ph: "C", name: `live bytes (${place})`, ts: now(), args: { live: usage.liveBytes } });
-    this.add({ ph: "C", name: `peak bytes (${place})`, ts: now(), args: { peak: usage.peakBytes } });
+    const device = storage === "host" ? "host" : "metal";
+    this.add({ ph: "C", name: `live bytes (${device})`, ts: now(), args: { live: usage.liveBytes } });
+    this.add({ ph: "C", name: `peak bytes (${device})`, ts: now(), args: { peak: usage.peakBytes } });
   }
 
   encoded({ last }: TicketRange, completion: Completion): void {

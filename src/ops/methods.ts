@@ -13,10 +13,10 @@
  * - `averaged`: it stays; or the option `dtype`.
  * - `own`: as {@link OwnMethods} says.
  */
-import { backward, detach } from "../autograd/backward.ts";
 import type { BackwardOptions } from "../autograd/pass.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
+import { backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
 
 /** Methods that are no operations, or have another name there. */

@@ -1,4 +1,4 @@
-/** Optimizers, and what goes with them: clipping, loss scaling, schedules. Public as `optim`. */
+/** Optimizers, gradient clipping, loss scaling and learning rate schedules. Exported as `optim`. */
 export { Adam, type AdamOptions, AdamW } from "./adam.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
 export type { FusedOptions } from "./fused.ts";

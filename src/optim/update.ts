@@ -1,6 +1,6 @@
 import type { Primitive } from "../backend/backend.ts";
 import { executeUpdate } from "../backend/dispatch.ts";
-import { isWhole } from "../backend/set_aside.ts";
+import { coversStorage } from "../backend/snapshot.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone, contiguous, copyInto } from "../ops/copy/copy.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -39,7 +39,7 @@ export interface Step {
 export function updateBatch(operation: string, rule: RuleName, batch: Batch, steps: readonly Step[]): void {
   const { members, state, plane, starts } = batch;
   const parameters = members.map(({ parameter }) => parameter);
-  const targets = parameters.map((parameter) => (isWhole(parameter) ? parameter : clone(parameter)));
+  const targets = parameters.map((parameter) => (coversStorage(parameter) ? parameter : clone(parameter)));
   const gradients = steps.map(({ gradient }, index) => denseGradient(gradient, parameters[index]!));
   const attributes: UpdateAttributes = {
     rule,

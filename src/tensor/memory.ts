@@ -2,8 +2,8 @@
 import { ArgumentError, OutOfMemoryError } from "../core/errors.ts";
 import { observer } from "../observe/observer.ts";
 
-/** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
-export type Place = "host" | "metal";
+/** Where memory is. The CPU accesses the host's at any time, and a Metal buffer once the device is done with it. */
+export type MemoryDevice = "host" | "metal";
 
 const storageModes = ["shared", "private"] as const;
 
@@ -12,9 +12,9 @@ export type StorageMode = (typeof storageModes)[number];
 
 /** One block of bytes. */
 export interface Memory {
-  readonly place: Place;
+  readonly device: MemoryDevice;
   readonly byteLength: number;
-  /** The mode of a Metal buffer; other places have none. */
+  /** The mode of a Metal buffer; host memory has none. */
   readonly storage?: StorageMode;
   /** Whether the bytes are gone with the device context that they were in; memory of the host is in none. */
   readonly isClosed?: boolean;
@@ -33,8 +33,8 @@ export interface Memory {
 /** How memory is wanted. */
 export interface AllocationHint {
   /**
-   * Of a Metal buffer; other places have no choice. It holds until something else needs the elements: the CPU, which reads what is private, moves it
-   * to shared memory for good. Default: `"shared"`, or what `metalContext().configure("storage", …)` said.
+   * Of a Metal buffer; host memory has no choice. It holds until something else needs the elements: when the CPU reads a private buffer, it
+   * moves to shared memory for good. Default: `"shared"`, or what `metalContext().configure("storage", …)` said.
    */
   readonly storage?: StorageMode | undefined;
   readonly label?: string | undefined;
@@ -42,7 +42,7 @@ export interface AllocationHint {
 
 /** JavaScript's own memory: small blocks, and all of them where there is no native allocator. */
 export class ScriptMemory implements Memory {
-  readonly place = "host";
+  readonly device = "host";
   private readonly bytes: Uint8Array<ArrayBuffer>;
 
   constructor(content: number | ArrayBuffer) {

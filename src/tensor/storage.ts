@@ -51,11 +51,11 @@ export class Storage {
 
   /** The contents now live elsewhere; the old memory is given back. */
   moveTo(memory: Memory): void {
-    this.exchange(memory).release();
+    this.swap(memory).release();
   }
 
-  /** Puts other memory in place of the present one, which is now the caller's. */
-  exchange(memory: Memory): Memory {
+  /** Replaces the memory, and returns the former one, which is now the caller's. */
+  swap(memory: Memory): Memory {
     const old = this.memory;
     this.current = memory;
     this.array_ = null;

@@ -151,7 +151,7 @@ describe("the environment", () => {
     );
     const missing =
       "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there";
-    expect(said.split("\n").filter((line) => !line.includes("left out"))).toEqual([
+    expect(said.split("\n").filter((line) => !line.includes("is unavailable"))).toEqual([
       `[orchard] mul: reference (${missing})`,
       `[orchard] exp: reference (${missing})`,
     ]);
@@ -194,17 +194,17 @@ describe("without any dylib", () => {
         calls: 3,
       },
     ]);
-    expect(said).toBe("[orchard] cpu is left out: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there");
+    expect(said).toBe("[orchard] cpu is unavailable: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there");
   });
 
   test("a file that is no library is left out with the loader's reason", () => {
     const { outcome, said } = compute({ ORCHARD_BACKEND: "cpu", ORCHARD_CPU_LIBRARY: `${packageRoot}/package.json` });
     expect(outcome?.ways[0]?.backend).toBe("reference");
-    expect(said).toMatch(/^\[orchard\] cpu is left out: .*package\.json can't be used: .*$/);
+    expect(said).toMatch(/^\[orchard\] cpu is unavailable: .*package\.json can't be used: .*$/);
   });
 });
 
-describe("a backend that a call passes over is told of", () => {
+describe("a backend that a call skips is warned of", () => {
   test("never where it only lacks the dtype", () => {
     forgetFailures();
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);

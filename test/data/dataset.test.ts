@@ -161,7 +161,7 @@ describe("what is held out", () => {
     const { report } = await open(folderOf({ "one.txt": text(3, 60) }), { contextLength: 10 });
     expect(report.warnings).toEqual([
       "the text has only 60 bytes",
-      "7 tokens are held out, fewer than a window has: nothing will be evaluated",
+      "only 7 tokens are held out, less than one window: there will be no evaluation",
     ]);
   });
 });
@@ -218,12 +218,12 @@ describe("what can't be trained on", () => {
     mkdirSync(root.file("corpus"), { recursive: true });
     const error = await refused(open(root.file("corpsu")));
     expect([error.code, error.operation]).toEqual(["notFound", "openTextDataset"]);
-    expect(error.message).toContain(`there is no ${root.file("corpsu")}; did you mean ${root.file("corpus")}?`);
+    expect(error.message).toContain(`${root.file("corpsu")} does not exist; did you mean ${root.file("corpus")}?`);
     expect((await refused(open(root.file("absent", "deep", "x.txt")))).message).toContain(
-      `there is no ${root.file("absent")};`,
+      `${root.file("absent")} does not exist;`,
     );
     expect((await refused(open(root.file("corpus", "*.txt")))).message).toContain(
-      `no file below ${root.file("corpus")} matches *.txt`,
+      `no file in ${root.file("corpus")} matches *.txt`,
     );
   });
 
@@ -239,9 +239,7 @@ describe("what can't be trained on", () => {
     const folder = folderOf({ "short.txt": "12345678" }); // and the separator
     const error = await refused(open(folder, { contextLength: 9, heldOut: 0 }));
     expect(error.code).toBe("tooShort");
-    expect(error.message).toContain(
-      "the text has 9 tokens, 9 of them to train on; a window of 9 and the token after it take 10",
-    );
+    expect(error.message).toContain("expected at least 10 training tokens, got 9 of 9");
     expect((await open(folder, { contextLength: 8, heldOut: 0 })).train.windowCount).toBe(1);
   });
 
@@ -250,12 +248,12 @@ describe("what can't be trained on", () => {
     const error = await refused(open(folder, { vocabularySize: 122 }));
     expect([error.code, error.message]).toEqual([
       "vocabularyTooSmall",
-      expect.stringContaining("the token 122, and the vocabulary ends at 121; give the model at least 123"),
+      expect.stringContaining("expected a vocabulary of at least 123 tokens, got 122"),
     ]);
     await open(folder, { vocabularySize: 123 });
     const lying = { ...bytes, name: "lying", vocabularySize: 100, encode: () => [100], separator: 1 };
     expect((await refused(open(folder, { tokenizer: lying as never as data.Tokenizer }))).message).toContain(
-      "the tokenizer lying says that its numbers are below 100",
+      "expected tokens of lying below 100, got 100",
     );
   });
 
@@ -296,7 +294,7 @@ describe("without data, the declarations of TypeScript", () => {
     const modules = join(folder, "node_modules");
     expect([report?.source, report?.files]).toEqual([[modules], 1]);
     expect(report?.warnings[0]).toBe(
-      `no data is named, and the 1 declaration files below ${modules} have only 400 bytes; name a file, a folder or a glob`,
+      `no data was named, and the 1 declaration files in ${modules} have only 400 bytes; name a file, a folder or a glob`,
     );
   });
 

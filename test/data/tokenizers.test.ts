@@ -90,7 +90,7 @@ describe.each(tokenizers)("$name", (tokenizer) => {
   test("a number that is no token is refused", () => {
     for (const token of [-1, 0.5, tokenizer.vocabularySize, Number.NaN]) {
       expect(() => tokenizer.decode([token])).toThrow(ArgumentError);
-      expect(() => tokenizer.decoder().push(token)).toThrow(`${token} came`);
+      expect(() => tokenizer.decoder().push(token)).toThrow(`got ${token}`);
     }
   });
 

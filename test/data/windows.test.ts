@@ -119,9 +119,7 @@ describe("training windows", () => {
     ])
       expect(() => other.train.setState(state)).toThrow(DataError);
     const context = await counting(97, { contextLength: 5 });
-    expect(() => context.train.setState(state)).toThrow(
-      /context 4, seed 0 came, this is tokens [0-9a-f]{8}, context 5, seed 0/,
-    );
+    expect(() => context.train.setState(state)).toThrow(/context 5, seed 0, got tokens [0-9a-f]{8}, context 4, seed 0/);
     for (const wrong of [{ index: -1 }, { index: 25 }, { epoch: 0.5 }])
       expect(() => train.setState({ ...state, ...wrong })).toThrow("there is no window");
     expect(train.getState()).toEqual(state);

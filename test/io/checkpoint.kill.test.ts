@@ -89,6 +89,6 @@ test.if(hasNamespaces)("a full disk is told, and the last checkpoint is used", (
   const lines = Bun.spawnSync(command).stdout.toString().trim().split("\n");
   const failed = JSON.parse(lines.at(-2)!) as Failed;
   expect(failed).toMatchObject({ name: "FileError", code: "diskFull", step: lines.length - 2 });
-  expect(failed.message).toContain("the disk is full; make room and try again (ENOSPC); nothing was written");
+  expect(failed.message).toContain("the disk is full; free some space and try again (ENOSPC); nothing was written");
   expect([lines.length > 3, lines.at(-1)]).toEqual([true, "0"]); // no temporary file is left
 });

@@ -14,7 +14,7 @@ import {
   tensor,
 } from "../../src/index.ts";
 import { samplingOf } from "../../src/nn/generation/options.ts";
-import { candidatesOf, chooseToken, penalised } from "../../src/nn/generation/sampling.ts";
+import { candidatesOf, chooseToken, penalizeRepetition } from "../../src/nn/generation/sampling.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, width: 16 } as const;
 /** Larger weights than models start with, so that logits differ. */
@@ -46,7 +46,7 @@ describe("the choice of a token", () => {
   /** Probabilities by token. */
   const chances = (options: nn.SamplingOptions, come: readonly number[] = []): Map<number, number> => {
     const sampling = samplingOf("test", options);
-    const { tokens, weights } = candidatesOf(penalised(logits, come, sampling.repetitionPenalty), sampling);
+    const { tokens, weights } = candidatesOf(penalizeRepetition(logits, come, sampling.repetitionPenalty), sampling);
     const sum = Array.from(weights).reduce((total, weight) => total + weight, 0);
     return new Map(Array.from(tokens, (token, at) => [token, weights[at]! / sum]));
   };
@@ -270,15 +270,15 @@ describe("generate", () => {
   });
 
   test.each<readonly [string, nn.GenerateOptions]>([
-    ["temperature is a finite number of at least 0", { temperature: -1 }],
-    ["topK is a whole number of at least 1", { topK: 0 }],
-    ["topK is a whole number of at least 1", { topK: 1.5 }],
-    ["topP is a probability above 0", { topP: 0 }],
-    ["topP is a probability above 0", { topP: 1.1 }],
-    ["repetitionPenalty is a finite number above 0", { repetitionPenalty: 0 }],
-    ["maxTokens is a whole number of at least 0", { maxTokens: -1 }],
-    ["temperature is a finite number of at least 0", { temperature: Number.NaN }],
-    ["a seed and a generator came", { seed: 1, generator: new Generator(1) }],
+    ["expected temperature to be a finite number of at least 0", { temperature: -1 }],
+    ["expected topK to be a whole number of at least 1", { topK: 0 }],
+    ["expected topK to be a whole number of at least 1", { topK: 1.5 }],
+    ["expected topP to be a probability above 0", { topP: 0 }],
+    ["expected topP to be a probability above 0", { topP: 1.1 }],
+    ["expected repetitionPenalty to be a finite number above 0", { repetitionPenalty: 0 }],
+    ["expected maxTokens to be a whole number of at least 0", { maxTokens: -1 }],
+    ["expected temperature to be a finite number of at least 0", { temperature: Number.NaN }],
+    ["expected a seed or a generator, got both", { seed: 1, generator: new Generator(1) }],
   ])("refuses at once: %s", (said, options) => {
     expect(() => nn.generate(model, [1], options)).toThrow(ArgumentError);
     expect(() => nn.generate(model, [1], options)).toThrow(said);
@@ -300,7 +300,9 @@ describe("generate", () => {
       weight: tensor(new Array<number>(16).fill(Number.NaN)),
       bias: new nn.LayerNorm(16).bias! as Tensor,
     });
-    await expect(collect(nn.generate(broken, [1], {}))).rejects.toThrow("NaN is among them");
+    await expect(collect(nn.generate(broken, [1], {}))).rejects.toThrow(
+      "expected logits with a finite maximum, got NaN",
+    );
   });
 });
 

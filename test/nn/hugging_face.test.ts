@@ -40,7 +40,7 @@ function compute(kind: Kind, dtype: "float32" | "float64"): Map<string, Tensor> 
   loss.backward();
   const parameters = model.namedParameters();
   const gradients = model
-    .huggingFacePlaces()
+    .huggingFaceMappings()
     .map(({ names, parameter, view = (x: Tensor) => x }) => [
       `gradient.${names[0]}`,
       view(parameters.get(parameter)!.grad!),

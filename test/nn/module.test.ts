@@ -165,15 +165,15 @@ describe("stateDict and loadStateDict", () => {
         missing: ["first.weight"],
         unexpected: ["first.wieght", "extra"],
         different: ["mean", "hidden"],
-        message: `[loadStateDict] the state does not fit Everything, and nothing of it was loaded:
+        message: `[loadStateDict] the state does not match Everything; nothing was loaded:
   missing from the state:
     first.weight
-  not expected by the module ({ strict: false } leaves both out):
+  unexpected in the state ({ strict: false } ignores missing and unexpected names):
     first.wieght
     extra
-  of another shape or dtype (make the module so, or convert with to()):
-    mean: float64[2] came, float32[2] is wanted
-    hidden: float32[2] came, float32[4] is wanted`,
+  another shape or dtype (change the module's sizes, or convert it with to()):
+    mean: expected float32[2], got float64[2]
+    hidden: expected float32[4], got float32[2]`,
       }),
     );
     expect(module.scale.toArray()).toEqual(before);

@@ -46,7 +46,7 @@ describe("what is told", () => {
   test("why the backends before did not run it", () => {
     const { lines } = record(step, { ...on, ...nowhere, ORCHARD_BACKEND: "metal" });
     const [warning, ...told] = untimed(lines);
-    expect(warning).toContain("metal is left out");
+    expect(warning).toContain("metal is unavailable");
     expect(told[0]).toStartWith(
       "forward: path fused on cpu (metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there), float32, ",
     );

@@ -2,13 +2,13 @@
 import { afterAll, describe, test } from "bun:test";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { gapsFile, reportFolder } from "../../scripts/suite/report.ts";
-import { grad } from "../../src/autograd/backward.ts";
-import { gradcheck } from "../../src/autograd/gradcheck.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { type BackendName, backendNames } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
+import { grad } from "../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../src/ops/gradient/gradcheck.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import { broadcastShapes } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";

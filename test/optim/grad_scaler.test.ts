@@ -72,9 +72,9 @@ describe("GradScaler's factor", () => {
     const w = parameterOf([0]);
     const optimizer = new SGD([w]);
     scaler.unscale(optimizer);
-    expect(() => scaler.unscale(optimizer)).toThrow(/divided already/);
+    expect(() => scaler.unscale(optimizer)).toThrow(/already unscaled/);
     scaler.step(optimizer);
-    expect(() => scaler.step(optimizer)).toThrow(/stepped already/);
+    expect(() => scaler.step(optimizer)).toThrow(/already stepped/);
     scaler.update();
     scaler.step(optimizer);
   });

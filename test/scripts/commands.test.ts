@@ -13,7 +13,7 @@ const empty = mkdtempSync(join(tmpdir(), "orchard-commands-"));
  * may be a part of is left alone.
  */
 function script(name: string, environment: Record<string, string>, ...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `scripts/${name}.ts`, ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/launch.ts", name, ...words], {
     cwd: packageRoot,
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -46,8 +46,8 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 
   test("check does the rest, and names each part that it left out", () => {
     const { out, exitCode } = script("check", skip);
-    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["4 passed, 0 failed", 0]);
-    for (const part of ["Types", "Format and lint", "The cpu backend, built"])
+    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["5 passed, 0 failed", 0]);
+    for (const part of ["Types", "Format and lint", "Layers of src", "The cpu backend, built"])
       expect(out).toMatch(new RegExp(`^ +${part} +[12] passed, 0 failed`, "m"));
     for (const part of ["Swift without warnings", "Kernels, strictly typed", "Tests of test/backend/metal/"])
       expect(out).toMatch(new RegExp(`^ +${part}.* left out: ORCHARD_SKIP_METAL=1$`, "m"));

@@ -119,7 +119,7 @@ test("a long run's page is given a part of its steps, from the first to the last
 
 test("a port that is taken is an error which names it", () => {
   const other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-  expect(() => new Dashboard(other.port)).toThrow(`no page can be served on port ${other.port}`);
+  expect(() => new Dashboard(other.port)).toThrow(`the dashboard cannot use port ${other.port}`);
   other.stop();
 });
 

@@ -44,7 +44,7 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
   expect([stdout.toString(), exitCode]).toEqual(["", 0]);
   const shown = stderr.toString();
   expect(shown).toContain("1/400 │ loss 5.000 │ held out 4.568 │ 45.7K tokens/s │ 1 min 1 s left │ 3.0 MB │ cpu");
-  expect(shown).toContain("step 1, a sample:\n  │ export\n  │ let\n");
+  expect(shown).toContain("step 1, sample:\n  │ export\n  │ let\n");
   expect(shown).toContain("step 1: mind this\n");
   expect(shown).toContain("step 1, saved: a.safetensors\n");
 });
@@ -81,7 +81,7 @@ describe("several listeners", () => {
     const good: Listener = { on: () => undefined, close: () => void closed++ };
     await new Listeners([broken, good]).close();
     expect(closed).toBe(1);
-    expect(said.mock.calls).toEqual([["Object failed at the end: broken"]]);
+    expect(said.mock.calls).toEqual([["Object failed to close: broken"]]);
     said.mockRestore();
   });
 });

@@ -170,8 +170,8 @@ describe("a run that is stopped", () => {
     await run(await Session.start({ ...small, steps: 3, saveEvery: 0 }), checkpoints);
     const saved = await loadRun(checkpoints);
     const resumed = Session.resume(saved, { ...small, width: 32, layers: 3 });
-    expect(resumed).rejects.toThrow("is of another model");
-    expect(resumed).rejects.toThrow("layers: 2 there, 3 wanted\n  width: 16 there, 32 wanted");
+    expect(resumed).rejects.toThrow("the settings do not match");
+    expect(resumed).rejects.toThrow("layers: expected 2, got 3\n  width: expected 16, got 32");
   });
 });
 
@@ -230,7 +230,7 @@ describe("numbers that are not finite", () => {
 
   test("in their norm alone: it is said that no operation is to blame", async () => {
     const { error } = await broken(2, (session) => set(session, "finalNorm.bias", 1e38), { batch: 1 });
-    expect(error.message).toContain("all results are finite, and the norm of all gradients together is not");
+    expect(error.message).toContain("every result is finite, but the global norm of the gradients is not");
     expect(error.firstOperation).toBeUndefined();
   });
 

@@ -29,8 +29,8 @@ export const metalBackend: Backend = {
 
   allocate: (byteLength, hint) => new MetalMemory(metalContext(), byteLength, hint),
 
-  reach({ storage }: Tensor) {
-    if (storage.memory.place === "metal") return;
+  makeResident({ storage }: Tensor) {
+    if (storage.memory.device === "metal") return;
     const memory = new MetalMemory(metalContext(), storage.memory.byteLength, { storage: "shared" });
     new Uint8Array(memory.contents()).set(new Uint8Array(storage.memory.hostBuffer()));
     storage.moveTo(memory);
@@ -38,7 +38,7 @@ export const metalBackend: Backend = {
   },
 
   beforeChange: (storage) => settleReaders(metalContext(), storage),
-  beforeExchange: (storage) => settleUsers(metalContext(), storage),
+  beforeSwap: (storage) => settleUsers(metalContext(), storage),
 
   ran({ inputs, outputs }, _launched, redo) {
     const entry = {

@@ -14,7 +14,7 @@ import { layouts, type MetalStatistics } from "./layouts.ts";
  * and calls the dylib itself when the array buffer is gone, in a loop without a turn of the event loop too.
  */
 export class MetalMemory implements Memory {
-  readonly place = "metal";
+  readonly device = "metal";
   readonly byteLength: number;
   readonly handle: number;
   private readonly anchor: ArrayBuffer;

@@ -1,7 +1,5 @@
 /** Attention on the tape: what the forward keeps, and how gradients go back. */
-import { grad } from "../../autograd/backward.ts";
-// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
-import { Function, type FunctionContext } from "../../autograd/function.ts";
+
 import { enableGrad, isGradEnabled } from "../../autograd/modes.ts";
 import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
@@ -11,6 +9,9 @@ import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { denseStrides, elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
+import { grad } from "../gradient/backward.ts";
+// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
+import { Function, type FunctionContext } from "../gradient/function.ts";
 import { expand } from "../view/expand.ts";
 import { statisticsDType } from "./operands.ts";
 import { attentionBackward, attentionForward } from "./primitives.ts";
@@ -132,7 +133,7 @@ function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined
   return tensors.map((own) => {
     const offset = start * strides[axis]!;
     start += own.shape[axis]!;
-    return { shape: own.shape, dtype, strides, place: { block, offset } };
+    return { shape: own.shape, dtype, strides, blockSlice: { block, offset } };
   });
 }
 

@@ -1,10 +1,11 @@
 /** Measures where attention is faster unfused: forward and backward both ways in turn, over a grid of sizes. */
-import { grad } from "../../autograd/backward.ts";
+
 import type { BackendName } from "../../backend/names.ts";
 import { withBackend } from "../../backend/policy.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
 import type { FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { grad } from "../gradient/backward.ts";
 import { randn } from "../random/randn.ts";
 import {
   type Crossovers,

@@ -5,11 +5,11 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     /// Handlers are called here: in order, and never holding up the queue's thread.
     let handlers = DispatchQueue(label: "MTLCommandQueue.handlers")
     private let line = CommandLine()
-    private let places: Places
+    private let slots: Slots
     private let residency = ResidencySets()
 
     init(maxCommandBufferCount: Int) {
-        places = Places(count: maxCommandBufferCount)
+        slots = Slots(count: maxCommandBufferCount)
         super.init()
         let line = self.line
         let thread = Thread { line.run() }
@@ -32,12 +32,12 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
 
     /// Blocks while `maxCommandBufferCount` command buffers exist that have not completed.
     func makeCommandBuffer(descriptor: MTLCommandBufferDescriptor) -> (any MTLCommandBuffer)? {
-        SoftwareCommandBuffer(queue: self, descriptor: descriptor, place: places.take())
+        SoftwareCommandBuffer(queue: self, descriptor: descriptor, slot: slots.take())
     }
 
     func enqueue(_ buffer: SoftwareCommandBuffer) { line.append(buffer) }
 
-    /// A command buffer was committed: the line may go on.
+    /// A command buffer was committed: the scheduler may continue.
     func wake() { line.wake() }
 
     func addResidencySet(_ residencySet: any MTLResidencySet) { residency.add(residencySet) }
@@ -47,8 +47,8 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     func insertDebugCaptureBoundary() {}
 }
 
-/// The command buffers that wait for their turn. The thread holds the line and not the queue, so that a queue that nobody
-/// needs any more ends its thread.
+/// The command buffers that wait to be scheduled. The thread holds the line and not the queue, so that a queue that
+/// nobody needs any more ends its thread.
 private final class CommandLine: @unchecked Sendable {
     private let condition = NSCondition()
     private var waiting: [SoftwareCommandBuffer] = []
@@ -107,32 +107,35 @@ private final class ResidencySets: @unchecked Sendable {
             sets.append(set)
             return true
         }
-        if !isTaken { misuse("MTLCommandQueue", "addResidencySet:", "a command queue takes at most \(Self.maxCount) residency sets") }
+        if !isTaken {
+            misuse(
+                "MTLCommandQueue", "addResidencySet:", "a command queue takes at most \(Self.maxCount) residency sets")
+        }
     }
 
     func remove(_ set: any MTLResidencySet) { lock.withLock { sets.removeAll { $0 === set } } }
 }
 
-/// Hands out at most `count` places at a time.
-final class Places: @unchecked Sendable {
+/// Hands out at most `count` slots at a time.
+final class Slots: @unchecked Sendable {
     private let free: DispatchSemaphore
 
     init(count: Int) { free = DispatchSemaphore(value: count) }
 
-    func take() -> Place {
+    func take() -> Slot {
         free.wait()
-        return Place(free)
+        return Slot(free)
     }
 
-    /// Given back once: when asked, or with its last owner.
-    final class Place: @unchecked Sendable {
+    /// Released once: by a call, or with its last owner.
+    final class Slot: @unchecked Sendable {
         private var free: DispatchSemaphore?
 
         fileprivate init(_ free: DispatchSemaphore) { self.free = free }
 
-        deinit { giveBack() }
+        deinit { release() }
 
-        func giveBack() {
+        func release() {
             free?.signal()
             free = nil
         }

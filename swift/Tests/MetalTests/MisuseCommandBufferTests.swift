@@ -130,6 +130,8 @@ final class MisuseCommandBufferTests: MetalTestCase {
     }
 
     func testQueueOfNoCommandBuffers() {
-        assertMisuse("maxCommandBufferCount(0) must be > 0") { XCTAssertNil(device.makeCommandQueue(maxCommandBufferCount: 0)) }
+        assertMisuse("maxCommandBufferCount(0) must be > 0") {
+            XCTAssertNil(device.makeCommandQueue(maxCommandBufferCount: 0))
+        }
     }
 }

@@ -64,7 +64,7 @@ describe("parameter structs", () => {
 
   test.each([...byFile])("%s", (file, own) => {
     const expected = described(own);
-    const options = { name: "layout_probe", source: probe(file, own), headers: kernelHeaders(), fileName: file };
+    const options = { name: "layout_probe", source: probe(file, own), headers: kernelHeaders() };
     using kernel = metalKernel(options);
     const { outputs } = kernel.run({ out: output(Uint32Array, expected.length) }, { grid: 1 });
     const found = expected.map(([what], index) => [what, outputs.out[index]]);

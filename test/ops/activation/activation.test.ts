@@ -1,7 +1,5 @@
 /** Activations on every backend. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -12,6 +10,8 @@ import { silu } from "../../../src/ops/activation/silu.ts";
 import { swiglu } from "../../../src/ops/activation/swiglu.ts";
 import { swigluGradient } from "../../../src/ops/activation/swiglu_gradient.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
 import { slice } from "../../../src/ops/view/slice.ts";
 import { chunk } from "../../../src/ops/view/split.ts";

@@ -1,10 +1,10 @@
 /** Dropout on every backend: its pattern by definition, the same forward and backward, and what it does at the ends. */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { dropout } from "../../../src/ops/activation/dropout.ts";
 import { full, ones } from "../../../src/ops/creation/full.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";
 import { defaultGenerator, Generator, manualSeed } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";

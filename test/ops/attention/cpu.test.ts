@@ -1,12 +1,12 @@
 /** What is the cpu backend's own: instruction sets, threads, chunks of keys, scratch memory, and rows taken out of its products. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";

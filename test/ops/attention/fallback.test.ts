@@ -1,6 +1,5 @@
 /** A training step of attention whose kernels fail on Metal: the same results, with the cause in the record. */
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { backward } from "../../../src/autograd/backward.ts";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
@@ -8,6 +7,7 @@ import { type FaultKind, metalContext } from "../../../src/backend/metal/context
 import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { backward } from "../../../src/ops/gradient/backward.ts";
 import { mul, randn, sub_ } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";

@@ -1,10 +1,10 @@
 /** The most memory that a forward and a backward pass take: operands, result and gradients, and little else. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { backward } from "../../../src/autograd/backward.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { backward } from "../../../src/ops/gradient/backward.ts";
 import { randn } from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { memory, resetPeakMemory } from "../../../src/tensor/usage.ts";

@@ -1,10 +1,10 @@
 /** q, k and v that were cut from one tensor: their gradients are its gradient as they lie, the same bits as of three tensors, and nobody copies them. */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { clone, mul, randn, split, sum, transpose, unflatten } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import { isRowMajor } from "../../../src/tensor/shape.ts";

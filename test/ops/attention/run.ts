@@ -1,6 +1,5 @@
 /** Runs a case on a backend and compares it, forward and backward, with the oracle. */
 import { test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -9,6 +8,7 @@ import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { attentionBackward, attentionDropoutMask, attentionForward } from "../../../src/ops/attention/primitives.ts";
 import type { AttentionAttributes } from "../../../src/ops/attention/problem.ts";
 import { zeros } from "../../../src/ops/creation/full.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { checkFindings, gaps, tested } from "../run.ts";

@@ -1,11 +1,11 @@
 /** Linear layers on every backend: x · weightᵀ + bias in one product. */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { ones } from "../../../src/ops/creation/full.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { linear } from "../../../src/ops/matmul/linear.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";

@@ -1,6 +1,5 @@
 // What Metal's kernels of matrix products do beside being right: tiles of every size, bytes that they move, and copies that they don't make.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { type MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
 import { pipelineFor } from "../../../src/backend/metal/launch.ts";
 import type { DispatchCounters } from "../../../src/backend/metal/report.ts";
@@ -8,6 +7,7 @@ import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { contiguous } from "../../../src/ops/copy/copy.ts";
 import { ones } from "../../../src/ops/creation/full.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { addmm } from "../../../src/ops/matmul/addmm.ts";
 import { launchProduct } from "../../../src/ops/matmul/matmul.metal.ts";
 import { matmul } from "../../../src/ops/matmul/matmul.ts";

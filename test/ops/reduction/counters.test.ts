@@ -3,10 +3,10 @@
  * one pass leaves to the next. Softmax reads a line a second time where it is longer than what its threads hold.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { Counters } from "../../../src/backend/metal/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import {
   all,
   amax,
