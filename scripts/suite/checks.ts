@@ -4,7 +4,7 @@ import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
 import { clangFiles, clangProblems } from "../format/clang.ts";
-import { lineFiles, lineProblems } from "../format/lines.ts";
+import { lineProblems } from "../format/lines.ts";
 import { swiftFiles, swiftProblems } from "../format/swift.ts";
 import { run } from "../run.ts";
 
