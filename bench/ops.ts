@@ -1,5 +1,6 @@
-// What elementwise operations cost on the cpu backend: a call on one element beside an empty native call, and large ones beside a copy of
-// as many bytes. The aims: a one-element add takes at most 1 µs, and operations move at least 0.7 of the bytes a second that a copy does.
+// What elementwise operations cost on the cpu backend: a call on one element beside an empty native call, and large
+// ones beside a copy of as many bytes. The aims: a one-element add takes at most 1 µs, and operations move at least 0.7
+// of the bytes a second that a copy does.
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { withBackend } from "../src/backend/policy.ts";
 import { dropout } from "../src/ops/activation/dropout.ts";
