@@ -97,7 +97,7 @@ export * from "./scan/cumsum.ts";
 export * from "./softmax/softmax.ts";
 export * from "./sorting/sort.ts";
 export { type DiagonalOptions, diagonal } from "./view/diagonal.ts";
-export * from "./view/expand.ts";
+export { expand } from "./view/expand.ts";
 export * from "./view/flatten.ts";
 export * from "./view/permute.ts";
 export { reshape } from "./view/reshape.ts";

@@ -13,6 +13,7 @@
  * - `averaged`: it stays; or the option `dtype`.
  * - `own`: as {@link OwnMethods} says.
  */
+
 import type { BackwardOptions } from "../autograd/pass.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";

@@ -1,6 +1,7 @@
+import { checkNumber, notNegative } from "../core/options.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
-import { checkBetas, checkNumber, notNegative } from "./options.ts";
+import { checkBetas } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
 import type { Slot } from "./slot.ts";
 

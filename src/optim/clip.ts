@@ -1,6 +1,7 @@
 /** Gradient clipping. */
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { checkNumber, notNegative } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
@@ -14,7 +15,6 @@ import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
 import { euclideanNorm, scaled } from "./gradients/many.ts";
-import { checkNumber, notNegative } from "./options.ts";
 
 /** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {

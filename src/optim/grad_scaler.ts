@@ -1,5 +1,6 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { checkNames, checkNumber, count, positive } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
@@ -10,7 +11,6 @@ import { tidy } from "../tensor/tidy.ts";
 import { replaceGradient } from "./clip.ts";
 import type { LearningRate } from "./groups.ts";
 import type { Optimizer } from "./optimizer.ts";
-import { checkNames, checkNumber, count, positive } from "./options.ts";
 
 /** Options of {@link GradScaler}, and what it saves with its state. */
 export interface GradScalerOptions {

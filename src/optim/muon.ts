@@ -1,4 +1,5 @@
 import { ShapeError } from "../core/errors.ts";
+import { belowOne, checkNumber, count, notNegative } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { add, mul, sub } from "../ops/elementwise/arithmetic.ts";
@@ -11,7 +12,6 @@ import { transpose } from "../ops/view/permute.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
 import { Optimizer } from "./optimizer.ts";
-import { checkNumber, count, decayRate, notNegative } from "./options.ts";
 import { stateDType, type Update } from "./slot.ts";
 
 /** Options of {@link Muon}. */
@@ -69,7 +69,7 @@ export class Muon extends Optimizer<MuonOptions> {
 
   protected override checkOptions(group: ParameterGroup<MuonOptions>): void {
     super.checkOptions(group);
-    checkNumber(this.name, "momentum", group.momentum, decayRate);
+    checkNumber(this.name, "momentum", group.momentum, belowOne);
     checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
     checkNumber(this.name, "newtonSchulzSteps", group.newtonSchulzSteps, count);
   }

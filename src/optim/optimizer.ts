@@ -1,10 +1,10 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
+import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { type LearningRate, type ParameterGroup, type Parameters, parseGroups } from "./groups.ts";
-import { checkNames, checkNumber, finite, notNegative } from "./options.ts";
 import { prepareState, type Slot, type Update } from "./slot.ts";
 import { loadState, type OptimizerStateDict, saveState } from "./state_dict.ts";
 

@@ -3,7 +3,7 @@
  * its step.
  */
 import { ArgumentError } from "../core/errors.ts";
-import { checkNames, checkNumber, count, notNegative, positive } from "./options.ts";
+import { checkNames, checkNumber, count, notNegative, positive } from "../core/options.ts";
 
 /** The factor in a step, counted from 0: `optimizer.scaleLearningRate(schedule(step))`. */
 export type Schedule = (step: number) => number;

@@ -1,7 +1,7 @@
 import { ArgumentError } from "../core/errors.ts";
+import { checkNumber, finite, notNegative } from "../core/options.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
-import { checkNumber, finite, notNegative } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
 import type { Slot } from "./slot.ts";
 

@@ -94,7 +94,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   const codes: string[] = [];
   const problems: string[] = [];
   const refusal = (root: Tensor, code: string) => {
-    const says = code === "noGraph" ? ["requires a gradient"] : ["a result of one element is wanted"];
+    const says = code === "noGraph" ? ["requires a gradient"] : ["expected a result of one element"];
     const mistake = { kind: operation, operation: "backward", arguments: () => [root], error: AutogradError } as const;
     const problem = problemOf({ ...mistake, says: [root.describe(), ...says] }, operands);
     if (problem === undefined) codes.push(code);

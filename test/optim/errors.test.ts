@@ -1,4 +1,4 @@
-/** Mistakes with optimizers are typed errors that say what to do. */
+/** Invalid arguments of optimizers are typed errors that say what to do. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, DTypeError, optim, ShapeError, type Tensor, tensor, zeros } from "../../src/index.ts";
 
@@ -76,16 +76,16 @@ const options: readonly Mistake[] = [
   ["weightDecay -1", () => new Lion([w()], { weightDecay: -1 }), ArgumentError, /weightDecay/],
   ["nesterov without momentum", () => new SGD([w()], { nesterov: true }), ArgumentError, /nesterov needs a momentum/],
   [
-    "a misspelt option",
+    "a misspelled option",
     () => new AdamW([w()], { weight_decay: 1 } as never),
     ArgumentError,
-    /no option weight_decay; the options are: lr, betas/,
+    /no option "weight_decay"; the options are lr, betas/,
   ],
   [
-    "a misspelt option of a group",
+    "a misspelled option of a group",
     () => new AdamW([{ parameters: [w()], wd: 1 } as never]),
     ArgumentError,
-    /no option wd/,
+    /no option "wd"/,
   ],
   ["no Newton-Schulz steps", () => new Muon([w()], { newtonSchulzSteps: 0 }), ArgumentError, /newtonSchulzSteps/],
   [

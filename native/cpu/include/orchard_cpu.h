@@ -138,14 +138,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, v
 // NaN 0. Integer to integer: wraps. To bool: whether it is not 0 (NaN is not). The two may be the same storage, element on element.
 ORCHARD_CPU_API int32_t orchard_cpu_convert(const double *block, const void *source, void *out);
 
-// out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n.
-// Block: dtype, m, n, k, 1 where there is an input or else 0, alpha, beta, rank of the batch (at most 6), its shape, then for
-// each of a, b, out and (where there is one) input: offset, stride of rows, stride of columns, stride along each axis of the batch.
-// Stride 0 repeats an operand; out must not overlap itself or a or b, and may be the very elements of input. Without an input,
-// `input` is not read and may be any address; neither is an input with beta 0.
-// float64 and float32 go to the BLAS where there is one. float16 and bfloat16 are summed in float32 and rounded once. Integers
-// wrap, alpha and beta are whole. bool: ORCHARD_CPU_UNSUPPORTED. k = 0 leaves beta input, or zeros.
-ORCHARD_CPU_API int32_t orchard_cpu_matmul(const double *block, const void *a, const void *b, const void *input, void *out);
 // Fills a tensor of any strides with one element. Block: bytes of an element (1, 2, 4 or 8), offset, the lower and the upper 32 bits of the
 // element, rank (at most 8), shape, strides.
 ORCHARD_CPU_API int32_t orchard_cpu_fill(const double *block, void *out);

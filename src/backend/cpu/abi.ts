@@ -84,7 +84,6 @@ export const declarations = {
   orchard_cpu_run16: { args: ["i32", ...buffers(17)], returns: "i32" },
   orchard_cpu_run30: { args: ["i32", ...buffers(31)], returns: "i32" },
   orchard_cpu_convert: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_matmul: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_fill: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_cpu_range: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_cpu_whole_range: { args: ["buffer", "buffer"], returns: "i32" },

@@ -1,3 +1,4 @@
+import { checkChoice } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
@@ -5,7 +6,6 @@ import { defineBinary, defineUnary } from "../elementwise/define.ts";
 import { exp } from "../elementwise/exponential.ts";
 import { gated, gatedDerivative, normalShare, tanhShare } from "../elementwise/gated.reference.ts";
 import type { BinaryOperation, FloatOf, FloatOperation } from "../elementwise/types.ts";
-import { checkChoice } from "./choice.ts";
 import { sigmoid } from "./sigmoid.ts";
 
 /** The gradient of gelu's operand, from the result's and the operand. */

@@ -3,8 +3,9 @@ import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { silu, siluGradient, siluSecondDerivative } from "./silu.ts";
+
 import { swigluGradientCpu } from "./swiglu_gradient.cpu.ts";
 import { swigluGradientMetal } from "./swiglu_gradient.metal.ts";
 import { swigluGradientReference } from "./swiglu_gradient.reference.ts";

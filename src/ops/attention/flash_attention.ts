@@ -1,5 +1,6 @@
 import { countCodepath } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
+import { checkNames, checkNumber } from "../../core/options.ts";
 import { flashAttentionLog } from "../../observe/observer.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -17,7 +18,7 @@ import {
   sinksOperand,
   slopesOperand,
 } from "./operands.ts";
-import { alignmentOf, bandOf, checkNames, checkNumber, checkPath, type FlashAttentionOptions } from "./options.ts";
+import { alignmentOf, bandOf, checkPath, type FlashAttentionOptions, numberRules, optionNames } from "./options.ts";
 import { type AttentionAttributes, dropoutOf, type InputName, inputNames, type Sequence } from "./problem.ts";
 import { type Route, routeOf, unmeasuredOptions } from "./route.ts";
 import { type Attended, unfusedAttention } from "./unfused.ts";
@@ -129,13 +130,13 @@ interface Prepared {
 
 /** Checks everything, and only then takes a random number. */
 function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: FlashAttentionOptions): Prepared {
-  checkNames(operation, options);
+  checkNames(operation, options, optionNames);
   const projections = projectionsOf(operation, q, k, v);
   const [dim, valueDim] = [projections.q.shape[3]!, projections.v.shape[3]!];
   const call = { dtype: q.dtype, pairs: projections.pairs, dim, valueDim, options: unmeasuredOptions(options) };
   const route = routeOf(operation, checkPath(operation, options.path ?? "auto"), call);
   const packed = packedSequences(operation, options.cuSeqlens, projections);
-  const p = checkNumber(operation, "dropout", options.dropout ?? 0);
+  const p = checked(operation, "dropout", options.dropout ?? 0);
   const formula = { ...formulaOf(operation, options, dim), packed };
   const operands = operandsOf(operation, projections, options, packed);
   const names = inputNames.filter((name) => operands[name] !== undefined);
@@ -147,9 +148,15 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   };
 }
 
+/** A number among the options, once it is found to be in its range. */
+function checked(operation: string, name: keyof typeof numberRules, value: number): number {
+  checkNumber(operation, name, value, numberRules[name]);
+  return value;
+}
+
 const formulaOf = (operation: string, options: FlashAttentionOptions, dim: number) => ({
-  scale: checkNumber(operation, "scale", options.scale ?? 1 / Math.sqrt(dim)),
-  softcap: options.softcap === undefined ? undefined : checkNumber(operation, "softcap", options.softcap),
+  scale: checked(operation, "scale", options.scale ?? 1 / Math.sqrt(dim)),
+  softcap: options.softcap === undefined ? undefined : checked(operation, "softcap", options.softcap),
   alignment: alignmentOf(operation, options),
   band: bandOf(operation, options),
 });

@@ -5,7 +5,7 @@ import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
-import { axisOfNeighbours } from "../../tensor/neighbours.ts";
+import { adjacentAxis } from "../../tensor/adjacent.ts";
 import { denseStrides, elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
@@ -122,7 +122,7 @@ const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputS
 
 /** Where q, k and v were cut from one tensor, so will be their gradients, which then are its gradient as they lie. */
 function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined {
-  const axis = axisOfNeighbours(tensors);
+  const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
   const [{ shape, strides: like, dtype }] = tensors as [Tensor];
   const size = tensors.reduce((sum, own) => sum + own.shape[axis]!, 0);

@@ -12,7 +12,7 @@ import { where } from "../elementwise/where.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../gradient/function.ts";
 import { matmul } from "../matmul/matmul.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { transpose } from "../view/permute.ts";
 
 const transposed = (x: Tensor): Tensor => transpose(x, -2, -1);

@@ -1,6 +1,7 @@
 /** What callers of `flashAttention` say, and how it is checked. */
 import { type BackendName, backendNames } from "../../backend/names.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { belowOne, finite, type NumberRule, positive } from "../../core/options.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { GeneratorOptions } from "../random/distribution.ts";
 import type { Alignment, Band } from "./problem.ts";
@@ -55,7 +56,8 @@ export interface FlashAttentionOptions extends GeneratorOptions {
   path?: AttentionPath | undefined;
 }
 
-const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
+/** The options by name, to check those that are given. */
+export const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
   causal: true,
   scale: true,
   dropout: true,
@@ -72,42 +74,24 @@ const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
   path: true,
 };
 
-/** A misspelled option would be one that is silently left out. @throws {ArgumentError} */
-export function checkNames(operation: string, options: object, names: object = optionNames): void {
-  const unknown = Object.keys(options).find((name) => !(name in names));
-  if (unknown === undefined) return;
-  const known = Object.keys(names).join(", ");
-  throw new ArgumentError(operation, "unknownOption", `there is no option "${unknown}"; there are ${known}`);
-}
-
 const paths: readonly string[] = ["auto", "fused", "unfused", ...backendNames];
 
 /** @throws {ArgumentError} */
 export function checkPath(operation: string, path: AttentionPath): AttentionPath {
   if (paths.includes(path)) return path;
-  throw new ArgumentError(operation, "unknownPath", `path is one of ${paths.join(", ")}; ${String(path)} came`);
+  throw new ArgumentError(
+    operation,
+    "unknownPath",
+    `expected path to be one of ${paths.join(", ")}, got ${String(path)}`,
+  );
 }
 
-/** A finite number in [least, below), or above `least` where it is `open`. */
-interface Range {
-  readonly least: number;
-  readonly below: number;
-  readonly open?: boolean;
-  readonly said: string;
-}
-
-const ranges = {
-  scale: { least: -Infinity, below: Infinity, open: true, said: "a finite number" },
-  dropout: { least: 0, below: 1, said: "a probability in [0, 1)" },
-  softcap: { least: 0, below: Infinity, open: true, said: "a finite number above 0 (leave it out for none)" },
-} as const satisfies Readonly<Record<string, Range>>;
-
-/** @throws {ArgumentError} naming the option and its range. */
-export function checkNumber(operation: string, name: keyof typeof ranges, value: number): number {
-  const { least, below, said, ...rest }: Range = ranges[name];
-  if (typeof value === "number" && value < below && (rest.open ? value > least : value >= least)) return value;
-  throw new ArgumentError(operation, "invalidOption", `${name} is ${said}, ${String(value)} came`);
-}
+/** What the numbers among the options have to be. */
+export const numberRules = {
+  scale: finite,
+  dropout: { ...belowOne, expected: "a probability in [0, 1)" },
+  softcap: { ...positive, expected: "a finite number above 0 (leave it out for none)" },
+} as const satisfies Readonly<Record<string, NumberRule>>;
 
 /** The band of `causal` and `window` together; undefined where both leave everything open. @throws {ArgumentError} */
 export function bandOf(operation: string, { causal = false, window }: FlashAttentionOptions): Band | undefined {
@@ -124,7 +108,7 @@ function checkSide(operation: string, side: string, value = Infinity): number {
   throw new ArgumentError(
     operation,
     "invalidOption",
-    `window.${side} is a whole number of at least 0 (leave it out for an open side), ${String(value)} came`,
+    `expected window.${side} to be a whole number of at least 0 (leave it out for an open side), got ${String(value)}`,
   );
 }
 
@@ -135,6 +119,6 @@ export function alignmentOf(operation: string, { causal = false }: FlashAttentio
   throw new ArgumentError(
     operation,
     "invalidOption",
-    `causal is true, false, "bottom-right" or "top-left", ${String(causal)} came`,
+    `expected causal to be true, false, "bottom-right" or "top-left", got ${String(causal)}`,
   );
 }

@@ -1,4 +1,5 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { checkNames } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -6,7 +7,6 @@ import type { GeneratorOptions } from "../random/distribution.ts";
 import { select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { attention } from "./flash_attention.ts";
-import { checkNames } from "./options.ts";
 
 /** What {@link scaledDotProductAttention} takes beside queries, keys and values: PyTorch's names. */
 export interface ScaledDotProductAttentionOptions extends GeneratorOptions {

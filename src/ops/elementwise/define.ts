@@ -10,7 +10,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
 import { type BinaryFormula, binaryReference } from "./binary.reference.ts";

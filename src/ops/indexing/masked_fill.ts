@@ -11,7 +11,7 @@ import { copyInto } from "../copy/copy.ts";
 import { checkBroadcast, checkTarget } from "../copy/inplace.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 
 /**
  * `value` where the mask is true, `x` elsewhere, in `x`'s dtype; the two are broadcast to each other.

@@ -48,7 +48,7 @@ function checkBroadcasts(input: Tensor, shape: readonly number[]): void {
   throw new ShapeError(
     "addmm",
     "shapesDiffer",
-    `the input ${input.describe()} does not broadcast to the product's shape ${formatShape(shape)}: its sizes must be equal or 1`,
+    `expected an input that broadcasts to the product's shape ${formatShape(shape)}, got ${input.describe()}`,
   );
 }
 
@@ -57,6 +57,6 @@ function checkFactor(name: string, value: number, dtype: DType): void {
   throw new ArgumentError(
     "addmm",
     "invalidFactor",
-    `${name} ${value} came, for ${dtype} ${isFloat(dtype) ? "a number" : "a whole number"} is wanted`,
+    `expected ${name} to be a ${isFloat(dtype) ? "number" : "whole number"} for ${dtype}, got ${value}`,
   );
 }

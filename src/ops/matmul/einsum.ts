@@ -123,7 +123,7 @@ function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: 
 /** The two terms whose product takes the fewest multiplications; the first ones of equal pairs. */
 function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number] {
   const pairs = terms.flatMap((_, first) =>
-    terms.slice(first + 1).map((_, rest) => [first, first + 1 + rest] as const),
+    terms.slice(first + 1).map((_, offset) => [first, first + 1 + offset] as const),
   );
   const cost = ([first, second]: readonly [number, number]) =>
     [...new Set([...terms[first]!.labels, ...terms[second]!.labels])].reduce(
@@ -187,13 +187,13 @@ function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): T
 
 const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-const shapeOf = ({ tensor, labels }: Labelled, wanted: readonly Label[]): number[] =>
-  wanted.map((label) => tensor.shape[labels.indexOf(label)]!);
+const shapeOf = ({ tensor, labels }: Labelled, chosen: readonly Label[]): number[] =>
+  chosen.map((label) => tensor.shape[labels.indexOf(label)]!);
 
-const inOrder = <D extends DType>({ tensor, labels }: Term<D>, wanted: readonly Label[]): Tensor<D> =>
+const inOrder = <D extends DType>({ tensor, labels }: Term<D>, chosen: readonly Label[]): Tensor<D> =>
   permuted(
     tensor,
-    wanted.map((label) => labels.indexOf(label)),
+    chosen.map((label) => labels.indexOf(label)),
   );
 
 /** Sums over the labels that are not kept. */

@@ -11,7 +11,7 @@ export interface Equation {
   readonly output: readonly Label[];
 }
 
-/** One side of the comma or the arrow: letters, and in between the place of an ellipsis. */
+/** One side of the comma or the arrow: letters, and in between them maybe an ellipsis. */
 interface Term {
   readonly text: string;
   readonly before: readonly string[];
@@ -31,7 +31,7 @@ export function parseEquation(equation: string, operands: readonly Tensor[]): Eq
   if (more.length > 0) fail(equation, "it has more than one ->");
   const terms = left!.split(",").map((part) => parseTerm(equation, part));
   if (terms.length !== operands.length)
-    fail(equation, `it names ${terms.length} operands, ${operands.length} came`, "wrongOperandCount");
+    fail(equation, `it names ${terms.length} operands, got ${operands.length}`, "wrongOperandCount");
   const spans = terms.map((term, index) => ellipsisSpan(equation, term, index, operands[index]!));
   const widest = Math.max(...spans);
   const labels = terms.map((term, index) => labelsOf(term, spans[index]!));

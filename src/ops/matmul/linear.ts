@@ -64,12 +64,12 @@ function checkSizes(x: Tensor, weight: Tensor, bias: Tensor | null | undefined):
     throw new ShapeError(
       "linear",
       "shapesDiffer",
-      `x ${x.describe()} came for weight ${weight.describe()}: the last axis of x must have ${columns} elements`,
+      `expected the last axis of x to have ${columns} elements, got x ${x.describe()} for weight ${weight.describe()}`,
     );
   if (bias && (bias.rank !== 1 || bias.shape[0] !== rows))
     throw new ShapeError(
       "linear",
       "shapesDiffer",
-      `bias ${bias.describe()} came for weight ${weight.describe()}: [${rows}] is wanted, an element for each row`,
+      `expected bias to be [${rows}], an element for each row, got ${bias.describe()} for weight ${weight.describe()}`,
     );
 }

@@ -31,7 +31,7 @@ export const SIMD_WIDTH = 32;
 
 export const threadsOf = ({ down, across }: Tile): number => down * across * SIMD_WIDTH;
 
-/** The tile's threadgroup memory in bytes: its share of a and of b with padded lines, or 8 rows of sums for each SIMD-group. */
+/** The tile's threadgroup memory in bytes: its share of a and of b with padded rows, or 8 rows of sums for each SIMD-group. */
 export function threadgroupBytes({ rows, columns, depth, down, across }: Tile, elementBytes: number): number {
   const padding = 16 / elementBytes;
   const elements = (high: number, wide: number) => Math.max(high * (wide + padding), wide * (high + padding));

@@ -7,8 +7,7 @@ import { toDType } from "../copy/cast.ts";
 import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
 import { rsqrt } from "../elementwise/power.ts";
 import { mean } from "../reduction/mean.ts";
-import { sumTo } from "../reduction/sum_to.ts";
-import { expand } from "../view/expand.ts";
+import { expand, sumTo } from "../view/expand.ts";
 import { normalizationBackward } from "./primitives.ts";
 import { type Named, namedTensors, type OutputName, present, statisticsDType } from "./problem.ts";
 

@@ -1,8 +1,8 @@
 import { named } from "../../backend/dispatch.ts";
+import { checkNames } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkNames } from "../attention/options.ts";
 import { reshape } from "../view/reshape.ts";
 import { type Normalized, normalize, type SumAndNorm } from "./normalize.ts";
 import {

@@ -1,6 +1,6 @@
+import { checkNames } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkNames } from "../attention/options.ts";
 import { normalize, type SumAndNorm } from "./normalize.ts";
 import { checkEps, checkOperand, checkParameters, checkResidual, type RmsNormOptions } from "./options.ts";
 

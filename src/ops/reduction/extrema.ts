@@ -4,16 +4,9 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
+import { expandResult } from "./expand_result.ts";
 import type { ExtremumName } from "./names.ts";
-import {
-  extremum,
-  fold,
-  planReduction,
-  type ReductionOptions,
-  type ReductionPlan,
-  refuseEmpty,
-  spread,
-} from "./reduce.ts";
+import { extremum, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
 import { selectAt, ties } from "./slope.ts";
 import { sum } from "./sum.ts";
 
@@ -65,8 +58,8 @@ function sharedExtremum<D extends DType>(
   const output = fold(name, x, plan, x.dtype);
   record(operation, [x], [output], [x, output], ([gradient], [saved, result]) => {
     const whole = saved!.shape;
-    const shares = evenShares(ties(saved!, spread(result!, plan, whole)), plan);
-    return [mul(spread(gradient!, plan, whole), shares)];
+    const shares = evenShares(ties(saved!, expandResult(result!, plan, whole)), plan);
+    return [mul(expandResult(gradient!, plan, whole), shares)];
   });
   return output as Tensor<D>;
 }
@@ -112,7 +105,7 @@ function extremumAlong<D extends DType>(
   const [values, indices] = extremum(name, x, plan) as [Tensor<D>, Tensor<"int64">];
   record(name, [x], [values], [indices], ([gradient], [saved]) => {
     const whole = x.shape;
-    return [selectAt(spread(gradient!, plan, whole), spread(saved!, plan, whole), plan.axes[0] ?? 0)];
+    return [selectAt(expandResult(gradient!, plan, whole), expandResult(saved!, plan, whole), plan.axes[0] ?? 0)];
   });
   return { values, indices };
 }

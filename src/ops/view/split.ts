@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { adjacentAxis } from "../../tensor/adjacent.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { cat, stack } from "../join/cat.ts";
@@ -116,7 +116,7 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
 /** Gradients that lie side by side already are one as they are; others are copied. */
 function joined(gradients: readonly Tensor[], axis: number): Tensor {
   const [first] = gradients as [Tensor];
-  if (gradients.some(({ edge }) => edge !== null) || axisOfNeighbours(gradients) !== axis)
+  if (gradients.some(({ edge }) => edge !== null) || adjacentAxis(gradients) !== axis)
     return cat(gradients, { dim: axis });
   const size = gradients.reduce((sum, { shape }) => sum + shape[axis]!, 0);
   return new Tensor(first.storage, first.dtype, first.shape.with(axis, size), first.strides, first.offset);

@@ -64,7 +64,8 @@ describe("parameter structs", () => {
 
   test.each([...byFile])("%s", (file, own) => {
     const expected = described(own);
-    const options = { name: "layout_probe", source: probe(file, own), headers: kernelHeaders() };
+    const fileName = `probe of ${file}`; // a header must not include itself
+    const options = { name: "layout_probe", source: probe(file, own), headers: kernelHeaders(), fileName };
     using kernel = metalKernel(options);
     const { outputs } = kernel.run({ out: output(Uint32Array, expected.length) }, { grid: 1 });
     const found = expected.map(([what], index) => [what, outputs.out[index]]);

@@ -66,7 +66,7 @@ const shapes: readonly Row[] = [
 ];
 
 const numbers: readonly Row[] = [
-  ["dropout of 1", good, { dropout: 1 }, ArgumentError, "dropout", "[0, 1)", "1 came"],
+  ["dropout of 1", good, { dropout: 1 }, ArgumentError, "dropout", "[0, 1)", "got 1"],
   ["dropout below 0", good, { dropout: -0.1 }, ArgumentError, "-0.1"],
   ["dropout NaN", good, { dropout: Number.NaN }, ArgumentError, "NaN"],
   ["dropout that is no number", good, { dropout: "0.1" }, ArgumentError, "0.1"],
@@ -76,8 +76,8 @@ const numbers: readonly Row[] = [
   ["a softcap of NaN", good, { softcap: Number.NaN }, ArgumentError, "softcap"],
   ["a window below 0", good, { window: -1 }, ArgumentError, "window.left", "-1"],
   ["a window of a fraction", good, { window: { right: 1.5 } }, ArgumentError, "window.right", "1.5"],
-  ["an unknown alignment", good, { causal: "left" }, ArgumentError, "bottom-right", "left came"],
-  ["an unknown path", good, { path: "gpu" }, ArgumentError, "unfused", "gpu came"],
+  ["an unknown alignment", good, { causal: "left" }, ArgumentError, "bottom-right", "got left"],
+  ["an unknown path", good, { path: "gpu" }, ArgumentError, "unfused", "got gpu"],
   ["an unknown option", good, { isCausal: true }, ArgumentError, '"isCausal"', "causal, scale"],
 ];
 

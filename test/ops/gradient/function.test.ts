@@ -72,7 +72,7 @@ describe("Function", () => {
     expect(total!.edge?.node).toBe(difference!.edge!.node);
   });
 
-  test("tells which arguments need a gradient, and does not record where none does", () => {
+  test("says which arguments need a gradient, and does not record where none does", () => {
     const needs: (readonly boolean[])[] = [];
     class Probe extends Function {
       static forward(context: FunctionContext, a: Tensor, _: string, b: Tensor): Tensor {
@@ -172,7 +172,7 @@ describe("gradcheck", () => {
     );
   });
 
-  test("wants float64", () => {
+  test("requires float64", () => {
     expect(() => gradcheck((x) => x, [tensor([1], { requiresGrad: true })])).toThrow(ArgumentError);
     expect(() => gradcheck((x) => x, [tensor([1], { dtype: "float64" })])).toThrow(ArgumentError);
   });

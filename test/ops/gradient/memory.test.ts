@@ -122,6 +122,6 @@ describe("saved tensors", () => {
     expect(factors.every(({ storage }) => storage.isReleased)).toBe(true);
   });
 
-  test("a graph that nobody passes is collected with its result, in a loop that never waits", () =>
+  test("a graph without a backward pass is collected with its result, in a loop that never waits", () =>
     checkForgotten("graphs"));
 });
