@@ -314,7 +314,8 @@ const ranks = rowsOf("a rank over 8", ShapeError, [
 const outside = "from -2 to 1 for a tensor of rank 2";
 const axes = rowsOf("an axis out of range", ShapeError, [
   ...each(
-    "all any amax amin max min argmax argmin argsort sort sum prod mean std norm logsumexp varMean softmax logSoftmax cumsum cumprod unbind squeeze slice",
+    "all any amax amin max min argmax argmin sum prod mean std norm logsumexp varMean " +
+      "argsort sort softmax logSoftmax cumsum cumprod unbind squeeze slice",
     ({ x }) => [x, { dim: 2 }],
     "got dim 2",
     outside,
