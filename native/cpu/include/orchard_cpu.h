@@ -199,11 +199,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_slope(const double *block, const void *x, co
 // its indices to the next, dtype (a float), offsets of x, the indices and out, then the nest as above.
 ORCHARD_CPU_API int32_t orchard_cpu_select_at(const double *block, const void *x, const void *indices, void *out);
 
-// Scans along an axis. Block: code (`scanNames` in src/ops/scan/names.ts), dtype of x (and of a), dtype of out (that of x, or int64
-// where that is no float), offsets of x, a and out, length of the axis, its strides in x, a and out, then the other axes: rank (at
-// least 1), shape, strides of x, of a, of out. Scans without a leave it alone.
-ORCHARD_CPU_API int32_t orchard_cpu_scan(const double *block, const void *x, const void *a, void *out);
-
 // Softmax along an axis, and gradients. Block: code (`softmaxNames` in src/ops/softmax/names.ts), dtype (a float), then as for a scan
 // from the offsets on, with y in place of a: the forward's result, which only gradients read.
 ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out);

@@ -3,7 +3,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/binary.ts";
-import { productOfOthers } from "../scan/others.ts";
+import { productOfOthers } from "../scan/product_of_others.ts";
 import { expandResult } from "./expand_result.ts";
 import { planReduction } from "./reduce.ts";
 import { accumulate, type SumOf, type SumOptions } from "./sum.ts";

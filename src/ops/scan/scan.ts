@@ -1,25 +1,26 @@
 /** What scans share: their primitives, and the gradients that stay within them. */
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/binary.ts";
-import { type ScanAttributes, type ScanName, scanNames } from "./names.ts";
+import { byName } from "../elementwise/primitive.ts";
+import { type ScanAttributes, type ScanName, scans } from "./primitive.ts";
 import { scanCpu } from "./scan.cpu.ts";
 import { scanMetal } from "./scan.metal.ts";
 import { scanReference } from "./scan.reference.ts";
 
-const primitives = new Map<ScanName, Primitive<ScanAttributes>>(
-  scanNames.map((name) => [
+const primitives = byName(scans.names, (name) =>
+  definePrimitive<ScanAttributes>({
     name,
-    { name, implementations: { metal: scanMetal(name), cpu: scanCpu(name), reference: scanReference(name) } },
-  ]),
+    implementations: { metal: scanMetal(name), cpu: scanCpu(name), reference: scanReference(name) },
+  }),
 );
 
 function scan(name: ScanName, inputs: readonly Tensor[], attributes: ScanAttributes): Tensor {
   const [x] = inputs as [Tensor];
-  return execute(primitives.get(name)!, inputs, x.shape, isFloat(x.dtype) ? x.dtype : "int64", attributes);
+  return execute(primitives[name], inputs, x.shape, isFloat(x.dtype) ? x.dtype : "int64", attributes);
 }
 
 const reversed = ({ axis, reverse }: ScanAttributes): ScanAttributes => ({ axis, reverse: !reverse });
@@ -45,7 +46,7 @@ export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
   return output;
 }
 
-/** @internal out[k] = Π x[j] over j < k. Its gradient is as that of {@link runningProduct}, with s[k] = g[k+1] + x[k+1] s[k+1]. */
+/** @internal out[k] = Π x[j] over j < k. Its gradient is that of {@link runningProduct} with s[k] = g[k+1] + x[k+1] s[k+1]. */
 export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("exclusiveCumprod", [x], along);
   record("exclusiveCumprod", [x], [output], [x], ([gradient], [saved]) => {
@@ -63,8 +64,8 @@ function shift(x: Tensor, along: ScanAttributes): Tensor {
 }
 
 /**
- * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the other kind, backwards, and
- * that of each a what it was multiplied with.
+ * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the other kind, backwards.
+ * The gradient of an a is u times what that a was multiplied with.
  */
 function recurrence(x: Tensor, a: Tensor, isShifted: boolean, along: ScanAttributes): Tensor {
   const output = scan(isShifted ? "shiftedRecurrence" : "recurrence", [x, a], along);

@@ -92,8 +92,8 @@ describe("axes", () => {
   test.each([
     ["cumsum", cumsum],
     ["cumprod", cumprod],
-  ])("%s wants one", (name, call) => {
-    expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] dim is wanted`);
+  ])("%s needs one", (name, call) => {
+    expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] expected dim`);
   });
 });
 
