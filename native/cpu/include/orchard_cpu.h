@@ -199,10 +199,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_slope(const double *block, const void *x, co
 // its indices to the next, dtype (a float), offsets of x, the indices and out, then the nest as above.
 ORCHARD_CPU_API int32_t orchard_cpu_select_at(const double *block, const void *x, const void *indices, void *out);
 
-// Softmax along an axis, and gradients. Block: code (`softmaxNames` in src/ops/softmax/names.ts), dtype (a float), then as for a scan
-// from the offsets on, with y in place of a: the forward's result, which only gradients read.
-ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out);
-
 // The cross entropy of logits with classes. Block: dtype (a float), index dtype, classes, the target that counts for nothing, smoothing, logits
 // offset, logits stride along the classes, targets offset, whether there are factors of the classes, their offset and their sum, then a nest
 // of all other axes: logits, targets, and what is one number a line. Targets were checked; factors are dense, in the dtype that computes
