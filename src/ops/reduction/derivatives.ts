@@ -1,35 +1,35 @@
-/** Elementwise functions of a reduction's element x and its result y, of which gradients are made. */
+/** Local derivatives of reductions: elementwise functions of an element x and its result y, of which gradients are made. */
 import { AutogradError } from "../../autograd/node.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/binary.ts";
 import { neg } from "../elementwise/unary.ts";
 import { sumTo } from "../view/expand.ts";
-import type { SelectAttributes, SlopeAttributes, SlopeName } from "./names.ts";
-import { selectCpu, slopeCpu } from "./slope.cpu.ts";
-import { selectMetal, slopeMetal } from "./slope.metal.ts";
-import { selectReference, slopeReference } from "./slope.reference.ts";
+import { derivativeCpu, selectCpu } from "./derivatives.cpu.ts";
+import { derivativeMetal, selectMetal } from "./derivatives.metal.ts";
+import { derivativeReference, selectReference } from "./derivatives.reference.ts";
+import type { DerivativeAttributes, DerivativeName, SelectAttributes } from "./primitive.ts";
 
-const slopePrimitive: Primitive<SlopeAttributes> = {
-  name: "reductionSlope",
-  implementations: { metal: slopeMetal, cpu: slopeCpu, reference: slopeReference },
-};
+const derivativePrimitive = definePrimitive<DerivativeAttributes>({
+  name: "reductionDerivative",
+  implementations: { metal: derivativeMetal, cpu: derivativeCpu, reference: derivativeReference },
+});
 
-const slopeOf = (x: Tensor, y: Tensor, name: SlopeName, parameter = 0): Tensor =>
-  execute(slopePrimitive, [x, y], broadcastShapes(name, x.shape, y.shape), x.dtype, { name, parameter });
+const derivative = (x: Tensor, y: Tensor, name: DerivativeName, parameter = 0): Tensor =>
+  execute(derivativePrimitive, [x, y], broadcastShapes(name, x.shape, y.shape), x.dtype, { name, parameter });
 
-/** Steps: constant but where they jump, so they have no gradient of their own. */
-export const ties = (x: Tensor, y: Tensor): Tensor => slopeOf(x, y, "tie");
-export const signOf = (x: Tensor): Tensor => slopeOf(x, x, "sign");
+/** Step functions: their derivative is 0, so they are not recorded. */
+export const ties = (x: Tensor, y: Tensor): Tensor => derivative(x, y, "tie");
+export const signOf = (x: Tensor): Tensor => derivative(x, x, "sign");
 
 /** x / y, and 0 where y is. */
 export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
-  const output = slopeOf(x, y, "quotient");
+  const output = derivative(x, y, "quotient");
   const [own, other] = [x.shape, y.shape];
-  record("reductionSlope", [x, y], [output], [x, y], ([gradient], [a, b], needs) => {
+  record("reductionDerivative", [x, y], [output], [x, y], ([gradient], [a, b], needs) => {
     const share = dividedWhereNotZero(gradient!, b!);
     return [
       needs[0] ? sumTo(share, own) : null,
@@ -40,22 +40,22 @@ export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
 }
 
 /** The gradient of the norm of order p, sign(x) |x|^(p−1) y^(1−p); 0 where x or y is. It has no gradient of its own yet. */
-export function powerSlope(x: Tensor, y: Tensor, p: number): Tensor {
+export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
   if (needsGradient(x, y))
     throw new AutogradError(
       "norm",
       "notTwiceDifferentiable",
       `the gradient of a norm with p = ${p} can't be differentiated again; p of 1, 2 and ±Infinity can`,
     );
-  return slopeOf(x, y, "power", p);
+  return derivative(x, y, "power", p);
 }
 
-const selectPrimitive: Primitive<SelectAttributes> = {
+const selectPrimitive = definePrimitive<SelectAttributes>({
   name: "selectAt",
   implementations: { metal: selectMetal, cpu: selectCpu, reference: selectReference },
-};
+});
 
-/** x where an element's place along the axis is the index there, else 0; both have one shape. */
+/** x where an element's index along the axis is the index there, else 0; both have one shape. */
 export function selectAt(x: Tensor, indices: Tensor, axis: number): Tensor {
   const output = execute(selectPrimitive, [x, indices], x.shape, x.dtype, { axis });
   record("selectAt", [x], [output], [indices], ([gradient], [saved]) => [selectAt(gradient!, saved!, axis)]);
