@@ -17,7 +17,7 @@ import { viewOf } from "./view.ts";
  * @example
  * expand(tensor([[1], [2]]), [2, 3]); // float32 [[1, 1, 1], [2, 2, 2]]
  *
- * @throws {ShapeError} where an axis is neither 1 nor of the wanted size.
+ * @throws {ShapeError} where an axis is neither 1 nor of the new size.
  */
 export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
   x.checkAlive("expand");
