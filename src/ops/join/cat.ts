@@ -18,13 +18,14 @@ export interface CatOptions {
 }
 
 /**
- * Tensors one after the other along an axis, in their common dtype. Sizes beside that axis are equal; a tensor of shape [0] is left
- * out, whatever the rank of the others.
+ * Tensors one after the other along an axis, in their common dtype. Sizes beside that axis are equal; a tensor of
+ * shape [0] is left out, whatever the rank of the others.
  *
  * @example
  * cat([tensor([[1, 2]]), tensor([[3, 4]])]); // [[1, 2], [3, 4]]
  *
- * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where a size beside the axis differs, or a tensor has no axes.
+ * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where a size beside the axis differs, or a
+ * tensor has no axes.
  */
 export function cat<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
   const model = tensors.find((x) => !isNothing(x)) ?? firstOf("cat", tensors);
@@ -64,7 +65,8 @@ function joined<D extends DType>(
  * @example
  * stack([tensor([1, 2]), tensor([3, 4])], { dim: 1 }); // [[1, 3], [2, 4]]
  *
- * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where shapes differ, or for an axis out of range.
+ * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where shapes differ, or for an axis out of
+ * range.
  */
 export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
   const first = firstOf("stack", tensors);

@@ -26,8 +26,8 @@ export interface PadOptions {
  * @example
  * pad(tensor([[1, 2]]), [1, 0, 0, 1], { value: 9 }); // [[9, 1, 2], [9, 9, 9]]
  *
- * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {DTypeError} for a value that `x`'s
- * dtype can't hold. @throws {ArgumentError} for another mode.
+ * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {DTypeError} for
+ * a value that `x`'s dtype can't hold. @throws {ArgumentError} for another mode.
  */
 export function pad<D extends DType>(
   x: Tensor<D>,

@@ -67,7 +67,10 @@ function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: rea
   return output;
 }
 
-/** The copy's loop: an axis that is repeated counts as two, copies and the elements of each. Strides are the output's, then `x`'s. */
+/**
+ * The copy's loop: an axis that is repeated counts as two, copies and the elements of each. Strides are the output's,
+ * then `x`'s.
+ */
 function loopOf(x: Tensor, repeats: readonly number[], strides: readonly number[]): LoopNest {
   const axes = x.shape.flatMap((size, axis) => [
     { size: repeats[axis]!, to: strides[axis]! * size, from: 0 },
@@ -88,7 +91,9 @@ function atOnce<D extends DType>(operation: string, x: Tensor<D>, shape: Shape, 
   return output;
 }
 
-/** Copies axis by axis, where one loop would need more than eight axes: with the others merged, one axis needs three. */
+/**
+ * Copies axis by axis, where one loop would need more than eight axes: with the others merged, one axis needs three.
+ */
 function axisByAxis<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   let result = noGrad(() => contiguous(x));
   for (const [axis, times] of repeats.entries()) {

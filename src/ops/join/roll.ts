@@ -18,14 +18,16 @@ export interface RollOptions {
 }
 
 /**
- * A copy with the elements of axes moved along, those that leave at one end enter at the other. Each element moves once.
+ * A copy with the elements of axes moved along, those that leave at one end enter at the other. Each element moves
+ * once.
  *
  * @param shifts by how many; negative ones move towards the front. Shifts of one axis add up
  *
  * @example
  * roll(tensor([1, 2, 3, 4]), 1); // [4, 1, 2, 3]
  *
- * @throws {ShapeError} for an axis out of range, or where there is not one shift for each axis. @throws {ArgumentError} for a shift that is not whole.
+ * @throws {ShapeError} for an axis out of range, or where there is not one shift for each axis. @throws
+ * {ArgumentError} for a shift that is not whole.
  */
 export function roll<D extends DType>(
   x: Tensor<D>,

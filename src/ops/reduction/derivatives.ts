@@ -1,4 +1,6 @@
-/** Local derivatives of reductions: elementwise functions of an element x and its result y, of which gradients are made. */
+/**
+ * Local derivatives of reductions: elementwise functions of an element x and its result y, of which gradients are made.
+ */
 import { AutogradError } from "../../autograd/node.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
@@ -39,7 +41,9 @@ export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
   return output;
 }
 
-/** The gradient of the norm of order p, sign(x) |x|^(p−1) y^(1−p); 0 where x or y is. It has no gradient of its own yet. */
+/**
+ * The gradient of the norm of order p, sign(x) |x|^(p−1) y^(1−p); 0 where x or y is. It has no gradient of its own yet.
+ */
 export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
   if (needsGradient(x, y))
     throw new AutogradError(

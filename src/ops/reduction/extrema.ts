@@ -67,13 +67,15 @@ export function evenShares(weights: Tensor, { axes }: ReductionPlan): Tensor {
 }
 
 /**
- * The largest of all elements (a tensor of rank 0), or with `dim` the largest along that axis with its index. A NaN where there is one. The
- * gradient goes to the element at the index; without `dim`, elements that are equally large share it.
+ * The largest of all elements (a tensor of rank 0), or with `dim` the largest along that axis with its index. A NaN
+ * where there is one. The gradient goes to the element at the index; without `dim`, elements that are equally large
+ * share it.
  *
  * @example
  * const { values, indices } = max(tensor([[1, 7], [3, 5]]), { dim: 1 }); // float32 [7, 5], int64 [1, 1]
  *
- * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {ArgumentError} for several axes.
+ * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {ArgumentError}
+ * for several axes.
  */
 export function max<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
 export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions & { dim: number }): ValuesAndIndices<D>;
@@ -106,13 +108,14 @@ function extremumAlong<D extends DType>(
 }
 
 /**
- * The index of the largest element along an axis, or of all elements in row-major order: the first of equal ones. A NaN counts as larger
- * than every number.
+ * The index of the largest element along an axis, or of all elements in row-major order: the first of equal ones. A
+ * NaN counts as larger than every number.
  *
  * @example
  * argmax(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [1, 1]
  *
- * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for bools.
+ * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for
+ * bools.
  */
 export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
   extremeIndex("argmax", "max", x, options);

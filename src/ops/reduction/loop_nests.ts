@@ -10,8 +10,9 @@ export interface ReductionNests {
 }
 
 /**
- * Splits a tensor's axes into kept ones and reduced ones. Axes are sorted by stride, so that what is adjacent in memory is innermost;
- * with `isOrdered` the reduced ones stay in order, for reductions that give an index. Results are row-major: `execute` allocates them.
+ * Splits a tensor's axes into kept ones and reduced ones. Axes are sorted by stride, so that what is adjacent in
+ * memory is innermost; with `isOrdered` the reduced ones stay in order, for reductions that give an index. Results are
+ * row-major: `execute` allocates them.
  */
 export function reductionNests(input: Tensor, axes: readonly number[], isOrdered = false): ReductionNests {
   const reducedAxes = new Set(axes);

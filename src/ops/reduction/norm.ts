@@ -16,14 +16,14 @@ export interface NormOptions extends ReductionOptions {
 }
 
 /**
- * The vector norm over axes, (Σ |x|ᵖ)^(1/p): the largest |x| for p = ∞, the smallest for −∞, the number of elements other than 0
- * for p = 0. The gradient is 0 where the norm is; equally large elements share that of ±∞.
+ * The vector norm over axes, (Σ |x|ᵖ)^(1/p): the largest |x| for p = ∞, the smallest for −∞, the number of elements
+ * other than 0 for p = 0. The gradient is 0 where the norm is; equally large elements share that of ±∞.
  *
  * @example
  * norm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
  *
- * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for p = ∞ or
- * below 0 of nothing. @throws {ArgumentError} where p is NaN.
+ * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for
+ * p = ∞ or below 0 of nothing. @throws {ArgumentError} where p is NaN.
  */
 export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): Tensor<D> {
   const { p = 2 } = options;

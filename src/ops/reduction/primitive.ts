@@ -46,8 +46,8 @@ export const reductionParameters = struct("ReductionParameters", "reduction/grou
 });
 
 /**
- * Functions of an element x and a result y. tie: 1 where x = y, NaN counting as equal. sign: of x. quotient: x / y. power:
- * sign(x) |x|^(p−1) y^(1−p). All are 0 elsewhere, and where they would divide by 0.
+ * Functions of an element x and a result y. tie: 1 where x = y, NaN counting as equal. sign: of x. quotient: x / y.
+ * power: sign(x) |x|^(p−1) y^(1−p). All are 0 elsewhere, and where they would divide by 0.
  */
 export const derivatives = enumeration("ReductionDerivative", ["tie", "sign", "quotient", "power"]);
 export type DerivativeName = NameOf<typeof derivatives>;
@@ -58,7 +58,10 @@ export interface DerivativeAttributes {
   readonly parameter: number;
 }
 
-/** The offsets of both inputs and the output. The nest is over the output's axes, of both inputs; the output is row-major. */
+/**
+ * The offsets of both inputs and the output. The nest is over the output's axes, of both inputs; the output is
+ * row-major.
+ */
 const pairFields = { dtype, offsets: array(whole, 3), nest: nest(2) };
 
 export const derivativeCall = cpuCall(

@@ -94,9 +94,10 @@ export function floatOperand(operation: ReductionName | string, x: Tensor, dtype
   const target = dtype ?? x.dtype;
   checkDType(operation, target);
   if (isFloat(target)) return toDType(x, target);
+  const given = dtype === undefined ? x.describe() : `dtype ${dtype}`;
   throw new DTypeError(
     operation,
     "notAFloat",
-    `expected floats, got ${dtype === undefined ? x.describe() : `dtype ${dtype}`}; pass { dtype: "float32" } or convert with toDType(x, "float32")`,
+    `expected floats, got ${given}; pass { dtype: "float32" } or convert with toDType(x, "float32")`,
   );
 }

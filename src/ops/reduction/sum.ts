@@ -17,8 +17,8 @@ export interface SumOptions<D extends DType = DType> extends ReductionOptions {
 }
 
 /**
- * The sum over axes; integers and bools add up in int64, which wraps around. Floats of 32 bits and less are added in float32 or better, as
- * a tree, so that the error does not grow with the number of elements. The sum of nothing is 0.
+ * The sum over axes; integers and bools add up in int64, which wraps around. Floats of 32 bits and less are added in
+ * float32 or better, as a tree, so that the error does not grow with the number of elements. The sum of nothing is 0.
  *
  * @example
  * sum(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [3, 7]

@@ -7,9 +7,15 @@ import { expandResult } from "./expand_result.ts";
 import { mean } from "./mean.ts";
 import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
 
-/** Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the correction. */
+/**
+ * Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the
+ * correction.
+ */
 export interface VarianceOptions extends ReductionOptions {
-  /** What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole population. */
+  /**
+   * What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole
+   * population.
+   */
   correction?: number | undefined;
 }
 

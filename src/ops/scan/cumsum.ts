@@ -30,8 +30,8 @@ export const cumsum = <D extends DType, E extends DType = SumOf<D>>(
 ): Tensor<E> => cumulative("cumsum", x, options, runningSum);
 
 /**
- * Products of the elements up to each one along an axis; integers and bools multiply in int64, which wraps around. The gradient is right
- * where elements are 0 too.
+ * Products of the elements up to each one along an axis; integers and bools multiply in int64, which wraps around. The
+ * gradient is right where elements are 0 too.
  *
  * @example
  * cumprod(tensor([1, 2, 3]), { dim: 0 }); // float32 [1, 2, 6]

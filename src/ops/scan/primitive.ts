@@ -6,8 +6,9 @@ import { dtype, oneOf } from "../../backend/fields.ts";
 import { slicesFor } from "../../backend/metal/slices.ts";
 
 /**
- * Operations, with h for what is carried along. cumsum: h = h + x[k]. cumprod: h = h · x[k]. exclusiveCumprod: the product of the elements
- * before k. shift: the element before k, 0 at first. recurrence: h = a[k] · h + x[k]. shiftedRecurrence: h = a[k − 1] · h + x[k].
+ * Operations, with h for what is carried along. cumsum: h = h + x[k]. cumprod: h = h · x[k]. exclusiveCumprod: the
+ * product of the elements before k. shift: the element before k, 0 at first. recurrence: h = a[k] · h + x[k].
+ * shiftedRecurrence: h = a[k − 1] · h + x[k].
  */
 export const scans = enumeration("Scan", [
   "cumsum",

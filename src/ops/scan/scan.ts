@@ -35,8 +35,8 @@ export function runningSum(x: Tensor, along: ScanAttributes): Tensor {
 /**
  * @internal out[k] = Π x[j] over j ≤ k.
  *
- * With P[k] the product of the elements before k, ∂out[i]/∂x[k] = P[k] Π x[j] over k < j ≤ i. So the gradient is P[k] s[k] with
- * s[k] = g[k] + x[k+1] s[k+1]: right where elements are 0, and linear in time.
+ * With P[k] the product of the elements before k, ∂out[i]/∂x[k] = P[k] Π x[j] over k < j ≤ i. So the gradient is P[k]
+ * s[k] with s[k] = g[k] + x[k+1] s[k+1]: right where elements are 0, and linear in time.
  */
 export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("cumprod", [x], along);
@@ -46,7 +46,10 @@ export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
   return output;
 }
 
-/** @internal out[k] = Π x[j] over j < k. Its gradient is that of {@link runningProduct} with s[k] = g[k+1] + x[k+1] s[k+1]. */
+/**
+ * @internal out[k] = Π x[j] over j < k. Its gradient is that of {@link runningProduct} with s[k] = g[k+1] + x[k+1]
+ * s[k+1].
+ */
 export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("exclusiveCumprod", [x], along);
   record("exclusiveCumprod", [x], [output], [x], ([gradient], [saved]) => {
@@ -64,8 +67,8 @@ function shift(x: Tensor, along: ScanAttributes): Tensor {
 }
 
 /**
- * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the other kind, backwards.
- * The gradient of an a is u times what that a was multiplied with.
+ * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the
+ * other kind, backwards. The gradient of an a is u times what that a was multiplied with.
  */
 function recurrence(x: Tensor, a: Tensor, isShifted: boolean, along: ScanAttributes): Tensor {
   const output = scan(isShifted ? "shiftedRecurrence" : "recurrence", [x, a], along);

@@ -30,7 +30,10 @@ export const softmaxMetal = (name: SoftmaxName): Implementation<SoftmaxAttribute
   },
 });
 
-/** Threads that share a slice: a SIMD-group or more where its elements are adjacent, few where those of adjacent slices are. */
+/**
+ * Threads that share a slice: a SIMD-group or more where its elements are adjacent, few where those of adjacent slices
+ * are.
+ */
 function lanesFor({ length, along, nest }: Slices): number {
   const isSideBySide = Math.abs(along[0]!) !== 1 && Math.abs(nest.strides[0]!.at(-1)!) === 1;
   if (isSideBySide) return length <= HELD ? 1 : 8;

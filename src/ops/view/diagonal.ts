@@ -16,7 +16,8 @@ export interface DiagonalOptions {
 }
 
 /**
- * A view of a diagonal of two axes, which becomes the last axis of the result. Empty where the offset is beyond the axes.
+ * A view of a diagonal of two axes, which becomes the last axis of the result. Empty where the offset is beyond the
+ * axes.
  *
  * @example
  * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]

@@ -1,6 +1,7 @@
 /**
- * `expand` and `sumTo`: broadcasting of a tensor, and of its gradient. Each is the other's gradient, so both are in this file. They are made
- * of a view and the primitive of a sum, because every operation that broadcasts depends on them.
+ * `expand` and `sumTo`: broadcasting of a tensor, and of its gradient. Each is the other's gradient, so both are in
+ * this file. They are made of a view and the primitive of a sum, because every operation that broadcasts depends on
+ * them.
  */
 import { record } from "../../autograd/record.ts";
 import { ShapeError } from "../../core/errors.ts";

@@ -13,7 +13,8 @@ export interface FlattenOptions {
 }
 
 /**
- * A range of axes made one, in row-major order: a view where the strides allow it, else a copy. A tensor without axes gets one.
+ * A range of axes made one, in row-major order: a view where the strides allow it, else a copy. A tensor without axes
+ * gets one.
  *
  * @example
  * flatten(zeros([2, 3, 5]), { startDim: 1 }); // [2, 15]

@@ -18,13 +18,14 @@ export interface SliceOptions {
 }
 
 /**
- * A view of every `step`-th element of an axis from `start` to before `end`, as Python's `x[start:end:step]`: indices outside the
- * axis are left out.
+ * A view of every `step`-th element of an axis from `start` to before `end`, as Python's `x[start:end:step]`: indices
+ * outside the axis are left out.
  *
  * @example
  * slice(tensor([0, 1, 2, 3, 4]), { start: -4, step: 2 }); // [1, 3]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a step below 1: {@link flip} reverses an axis.
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a step below 1: {@link flip} reverses an
+ * axis.
  */
 export function slice<D extends DType>(x: Tensor<D>, { dim = 0, start, end, step = 1 }: SliceOptions = {}): Tensor<D> {
   const axis = axisOf("slice", x, dim);
@@ -66,7 +67,8 @@ export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number
     throw new ShapeError(
       "narrow",
       "indexOutOfRange",
-      `expected elements within axis ${dim} of ${x.describe()}, which has ${size}, got ${length} elements from ${start} on`,
+      `expected elements within axis ${dim} of ${x.describe()}, which has ${size}, ` +
+        `got ${length} elements from ${start} on`,
     );
   return cut("narrow", x, axis, first, length, 1);
 }

@@ -22,8 +22,8 @@ export interface SplitOptions {
  * @example
  * split(tensor([0, 1, 2, 3, 4]), 2); // [0, 1], [2, 3], [4]
  *
- * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that is not whole or
- * negative, or 0 for an axis that has elements.
+ * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that
+ * is not whole or negative, or 0 for an axis that has elements.
  */
 export function split<D extends DType>(
   x: Tensor<D>,
@@ -39,7 +39,8 @@ export function split<D extends DType>(
     throw new ShapeError(
       "split",
       "sizeDiffers",
-      `expected sizes that add up to ${size}, axis ${dim} of ${x.describe()}, got ${formatShape(sizes)}, which make ${total}`,
+      `expected sizes that add up to ${size}, axis ${dim} of ${x.describe()}, ` +
+        `got ${formatShape(sizes)}, which make ${total}`,
     );
   return parts("split", x, axis, sizes);
 }
