@@ -176,30 +176,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_permutation(const double *block, void *out);
 // strides of x, out), and the turns of each pair a position. Without positions a row's is its place by the strides of positions.
 ORCHARD_CPU_API int32_t orchard_cpu_rope(const double *block, const void *x, const void *positions, void *out);
 
-// Reduces axes of a tensor. Block: code (src/ops/reduction/names.ts), input dtype, input offset, out dtype, out offset, offset of
-// the indices, parameter (p of a norm, correction of a variance), then the nest of kept axes (rank, shape, strides of the input, strides
-// of the results) and that of reduced ones (rank, shape, strides of the input). max and min also write the index of the element
-// within the reduced axes to `indices`, an int64 tensor with the strides of `out`; the others leave it alone.
-ORCHARD_CPU_API int32_t orchard_cpu_reduce(const double *block, const void *input, void *out, void *indices);
-
-// Functions of a reduction's element x and its result y, of which gradients are made. Block: code (`slopeNames` in
-// src/ops/reduction/names.ts), parameter, dtype (a float), offsets of x, y and out, then the nest of out's axes (rank, shape, strides of
-// x, strides of y). out is row-major.
-ORCHARD_CPU_API int32_t orchard_cpu_slope(const double *block, const void *x, const void *y, void *out);
-
-// out = x where an element's place along an axis is the (int64) index there, else 0. Block: size of the axis, elements of out from one of
-// its indices to the next, dtype (a float), offsets of x, the indices and out, then the nest as above.
-ORCHARD_CPU_API int32_t orchard_cpu_select_at(const double *block, const void *x, const void *indices, void *out);
-
-// Scans along an axis. Block: code (`scanNames` in src/ops/scan/names.ts), dtype of x (and of a), dtype of out (that of x, or int64
-// where that is no float), offsets of x, a and out, length of the axis, its strides in x, a and out, then the other axes: rank (at
-// least 1), shape, strides of x, of a, of out. Scans without a leave it alone.
-ORCHARD_CPU_API int32_t orchard_cpu_scan(const double *block, const void *x, const void *a, void *out);
-
-// Softmax along an axis, and gradients. Block: code (`softmaxNames` in src/ops/softmax/names.ts), dtype (a float), then as for a scan
-// from the offsets on, with y in place of a: the forward's result, which only gradients read.
-ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out);
-
 // The cross entropy of logits with classes. Block: dtype (a float), index dtype, classes, the target that counts for nothing, smoothing, logits
 // offset, logits stride along the classes, targets offset, whether there are factors of the classes, their offset and their sum, then a nest
 // of all other axes: logits, targets, and what is one number a line. Targets were checked; factors are dense, in the dtype that computes

@@ -92,11 +92,6 @@ export const declarations = {
   orchard_cpu_multinomial: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_permutation: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_cpu_rope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_reduce: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_slope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_select_at: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_scan: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_softmax: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_cross_entropy: {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
