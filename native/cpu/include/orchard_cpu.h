@@ -255,21 +255,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_gradient(const double *block, 
 ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_factors(const double *block, const void *indices, const void *offsets,
                                                           const void *table, const void *gradients, void *out);
 
-// Normalized rows, and gradients: src/ops/normalization/problem.ts has the formulas and says what each operand is. A block begins with: dtype of
-// x, dtype of weight, bias and their gradients, 1 where rows are centred or else 0, eps, length of a row, then the nest of the rows (rank, shape,
-// strides of three operands of the shape of x). Then for each of these: 1 where it is there or else 0, offset, stride along a row. Then for weight
-// (and bias): 1 or 0, offset, stride. Then 1 or 0 for results that may be missing. Results and statistics are row-major. An operand that is not
-// there may be any address.
-
-// x and residual to out, scale, and what there is of sum and mean.
-ORCHARD_CPU_API int32_t orchard_cpu_normalize(const double *block, const void *x, const void *residual, const void *weight,
-                                              const void *bias, void *out, void *sum, void *mean, void *scale);
-
-// x, gradOut and gradSum to those gradients that are there. The mean is read where rows are centred.
-ORCHARD_CPU_API int32_t orchard_cpu_normalize_gradient(const double *block, const void *x, const void *gradOut, const void *gradSum,
-                                                       const void *weight, const void *mean, const void *scale, void *gradX,
-                                                       void *gradWeight, void *gradBias);
-
 // ---------------------------------------------------------------- indexing and sorting
 //
 // A "nest" in a block is a rank (at most 8), a shape, then for each operand its strides along it. Indices are int64 or int32.

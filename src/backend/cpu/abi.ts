@@ -123,14 +123,6 @@ export const declarations = {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
   },
-  orchard_cpu_normalize: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_normalize_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
   orchard_cpu_find_outside: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_find_descent: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_gather: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
