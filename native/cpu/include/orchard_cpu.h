@@ -208,31 +208,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_scan(const double *block, const void *x, con
 // from the offsets on, with y in place of a: the forward's result, which only gradients read.
 ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out);
 
-// The cross entropy of logits with classes. Block: dtype (a float), index dtype, classes, the target that counts for nothing, smoothing, logits
-// offset, logits stride along the classes, targets offset, whether there are factors of the classes, their offset and their sum, then a nest
-// of all other axes: logits, targets, and what is one number a line. Targets were checked; factors are dense, in the dtype that computes
-// (float64 for float64, float32 for all others), which the results have: the losses, the targets' factors, and log Σ exp(logits) as two planes, the largest logits and what is left.
-ORCHARD_CPU_API int32_t orchard_cpu_cross_entropy(const double *block, const void *logits, const void *targets, const void *factors,
-                                                  void *losses, void *used, void *log_sums);
-
-// Its gradient, of the logits' dtype, from log Σ exp(logits) and the gradient of each loss. Block: as above up to the sum of the factors,
-// then offsets of the two and of the result, the result's stride along the classes, and a nest: logits, targets, log_sums, scales, gradient.
-ORCHARD_CPU_API int32_t orchard_cpu_cross_entropy_gradient(const double *block, const void *logits, const void *targets,
-                                                           const void *factors, const void *log_sums, const void *scales,
-                                                           void *gradient);
-
-// The loss of each element, or of all of them times a factor. Block: code (`lossNames` in src/ops/loss/names.ts), dtype (a float), whether
-// all are summed, the factor, offsets of x, target, weight, pos_weight and out, then a nest of the five (the last along out's axes, or
-// 0). Operands are of the dtype; a sum is of the dtype that computes. A loss without weights gets x in their places, with strides of 0.
-ORCHARD_CPU_API int32_t orchard_cpu_loss(const double *block, const void *x, const void *target, const void *weight,
-                                         const void *pos_weight, void *out);
-
-// Its gradients of x and of the target, times a factor and the gradient `scale` (of the dtype that computes) of each loss. Block: code, dtype,
-// whether the gradient of x and that of the target are wanted, the factor, offsets of x, target, weight, pos_weight, scale and the two
-// gradients, then a nest of the seven.
-ORCHARD_CPU_API int32_t orchard_cpu_loss_gradient(const double *block, const void *x, const void *target, const void *weight,
-                                                  const void *pos_weight, const void *scale, void *gradient, void *target_gradient);
-
 // Bags of rows of a table. Every block begins with: dtype (a float), dtype of the indices, dtype of the offsets, mode (`bagModes` in
 // src/ops/embedding/modes.ts), bags, indices, indices of each bag (or -1: the offsets say where each begins, and one more where the last ends),
 // rows, width, the padding row or -1, whether there are factors of the indices; then what each function says. Indices, offsets, which were

@@ -98,19 +98,6 @@ export const declarations = {
   orchard_cpu_select_at: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_scan: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_softmax: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_cross_entropy: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_cross_entropy_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_loss: { args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_loss_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
   orchard_cpu_embedding_bag: {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
