@@ -230,7 +230,7 @@ ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_gradient(const double *block, 
 ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_factors(const double *block, const void *indices, const void *offsets,
                                                           const void *table, const void *gradients, void *out);
 
-// ---------------------------------------------------------------- indexing and sorting
+// ---------------------------------------------------------------- indexing
 //
 // A "nest" in a block is a rank (at most 8), a shape, then for each operand its strides along it. Indices are int64 or int32.
 
@@ -257,11 +257,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_triangle(const double *block, const void *x,
 
 // out[i, c] = 1 where index[i] is c, else 0; int64, dense. Block: index dtype, index offset, out offset, classes, nest of the index.
 ORCHARD_CPU_API int32_t orchard_cpu_one_hot(const double *block, const void *index, void *out);
-
-// The first k elements of each line in order, and their indices (int64). Equal elements keep their order; NaN counts as larger than all
-// numbers, 0 and -0 as equal. Block: dtype, offsets of x, values, indices, length of a line, k, 1 for descending or 0, strides along
-// the line of x, values, indices, nest over the other axes of x, values, indices.
-ORCHARD_CPU_API int32_t orchard_cpu_sort(const double *block, const void *x, void *values, void *indices);
 
 // ---------------------------------------------------------------- attention
 //

@@ -116,7 +116,6 @@ export const declarations = {
   orchard_cpu_scatter_add: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_triangle: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_one_hot: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_sort: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_attention: {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
