@@ -92,19 +92,6 @@ export const declarations = {
   orchard_cpu_multinomial: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_permutation: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_cpu_rope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_cross_entropy: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_cross_entropy_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_loss: { args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_loss_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
   orchard_cpu_embedding_bag: {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
@@ -117,21 +104,12 @@ export const declarations = {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
   },
-  orchard_cpu_normalize: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_normalize_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
   orchard_cpu_find_outside: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_find_descent: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_gather: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_scatter_add: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_triangle: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_one_hot: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_sort: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_attention: {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
