@@ -5,6 +5,7 @@ import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
+import { accumulationDType } from "../../tensor/dtype.ts";
 import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { denseStrides, elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -13,8 +14,7 @@ import { grad } from "../gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../gradient/function.ts";
 import { expand } from "../view/expand.ts";
-import { statisticsDType } from "./operands.ts";
-import { attentionBackward, attentionForward } from "./primitives.ts";
+import { attentionBackward, attentionForward } from "./passes.ts";
 import type { AttentionAttributes, InputName, OutputName } from "./problem.ts";
 import { unfusedAttention } from "./unfused.ts";
 
@@ -39,7 +39,7 @@ export class FlashAttention extends Function {
     const shape = [...rows, v.shape[3]!];
     const specs = [
       { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, // so that heads which were cut from rows join without a copy
-      { shape: rows, dtype: statisticsDType(q.dtype) },
+      { shape: rows, dtype: accumulationDType(q.dtype) },
     ];
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;

@@ -77,13 +77,13 @@ function checkTogether(
     throw new ArgumentError(
       operation,
       "maskTwice",
-      'attnMask and isCausal came, one of them is wanted; flashAttention with { mask, causal: "top-left" } has both',
+      'expected attnMask or isCausal, got both; flashAttention with { mask, causal: "top-left" } has both',
     );
   const [heads, shared] = [query.shape.at(-3), key.shape.at(-3)];
   if (!enableGqa && query.rank === 4 && key.rank === 4 && heads !== shared && shared !== 1)
     throw new ShapeError(
       operation,
       "headsDiffer",
-      `${heads} heads of the query and ${shared} of the key came; { enableGqa: true } shares those of the key`,
+      `expected as many heads of the query as of the key, got ${heads} heads and ${shared}; { enableGqa: true } shares those of the key`,
     );
 }

@@ -5,6 +5,7 @@ import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
+import { scoresCall } from "../../../src/ops/attention/primitive.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
@@ -56,11 +57,15 @@ describe.each(isas)("on %s", (isa) => {
 
 /** Scores that a forward and a backward pass compute: whole tiles, those in them that do not attend included. */
 function computedScores(run: () => void): { forward: number; backward: number } {
-  const [before, after] = [new Float64Array(2), new Float64Array(2)];
-  native.orchard_cpu_attention_scores(before);
+  const before = { forward: scoresOf("forward"), backward: scoresOf("backward") };
   run();
-  native.orchard_cpu_attention_scores(after);
-  return { forward: after[0]! - before[0]!, backward: after[1]! - before[1]! };
+  return { forward: scoresOf("forward") - before.forward, backward: scoresOf("backward") - before.backward };
+}
+
+function scoresOf(pass: "forward" | "backward"): number {
+  const scores = new Float64Array(1);
+  scoresCall("attentionScores", { pass }, [scores]);
+  return scores[0]!;
 }
 
 describe.each(isas)("tiles that nobody attends to are skipped on %s", (isa) => {

@@ -5,7 +5,7 @@ import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { whyUnavailable } from "../../../src/backend/registry.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
-import { attentionBackward, attentionDropoutMask, attentionForward } from "../../../src/ops/attention/primitives.ts";
+import { attentionBackward, attentionDropoutMask, attentionForward } from "../../../src/ops/attention/passes.ts";
 import type { AttentionAttributes } from "../../../src/ops/attention/problem.ts";
 import { zeros } from "../../../src/ops/creation/full.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
