@@ -61,7 +61,7 @@ export const fieldsOf = ({ plane, members }: UpdateAttributes, sizes: readonly n
   ...perParameter((name) => members.map(({ coefficients }) => coefficients[name])),
 });
 
-/** Blocks have a place for each threadgroup: the chunks of the first parameter before those of the second, and so on. */
+/** `firstChunks`: the chunks of the first parameter come before those of the second, and so on. */
 export const updateParameters = struct("Update", "optim/update.metal", { ...fields, firstChunks: wholes });
 
 const operandNames = (name: string) => Array.from({ length: MAX_PARAMETERS }, (_, index) => `${name}${index}`);

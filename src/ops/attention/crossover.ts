@@ -45,7 +45,7 @@ export function crossoverOf(table: CrossoverTable, { backend, dtype, dim, heads 
   return table.pairs[backend]?.[dtypeClassOf(dtype)]?.[row]?.[column];
 }
 
-/** An unfused step holds seven arrays of the scores' size at once: this leaves three quarters of the memory to the rest. */
+/** An unfused step holds seven arrays of the scores' size at once: this leaves three quarters of the memory to everything else. */
 export const defaultScoresShare: number = 1 / 32;
 
 /** A kind of calls that is faster fused at every size that was measured. */

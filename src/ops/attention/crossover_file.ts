@@ -82,7 +82,7 @@ export function readTable(path: string | undefined = tablePath()): TableInUse {
 
 let inUse: CrossoverTable | undefined;
 
-/** The table that this process routes by. It is read once, so that a process makes one choice; a file that is not used is told of once. */
+/** The table that this process routes by. It is read once, so that a process makes one choice; a file that is not used is reported once. */
 export function tableInUse(): CrossoverTable {
   if (inUse) return inUse;
   const { table, problem } = readTable();

@@ -51,7 +51,7 @@ type AskingForMore = { readonly returnLogSumExp: true } | { readonly returnDropo
  * @param k [B, kvHeads, N, D], of the same dtype and rank
  * @param v [B, kvHeads, N, E], of the same dtype and rank
  * @param options all of them go together, and have gradients: see {@link FlashAttentionOptions}, and `docs/attention.md`
- * @returns [B, H, M, E], of the dtype of q, without H where q came without; with `returnLogSumExp` or `returnDropoutMask` a
+ * @returns [B, H, M, E], of the dtype of q, without H where q has none; with `returnLogSumExp` or `returnDropoutMask` a
  * {@link FlashAttentionResult}
  *
  * @example

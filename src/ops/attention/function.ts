@@ -78,8 +78,8 @@ const gradientNames: Partial<Record<InputName, OutputName>> = {
 /** Gradients that a backward computes for what needs them: those of k and v together. */
 function outputsFor(needed: readonly InputName[]): OutputName[] {
   const names = needed.includes("k") || needed.includes("v") ? (["k", "v", ...needed] as const) : needed;
-  const wanted = new Set(names.map((name) => gradientNames[name]));
-  return Object.values(gradientNames).filter((name) => wanted.has(name));
+  const needed = new Set(names.map((name) => gradientNames[name]));
+  return Object.values(gradientNames).filter((name) => needed.has(name));
 }
 
 /** Zeros of a tensor's shape, in the memory of one element. */

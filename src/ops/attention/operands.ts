@@ -10,7 +10,7 @@ import { unsqueeze } from "../view/squeeze.ts";
 import type { FlashAttentionOptions, SequenceBounds } from "./options.ts";
 import type { Sequence } from "./problem.ts";
 
-/** Queries, keys and values of rank 4, and whether they came with an axis of heads. */
+/** Queries, keys and values of rank 4, and whether they were given with an axis of heads. */
 export interface Projections {
   readonly q: Tensor;
   readonly k: Tensor;

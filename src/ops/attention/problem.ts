@@ -155,7 +155,7 @@ export type DropoutMaskAttributes = Pick<AttentionAttributes, "packed"> & { read
 
 /**
  * An operand as it lies in its tensor's storage: the element of (b, h, r, c) is at offset + b · batch + h · head + r · row +
- * c · column, in elements. 0 repeats. Rows are queries or keys and columns the rest; bias and mask have queries and keys. For the heads
+ * c · column, in elements. 0 repeats. Rows are queries or keys and columns their elements; bias and mask have queries and keys. For the heads
  * of k, v and their gradients h is h / G. `sinks` have strides in `head` only, `slopes` in `batch` and `head`, `logSumExp` up to `row`.
  */
 export interface Operand {
@@ -229,7 +229,7 @@ function operandOf(name: InputName | OutputName, tensor: Tensor, pairs: readonly
   return { tensor, batch, head, row, column };
 }
 
-/** A sequence with its place: `index` is what dropout and slopes count, `batch` is where its rows lie. */
+/** A sequence in the batch: `index` is what dropout and slopes count, `batch` is where its rows lie. */
 export interface PlacedSequence extends Sequence {
   readonly index: number;
   readonly batch: number;

@@ -1,4 +1,4 @@
-/** Measures where attention is faster unfused: forward and backward both ways in turn, over a grid of sizes. */
+/** Measures where attention is faster unfused: forward and backward, alternating between the two, over a grid of sizes. */
 
 import type { BackendName } from "../../backend/names.ts";
 import { withBackend } from "../../backend/policy.ts";
@@ -21,7 +21,7 @@ import { flashAttention } from "./flash_attention.ts";
 export interface TuneGrid {
   /** Queries, and as many keys; rising. */
   readonly lengths: readonly number[];
-  /** Samples of each way, taken in turn: at most so many, fewer where they take long. */
+  /** Samples of each way, alternating: at most so many, fewer where they take long. */
   readonly rounds: number;
   /** Milliseconds after which a size that has {@link fewestRounds} gets no more. */
   readonly milliseconds: number;
@@ -42,7 +42,7 @@ export interface Measurement {
   readonly speedup: number;
 }
 
-/** A class of calls as it is told while it is measured. */
+/** A class of calls as it is reported while it is measured. */
 export interface TuneStep {
   readonly backend: BackendName;
   readonly dtype: FloatDType;
@@ -73,14 +73,14 @@ export const tunedBackends = (): BackendName[] =>
 /**
  * Measures this machine.
  *
- * @param told is called after each class of calls
+ * @param report is called after each class of calls
  * @example
  * writeTable(path, tune(["cpu"], quickGrid));
  */
 export function tune(
   backends: readonly BackendName[],
   grid: TuneGrid,
-  told: (step: TuneStep) => void = () => undefined,
+  report: (step: TuneStep) => void = () => undefined,
 ): CrossoverTable {
   const kinds = backends.flatMap((backend) => measuredDTypes[backend].map((dtype) => ({ backend, dtype })));
   const steps = kinds.length * dimClasses.length * measuredHeads.length;
@@ -92,7 +92,7 @@ export function tune(
       measuredHeads.map((heads) => {
         const measured = measureClass(backend, dtype, dim, heads, grid);
         done++;
-        told({ backend, dtype, dim, heads, measured, done, steps });
+        report({ backend, dtype, dim, heads, measured, done, steps });
         return crossoverFrom(measured);
       }),
     );
