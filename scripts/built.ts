@@ -19,7 +19,8 @@ export async function buildAll(): Promise<void> {
 export const runBenchmarks = (names: readonly string[]): Promise<void> => runBuilt(chooseBenchmarks(names));
 
 /**
- * Builds, and trains a small GPT on the declaration files in `node_modules`: for about a minute, or a few steps where a device is simulated.
+ * Builds, and trains a small GPT on the declaration files in `node_modules`: for about a minute, or a few steps where a
+ * device is simulated.
  */
 export const runDemo = (words: readonly string[]): Promise<void> =>
   runTrain(["--preset", presetFor(getBackend()) === "tiny" ? "tiny" : "demo", ...words]);
@@ -40,7 +41,9 @@ const metalPrograms = [
   "bench/dispatch.ts",
 ];
 
-/** Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it. */
+/**
+ * Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it.
+ */
 export async function runBuilt(files: readonly string[], words: readonly string[] = []): Promise<void> {
   await prepare(files);
   for (const file of files) {
@@ -62,7 +65,10 @@ async function prepare(files: readonly string[]): Promise<void> {
   return buildAll();
 }
 
-/** The benchmarks' files: all of `bench/` itself (what they share is in `bench/support/`), or the named ones. `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so. */
+/**
+ * The benchmarks' files: all of `bench/` itself (what they share is in `bench/support/`), or the named ones.
+ * `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so.
+ */
 export function chooseBenchmarks(names: readonly string[], root: string = packageRoot): string[] {
   const found = new Bun.Glob("bench/*.ts").scanSync({ cwd: root });
   const files = [...found].sort();

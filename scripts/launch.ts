@@ -1,6 +1,7 @@
 /**
- * The commands of package.json: `bun run <name>` is `bun scripts/launch.ts <name>`. On a fresh clone nothing is installed yet, so this file
- * and what it imports use Bun alone, and a command's module is imported once the dependencies are there.
+ * The commands of package.json: `bun run <name>` is `bun scripts/launch.ts <name>`. On a fresh clone nothing is
+ * installed yet, so this file and what it imports use Bun alone, and a command's module is imported once the
+ * dependencies are there.
  */
 import { installDependencies } from "./dependencies.ts";
 import { Failure, main } from "./failure.ts";

@@ -23,11 +23,26 @@ export {
   type RunOptions,
   type Size,
 } from "./backend/metal/kernel.ts";
+export { type KernelArguments, kernelOverride } from "./backend/metal/kernel_override.ts";
 export type { MetalStatistics } from "./backend/metal/layouts.ts";
 export type { LibrarySource, PipelineBinding, PipelineInfo } from "./backend/metal/pipeline.ts";
 export type { Counters, DispatchCounters, Finding, MetalReport } from "./backend/metal/report.ts";
 export type { ScalarValue } from "./backend/metal/scalars.ts";
 export { type BackendName, backendNames } from "./backend/names.ts";
+export {
+  type KernelOverride,
+  type OverrideBody,
+  type OverrideCall,
+  type OverrideHandle,
+  type OverrideOptions,
+  override,
+  overrides,
+  type RouteHandle,
+  route,
+  routes,
+  withOverride,
+  withRoute,
+} from "./backend/overrides.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";

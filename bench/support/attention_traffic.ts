@@ -1,4 +1,7 @@
-/** What attention's Metal kernels move and multiply, counted by the software device, beside the least that their tiles allow. */
+/**
+ * What attention's Metal kernels move and multiply, counted by the software device, beside the least that their tiles
+ * allow.
+ */
 
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";

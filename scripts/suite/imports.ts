@@ -1,6 +1,7 @@
 /**
- * Which files import which. The parser is oxc's: dependency-cruiser (18.7) and madge (8.0) read TypeScript with the JavaScript API of TypeScript,
- * which version 7 does not have yet, and dependency-cruiser's other parser, swc, does not know `using`.
+ * Which files import which. The parser is oxc's: dependency-cruiser (18.7) and madge (8.0) read TypeScript with the
+ * JavaScript API of TypeScript, which version 7 does not have yet, and dependency-cruiser's other parser, swc, does not
+ * know `using`.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";

@@ -18,8 +18,9 @@ export interface Backend {
   /** Called before an operation changes a storage that is in use: work under way may still read it. */
   beforeChange?(storage: Storage): void;
   /**
-   * Called before a storage's memory is swapped for another, into which an operation writes the new contents: work under way may still
-   * read or write the old one. Backends without it compute such an operation in place: nothing of theirs is ever computed again.
+   * Called before a storage's memory is swapped for another, into which an operation writes the new contents: work
+   * under way may still read or write the old one. Backends without it compute such an operation in place: nothing of
+   * theirs is ever computed again.
    */
   beforeSwap?(storage: Storage): void;
   /**
@@ -43,13 +44,16 @@ export interface Implementation<Attributes> {
   /** Why it can't run this call (dtype, shape, memory), in a few words; undefined where it can. */
   unsupported?(call: Omit<OperationCall<Attributes>, "outputs">): string | undefined;
   /**
-   * Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. On a device it returns
-   * the command buffers that it encoded into.
+   * Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. On
+   * a device it returns the command buffers that it encoded into.
    */
   run(call: OperationCall<Attributes>): Launched;
 }
 
-/** What an implementation leaves on a device: the command buffers of its launches; nothing where it is done once it returns. */
+/**
+ * What an implementation leaves on a device: the command buffers of its launches; nothing where it is done once it
+ * returns.
+ */
 // biome-ignore lint/suspicious/noConfusingVoidType: most implementations return nothing, and need not say so
 export type Launched = TicketRange | undefined | void;
 
@@ -61,5 +65,7 @@ export interface Missing {
 /** An operation that backends run. Its gradient is not its concern: see `autograd/record.ts`. */
 export interface Primitive<Attributes = undefined> {
   readonly name: string;
+  /** The folder of `src/ops` that it is in, for `route`. */
+  readonly family?: string;
   readonly implementations: Readonly<Record<BackendName, Implementation<Attributes> | Missing>>;
 }

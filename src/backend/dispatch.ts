@@ -1,4 +1,7 @@
-/** Dispatch of calls: the first backend that can run one does; a failure falls back to the next, reported once and counted. */
+/**
+ * Dispatch of calls: the first backend that can run one does; a failure falls back to the next, reported once and
+ * counted.
+ */
 
 import { getOrMake } from "../core/collections.ts";
 import { environmentFlag } from "../core/environment.ts";
@@ -15,6 +18,7 @@ import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
+import { overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
@@ -88,8 +92,8 @@ export function executeInto<Attributes>(
 }
 
 /**
- * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold afterwards. On a
- * device, where work may be computed again, these lie in different memory; elsewhere in the same.
+ * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold
+ * afterwards. On a device, where work may be computed again, these lie in different memory; elsewhere in the same.
  *
  * @param targets each covers its storage ({@link coversStorage})
  * @param inputs the other inputs, after the targets
@@ -163,10 +167,13 @@ function dispatch<Attributes>(
   discard: (operands: Operands) => void,
 ): Tensor[] {
   for (const input of inputs) input.checkAlive(operation);
+  const first = routeOf(primitive.family) ?? getBackend();
   let reason = PREFERRED;
   let failure: unknown;
-  for (const name of orderFrom[getBackend()]) {
-    const why = whyUnsupported(primitive, name, inputs, attributes);
+  for (const name of orderFrom[first]) {
+    const overriding = overrideFor(primitive, name, inputs, attributes);
+    const chosen = overriding ? overridden(primitive, overriding) : primitive;
+    const why = whyUnsupported(chosen, name, inputs, attributes);
     if (why !== undefined) {
       reason = addReason(reason, name, why);
       skipBackend(operation, name, reason);
@@ -174,8 +181,8 @@ function dispatch<Attributes>(
     }
     try {
       const run = observer ? runWatched(observer, reason, inputs) : runOn;
-      const outputs = run(backends[name], primitive, attributes, operandsOn, discard);
-      countCodepath(primitive.name, name, reason);
+      const outputs = run(backends[name], chosen, attributes, operandsOn, discard);
+      countCodepath(primitive.name, name, overriding ? `${reason}, ${overriding.name}` : reason);
       const anomaly = searchedFor.get();
       if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
       return outputs as Tensor[];
@@ -320,12 +327,16 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
   throw new BackendError(
     operation,
     "strict",
-    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another backend.`,
+    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another ` +
+      "backend.",
     { cause },
   );
 }
 
-/** A failure that another backend may not have: of the device, of a compilation, of memory. Wrong arguments fail everywhere. */
+/**
+ * A failure that another backend may not have: of the device, of a compilation, of memory. Wrong arguments fail
+ * everywhere.
+ */
 const isRecoverable = (error: unknown): error is OrchardError =>
   error instanceof KernelCompileError ||
   error instanceof OutOfMemoryError ||

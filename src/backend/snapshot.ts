@@ -9,8 +9,8 @@ export const coversStorage = ({ isContiguous, offset, shape, dtype, storage }: T
   isContiguous && offset === 0 && storage.memory.byteLength === byteLengthOf(shape, dtype);
 
 /**
- * Swaps the memory of tensors for new memory with undefined contents, and returns tensors over the old one. On a backend whose work is done once it
- * returns, it returns the tensors themselves.
+ * Swaps the memory of tensors for new memory with undefined contents, and returns tensors over the old one. On a
+ * backend whose work is done once it returns, it returns the tensors themselves.
  *
  * @param targets each covers its storage
  * @throws {OutOfMemoryError} and nothing has changed.

@@ -16,7 +16,7 @@ const program = new Command("orchard")
 
 program
   .command("doctor")
-  .description("show the machine, each backend, and what would mend what is missing")
+  .description("show the machine, each backend, and how to fix what is missing")
   .action(async () => {
     const { diagnose, formatDiagnoses } = await import("./doctor.ts");
     const { cacheFolder } = await import("../core/paths.ts");
@@ -57,13 +57,13 @@ program
 
 program
   .command("swift")
-  .description("compile and run a Swift program that imports Metal; the words are the program's")
+  .description("compile and run a Swift program that imports Metal; the arguments are the program's")
   .argument("<program.swift>")
-  .argument("[words...]")
+  .argument("[arguments...]")
   .passThroughOptions()
-  .action(async (source: string, words: readonly string[]) => {
+  .action(async (source: string, programArguments: readonly string[]) => {
     const { runSwift } = await import("./swift.ts");
-    process.exitCode = await runSwift(source, words);
+    process.exitCode = await runSwift(source, programArguments);
   });
 
 try {

@@ -1,4 +1,4 @@
-import { add } from "../ops/elementwise/binary.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
 import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";

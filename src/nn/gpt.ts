@@ -1,6 +1,6 @@
 import { ArgumentError } from "../core/errors.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
-import { add } from "../ops/elementwise/binary.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { TransformerBlock } from "./block.ts";

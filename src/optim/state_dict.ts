@@ -8,8 +8,6 @@ import { keep } from "../tensor/tidy.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
 import { type Slot, stateDType } from "./slot.ts";
 
-export type { Json };
-
 /** The options of a group, and the names of its parameters. */
 export interface GroupState {
   readonly options: Readonly<Record<string, Json>>;

@@ -22,19 +22,26 @@ export interface Memory {
   hostBuffer(): ArrayBuffer;
   /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */
   hostBytes(): Uint8Array;
-  /** After the host has written the elements of shared memory: to the mode that is wanted, by default the device's. */
+  /**
+   * After the host has written the elements of shared memory: moves them to the mode of the hint, by default the
+   * device's.
+   */
   moveToHint?(storage?: StorageMode): void;
   /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
   settled(): Promise<void> | null;
-  /** Gives the bytes back at once; nothing may use them afterwards. Forgotten memory is given back by garbage collection. */
+  /**
+   * Frees the bytes at once; nothing may use them afterwards. Memory that is not released is freed by garbage
+   * collection.
+   */
   release(): void;
 }
 
-/** How memory is wanted. */
+/** Wishes for an allocation. */
 export interface AllocationHint {
   /**
-   * Of a Metal buffer; host memory has no choice. It holds until something else needs the elements: when the CPU reads a private buffer, it
-   * moves to shared memory for good. Default: `"shared"`, or what `metalContext().configure("storage", …)` said.
+   * Of a Metal buffer; host memory has no choice. It holds until something else needs the elements: when the CPU reads
+   * a private buffer, it moves to shared memory for good. Default: `"shared"`, or what
+   * `metalContext().configure("storage", …)` said.
    */
   readonly storage?: StorageMode | undefined;
   readonly label?: string | undefined;
@@ -46,8 +53,8 @@ export class ScriptMemory implements Memory {
   private readonly bytes: Uint8Array<ArrayBuffer>;
 
   constructor(content: number | ArrayBuffer) {
-    // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times as fast as a
-    // buffer, which it gets when it is asked for one.
+    // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times
+    // as fast as a buffer, which is made when it is asked for.
     if (observer && typeof content === "number") observer.allocated(content, "script");
     this.bytes = typeof content === "number" ? scriptBytes(content || 1) : new Uint8Array(content);
   }
@@ -65,7 +72,7 @@ export class ScriptMemory implements Memory {
     return null;
   }
   release(): void {
-    // Garbage collection gives it back.
+    // Garbage collection frees it.
   }
 }
 
@@ -80,7 +87,9 @@ function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
 /** @internal JavaScript's arrays have 4 GB at most, of whatever memory. */
 export const noSuchBlock = (byteLength: number): string => `JavaScript has no ${byteLength} bytes in one block`;
 
-/** Allocates host memory; null where a block is none of its business. The cpu backend installs one for large blocks. */
+/**
+ * Allocates host memory; null for a block that it leaves to JavaScript. The cpu backend installs one for large blocks.
+ */
 export type HostAllocator = (byteLength: number) => Memory | null;
 
 let nativeAllocator: HostAllocator | undefined;
@@ -100,6 +109,6 @@ export function checkStorage(operation: string, storage: StorageMode | undefined
   throw new ArgumentError(
     operation,
     "unknownStorage",
-    `storage is one of ${storageModes.join(", ")}; ${String(storage)} came`,
+    `expected storage to be one of ${storageModes.join(", ")}, got ${String(storage)}`,
   );
 }

@@ -3,7 +3,10 @@ import type { MemoryDevice } from "./memory.ts";
 
 /** What tensors take now. */
 export interface LiveMemory {
-  /** Bytes of blocks that are in use, by tensors, by what autograd saved and by work under way. Cached free blocks are not counted. */
+  /**
+   * Bytes of blocks that are in use, by tensors, by what autograd saved and by work under way. Cached free blocks are
+   * not counted.
+   */
   readonly liveBytes: number;
   /** How many blocks that is. */
   readonly blocks: number;
@@ -31,8 +34,8 @@ export function meter<Own extends Meter>(device: MemoryDevice, own: Own): Own {
 }
 
 /**
- * @internal A meter for an allocator that knows what is live only: what is live grows by allocations alone, so that a call of `usage` after
- * each of them misses no peak.
+ * @internal A meter for an allocator that knows what is live only: what is live grows by allocations alone, so that a
+ * call of `usage` after each of them misses no peak.
  */
 export function peakOf(read: () => LiveMemory): Meter {
   let peakBytes = 0;
@@ -51,8 +54,9 @@ export function peakOf(read: () => LiveMemory): Meter {
 const nothing: MemoryUsage = { liveBytes: 0, blocks: 0, peakBytes: 0 };
 
 /**
- * The native memory that tensors take now, by device: `host` is the cpu backend's blocks (of 64 KB and more; smaller ones are
- * JavaScript's own and not counted), `metal` the device's buffers. Peaks have what operations take while they run, too. Loads nothing.
+ * The native memory that tensors take now, by device: `host` is the cpu backend's blocks (of 64 KB and more; smaller
+ * ones are JavaScript's own and not counted), `metal` the device's buffers. Peaks have what operations take while they
+ * run, too. Loads nothing.
  *
  * @example
  * resetPeakMemory();

@@ -3,7 +3,8 @@
 import { noGrad } from "../autograd/modes.ts";
 import type { Batch } from "../data/windows.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
-import { add, div } from "../ops/elementwise/binary.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
+import { div } from "../ops/elementwise/division.ts";
 import { backward, detach } from "../ops/gradient/backward.ts";
 import { crossEntropy } from "../ops/loss/cross_entropy.ts";
 import { mean } from "../ops/reduction/mean.ts";

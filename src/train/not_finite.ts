@@ -2,7 +2,7 @@
 import { AnomalyError, detectAnomaly } from "../backend/anomaly.ts";
 import { OrchardError } from "../core/errors.ts";
 import type { Batch } from "../data/windows.ts";
-import { isfinite } from "../ops/elementwise/unary.ts";
+import { isfinite } from "../ops/elementwise/predicates.ts";
 import { all } from "../ops/reduction/logic.ts";
 import type { GeneratorState } from "../random/generator.ts";
 import type { Tensor } from "../tensor/tensor.ts";

@@ -1,4 +1,4 @@
-/** What is found, what is left out, how it is split, and what is told when there is too little. */
+/** Which files are found and skipped, how they are split, and the errors for too little text. */
 import { describe, expect, test } from "bun:test";
 import {
   mkdirSync,
@@ -67,7 +67,7 @@ describe("files", () => {
     expect(await textOf(await open(folderOf(files), { heldOut: 0 }))).toBe("yyyyyy\nxxxxxx\nbbbbbb\n");
   });
 
-  test("of several files and globs come once each", async () => {
+  test("of several files and globs are read once each", async () => {
     const folder = folderOf(files);
     const paths = [join(folder, "**/*.txt"), join(folder, "a", "deep"), join(folder, "b.txt")];
     expect(await textOf(await open(paths, { heldOut: 0 }))).toBe("yyyyyy\nbbbbbb\n");
@@ -124,12 +124,12 @@ describe("files", () => {
   });
 });
 
-describe("what is held out", () => {
+describe("the held-out part", () => {
   const many = Object.fromEntries(
     Array.from({ length: 40 }, (_, at) => [`${at}.txt`, `${at + 10}${text(at + 1, 398)}`]),
   );
 
-  test("is whole documents, chosen by their contents", async () => {
+  test("consists of whole documents, chosen by their contents", async () => {
     const dataset = await open(folderOf(many));
     const { split, trainTokens, heldOutTokens, tokens } = dataset.report;
     expect([split, trainTokens + heldOutTokens]).toEqual(["documents", tokens]);
@@ -151,13 +151,13 @@ describe("what is held out", () => {
     expect(bytes.decode(first!.x.dataSync())).toBe(text(3, 1000).slice(800, 804));
   });
 
-  test("is nothing where nothing is wanted", async () => {
+  test("is empty with a fraction of 0", async () => {
     const dataset = await open(folderOf({ "one.txt": text(3) }), { heldOut: 0 });
     expect(dataset.report).toMatchObject({ split: "none", heldOutTokens: 0 });
     expect([...dataset.heldOut.batches(2)]).toEqual([]);
   });
 
-  test("that is shorter than a window is warned of", async () => {
+  test("that is shorter than a window gives a warning", async () => {
     const { report } = await open(folderOf({ "one.txt": text(3, 60) }), { contextLength: 10 });
     expect(report.warnings).toEqual([
       "the text has only 60 bytes",
@@ -167,7 +167,7 @@ describe("what is held out", () => {
 });
 
 describe("the token file", () => {
-  test("is used again, and made anew for another file, size, time, tokenizer or share", async () => {
+  test("is reused, and rebuilt for another file, size, time, tokenizer or fraction", async () => {
     const folder = folderOf({ "a.txt": text(1), "b.txt": text(5) });
     const cached = async (options = {}) => (await open(folder, options)).report.cached;
     expect([await cached(), await cached()]).toEqual([false, true]);
@@ -182,7 +182,7 @@ describe("the token file", () => {
     expect(await cached({ contextLength: 9 })).toBe(true);
   });
 
-  test("that is cut off, or whose manifest is damaged, is made anew", async () => {
+  test("that is truncated, or whose manifest is damaged, is rebuilt", async () => {
     const folder = folderOf({ "a.txt": text(1) });
     const { tokenFile } = (await open(folder)).report;
     truncateSync(tokenFile, 100);
@@ -192,7 +192,7 @@ describe("the token file", () => {
     expect(statSync(tokenFile).size).toBe(802);
   });
 
-  test("has 32 bits a token where the vocabulary needs them", async () => {
+  test("has 32 bits per token if the vocabulary needs them", async () => {
     const wide = { ...bytes, name: "wide", vocabularySize: 70_000, encode: () => [65_536, 69_999], separator: 1 };
     const folder = folderOf({ "a.txt": text(1), "b.txt": text(2) });
     const { train } = await open(folder, { tokenizer: wide as never as data.Tokenizer, heldOut: 0 });
@@ -205,7 +205,7 @@ describe("the token file", () => {
     expect(readdirSync(folder).length).toBe(32);
   });
 
-  test("tells how far its making is", async () => {
+  test("reports progress", async () => {
     const seen: data.DataProgress[] = [];
     await open(folderOf({ "a.txt": text(1), "b.txt": text(2) }), { onProgress: (each) => seen.push(each) });
     expect(seen.map(({ phase }) => phase)).toEqual(["reading", "encoding"]);
@@ -213,8 +213,8 @@ describe("the token file", () => {
   });
 });
 
-describe("what can't be trained on", () => {
-  test("a folder that is not there: the nearest name is told", async () => {
+describe("errors for unusable text", () => {
+  test("a folder that does not exist: the most similar name is suggested", async () => {
     mkdirSync(root.file("corpus"), { recursive: true });
     const error = await refused(open(root.file("corpsu")));
     expect([error.code, error.operation]).toEqual(["notFound", "openTextDataset"]);
@@ -276,7 +276,8 @@ describe("without data, the declarations of TypeScript", () => {
     const index = JSON.stringify(join(import.meta.dir, "..", "..", "src", "index.ts"));
     const program = `
       import { data } from ${index};
-      const options = { tokenizer: new data.ByteTokenizer(), contextLength: 8, cacheFolder: ${JSON.stringify(cacheFolder)} };
+      const cacheFolder = ${JSON.stringify(cacheFolder)};
+      const options = { tokenizer: new data.ByteTokenizer(), contextLength: 8, cacheFolder };
       const opened = await data.openTextDataset(options).catch(({ message }) => ({ message }));
       console.log(JSON.stringify({ report: opened.report, message: opened.message }));`;
     const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd });
@@ -284,7 +285,7 @@ describe("without data, the declarations of TypeScript", () => {
     return JSON.parse(stdout.toString()) as { report?: data.DataReport; message?: string };
   }
 
-  test("below the nearest node_modules are used, and it is said that they are few", () => {
+  test("in the nearest node_modules are used, with a warning that they are few", () => {
     const folder = folderOf({
       "node_modules/a/index.d.ts": text(1),
       "node_modules/a/index.ts": text(2),
@@ -293,12 +294,11 @@ describe("without data, the declarations of TypeScript", () => {
     const { report } = opened(join(folder, "src", "deep"));
     const modules = join(folder, "node_modules");
     expect([report?.source, report?.files]).toEqual([[modules], 1]);
-    expect(report?.warnings[0]).toBe(
-      `no data was named, and the 1 declaration files in ${modules} have only 400 bytes; name a file, a folder or a glob`,
-    );
+    const found = `the 1 declaration files in ${modules} have only 400 bytes`;
+    expect(report?.warnings[0]).toBe(`no data was named, and ${found}; name a file, a folder or a glob`);
   });
 
-  test("are those of this package's dependencies where the project has none", () => {
+  test("are those of this package's dependencies if the project has none", () => {
     const { report } = opened(root.path);
     expect(report?.documents).toBeGreaterThan(100);
     expect(report?.warnings).toEqual([]);

@@ -1,4 +1,4 @@
-/** Batches: which windows, in which order, and that a run goes on exactly where it was. */
+/** Batches: their windows and order, and that a run resumes at its exact position. */
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -98,7 +98,7 @@ describe("training windows", () => {
     );
   });
 
-  test("go on from a checkpoint", async () => {
+  test("resume from a checkpoint", async () => {
     const { train } = await counting(97);
     train.next(40);
     await io.saveCheckpoint(root.file("run"), { model: {}, step: 1, data: train.getState() });
@@ -125,14 +125,14 @@ describe("training windows", () => {
     expect(train.getState()).toEqual(state);
   });
 
-  test("refuse a batch of none", async () => {
+  test("refuse an empty batch", async () => {
     const { train } = await counting(97);
     for (const size of [0, 1.5, -1]) expect(() => train.next(size)).toThrow(ArgumentError);
   });
 });
 
 describe("held-out windows", () => {
-  test("come in order, all of them, the last batch smaller, and again the same", async () => {
+  test("are all returned in order, the last batch smaller, the same every time", async () => {
     const { heldOut, report } = await counting(203, { heldOut: 0.5 });
     const first = report.trainTokens;
     expect([heldOut.tokenCount, heldOut.windowCount]).toEqual([102, 25]);

@@ -1,4 +1,4 @@
-/** What a checkpoint holds comes back, bit by bit; what is damaged is found, told and passed over. */
+/** Checkpoints are restored exactly; damaged ones are detected, reported and skipped. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import {
   copyFileSync,
@@ -38,7 +38,7 @@ const save = (folder: string, step: number, options = {}) =>
 const names = (folder: string) => readdirSync(folder).sort();
 
 describe("saveCheckpoint and loadCheckpoint", () => {
-  test("weights, step, random state, position and everything else come back", async () => {
+  test("weights, step, random state, position and everything else are restored", async () => {
     const folder = newFolder();
     const generator = new Generator(2n ** 63n + 1n);
     randn([3], { generator });
@@ -61,7 +61,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     expect(randn([3], { generator: new Generator(0).setState(loaded.generator!) }).toArray()).toEqual(next);
   });
 
-  test("an optimizer goes on from its state, bit by bit", async () => {
+  test("an optimizer resumes bit-identically", async () => {
     const run = (w: Tensor<"float32">) => {
       w.requiresGrad = true;
       const optimizer = new optim.AdamW([w], { lr: 0.1 });
@@ -85,7 +85,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     expect([...again.dataSync()]).toEqual([...w.dataSync()]);
   });
 
-  test("any tree comes back", async () => {
+  test("any tree round-trips", async () => {
     const folder = newFolder();
     const leaf = fc.oneof(
       fc.double(),

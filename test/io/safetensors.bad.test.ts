@@ -1,4 +1,4 @@
-/** Files that break a rule of the format: each is refused, with the file, the tensor, what came and what was wanted. */
+/** Invalid files: each is refused, with the file, the tensor, what was expected and what was found. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { DisposedError, DTypeError, FileError, FileFormatError } from "../../src/core/errors.ts";
@@ -89,12 +89,7 @@ const bad: readonly BadHeader[] = [
     code: "duplicateKey",
     says: '"dtype" more than once',
   },
-  {
-    title: "metadata that is not an object",
-    header: '{"__metadata__":["x"]}',
-    code: "invalidHeader",
-    says: 'got ["x"]',
-  },
+  { title: "a list as metadata", header: '{"__metadata__":["x"]}', code: "invalidHeader", says: 'got ["x"]' },
   {
     title: "metadata that is not a string",
     header: '{"__metadata__":{"step":3}}',
@@ -249,7 +244,7 @@ describe("a path", () => {
     expect(() => io.openSafetensors(through)).toThrow("a part of the path is a file");
   });
 
-  test("of a tensor that is not there: the nearest name is told", () => {
+  test("of a tensor that does not exist: the most similar name is suggested", () => {
     using file = io.openSafetensors(fileOf(`{"wte.weight":${f32("[1]", "[0,4]")}}`, 4));
     const error = refused(file.path, () => file.tensor("wte.wieght"));
     expect([error.code, error.tensor]).toEqual(["missingTensor", "wte.wieght"]);
@@ -258,7 +253,7 @@ describe("a path", () => {
 });
 
 describe("an open file", () => {
-  test("that is closed says so; its tensors stay", () => {
+  test("that is closed is an error; its tensors stay valid", () => {
     const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
     const file = io.openSafetensors(path);
     const tensor = file.tensor("a");
@@ -269,7 +264,7 @@ describe("an open file", () => {
     expect(tensor.sum().item()).toBe(0);
   });
 
-  test("that is cut off under it is refused before a page that is gone is touched", () => {
+  test("that is truncated while it is open is refused before a missing page is accessed", () => {
     const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
     using file = io.openSafetensors(path);
     truncateSync(path, 80_000);
@@ -321,7 +316,7 @@ describe("an index", () => {
     expect(error.message).toContain(says);
   });
 
-  test("that names a tensor which its file lacks is refused once that is asked for", () => {
+  test("that names a tensor which its file lacks is refused when that tensor is loaded", () => {
     write({ weight_map: { absent: "one.safetensors" } });
     using sharded = io.openSafetensors(index);
     expect(refused(folder.file("one.safetensors"), () => sharded.tensor("absent")).code).toBe("missingTensor");

@@ -39,7 +39,7 @@ test("there are files of every dtype, with texts and without, and an empty one",
 describe.each(held)("%s.safetensors", (name) => {
   const { metadata, tensors } = contents[name]!;
 
-  test("is read as it was written, bit by bit", () => {
+  test("is read bit-identically", () => {
     using file = io.openSafetensors(fixture(name));
     expect(file.metadata).toEqual(metadata);
     expect([...file.names].sort()).toEqual(Object.keys(tensors).sort());

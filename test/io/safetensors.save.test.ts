@@ -1,4 +1,4 @@
-/** What is written is read again, and a writer that fails leaves everything as it was. */
+/** Saved files round-trip, and a failed write changes nothing. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -30,7 +30,7 @@ const names = fc.string({ unit: "grapheme", maxLength: 12 }).filter((name) => na
 const texts = fc.dictionary(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), { maxKeys: 3 });
 
 describe("saveSafetensors", () => {
-  test("any tensors under any names with any texts come back, bit by bit", async () => {
+  test("any tensors with any names and metadata round-trip bit-identically", async () => {
     const path = folder.file("any.safetensors");
     const models = fc.array(fc.tuple(names, tensors), { maxLength: 8 });
     await fc.assert(
@@ -114,7 +114,7 @@ describe("saveSafetensors", () => {
     expect(io.saveSafetensors(folder.file("no.safetensors"), { x })).rejects.toThrow(DisposedError);
   });
 
-  test("a folder that is not there is told", async () => {
+  test("a folder that does not exist is an error", async () => {
     const path = folder.file("absent", "model.safetensors");
     const save = io.saveSafetensors(path, {});
     expect(save).rejects.toThrow(FileError);
@@ -147,11 +147,12 @@ describe("a writer that fails", () => {
     expect([...new Bun.Glob("*").scanSync({ cwd: folder.file("limited"), dot: true })]).toEqual(["model.safetensors"]);
   });
 
-  test("removes what writers left that were killed, and nothing else", async () => {
+  test("removes temporary files of killed writers, and nothing else", async () => {
     const path = folder.file("stale", "model.safetensors");
     mkdirSync(folder.file("stale"));
     const dead = Bun.spawnSync(["true"]).pid;
-    const others = ["notes.tmp", ".hidden", `.model.safetensors.${process.ppid}.0.tmp`]; // the last one's writer is alive
+    // The writer of the last one is alive.
+    const others = ["notes.tmp", ".hidden", `.model.safetensors.${process.ppid}.0.tmp`];
     for (const name of [...others, `.model.safetensors.${dead}.0.tmp`, `.other.${process.pid}.9999.tmp`])
       writeFileSync(folder.file("stale", name), "half");
     await io.saveSafetensors(path, { a: zeros([3]) });
@@ -159,7 +160,7 @@ describe("a writer that fails", () => {
     expect(names).toEqual([...others, "model.safetensors"].sort());
   });
 
-  test("where nobody may write says so", async () => {
+  test("without write permission is an error", async () => {
     const folder = process.platform === "darwin" ? "/System" : "/sys/kernel";
     const error = await io.saveSafetensors(`${folder}/model.safetensors`, {}).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ name: "FileError", code: "notPermitted" });

@@ -1,4 +1,4 @@
-/** Keys and values that are kept give what computing everything anew gives; a full cache forgets the oldest token. */
+/** Cached keys and values give the same results as recomputing them; a full cache drops the oldest token. */
 import { describe, expect, test } from "bun:test";
 import {
   amax,
@@ -81,7 +81,7 @@ describe("AttentionCache", () => {
     return { keys, values: keys.neg() };
   };
 
-  test("grows in steps, up to its limit, and keeps what it has", () => {
+  test("grows in steps, up to its limit, and keeps its contents", () => {
     using cache = new nn.AttentionCache(200);
     const rooms: number[] = [];
     for (let at = 0; at < 200; at++)

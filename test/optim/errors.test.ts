@@ -1,4 +1,4 @@
-/** Mistakes with optimizers are typed errors that say what to do. */
+/** Invalid arguments of optimizers are typed errors that say what to do. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, DTypeError, optim, ShapeError, type Tensor, tensor, zeros } from "../../src/index.ts";
 

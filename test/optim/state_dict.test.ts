@@ -1,4 +1,4 @@
-/** What an optimizer saves, and how it goes on from there: bit by bit as if it had never stopped. */
+/** Saving and loading optimizers: they resume bit-identically. */
 import { describe, expect, test } from "bun:test";
 import { optim, type Tensor, tensor } from "../../src/index.ts";
 import { bitsOf, draw, make, type OptimizerName, on, parameterOf, tested } from "./run.ts";

@@ -1,4 +1,4 @@
-/** A thread of JavaScript that multiplies matrices in the cpu backend and reports whether each product was right. */
+/** A thread of JavaScript that multiplies matrices in the cpu backend and reports whether each product was correct. */
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { multiply } from "./cpu-matmul.ts";
 

@@ -6,7 +6,7 @@ import { environmentFlag } from "../../src/core/environment.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { fromArray } from "../../src/ops/creation/tensor.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
+import { exp } from "../../src/ops/elementwise/exponential.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import { type DataOf, type DType, dtypes } from "../../src/tensor/dtype.ts";

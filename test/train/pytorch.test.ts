@@ -1,6 +1,6 @@
 /**
- * A training run beside PyTorch's, from the same weights and batches: the gradients of its first step, and 200 losses. See
- * scripts/fixtures/training.py.
+ * A training run beside PyTorch's, from the same weights and batches: the gradients of its first step, and 200 losses.
+ * See scripts/fixtures/training.py.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";

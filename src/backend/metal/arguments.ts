@@ -1,8 +1,11 @@
 import { ArgumentError } from "../../core/errors.ts";
+import { bytesOf } from "../../tensor/dtype.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { Access, MAX_INLINE_BYTES } from "./abi.ts";
 import { asBytes, type Fields } from "./block.ts";
 import { DeviceBuffer, type NumericArray, type NumericArrayConstructor } from "./buffer.ts";
 import type { MetalContext } from "./context.ts";
+import { MetalMemory } from "./memory.ts";
 import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
 import { dataTypeName, dataTypeOf, encodeScalar, type ScalarValue } from "./scalars.ts";
 
@@ -19,7 +22,7 @@ export interface BufferSlice {
 }
 
 /** What an argument may be bound to. */
-export type BindingValue = NumericArray | OutputRequest | DeviceBuffer | BufferSlice | ScalarValue;
+export type BindingValue = NumericArray | OutputRequest | DeviceBuffer | BufferSlice | Tensor | ScalarValue;
 
 /** The arrays that come back: one for each typed array or {@link output} among the bindings. */
 export type Outputs<Bindings> = {
@@ -52,6 +55,7 @@ export class BoundArguments<Bindings> {
 
   bind(argument: PipelineBinding, value: BindingValue): void {
     if (value instanceof DeviceBuffer) this.bindBuffer(argument, value, 0);
+    else if (value instanceof Tensor) this.bindTensor(argument, value);
     else if (isSlice(value)) this.bindBuffer(argument, value.buffer, value.byteOffset);
     else if (ArrayBuffer.isView(value)) this.bindArray(argument, value);
     else if (isOutput(value)) this.bindOutput(argument, value);
@@ -61,6 +65,17 @@ export class BoundArguments<Bindings> {
   private bindBuffer({ index, access, name }: PipelineBinding, buffer: DeviceBuffer, offset: number): void {
     if (buffer.context !== this.context) throw this.unfit(name, "the buffer belongs to another Metal context");
     this.buffers.push({ buffer: buffer.handle, offset, length: 0, index, access: Access[access] });
+  }
+
+  /** A tensor of a call that a kernel computes: see `kernelOverride`. */
+  private bindTensor({ index, access, name }: PipelineBinding, tensor: Tensor): void {
+    const { memory } = tensor.storage;
+    if (!(memory instanceof MetalMemory) || memory.context !== this.context)
+      throw this.unfit(name, "the tensor is not on this device; kernelOverride() gives a kernel tensors that are");
+    if (!tensor.isContiguous) throw this.unfit(name, "expected a contiguous tensor; contiguous(x) makes one");
+    const bytes = bytesOf(tensor.dtype);
+    const [offset, length] = [tensor.offset * bytes, tensor.size * bytes];
+    this.buffers.push({ buffer: memory.handle, offset, length, index, access: Access[access] });
   }
 
   private bindArray(argument: PipelineBinding, array: NumericArray): void {

@@ -1,4 +1,5 @@
 import { ArgumentError, DisposedError, ShapeError } from "../../core/errors.ts";
+import type { TicketRange } from "../backend.ts";
 import type { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
 import { type MetalContext, metalContext } from "./context.ts";
@@ -122,8 +123,10 @@ export class MetalKernel implements Disposable {
   /**
    * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may be
    * bound to arguments that it only reads.
+   *
+   * @returns the command buffer that holds it
    */
-  encode(bindings: Record<string, BindingValue>, options: RunOptions): void {
+  encode(bindings: Record<string, BindingValue>, options: RunOptions): TicketRange {
     const bound = this.bind(bindings, options);
     const outputs = bound.outputNames();
     if (outputs.length > 0) {
@@ -134,7 +137,9 @@ export class MetalKernel implements Disposable {
         `encode() can't return ${outputs.join(", ")}: bind a DeviceBuffer, or call run()`,
       );
     }
-    this.end(this.launch(bound, options));
+    const call = this.launch(bound, options);
+    this.end(call);
+    return { first: call.ticket, last: call.ticket };
   }
 
   private bind<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunOptions) {

@@ -1,9 +1,10 @@
-/** The loop of kernels with one thread an element: `LoopNest` in `kernels/common/loop.h`, and the grid that goes with it. */
+/** Loop nests for kernels (`kernels/common/loop.h`), and the grid of kernels with one thread an element. */
+import { getOrMake } from "../../core/collections.ts";
 import { broadcastStrides, collapse, elementCount, type LoopNest, MAX_RANK, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { array, whole } from "../fields.ts";
 import { startOf } from "./launch.ts";
-import { struct } from "./struct.ts";
+import { type Struct, struct } from "./struct.ts";
 
 const MAX_OPERANDS = 4;
 const THREADS = 256;
@@ -16,14 +17,39 @@ export interface LoopOperand {
   readonly strides: readonly number[];
 }
 
-/** A loop over operands of one shape, the result last. Struct fields that hold one take the `loop` of {@link broadcastLoop} and its like. */
-export const loopNest = struct("LoopNest", "common/loop.h", {
-  shape: array(whole, MAX_RANK),
-  strides: array(array(whole, MAX_RANK), MAX_OPERANDS),
-  start: array(whole, MAX_OPERANDS),
-  count: whole,
-  rank: whole,
+/** The values of a `Nest` of `kernels/common/loop.h`. */
+export interface NestValues extends LoopNest {
+  /** Of each operand's element (0, …, 0), in elements from where it is bound. */
+  readonly start: readonly number[];
+  readonly count: number;
+  readonly rank: number;
+}
+
+const nests = new Map<number, Struct<NestValues>>();
+
+/** A loop nest over so many operands, as a field of a kernel's struct: `Nest<operands>`, with the values of {@link nestValues}. */
+export const loopNestOf = (operands: number): Struct<NestValues> =>
+  getOrMake(nests, operands, () =>
+    struct(`Nest<${operands}>`, "common/loop.h", {
+      shape: array(whole, MAX_RANK),
+      strides: array(array(whole, MAX_RANK), operands),
+      start: array(whole, operands),
+      count: whole,
+      rank: whole,
+    }),
+  );
+
+/** A loop nest with where its operands start. */
+export const nestValues = ({ shape, strides }: LoopNest, start: readonly number[]): NestValues => ({
+  ...{ shape, strides, start },
+  ...{ count: elementCount(shape), rank: shape.length },
 });
+
+/**
+ * The loop of a kernel with one thread an element (`LoopNest`): up to four operands, the result last. Struct fields that hold one take the
+ * `loop` of {@link broadcastLoop} and its like.
+ */
+export const loopNest = loopNestOf(MAX_OPERANDS);
 
 /** Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them allow it. */
 export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
@@ -51,9 +77,9 @@ export const plainLoop = (shape: Shape, operands: readonly LoopOperand[], number
   loopOf({ shape: [...shape], strides: operands.map(({ strides }) => [...strides]) }, operands, numbers);
 
 function loopOf({ shape, strides }: LoopNest, operands: readonly LoopOperand[], numbers: readonly number[]) {
-  const count = elementCount(shape);
   const start = operands.map(({ tensor }) => startOf(tensor));
-  const loop = { shape, strides, start, count, rank: shape.length };
+  const loop = nestValues({ shape, strides }, start);
+  const { count } = loop;
   return {
     loop,
     /** The bytes of the loop alone. */

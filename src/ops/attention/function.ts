@@ -5,8 +5,8 @@ import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
+import { adjacentAxis } from "../../tensor/adjacent.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
-import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { denseStrides, elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
@@ -97,7 +97,7 @@ class AttentionGradient extends Function {
     const sources = attributes.outputs.map(sourceOf);
     const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]!);
     const specs =
-      (sources.every((name) => results.has(name)) && specsOfNeighbours(tensors)) ||
+      (sources.every((name) => results.has(name)) && adjacentSpecs(tensors)) ||
       sources.map((name, at) => specOf(tensors[at]!, results.has(name)));
     context["attributes"] = attributes;
     context.saveForBackward(...inputs);
@@ -121,8 +121,8 @@ const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputS
 });
 
 /** Where q, k and v were cut from one tensor, so will be their gradients, which then are its gradient as they lie. */
-function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined {
-  const axis = axisOfNeighbours(tensors);
+function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
+  const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
   const [{ shape, strides: like, dtype }] = tensors as [Tensor];
   const size = tensors.reduce((sum, own) => sum + own.shape[axis]!, 0);

@@ -5,14 +5,14 @@
 
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { eq, ne } from "../elementwise/comparison.ts";
-import { where } from "../elementwise/ternary.ts";
-import { logicalNot } from "../elementwise/unary.ts";
+import { logicalNot } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../gradient/function.ts";
 import { matmul } from "../matmul/matmul.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { sumTo } from "../view/expand.ts";
 import { transpose } from "../view/permute.ts";
 
 const transposed = (x: Tensor): Tensor => transpose(x, -2, -1);

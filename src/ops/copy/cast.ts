@@ -40,7 +40,7 @@ function checkOverflow(x: Tensor, dtype: DType, { overflow = "saturate" }: CastO
     throw new ArgumentError(
       "toDType",
       "unknownOverflow",
-      `overflow is "saturate" or "error", ${String(overflow)} came`,
+      `expected overflow to be "saturate" or "error", got ${String(overflow)}`,
     );
   if (overflow === "saturate" || isFloat(dtype) || dtype === "bool") return;
   const [least, most] = integerRange(dtype);

@@ -12,7 +12,7 @@ import { keep } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
-import { add } from "../elementwise/binary.ts";
+import { add } from "../elementwise/arithmetic.ts";
 import { expand } from "../view/expand.ts";
 
 const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
@@ -27,7 +27,8 @@ const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
  * backward(sum(mul(w, w)));
  * w.grad; // float32 [2, 4]
  *
- * @throws {AutogradError} `noGraph` where nothing requires a gradient, `notAScalar`, `graphFreed` on a second pass, `savedTensorChanged`.
+ * @throws {AutogradError} `noGraph` where nothing requires a gradient, `notAScalar`, `graphFreed` on a second pass,
+ * `savedTensorChanged`.
  */
 export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptions = {}): void {
   const seed = checkRoot("backward", root, gradient);
@@ -55,7 +56,8 @@ export interface GradOptions extends BackwardOptions {
 }
 
 /**
- * The gradients of the sum of `outputs` for each of `inputs`, which need not be leaves. Leaves' `grad` stay as they are.
+ * The gradients of the sum of `outputs` for each of `inputs`, which need not be leaves. Leaves' `grad` stay as they
+ * are.
  *
  * @throws {AutogradError} as {@link backward}, and `unused` where an output does not depend on an input.
  */
@@ -68,9 +70,9 @@ export function grad(
   const seeded = roots.map((root, index) => ({ root, seed: checkRoot("grad", root, options.gradOutputs?.[index]) }));
   const results = new Array<Tensor | null>(inputs.length).fill(null);
   const observe = (target: NonNullable<GradientTarget>, incoming: Tensor): boolean => {
-    const wanted = [...inputs.keys()].filter((index) => isSameTarget(edgeOf(inputs[index]!) ?? inputs[index]!, target));
-    for (const index of wanted) results[index] = incoming;
-    return wanted.length > 0;
+    const found = [...inputs.keys()].filter((index) => isSameTarget(edgeOf(inputs[index]!) ?? inputs[index]!, target));
+    for (const index of found) results[index] = incoming;
+    return found.length > 0;
   };
   passBackward(seeded, options, { add: addGradients, observe });
   const unused = results.indexOf(null);
@@ -78,7 +80,8 @@ export function grad(
     throw new AutogradError(
       "grad",
       "unused",
-      `the outputs do not depend on input ${unused} (${inputs[unused]!.describe()}); { allowUnused: true } gives null for it`,
+      `the outputs do not depend on input ${unused} (${inputs[unused]!.describe()}); { allowUnused: true } gives ` +
+        "null for it",
     );
   return results as Tensor[];
 }
@@ -100,7 +103,7 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
       throw new AutogradError(
         operation,
         "notAScalar",
-        `a result of one element is wanted, ${root.describe()} came; reduce it (sum, mean) or give its gradient`,
+        `expected a result of one element, got ${root.describe()}; reduce it (sum, mean) or give its gradient`,
       );
     return expand(tensor(1, { dtype: root.dtype }), root.shape);
   }
@@ -108,10 +111,11 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `the gradient has shape ${formatShape(gradient.shape)}, its tensor ${formatShape(root.shape)}`,
+      `expected the gradient to have the shape of its tensor, ${formatShape(root.shape)}, got ` +
+        `${formatShape(gradient.shape)}`,
     );
   if (!isFloat(gradient.dtype))
-    throw new DTypeError(operation, "notAFloat", `a gradient is a float, ${gradient.dtype} came`);
+    throw new DTypeError(operation, "notAFloat", `expected the gradient to be a float, got ${gradient.dtype}`);
   return toDType(gradient, root.dtype);
 }
 
@@ -135,7 +139,7 @@ export function valueAndGrad<Arguments extends readonly unknown[]>(
         throw new ArgumentError(
           "valueAndGrad",
           "notATensor",
-          `argument ${index} gets a gradient, so a tensor is wanted`,
+          `expected argument ${index}, which gets a gradient, to be a tensor, got ${typeof value}`,
         );
       const leaf = new Tensor(value.storage, value.dtype, value.shape, value.strides, value.offset);
       leaf.requiresGrad = true;

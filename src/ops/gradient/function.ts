@@ -46,9 +46,10 @@ export interface FunctionClass<Arguments extends readonly unknown[], Result exte
 }
 
 /**
- * An operation with a gradient of one's own. `forward` runs without recording; `backward` returns one gradient for each argument of
- * forward (null for what is no tensor or needs none), in differentiable operations where gradients of gradients are wanted. The gradients
- * that `backward` gets, and what it makes without returning it, are given back after it; `keep` holds on to one.
+ * An operation with a gradient of one's own. `forward` runs without recording; `backward` returns one gradient for each
+ * argument of forward (null for what is no tensor or needs none), in differentiable operations where gradients of
+ * gradients are wanted. The gradients that `backward` gets, and what it makes without returning it, are given back
+ * after it; `keep` holds on to one.
  *
  * @example
  * class Cube extends Function {
@@ -131,7 +132,8 @@ function gradientsOf(
     throw new AutogradError(
       operation,
       "wrongCount",
-      `backward returned ${given.length} gradients, forward has ${values.length} arguments; null stands for those without one`,
+      `backward returned ${given.length} gradients, forward has ${values.length} arguments; null stands for those ` +
+        "without one",
     );
   return values.flatMap((value, index) =>
     value instanceof Tensor ? [checkGradient(operation, index, value, given[index])] : [],

@@ -22,13 +22,15 @@ export class GradcheckError extends OrchardError {
 }
 
 /**
- * Compares the gradients of `compute` with central differences, (f(x + ε) − f(x − ε)) / 2ε, for every element of every float64 input
- * that requires a gradient. Results are weighted with random cotangents, so that errors can't cancel in a plain sum.
+ * Compares the gradients of `compute` with central differences, (f(x + ε) − f(x − ε)) / 2ε, for every element of every
+ * float64 input that requires a gradient. Results are weighted with random cotangents, so that errors can't cancel in a
+ * plain sum.
  *
  * @example
  * gradcheck((x) => exp(x), [tensor([0.1, 0.2], { dtype: "float64", requiresGrad: true })]);
  *
- * @throws {GradcheckError} naming the input, the element, both values. @throws {ArgumentError} for inputs that are not float64.
+ * @throws {GradcheckError} naming the input, the element, both values. @throws {ArgumentError} for inputs that are not
+ * float64.
  */
 export function gradcheck(
   compute: (...inputs: Tensor[]) => Tensor | readonly Tensor[],
@@ -40,17 +42,18 @@ export function gradcheck(
     throw new ArgumentError(
       "gradcheck",
       "notFloat64",
-      "inputs that require a gradient are wanted, all of them float64",
+      "expected inputs that require a gradient, all of them float64, got " +
+        `${inputs.map((input) => input.describe()).join(", ")}`,
     );
   const random = generator(seed);
   const all = asArray(compute(...inputs));
-  const places = [...all.keys()].filter((place) => all[place]!.requiresGrad);
-  const outputs = places.map((place) => all[place]!);
+  const indices = [...all.keys()].filter((index) => all[index]!.requiresGrad);
+  const outputs = indices.map((index) => all[index]!);
   const cotangents = outputs.map(({ size }) => Float64Array.from({ length: size }, () => random() * 2 - 1));
   const weighted = (): number =>
     noGrad(() => {
       const results = asArray(compute(...inputs));
-      return places.reduce((total, place, at) => total + dot(results[place]!.dataSync(), cotangents[at]!), 0);
+      return indices.reduce((total, index, at) => total + dot(results[index]!.dataSync(), cotangents[at]!), 0);
     });
   const gradOutputs = outputs.map((output, index) =>
     tensor(cotangents[index]!, { dtype: output.dtype, shape: output.shape }),
@@ -77,13 +80,13 @@ function compare(
   const stored = input.storage.array("float64");
   const found = analytical?.dataSync() as Float64Array | undefined;
   for (let index = 0; index < input.size; index++) {
-    const place = input.offset + index;
-    const value = stored[place]!;
-    stored[place] = value + epsilon;
+    const element = input.offset + index;
+    const value = stored[element]!;
+    stored[element] = value + epsilon;
     const above = weighted();
-    stored[place] = value - epsilon;
+    stored[element] = value - epsilon;
     const below = weighted();
-    stored[place] = value;
+    stored[element] = value;
     const numerical = (above - below) / (2 * epsilon);
     const own = found?.[index] ?? 0;
     if (Math.abs(own - numerical) <= absolute + relative * Math.abs(numerical)) continue;

@@ -40,6 +40,7 @@ export function addmm<D extends DType>(
   checkFactor("alpha", alpha, a.dtype);
   return productWithInput(input, a, b, { alpha, beta });
 }
+addmm.method = "same" as const;
 
 function checkBroadcasts(input: Tensor, shape: readonly number[]): void {
   const lead = shape.length - input.rank;

@@ -27,3 +27,4 @@ export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
     );
   return matmul(a, b);
 }
+dot.method = "same" as const;

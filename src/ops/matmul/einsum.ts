@@ -4,7 +4,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkSameDType } from "./checks.ts";

@@ -34,6 +34,7 @@ export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: 
   if (x.rank > 1) return product(x, weight, bias ?? undefined);
   return reshape(product(reshape(x, [1, x.shape[0]!]), weight, bias ?? undefined), [weight.shape[0]!]);
 }
+linear.method = "same" as const;
 
 /** One problem in all three: the bias is the input to which the product is added, repeated for each row. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {

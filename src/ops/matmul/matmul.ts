@@ -37,6 +37,7 @@ export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   const { shape } = result;
   return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
 }
+matmul.method = "same" as const;
 
 /**
  * A batch times one matrix, as the product of two matrices: the batch's rows below each other. So the gradient of the matrix is one
@@ -67,6 +68,7 @@ export function mm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   checkFactors("mm", a, b);
   return named("mm", () => product(a, b));
 }
+mm.method = "same" as const;
 
 /**
  * The products of two batches of matrices, one by one; {@link matmul} without broadcasting.
@@ -90,3 +92,4 @@ export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
     );
   return named("bmm", () => product(a, b));
 }
+bmm.method = "same" as const;

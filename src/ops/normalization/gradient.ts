@@ -4,11 +4,10 @@ import { executeMany } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { add, mul, sub } from "../elementwise/binary.ts";
-import { neg, rsqrt, square } from "../elementwise/unary.ts";
+import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
+import { rsqrt } from "../elementwise/power.ts";
 import { mean } from "../reduction/mean.ts";
-import { sumTo } from "../reduction/sum_to.ts";
-import { expand } from "../view/expand.ts";
+import { expand, sumTo } from "../view/expand.ts";
 import { normalizationBackward } from "./primitives.ts";
 import { type Named, namedTensors, type OutputName, present, statisticsDType } from "./problem.ts";
 

@@ -34,6 +34,7 @@ const optionNames: Readonly<Record<keyof LayerNormOptions, true>> = {
 export function layerNorm<D extends DType>(x: Tensor<D>, options: LayerNormOptions = {}): Tensor<D> {
   return normalized("layerNorm", { x }, options).out as Tensor<D>;
 }
+layerNorm.method = "same" as const;
 
 /**
  * `sum` = x + residual and `out` = layerNorm(sum), in one pass over both, as {@link addRmsNorm} does it.

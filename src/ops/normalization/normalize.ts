@@ -4,7 +4,7 @@ import { executeMany } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { add, mul } from "../elementwise/binary.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
 import { type GradientSource, type Gradients, type Kept, normalizationGradient } from "./gradient.ts";
 import { normalizationForward } from "./primitives.ts";
 import { type Named, namedTensors, present, statisticsDType } from "./problem.ts";

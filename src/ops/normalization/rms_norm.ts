@@ -23,6 +23,7 @@ export function rmsNorm<D extends DType>(x: Tensor<D>, options: RmsNormOptions =
   const { weight, eps } = checked("rmsNorm", x, options);
   return normalize({ operation: "rmsNorm", isCentred: false, eps, operands: { x, weight } }).out as Tensor<D>;
 }
+rmsNorm.method = "same" as const;
 
 /**
  * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream, and what the next

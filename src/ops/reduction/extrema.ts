@@ -2,17 +2,11 @@ import { record } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div, mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { div } from "../elementwise/division.ts";
+import { expandResult } from "./expand_result.ts";
 import type { ExtremumName } from "./names.ts";
-import {
-  extremum,
-  fold,
-  planReduction,
-  type ReductionOptions,
-  type ReductionPlan,
-  refuseEmpty,
-  spread,
-} from "./reduce.ts";
+import { extremum, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
 import { selectAt, ties } from "./slope.ts";
 import { sum } from "./sum.ts";
 
@@ -41,6 +35,7 @@ export interface ValuesAndIndices<D extends DType = DType> {
  */
 export const amax = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
   sharedExtremum("amax", "amax", x, options);
+amax.method = "same" as const;
 
 /**
  * The smallest element over axes. @see {@link amax}
@@ -50,6 +45,7 @@ export const amax = <D extends DType>(x: Tensor<D>, options: ReductionOptions = 
  */
 export const amin = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
   sharedExtremum("amin", "amin", x, options);
+amin.method = "same" as const;
 
 function sharedExtremum<D extends DType>(
   operation: string,
@@ -62,8 +58,8 @@ function sharedExtremum<D extends DType>(
   const output = fold(name, x, plan, x.dtype);
   record(operation, [x], [output], [x, output], ([gradient], [saved, result]) => {
     const whole = saved!.shape;
-    const shares = evenShares(ties(saved!, spread(result!, plan, whole)), plan);
-    return [mul(spread(gradient!, plan, whole), shares)];
+    const shares = evenShares(ties(saved!, expandResult(result!, plan, whole)), plan);
+    return [mul(expandResult(gradient!, plan, whole), shares)];
   });
   return output as Tensor<D>;
 }
@@ -88,6 +84,7 @@ export function max<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Te
 export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
   return options.dim === undefined ? sharedExtremum("max", "amax", x, {}) : extremumAlong("max", x, options);
 }
+max.method = "own" as const;
 
 /** The smallest element. @see {@link max} */
 export function min<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
@@ -96,6 +93,7 @@ export function min<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Te
 export function min<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
   return options.dim === undefined ? sharedExtremum("min", "amin", x, {}) : extremumAlong("min", x, options);
 }
+min.method = "own" as const;
 
 function extremumAlong<D extends DType>(
   name: ExtremumName,
@@ -107,7 +105,7 @@ function extremumAlong<D extends DType>(
   const [values, indices] = extremum(name, x, plan) as [Tensor<D>, Tensor<"int64">];
   record(name, [x], [values], [indices], ([gradient], [saved]) => {
     const whole = x.shape;
-    return [selectAt(spread(gradient!, plan, whole), spread(saved!, plan, whole), plan.axes[0] ?? 0)];
+    return [selectAt(expandResult(gradient!, plan, whole), expandResult(saved!, plan, whole), plan.axes[0] ?? 0)];
   });
   return { values, indices };
 }
@@ -123,6 +121,7 @@ function extremumAlong<D extends DType>(
  */
 export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
   extremePlace("argmax", "max", x, options);
+argmax.method = "int64" as const;
 
 /**
  * The index of the smallest element. @see {@link argmax}
@@ -132,6 +131,7 @@ export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64">
  */
 export const argmin = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
   extremePlace("argmin", "min", x, options);
+argmin.method = "int64" as const;
 
 function extremePlace(operation: string, name: ExtremumName, x: Tensor, options: IndexedOptions): Tensor<"int64"> {
   if (x.dtype === "bool")

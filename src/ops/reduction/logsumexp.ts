@@ -2,9 +2,11 @@ import { record } from "../../autograd/record.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul, sub } from "../elementwise/binary.ts";
-import { exp, type FloatOf } from "../elementwise/unary.ts";
-import { fold, planReduction, type ReductionOptions, spread } from "./reduce.ts";
+import { mul, sub } from "../elementwise/arithmetic.ts";
+import { exp } from "../elementwise/exponential.ts";
+import type { FloatOf } from "../elementwise/types.ts";
+import { expandResult } from "./expand_result.ts";
+import { fold, planReduction, type ReductionOptions } from "./reduce.ts";
 
 /**
  * log Σ exp(x) over axes, without overflow, in one pass; integers become float32. −∞ of nothing.
@@ -20,7 +22,8 @@ export function logsumexp<D extends DType>(x: Tensor<D>, options: ReductionOptio
   const output = fold("logsumexp", input, plan, input.dtype);
   record("logsumexp", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const whole = saved!.shape;
-    return [mul(spread(gradient!, plan, whole), exp(sub(saved!, spread(result!, plan, whole))))];
+    return [mul(expandResult(gradient!, plan, whole), exp(sub(saved!, expandResult(result!, plan, whole))))];
   });
   return output as Tensor<FloatOf<D>>;
 }
+logsumexp.method = "float" as const;

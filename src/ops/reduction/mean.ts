@@ -1,8 +1,9 @@
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div } from "../elementwise/binary.ts";
-import { floatOperand, fold, planReduction, spread } from "./reduce.ts";
+import { div } from "../elementwise/division.ts";
+import { expandResult } from "./expand_result.ts";
+import { floatOperand, fold, planReduction } from "./reduce.ts";
 import type { SumOptions } from "./sum.ts";
 
 /**
@@ -18,6 +19,9 @@ export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options
   const plan = planReduction("mean", input, options);
   const output = fold("mean", input, plan, input.dtype);
   const whole = input.shape;
-  record("mean", [input], [output], [], ([gradient]) => [spread(div(gradient!, plan.count) as Tensor, plan, whole)]);
+  record("mean", [input], [output], [], ([gradient]) => [
+    expandResult(div(gradient!, plan.count) as Tensor, plan, whole),
+  ]);
   return output as Tensor<E>;
 }
+mean.method = "averaged" as const;

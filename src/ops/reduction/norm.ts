@@ -2,18 +2,11 @@ import { record } from "../../autograd/record.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { expandResult } from "./expand_result.ts";
 import { evenShares } from "./extrema.ts";
 import type { FoldName } from "./names.ts";
-import {
-  floatOperand,
-  fold,
-  planReduction,
-  type ReductionOptions,
-  type ReductionPlan,
-  refuseEmpty,
-  spread,
-} from "./reduce.ts";
+import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
 import { dividedWhereNotZero, powerSlope, signOf, ties } from "./slope.ts";
 
 /** Options of {@link norm}: the axes, whether they stay as size 1, and the order. */
@@ -41,11 +34,12 @@ export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): 
   if (p < 0 || p === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
   const output = fold(foldOf(p), input, plan, input.dtype, p);
   record("norm", [input], [output], [input, output], ([gradient], [saved, result]) => {
-    const slope = normSlope(saved!, spread(result!, plan, saved!.shape), p, plan);
-    return [mul(spread(gradient!, plan, saved!.shape), slope)];
+    const slope = normSlope(saved!, expandResult(result!, plan, saved!.shape), p, plan);
+    return [mul(expandResult(gradient!, plan, saved!.shape), slope)];
   });
   return output as Tensor<D>;
 }
+norm.method = "same" as const;
 
 function foldOf(p: number): FoldName {
   const special: ReadonlyMap<number, FoldName> = new Map([

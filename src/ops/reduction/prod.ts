@@ -2,9 +2,10 @@ import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { productOfOthers } from "../scan/others.ts";
-import { planReduction, spread } from "./reduce.ts";
+import { expandResult } from "./expand_result.ts";
+import { planReduction } from "./reduce.ts";
 import { accumulate, type SumOf, type SumOptions } from "./sum.ts";
 
 /**
@@ -23,7 +24,8 @@ export function prod<D extends DType, E extends DType = SumOf<D>>(
   const plan = planReduction("prod", x, options);
   const { input, output } = accumulate("prod", x, plan, options.dtype);
   record("prod", [input], [output], [input], ([gradient], [saved]) => [
-    mul(spread(gradient!, plan, saved!.shape), productOfOthers(saved!, plan.axes)),
+    mul(expandResult(gradient!, plan, saved!.shape), productOfOthers(saved!, plan.axes)),
   ]);
   return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
 }
+prod.method = "summed" as const;

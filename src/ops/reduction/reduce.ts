@@ -7,8 +7,6 @@ import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
-import { expand } from "../view/expand.ts";
-import { reshape } from "../view/reshape.ts";
 import {
   type ExtremumName,
   extremumNames,
@@ -80,10 +78,6 @@ export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Te
   ];
   return executeMany(extrema.get(name)!, [x], specs, { axes, parameter: 0 });
 };
-
-/** A result, or its gradient, repeated along the axes that were reduced. */
-export const spread = (result: Tensor, { kept }: ReductionPlan, whole: Shape): Tensor =>
-  expand(reshape(result, kept), whole);
 
 /** @throws {ShapeError} where there is nothing of which to take the largest. */
 export function refuseEmpty(operation: string, x: Tensor, { count, shape }: ReductionPlan): void {

@@ -5,13 +5,12 @@ import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
-import { neg } from "../elementwise/unary.ts";
+import { mul, neg } from "../elementwise/arithmetic.ts";
+import { sumTo } from "../view/expand.ts";
 import type { SelectAttributes, SlopeAttributes, SlopeName } from "./names.ts";
 import { selectCpu, slopeCpu } from "./slope.cpu.ts";
 import { selectMetal, slopeMetal } from "./slope.metal.ts";
 import { selectReference, slopeReference } from "./slope.reference.ts";
-import { sumTo } from "./sum_to.ts";
 
 const slopePrimitive: Primitive<SlopeAttributes> = {
   name: "reductionSlope",

@@ -3,8 +3,9 @@ import { type DType, type FloatDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
+import { expandResult } from "./expand_result.ts";
 import type { FoldName } from "./names.ts";
-import { fold, planReduction, type ReductionOptions, type ReductionPlan, spread } from "./reduce.ts";
+import { fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
 
 /** What sums and products make of a dtype: floats stay, integers and bools become int64. */
 export type SumOf<D extends DType> = D extends FloatDType ? D : "int64";
@@ -28,9 +29,10 @@ export function sum<D extends DType, E extends DType = SumOf<D>>(x: Tensor<D>, o
   const plan = planReduction("sum", x, options);
   const { input, output } = accumulate("sum", x, plan, options.dtype);
   const whole = input.shape;
-  record("sum", [input], [output], [], ([gradient]) => [spread(gradient!, plan, whole)]);
+  record("sum", [input], [output], [], ([gradient]) => [expandResult(gradient!, plan, whole)]);
   return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
 }
+sum.method = "summed" as const;
 
 /** @internal A sum or product: floats in the dtype that is wanted, all else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {

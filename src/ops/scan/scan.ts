@@ -4,7 +4,7 @@ import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { type ScanAttributes, type ScanName, scanNames } from "./names.ts";
 import { scanCpu } from "./scan.cpu.ts";
 import { scanMetal } from "./scan.metal.ts";

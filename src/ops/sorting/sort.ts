@@ -40,6 +40,7 @@ export function sort<D extends DType>(x: Tensor<D>, { dim = -1, descending = fal
   const axis = normalizeAxis("sort", dim, x.rank);
   return firstInOrder("sort", x, axis, x.shape[axis] ?? 1, descending);
 }
+sort.method = "own" as const;
 
 /**
  * The indices that would sort an axis.
@@ -55,6 +56,7 @@ export function argsort(x: Tensor, { dim = -1, descending = false }: SortOptions
   values.dispose();
   return indices;
 }
+argsort.method = "int64" as const;
 
 /** Options of {@link topk}. */
 export interface TopkOptions {
@@ -86,6 +88,7 @@ export function topk<D extends DType>(
     throw new ArgumentError("topk", "invalidCount", `k ${k} came, axis ${dim} of ${x.describe()} has 0 to ${size}`);
   return firstInOrder("topk", x, axis, k, largest);
 }
+topk.method = "own" as const;
 
 function firstInOrder<D extends DType>(
   operation: string,

@@ -1,8 +1,14 @@
+/**
+ * `expand` and `sumTo`: broadcasting of a tensor, and of its gradient. Each is the other's gradient, so both are in this file. They are made
+ * of a view and the primitive of a sum, because every operation that broadcasts depends on them.
+ */
+import { record } from "../../autograd/record.ts";
 import { ShapeError } from "../../core/errors.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { broadcastStrides, checkShape, formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { sumTo } from "../reduction/sum_to.ts";
+import { fold, planReduction } from "../reduction/reduce.ts";
+import { reshape } from "./reshape.ts";
 import { viewOf } from "./view.ts";
 
 /**
@@ -30,4 +36,22 @@ export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
   return viewOf("expand", x, target, broadcastStrides(own, x.strides, target), x.offset, ([gradient]) => [
     sumTo(gradient!, own),
   ]);
+}
+expand.method = "same" as const;
+
+/** @internal The sum over the axes along which `shape` was broadcast to the tensor's shape. */
+export function sumTo(x: Tensor, shape: Shape): Tensor {
+  if (sameShape(x.shape, shape)) return x;
+  const lead = x.rank - shape.length;
+  const axes = x.shape.flatMap((size, axis) => (axis < lead || (shape[axis - lead] === 1 && size !== 1) ? [axis] : []));
+  return reshape(axes.length === 0 ? x : sumOver(x, axes), shape);
+}
+
+/** The sum over axes, which stay with size 1. */
+function sumOver(x: Tensor, axes: readonly number[]): Tensor {
+  const own = x.shape;
+  const plan = planReduction("sum", x, { dim: axes, keepdim: true });
+  const output = fold("sum", x, plan, isFloat(x.dtype) ? x.dtype : "int64");
+  record("sum", [x], [output], [], ([gradient]) => [expand(gradient!, own)]);
+  return output;
 }

@@ -7,7 +7,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { zeros } from "../../ops/creation/full.ts";
-import { sqrt } from "../../ops/elementwise/unary.ts";
+import { sqrt } from "../../ops/elementwise/power.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";

@@ -41,12 +41,13 @@ struct CommandFailure {
 
     static let deallocated = CommandFailure(.invalidResource, "a buffer that it uses was freed")
 
-    /// The error in Apple's words, followed by what this device knows of the cause.
+    /// The error in Apple's wording, followed by what this device knows of the cause.
     func error(_ encoders: [EncoderRecord]?) -> MTLCommandBufferError {
-        let words = Self.words[code] ?? "Internal Error (0000000e:kIOGPUCommandBufferCallbackErrorInternal)"
+        let descriptions =
+            Self.descriptions[code] ?? "Internal Error (0000000e:kIOGPUCommandBufferCallbackErrorInternal)"
         let more: [String: Any] =
             encoders.map { [MTLCommandBufferEncoderInfoErrorKey: $0 as [any MTLCommandBufferEncoderInfo]] } ?? [:]
-        return MTLCommandBufferError(code, "\(words): \(message)", more)
+        return MTLCommandBufferError(code, "\(descriptions): \(message)", more)
     }
 
     private static let codes: [UInt32: MTLCommandBufferError.Code] = [
@@ -57,7 +58,7 @@ struct CommandFailure {
         MRT_RESULT_OUT_OF_MEMORY.rawValue: .outOfMemory,
     ]
 
-    private static let words: [MTLCommandBufferError.Code: String] = [
+    private static let descriptions: [MTLCommandBufferError.Code: String] = [
         .timeout: "Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout)",
         .pageFault: "Caused GPU Address Fault Error (0000000b:kIOGPUCommandBufferCallbackErrorPageFault)",
         .outOfMemory: "Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)",

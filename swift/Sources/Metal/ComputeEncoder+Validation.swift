@@ -1,4 +1,4 @@
-/// The rules that Apple's validation layer holds compute encoders to, in its words where they are known.
+/// The rules that Apple's validation layer holds compute encoders to, with its messages where they are known.
 extension SoftwareComputeEncoder {
     func isBufferIndex(_ index: Int, _ selector: String) -> Bool {
         (0..<SoftwareDevice.maxBuffers).contains(index)

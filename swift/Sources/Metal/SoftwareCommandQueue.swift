@@ -4,21 +4,21 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     var label: String?
     /// Handlers are called here: in order, and never holding up the queue's thread.
     let handlers = DispatchQueue(label: "MTLCommandQueue.handlers")
-    private let line = CommandLine()
+    private let pending = PendingBuffers()
     private let slots: Slots
     private let residency = ResidencySets()
 
     init(maxCommandBufferCount: Int) {
         slots = Slots(count: maxCommandBufferCount)
         super.init()
-        let line = self.line
-        let thread = Thread { line.run() }
+        let pending = self.pending
+        let thread = Thread { pending.run() }
         thread.stackSize = 16 << 20
         thread.name = "MTLCommandQueue"
         thread.start()
     }
 
-    deinit { line.close() }
+    deinit { pending.close() }
 
     var device: any MTLDevice { SoftwareDevice.shared }
 
@@ -35,10 +35,10 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
         SoftwareCommandBuffer(queue: self, descriptor: descriptor, slot: slots.take())
     }
 
-    func enqueue(_ buffer: SoftwareCommandBuffer) { line.append(buffer) }
+    func enqueue(_ buffer: SoftwareCommandBuffer) { pending.append(buffer) }
 
     /// A command buffer was committed: the scheduler may continue.
-    func wake() { line.wake() }
+    func wake() { pending.wake() }
 
     func addResidencySet(_ residencySet: any MTLResidencySet) { residency.add(residencySet) }
     func addResidencySets(_ residencySets: [any MTLResidencySet]) { residencySets.forEach(residency.add) }
@@ -47,9 +47,9 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     func insertDebugCaptureBoundary() {}
 }
 
-/// The command buffers that wait to be scheduled. The thread holds the line and not the queue, so that a queue that
+/// The command buffers that wait to be scheduled. The thread holds these and not the queue, so that a queue that
 /// nobody needs any more ends its thread.
-private final class CommandLine: @unchecked Sendable {
+private final class PendingBuffers: @unchecked Sendable {
     private let condition = NSCondition()
     private var waiting: [SoftwareCommandBuffer] = []
     private var isClosed = false
@@ -80,7 +80,7 @@ private final class CommandLine: @unchecked Sendable {
         return true
     }
 
-    /// The first in line once it is committed; nil when the queue is gone.
+    /// The first one, once it is committed; nil when the queue is gone.
     private func next() -> SoftwareCommandBuffer? {
         condition.withLock {
             while true {

@@ -135,9 +135,9 @@ private enum Directive: Equatable {
             return nil
         }
         let line = Substring(bytes)
-        let words = line.drop { $0 != "#" }.dropFirst().drop { $0 == " " || $0 == "\t" }
-        let keyword = words.prefix { $0.isLetter }
-        let remainder = words.dropFirst(keyword.count).drop { $0 == " " || $0 == "\t" }
+        let body = line.drop { $0 != "#" }.dropFirst().drop { $0 == " " || $0 == "\t" }
+        let keyword = body.prefix { $0.isLetter }
+        let remainder = body.dropFirst(keyword.count).drop { $0 == " " || $0 == "\t" }
         switch keyword {
         case "include", "import":
             guard remainder.first == "\"", let end = remainder.dropFirst().firstIndex(of: "\"") else { return nil }

@@ -230,12 +230,12 @@ final class AtomicTests: XCTestCase {
     // MARK: - types
 
     private func expectRefused(
-        _ parameters: String, _ body: String, _ words: String, file: StaticString = #filePath, line: UInt = #line
+        _ parameters: String, _ body: String, _ message: String, file: StaticString = #filePath, line: UInt = #line
     ) {
         let source = "kernel void refused(\(parameters)) {\n  \(body)\n}"
         XCTAssertThrowsError(try KernelLibrary(source), body, file: file, line: line) {
             XCTAssertTrue(
-                "\($0)".contains(words) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
+                "\($0)".contains(message) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
         }
     }
 

@@ -51,13 +51,13 @@ final class CoherenceTests: CheckerTestCase {
     }
 
     func testItIsForDeviceMemoryAndTheDevice() {
-        for (parameter, words) in [
+        for (parameter, message) in [
             ("coherent(device) threadgroup float *x", "to the 'device' address space only"),
             ("coherent(device) constant float *x", "to the 'device' address space only"),
             ("coherent(threadgroup) device float *x", "takes the scope 'device', not 'threadgroup'"),
         ] {
             let text = refusal("kernel void k(\(parameter)) {}", version: metal32)
-            XCTAssertTrue(text.contains(words) && text.contains("program_source:1:"), "\(parameter): \(text)")
+            XCTAssertTrue(text.contains(message) && text.contains("program_source:1:"), "\(parameter): \(text)")
         }
     }
 

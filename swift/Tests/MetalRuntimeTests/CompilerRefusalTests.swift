@@ -1,7 +1,7 @@
 import MetalRuntime
 import XCTest
 
-/// What Metal's compiler refuses is refused here, in its words and at its line and column.
+/// What Metal's compiler refuses is refused here, with its message and at its line and column.
 final class CompilerRefusalTests: XCTestCase {
     private func messages(_ source: String, file: StaticString = #filePath, line: UInt = #line) -> String {
         do {
@@ -85,7 +85,7 @@ final class CompilerRefusalTests: XCTestCase {
             "program_source:2:10: error: 'utils.h' file not found")
     }
 
-    func testWordsThatMetalLeavesOut() {
+    func testKeywordsThatMetalLeavesOut() {
         assertStatementRefused("double d = 1;", at: 3, "'double' is not supported in Metal")
         assertStatementRefused("long long n = 1;", at: 3, "'long long' is not supported in Metal")
         assertStatementRefused("goto end; end:;", at: 3, "'goto' is not supported in Metal")

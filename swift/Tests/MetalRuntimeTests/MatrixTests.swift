@@ -294,7 +294,7 @@ final class MatrixTests: XCTestCase {
 
     // MARK: - types
 
-    private func expectRefused(_ body: String, _ words: String, file: StaticString = #filePath, line: UInt = #line) {
+    private func expectRefused(_ body: String, _ message: String, file: StaticString = #filePath, line: UInt = #line) {
         let source = """
             kernel void refused(device float *a [[buffer(0)]], constant float *c [[buffer(1)]]) {
               \(body)
@@ -302,7 +302,7 @@ final class MatrixTests: XCTestCase {
             """
         XCTAssertThrowsError(try KernelLibrary(source), body, file: file, line: line) {
             XCTAssertTrue(
-                "\($0)".contains(words) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
+                "\($0)".contains(message) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
         }
     }
 

@@ -355,13 +355,13 @@ final class SimdTests: XCTestCase {
 
     // MARK: - types
 
-    private func expectRefused(_ body: String, _ words: String, file: StaticString = #filePath, line: UInt = #line) {
+    private func expectRefused(_ body: String, _ message: String, file: StaticString = #filePath, line: UInt = #line) {
         let source =
             "kernel void refused(device uint *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {\n  "
             + "\(body)\n}"
         XCTAssertThrowsError(try KernelLibrary(source), body, file: file, line: line) {
             XCTAssertTrue(
-                "\($0)".contains(words) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
+                "\($0)".contains(message) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
         }
     }
 

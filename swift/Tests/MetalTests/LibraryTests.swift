@@ -61,7 +61,7 @@ final class LibraryTests: MetalTestCase {
         return [x.contents().load(as: Int32.self)]
     }
 
-    /// Without a word from the program mathematics is fast: its tanh is (t - 1) / (t + 1) with t = exp(2x), infinity by
+    /// By default mathematics is fast: its tanh is (t - 1) / (t + 1) with t = exp(2x), infinity by
     /// infinity at 45.
     func testFastMathIsTheDefault() throws {
         let source = "#include <metal_stdlib>\nkernel void k(device float *x) { x[0] = metal::tanh(x[0]); }"

@@ -92,16 +92,16 @@ class MetalTestCase: XCTestCase {
         return commands
     }
 
-    /// Runs `body`, which must break one rule: with a sentence that holds `words`, and no other.
+    /// Runs `body`, which must break one rule: with a sentence that holds `message`, and no other.
     func assertMisuse(
-        _ words: String, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void
+        _ message: String, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void
     ) rethrows {
         XCTAssertEqual(Misuses.shared.take(), [], "misuse before", file: file, line: line)
         try body()
         let sentences = Misuses.shared.take()
         XCTAssertEqual(sentences.count, 1, "\(sentences)", file: file, line: line)
         let sentence = sentences.first ?? ""
-        XCTAssertTrue(sentence.contains(words), "\"\(sentence)\" lacks \"\(words)\"", file: file, line: line)
+        XCTAssertTrue(sentence.contains(message), "\"\(sentence)\" lacks \"\(message)\"", file: file, line: line)
         XCTAssertTrue(
             sentence.hasPrefix("-[") && sentence.contains(": failed assertion `"), sentence, file: file, line: line)
     }

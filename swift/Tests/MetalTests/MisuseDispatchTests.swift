@@ -29,12 +29,12 @@ final class MisuseDispatchTests: MetalTestCase {
             encoder.setComputePipelineState(try pipeline("scale"))
             encoder.setBuffer(x, offset: 0, index: 0)
             encoder.setBuffer(short, offset: 0, index: 1)
-            let words =
+            let message =
                 "argument s[0] from buffer(1) with offset(0) and length(4) has space for 4 bytes, but argument has a "
                 + "length(8)"
-            assertMisuse(words) { dispatch(encoder) }
+            assertMisuse(message) { dispatch(encoder) }
             encoder.setBytes(&scale, length: 4, index: 1)
-            assertMisuse(words) { dispatch(encoder) }
+            assertMisuse(message) { dispatch(encoder) }
             encoder.setBytes(&scale, length: 8, index: 1)
             dispatch(encoder)
         }

@@ -63,9 +63,9 @@ func lastError() -> String {
         decoding: buffer.prefix(Int(min(length, UInt64(buffer.count)))).map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
 
-/// Expects a status, and a message that holds each of `words`.
+/// Expects a status, and a message that holds each of `fragments`.
 func assertFails(
-    _ status: orchard_status, _ words: String..., file: StaticString = #filePath, line: UInt = #line,
+    _ status: orchard_status, _ fragments: String..., file: StaticString = #filePath, line: UInt = #line,
     _ body: () throws -> Void
 ) {
     do {
@@ -73,8 +73,8 @@ func assertFails(
         XCTFail("succeeded", file: file, line: line)
     } catch let failure as Failure {
         XCTAssertEqual(failure.status, status, failure.message, file: file, line: line)
-        for word in words where !failure.message.contains(word) {
-            XCTFail("'\(failure.message)' lacks '\(word)'", file: file, line: line)
+        for fragment in fragments where !failure.message.contains(fragment) {
+            XCTFail("'\(failure.message)' lacks '\(fragment)'", file: file, line: line)
         }
     } catch {
         XCTFail("\(error)", file: file, line: line)

@@ -151,7 +151,7 @@ final class MaterializeTests: XCTestCase {
             (view(buffer, [1], [1], offset: 2), "not a multiple of the element size 4"),
             (view(buffer, [1], [1], size: 3), "element_size to be 1, 2, 4 or 8 bytes, got 3"),
         ]
-        for (block, words) in bad { assertFails(ORCHARD_INVALID_ARGUMENT, words) { _ = try materialize(block) } }
+        for (block, message) in bad { assertFails(ORCHARD_INVALID_ARGUMENT, message) { _ = try materialize(block) } }
         assertFails(ORCHARD_INVALID_ARGUMENT, "rank", "got 9") {
             var block = view(buffer, [1], [1])
             block.header.rank = 9

@@ -7,8 +7,8 @@ import { type FaultKind, MetalContext, metalContext } from "../../../src/backend
 import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { BackendError, DisposedError } from "../../../src/core/errors.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, mul, sub } from "../../../src/ops/elementwise/binary.ts";
-import { exp } from "../../../src/ops/elementwise/unary.ts";
+import { add, mul, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { exp } from "../../../src/ops/elementwise/exponential.ts";
 import { backward } from "../../../src/ops/gradient/backward.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 

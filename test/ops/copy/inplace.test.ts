@@ -4,7 +4,7 @@ import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { clone } from "../../../src/ops/copy/copy.ts";
 import { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "../../../src/ops/copy/inplace.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, mul } from "../../../src/ops/elementwise/binary.ts";
+import { add, mul } from "../../../src/ops/elementwise/arithmetic.ts";
 import { backward } from "../../../src/ops/gradient/backward.ts";
 import { flip } from "../../../src/ops/join/flip.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";

@@ -7,9 +7,8 @@ import { toDType } from "../../../src/ops/copy/cast.ts";
 import { copy_ } from "../../../src/ops/copy/inplace.ts";
 import { zeros } from "../../../src/ops/creation/full.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { sub } from "../../../src/ops/elementwise/binary.ts";
+import { neg, sub } from "../../../src/ops/elementwise/arithmetic.ts";
 import { lt } from "../../../src/ops/elementwise/comparison.ts";
-import { neg } from "../../../src/ops/elementwise/unary.ts";
 import { reshape } from "../../../src/ops/view/reshape.ts";
 import { slice } from "../../../src/ops/view/slice.ts";
 

@@ -4,8 +4,9 @@ import { AutogradError } from "../../../src/autograd/node.ts";
 import { AnomalyError, detectAnomaly } from "../../../src/backend/anomaly.ts";
 import { ArgumentError, DisposedError } from "../../../src/core/errors.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, div, mul, sub } from "../../../src/ops/elementwise/binary.ts";
-import { exp } from "../../../src/ops/elementwise/unary.ts";
+import { add, mul, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { div } from "../../../src/ops/elementwise/division.ts";
+import { exp } from "../../../src/ops/elementwise/exponential.ts";
 import { backward, grad } from "../../../src/ops/gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../../../src/ops/gradient/function.ts";
@@ -71,7 +72,7 @@ describe("Function", () => {
     expect(total!.edge?.node).toBe(difference!.edge!.node);
   });
 
-  test("tells which arguments need a gradient, and does not record where none does", () => {
+  test("says which arguments need a gradient, and does not record where none does", () => {
     const needs: (readonly boolean[])[] = [];
     class Probe extends Function {
       static forward(context: FunctionContext, a: Tensor, _: string, b: Tensor): Tensor {
@@ -171,7 +172,7 @@ describe("gradcheck", () => {
     );
   });
 
-  test("wants float64", () => {
+  test("requires float64", () => {
     expect(() => gradcheck((x) => x, [tensor([1], { requiresGrad: true })])).toThrow(ArgumentError);
     expect(() => gradcheck((x) => x, [tensor([1], { dtype: "float64" })])).toThrow(ArgumentError);
   });

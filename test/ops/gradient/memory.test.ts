@@ -4,8 +4,7 @@ import { edgeOf, type GraphEdge } from "../../../src/autograd/node.ts";
 import { setBackend } from "../../../src/backend/policy.ts";
 import { clone } from "../../../src/ops/copy/copy.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { mul } from "../../../src/ops/elementwise/binary.ts";
-import { neg } from "../../../src/ops/elementwise/unary.ts";
+import { mul, neg } from "../../../src/ops/elementwise/arithmetic.ts";
 import { backward, grad } from "../../../src/ops/gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../../../src/ops/gradient/function.ts";
@@ -123,6 +122,6 @@ describe("saved tensors", () => {
     expect(factors.every(({ storage }) => storage.isReleased)).toBe(true);
   });
 
-  test("a graph that nobody passes is collected with its result, in a loop that never waits", () =>
+  test("a graph without a backward pass is collected with its result, in a loop that never waits", () =>
     checkForgotten("graphs"));
 });

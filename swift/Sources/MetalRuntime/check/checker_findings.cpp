@@ -78,8 +78,8 @@ void Checker::check_initialized(Tracked &memory, const Step &step) {
   finding.message = uninitialized_message(finding, memory.space, step.size);
 }
 
-// The CPU writes shared memory without a word: what is not poison any more has been written. Judged in units of 4
-// bytes, since a byte by itself may well look like poison.
+// The CPU writes shared memory without a notification: what is not poison any more has been written. Judged in units of
+// 4 bytes, since a byte by itself may well look like poison.
 void Checker::find_host_writes(Tracked &memory, const Step &step) {
   constexpr uintptr_t unit = 4;
   const uintptr_t end = step.address + step.size;

@@ -45,7 +45,7 @@ public:
   bool is_coherent(uintptr_t address) const;
 
   Object describe(uintptr_t address, Space space) const;
-  // Of an address that lies in none: the nearest object, and in words where the address lies.
+  // Of an address that lies in none: the nearest object, and a description of where the address lies.
   Object nearest_region(uintptr_t address, uint64_t size, std::string &why) const;
   Object nearest_buffer(uintptr_t address, uint64_t size, std::string &why) const;
 

@@ -201,7 +201,7 @@ CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, 
   return has_checksum ? cache_move(name, temporary) : CachedFile(temporary);
 }
 
-// Not there, with the compiler's words, where the standard library itself does not compile.
+// Not there, with the compiler's output, where the standard library itself does not compile.
 CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::string> &flags, const char *language,
                               std::string &problem) {
   static HeaderCache *cache = new HeaderCache;

@@ -45,7 +45,7 @@ std::string unwritable_line(const std::string &output) {
   return {};
 }
 
-// What clang finds on a line that was refused already is the same mistake in other words, or its consequence.
+// What clang finds on a line that was refused already is the same mistake, or its consequence.
 void add_new_lines(std::vector<Diagnostic> &diagnostics, const std::vector<Diagnostic> &found) {
   const size_t known = diagnostics.size();
   bool skip = false;

@@ -139,7 +139,7 @@ void FiberPool::prepare(Fiber &fiber) {
   words[function_word] = uintptr_t(main_);
   words[argument_word] = uintptr_t(&fiber);
   words[resume_word] = uintptr_t(mrt_fiber_start);
-  // A multiple of 16 after the words are popped, as the calling conventions want it before a call.
+  // A multiple of 16 after the words are popped, as the calling conventions require before a call.
   char *pointer = fiber.top - (sizeof words + 15) / 16 * 16 - 16;
   pointer += (sizeof words) % 16;
   memcpy(pointer, words, sizeof words);

@@ -17,7 +17,7 @@ struct Operator {
   Value (*apply)(int64_t, int64_t);
 };
 
-// What C++ leaves undefined has no value here, or wraps: the compiler has its own words for it.
+// What C++ leaves undefined has no value here, or wraps: the compiler reports it.
 constexpr Operator operators[] = {
     {"<<", 4,
      [](int64_t a, int64_t b) -> Value { return b >= 0 && b < 63 ? Value(int64_t(uint64_t(a) << b)) : Value(); }},

@@ -16,7 +16,7 @@ struct DeclaredConstant {
   bool is_known() const { return index >= 0 && data_type != 0; }
 };
 
-// Words with a space after each, for a file of the cache.
+// Fields with a space after each, for a file of the cache.
 std::ostream &operator<<(std::ostream &stream, const DeclaredConstant &constant);
 std::istream &operator>>(std::istream &stream, DeclaredConstant &constant);
 

@@ -11,12 +11,12 @@ namespace {
 
 bool is_word(char letter) { return isalnum((unsigned char)letter) || letter == '_'; }
 
-// ---------------------------------------------------------------- words
+// ---------------------------------------------------------------- wording
 
 struct Wording {
   std::string_view clang, metal;
 };
-// What clang says of C++ for OpenCL, in the words of Metal. Whole messages first, then names.
+// What clang says of C++ for OpenCL, in the terms of Metal. Whole messages first, then names.
 constexpr Wording messages[] = {
     {"non-kernel function variable cannot be declared in local address space",
      "variable in 'threadgroup' address space can only be declared in a kernel function"},
@@ -38,7 +38,7 @@ void replace_all(std::string &text, std::string_view from, std::string_view to, 
   }
 }
 
-std::string in_metals_words(std::string message, bool hide_generic = true) {
+std::string metal_wording(std::string message, bool hide_generic = true) {
   for (const Wording &wording : messages) replace_all(message, wording.clang, wording.metal, false);
   for (const Wording &wording : names) replace_all(message, wording.clang, wording.metal, true);
   if (hide_generic) replace_all(message, "__generic ", "", false);
@@ -112,15 +112,15 @@ std::vector<std::string> quoted_parts(const std::string &message) {
   return parts;
 }
 
-// Words in an error, or in a note that explains it, that describe a difference between C++ for OpenCL and Metal. An
+// Terms in an error, or in a note that explains it, that describe a difference between C++ for OpenCL and Metal. An
 // object behind `this`, and a temporary, are in the generic space there and in a thread's own in Metal; and functions
 // as template arguments do not match.
-constexpr const char *alien_words[] = {"__generic",
-                                       "address space unqualified",
-                                       "temporary object because of address space mismatch",
-                                       "changes address space",
-                                       "invalid explicitly-specified argument for template parameter",
-                                       "bfloat' to 'thread bool'"};
+constexpr const char *opencl_terms[] = {"__generic",
+                                        "address space unqualified",
+                                        "temporary object because of address space mismatch",
+                                        "changes address space",
+                                        "invalid explicitly-specified argument for template parameter",
+                                        "bfloat' to 'thread bool'"};
 
 // What C++ for OpenCL refuses and Metal takes.
 bool is_false_alarm(const std::string &message) {
@@ -235,14 +235,14 @@ std::vector<Group> group_notes(const std::string &output) {
 }
 
 bool is_false_alarm(const Group &group) {
-  if (is_false_alarm(in_metals_words(group.head.message))) return true;
+  if (is_false_alarm(metal_wording(group.head.message))) return true;
   auto speaks_of = [&](const Printout &printout) {
     // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that has
     // been said.
     bool without_reason =
         printout.message.find("substitution failure [") != std::string::npos && printout.message.back() == ']';
-    return without_reason || std::any_of(std::begin(alien_words), std::end(alien_words), [&](const char *word) {
-             return in_metals_words(printout.message, false).find(word) != std::string::npos;
+    return without_reason || std::any_of(std::begin(opencl_terms), std::end(opencl_terms), [&](const char *word) {
+             return metal_wording(printout.message, false).find(word) != std::string::npos;
            });
   };
   return speaks_of(group.head) || std::any_of(group.notes.begin(), group.notes.end(), speaks_of);
@@ -264,14 +264,14 @@ std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &
       if (in_program) dismissed_line = group.head.line;
       continue;
     }
-    std::string message = in_metals_words(without_flag(group.head.message));
+    std::string message = metal_wording(without_flag(group.head.message));
     uint32_t token = find_token(group.head);
     bool located = token != UINT32_MAX;
     if (located) diagnostics.push_back(diagnostic_at(tokens, token, lines, group.head.severity, message));
     for (const Printout &note : group.notes) {
       if ((token = find_token(note)) == UINT32_MAX) continue;
       diagnostics.push_back(diagnostic_at(tokens, token, lines, located ? Diagnostic::note : group.head.severity,
-                                          located ? in_metals_words(without_flag(note.message)) : message));
+                                          located ? metal_wording(without_flag(note.message)) : message));
       located = true;
     }
     if (!located) diagnostics.push_back({group.head.severity, "program_source", 0, 0, message});

@@ -37,7 +37,7 @@ uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLine
 Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines,
                          Diagnostic::Severity severity, std::string message);
 
-// What clang printed about `printed`, in the user's positions and in Metal's words. Where the location is in our own
+// What clang printed about `printed`, in the user's positions and in Metal's terms. Where the location is in our own
 // headers, that of the first note which points to the program is taken.
 std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
                                     const SourceLines &lines);

@@ -65,11 +65,11 @@ struct Rewriter {
   const std::string &path(const Declaration &declaration) const { return program.scopes[declaration.scope].path; }
 };
 
-inline bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
+inline bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
 }
-template <size_t count> bool one_of(std::string_view text, const std::string_view (&words)[count]) {
-  return std::find(words, words + count, text) != words + count;
+template <size_t count> bool one_of(std::string_view text, const std::string_view (&list)[count]) {
+  return std::find(list, list + count, text) != list + count;
 }
 inline bool is_space(std::string_view text) { return one_of(text, {"device", "threadgroup", "constant", "thread"}); }
 std::string quote(std::string_view text); // a C string literal

@@ -45,14 +45,14 @@ const Attribute *attribute_named(const Rewriter &rewriter, const std::vector<Att
   return nullptr;
 }
 
-bool has_word(const Rewriter &rewriter, const Declaration &declaration, std::string_view word) {
+bool has_keyword(const Rewriter &rewriter, const Declaration &declaration, std::string_view keyword) {
   for (uint32_t index = declaration.start; index < declaration.name; index++)
-    if (rewriter.tokens.is(index, word)) return true;
+    if (rewriter.tokens.is(index, keyword)) return true;
   return false;
 }
 
 bool is_kernel(const Rewriter &rewriter, const Declaration &declaration) {
-  return has_word(rewriter, declaration, "kernel") || has_attribute(rewriter, declaration, "kernel") ||
+  return has_keyword(rewriter, declaration, "kernel") || has_attribute(rewriter, declaration, "kernel") ||
          (declaration.kind == DeclarationKind::instantiation && has_attribute(rewriter, declaration, "host_name"));
 }
 
@@ -288,7 +288,7 @@ void drop_markers(Rewriter &rewriter, const Declaration &declaration) {
 }
 
 void check_header(Rewriter &rewriter, const Declaration &declaration) {
-  if (!has_word(rewriter, declaration, "void"))
+  if (!has_keyword(rewriter, declaration, "void"))
     rewriter.error(declaration.name, "kernel function must have void return type");
   if (rewriter.program.scopes[declaration.scope].is_class)
     rewriter.error(declaration.name, "'kernel' attribute cannot be applied to a member function");
@@ -298,7 +298,7 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
   const Declaration &declaration = rewriter.program.declarations[position];
   drop_markers(rewriter, declaration);
   bool is_specialization = !declaration.templates.empty() && declaration.templates.back().size() == 3;
-  if (!has_word(rewriter, declaration, "static") && !is_specialization)
+  if (!has_keyword(rewriter, declaration, "static") && !is_specialization)
     rewriter.flat().insert_before(declaration.start, "static");
   if (!declaration.body.exists()) return;
   check_header(rewriter, declaration);
@@ -370,7 +370,7 @@ void rewrite_kernels(Rewriter &rewriter) {
     if (declaration.name == none) continue;
     for (std::string_view stage : {"vertex", "fragment", "mesh", "object"})
       if (has_attribute(rewriter, declaration, stage) ||
-          (declaration.kind == DeclarationKind::function && has_word(rewriter, declaration, stage)))
+          (declaration.kind == DeclarationKind::function && has_keyword(rewriter, declaration, stage)))
         rewriter.error(declaration.name, "'" + std::string(stage) +
                                              "' functions are not supported: this device runs compute kernels only");
     if (!is_kernel(rewriter, declaration)) continue;

@@ -1,4 +1,4 @@
-// What Metal refuses and clang's C++ would take: words of C++ that MSL leaves out (MSL 1.5.1), and pointers and
+// What Metal refuses and clang's C++ would take: C++ keywords that MSL leaves out (MSL 1.5.1), and pointers and
 // references that do not name their address space (MSL 4).
 #include "rewrite/internal.h"
 
@@ -6,7 +6,7 @@ namespace mrt {
 namespace {
 
 struct Refusal {
-  std::string_view word, message;
+  std::string_view keyword, message;
 };
 constexpr Refusal refusals[] = {
     {"double", "'double' is not supported in Metal"},
@@ -24,7 +24,7 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
-constexpr std::string_view scalar_words[] = {
+constexpr std::string_view scalar_types[] = {
     "void",     "bool",    "char",     "short",   "int",      "long",    "float",   "half",      "bfloat",
     "unsigned", "signed",  "uchar",    "ushort",  "uint",     "ulong",   "size_t",  "ptrdiff_t", "int8_t",
     "uint8_t",  "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"};
@@ -48,7 +48,7 @@ private:
     bool is_member = index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"});
     if (is_member) return;
     for (const Refusal &refusal : refusals)
-      if (text == refusal.word) return rewriter.error(index, std::string(refusal.message));
+      if (text == refusal.keyword) return rewriter.error(index, std::string(refusal.message));
     bool deletes = text == "delete" && !tokens.is(index - 1, "=") && !tokens.is(index - 1, "operator");
     if (deletes) rewriter.error(index, "'delete' is not supported in Metal");
     if (text == "long" && tokens.is(index + 1, "long")) rewriter.error(index, "'long long' is not supported in Metal");
@@ -65,8 +65,8 @@ private:
   bool is_type(uint32_t index) const {
     std::string_view text = tokens[index].text;
     // float4
-    while (!text.empty() && isdigit((unsigned char)text.back()) && !one_of(text, scalar_words)) text.remove_suffix(1);
-    return tokens.is_identifier(index) && (one_of(text, scalar_words) || types.count(tokens[index].text));
+    while (!text.empty() && isdigit((unsigned char)text.back()) && !one_of(text, scalar_types)) text.remove_suffix(1);
+    return tokens.is_identifier(index) && (one_of(text, scalar_types) || types.count(tokens[index].text));
   }
 
   void check_declaration(const Declaration &declaration) {

@@ -23,8 +23,8 @@ struct Row {
   Setting setting;
   const char *name;
   Kind kind;
-  int64_t minimum, maximum;          // of a number
-  std::array<const char *, 3> words; // of a choice
+  int64_t minimum, maximum;            // of a number
+  std::array<const char *, 3> choices; // of a choice
   int64_t (*default_number)();
   std::string (*default_text)();
 };
@@ -50,8 +50,8 @@ template <int64_t value> constexpr Row flag(Setting setting, const char *name) {
 constexpr Row text(Setting setting, const char *name, std::string (*value)()) {
   return {setting, name, Kind::text, 0, 0, {}, nullptr, value};
 }
-constexpr Row choice(Setting setting, const char *name, std::array<const char *, 3> words) {
-  return {setting, name, Kind::choice, 0, 0, words, constant<0>, nullptr};
+constexpr Row choice(Setting setting, const char *name, std::array<const char *, 3> choices) {
+  return {setting, name, Kind::choice, 0, 0, choices, constant<0>, nullptr};
 }
 
 // In the order of the enumeration; include/metal_runtime.h says what each means.
@@ -96,9 +96,9 @@ bool parse(const Row &row, const std::string &value, int64_t &parsed, std::strin
               (row.maximum == unlimited ? " up" : " to " + std::to_string(row.maximum));
     return false;
   }
-  for (size_t index = 0; index < row.words.size() && row.words[index]; index++) {
-    if (value == row.words[index]) return parsed = int64_t(index), true;
-    problem += (index ? ", " : "one of ") + std::string(row.words[index]);
+  for (size_t index = 0; index < row.choices.size() && row.choices[index]; index++) {
+    if (value == row.choices[index]) return parsed = int64_t(index), true;
+    problem += (index ? ", " : "one of ") + std::string(row.choices[index]);
   }
   return false;
 }
@@ -133,7 +133,7 @@ public:
   std::string get(const Row &row) {
     if (row.kind == Kind::text) return text_of(row.setting);
     int64_t value = numbers[size_t(row.setting)];
-    return row.kind == Kind::choice ? row.words[size_t(value)] : std::to_string(value);
+    return row.kind == Kind::choice ? row.choices[size_t(value)] : std::to_string(value);
   }
 
   std::string text_of(Setting setting) {

@@ -29,7 +29,7 @@ enum class Setting {
   execute
 };
 
-// The positions of the words that a choice may have.
+// The position of each value that a choice may have.
 enum Denormals : int64_t { denormals_keep = 0, denormals_flush = 1 };
 enum Fast : int64_t { fast_auto = 0, fast_never = 1, fast_always = 2 };
 

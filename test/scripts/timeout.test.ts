@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { testFolder } from "../support/folder.ts";
 
-const folder = testFolder("patience");
+const folder = testFolder("timeout");
 const preload = join(import.meta.dir, "..", "support", "preload.ts");
 const slow = 'import { test } from "bun:test"; test("slow", () => Bun.sleep(500));';
 
-test("every file of a run has the suite's patience, not only the first", async () => {
+test("every file of a run has the suite's default timeout, not only the first", async () => {
   const names = ["a.test.ts", "b.test.ts", "c.test.ts"];
   for (const name of names) await Bun.write(folder.file(name), slow);
   const command = [

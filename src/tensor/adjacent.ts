@@ -1,15 +1,15 @@
-/** Views that lie side by side, as `split` leaves them. */
+/** Views that are adjacent in memory, as those of `split` are. */
 import type { Shape } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** What a tensor's elements are and where: all that matters here. */
+/** The dtype and the layout of a tensor: all that matters here. */
 type Layout = Pick<Tensor, "storage" | "dtype" | "shape" | "strides" | "offset">;
 
 /**
- * The axis along which views follow each other in one memory, the first before the second and so on, so that together they are one view with that axis as long as
- * all of theirs; undefined where they don't.
+ * The axis along which views follow each other in one memory, the first before the second and so on, so that together
+ * they are one view with that axis as long as all of theirs; undefined where they don't.
  */
-export function axisOfNeighbours(views: readonly Layout[]): number | undefined {
+export function adjacentAxis(views: readonly Layout[]): number | undefined {
   const [first, ...others] = views;
   if (!first || others.some((own) => !isLike(first, own))) return undefined;
   const axes = [...first.shape.keys()].filter((axis) => areSuccessive(views, axis));

@@ -1,0 +1,82 @@
+// Slices of three operands, x, a second one and the results, in batches of slices that lie side by side.
+#pragma once
+
+#include "slices.h"
+#include "streamed.h"
+
+#include <algorithm>
+
+namespace orchard {
+
+// Slices that lie side by side along the last of the other axes. Strides are those of x, second and out.
+struct SliceBatch {
+  const char *x, *second;
+  char *out;
+  int64_t length, slices;
+  int64_t along[3], across[3]; // from one element of a slice to the next, from slice to slice
+  bool is_streamed;            // results are more than caches keep
+
+  bool has_adjacent_elements() const { return along[0] == 1 && along[1] == 1 && along[2] == 1; }
+};
+
+// How slices are divided among tasks. A row of slices is what lies along the last of the other axes.
+struct SliceTasks {
+  int64_t width;   // slices of a batch
+  int64_t batches; // batches of a row of slices
+  int64_t count;   // all batches
+  int64_t grain;   // batches that are worth a thread's while
+};
+
+class BatchedSlices {
+public:
+  const DType dtypes[3];
+  SliceBatch whole; // what batches share, and where the first slice begins
+
+  BatchedSlices(const Slices<3> &slices, DType from, DType to, const void *x, const void *second, void *out)
+      : dtypes{from, from, to}, nest_(slices.nest) {
+    whole.x = element(x, from, slices.offsets[0]);
+    whole.second = element(second, from, slices.offsets[1]);
+    whole.out = element(out, to, slices.offsets[2]);
+    whole.length = slices.length;
+    for (int operand = 0; operand < 3; operand++) {
+      whole.along[operand] = slices.along[operand];
+      whole.across[operand] = nest_.run_stride(operand);
+    }
+    whole.is_streamed = is_streamed(nest_.count() * whole.length * dtype_sizes[static_cast<int>(to)]);
+  }
+
+  int64_t row_slices() const { return nest_.run_length(); }
+  int64_t rows() const {
+    int64_t count = 1;
+    for (int axis = 0; axis + 1 < nest_.rank; axis++) count *= nest_.shape[axis];
+    return count;
+  }
+
+  // Slices from `first` on of the row of slices with this number.
+  SliceBatch batch_at(int64_t row, int64_t first, int64_t slices) const {
+    SliceBatch batch = whole;
+    int64_t offsets[3];
+    nest_.find_offsets(row * row_slices() + first, offsets);
+    batch.slices = slices;
+    batch.x = element(batch.x, dtypes[0], offsets[0]);
+    batch.second = element(batch.second, dtypes[1], offsets[1]);
+    batch.out = element(batch.out, dtypes[2], offsets[2]);
+    return batch;
+  }
+
+  // Batches of up to `together` slices, as many as make `task_elements` elements for a thread.
+  SliceTasks tasks(int64_t together, int64_t task_elements) const {
+    int64_t width = std::min(row_slices(), together), batches = width > 0 ? (row_slices() - 1) / width + 1 : 0;
+    int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * whole.length));
+    return {width, batches, rows() * batches, grain};
+  }
+  SliceBatch batch_of(const SliceTasks &tasks, int64_t task) const {
+    int64_t first = task % tasks.batches * tasks.width;
+    return batch_at(task / tasks.batches, first, std::min(tasks.width, row_slices() - first));
+  }
+
+private:
+  Nest<3> nest_;
+};
+
+} // namespace orchard

@@ -1,0 +1,40 @@
+// Slices along one axis of operands of one shape: what lies along that axis, for each index of the others. TypeScript finds them
+// (src/tensor/slices.ts).
+#pragma once
+
+#include "nest.h"
+
+namespace orchard {
+
+template <int operands> struct SlicesBlock {
+  Whole length;
+  Whole along[operands];
+  Whole offsets[operands];
+  NestBlock<operands> nest;
+};
+
+// Strides and offsets count elements.
+template <int operands> struct Slices {
+  int64_t length;            // elements of a slice
+  int64_t along[operands];   // from one element of a slice to the next
+  int64_t offsets[operands]; // of the first slice's first element
+  Nest<operands> nest;       // of the other axes, at least one: an element is a slice
+
+  Slices(const SlicesBlock<operands> &block) : length(block.length), nest(block.nest) {
+    if (nest.rank < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected slices over 1 to 8 axes, got 0");
+    for (int operand = 0; operand < operands; operand++) {
+      along[operand] = block.along[operand];
+      offsets[operand] = block.offsets[operand];
+    }
+  }
+
+  int64_t count() const { return nest.count(); }
+
+  // The offset of a slice's first element in each operand.
+  void find_offsets(int64_t slice, int64_t (&found)[operands]) const {
+    nest.find_offsets(slice, found);
+    for (int operand = 0; operand < operands; operand++) found[operand] += offsets[operand];
+  }
+};
+
+} // namespace orchard

@@ -1,0 +1,36 @@
+/** Slices along an axis, for kernels (`kernels/common/slices.h`). */
+import { getOrMake } from "../../core/collections.ts";
+import type { Slices } from "../../tensor/slices.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { array, whole } from "../fields.ts";
+import { reachOf } from "./launch.ts";
+import { loopNestOf, type NestValues, nestValues } from "./loop.ts";
+import { type Struct, struct } from "./struct.ts";
+
+/** The values of a `Slices` of `kernels/common/slices.h`. */
+export interface SliceValues {
+  readonly nest: NestValues;
+  readonly along: readonly number[];
+  readonly length: number;
+}
+
+const described = new Map<number, Struct<SliceValues>>();
+
+/** Slices of so many operands, as a field of a kernel's struct: `Slices<operands>`, with the values of {@link sliceValues}. */
+export const slicesFor = (operands: number): Struct<SliceValues> =>
+  getOrMake(described, operands, () =>
+    struct(`Slices<${operands}>`, "common/slices.h", {
+      nest: loopNestOf(operands),
+      along: array(whole, operands),
+      length: whole,
+    }),
+  );
+
+/** Slices of these operands, counted from where each is bound. */
+export const sliceValues = ({ nest, along, offsets, length }: Slices, operands: readonly Tensor[]): SliceValues => ({
+  nest: nestValues(
+    nest,
+    offsets.map((offset, operand) => offset - reachOf(operands[operand]!).first),
+  ),
+  ...{ along, length },
+});

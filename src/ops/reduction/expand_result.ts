@@ -1,0 +1,9 @@
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { expand } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
+import type { ReductionPlan } from "./reduce.ts";
+
+/** @internal A result, or its gradient, repeated along the axes that were reduced. */
+export const expandResult = (result: Tensor, { kept }: ReductionPlan, shape: Shape): Tensor =>
+  expand(reshape(result, kept), shape);

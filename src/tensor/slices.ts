@@ -1,0 +1,50 @@
+/** Slices of tensors along one axis: what lies along that axis, for each index of the others. */
+import { collapse, elementCount, type LoopNest } from "./shape.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** How operands of one shape are walked along an axis, and where their slices begin. */
+export interface Slices {
+  /** Elements of a slice. */
+  readonly length: number;
+  /** From one element of a slice to the next, for each operand. */
+  readonly along: readonly number[];
+  /** Of the first slice's first element in its storage, for each operand. */
+  readonly offsets: readonly number[];
+  /** The other axes, at least one, with each operand's strides: one element is one slice. */
+  readonly nest: LoopNest;
+}
+
+/** Options of {@link slicesOf}. */
+export interface SliceOrder {
+  /** Whether slices are walked from their last element to the first. */
+  readonly reverse?: boolean;
+  /** Whether slices keep row-major order. Else what is adjacent in the first operand is innermost. */
+  readonly isOrdered?: boolean;
+}
+
+/** The slices of operands of one shape along an axis. */
+export function slicesOf(
+  operands: readonly Tensor[],
+  axis: number,
+  { reverse = false, isOrdered = false }: SliceOrder = {},
+): Slices {
+  const { shape, strides } = operands[0]!;
+  const length = shape[axis] ?? 1;
+  const along = operands.map((operand) => operand.strides[axis] ?? 1);
+  const others = shape.map((_, other) => other).filter((other) => other !== axis);
+  const distance = (other: number) => Math.abs(strides[other]!) || Number.MAX_SAFE_INTEGER;
+  if (!isOrdered) others.sort((a, b) => distance(b) - distance(a));
+  const nest = collapse(
+    others.map((other) => shape[other]!),
+    operands.map((operand) => others.map((other) => operand.strides[other]!)),
+  );
+  return {
+    length,
+    along: reverse ? along.map((stride) => -stride) : along,
+    offsets: operands.map(({ offset }, operand) => offset + (reverse ? (length - 1) * along[operand]! : 0)),
+    nest: nest.shape.length > 0 ? nest : { shape: [1], strides: operands.map(() => [1]) },
+  };
+}
+
+/** The number of slices. */
+export const sliceCount = ({ nest }: Slices): number => elementCount(nest.shape);
