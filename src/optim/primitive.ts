@@ -1,4 +1,7 @@
-/** A step of an optimizer over several parameters (`foreach` in PyTorch): its attributes and operands, and what kernels are given. */
+/**
+ * A step of an optimizer over several parameters (`foreach` in PyTorch): its attributes and operands, and what kernels
+ * are given.
+ */
 import { cpuCall } from "../backend/cpu/call.ts";
 import { array, dtype, flag, oneOf, real, whole } from "../backend/fields.ts";
 import { struct } from "../backend/metal/struct.ts";

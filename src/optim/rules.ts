@@ -13,8 +13,8 @@
  *     p ← p - (decoupledDecay p + stepSize d)
  *
  * An average is written as a difference because 0.999, rounded to float32, would be another average: 1 - 0.999f differs
- * from 0.001 by a hundred thousandth. With master weights, float32 in the state, these are p, and the parameter is their
- * rounding.
+ * from 0.001 by a hundred thousandth. With master weights, float32 in the state, these are p, and the parameter is
+ * their rounding.
  */
 import { enumeration, type NameOf } from "../backend/enumeration.ts";
 
@@ -39,8 +39,8 @@ export const ruleState = {
 } as const satisfies Readonly<Record<RuleName, readonly string[]>>;
 
 /**
- * The numbers of a rule, computed in float64 and rounded once. `oneMinusBeta1` is 1 - dampening in SGD, `decoupledDecay`
- * the learning rate times the weight decay, `biasCorrection` 1 / √(1 - β₂ᵗ).
+ * The numbers of a rule, computed in float64 and rounded once. `oneMinusBeta1` is 1 - dampening in SGD,
+ * `decoupledDecay` the learning rate times the weight decay, `biasCorrection` 1 / √(1 - β₂ᵗ).
  */
 export const coefficientNames = [
   "sign",

@@ -12,8 +12,8 @@ import { updateMetal } from "./update.metal.ts";
 import { updateReference } from "./update.reference.ts";
 
 /**
- * Inputs: the state, where there is one, and the parameters before; gradients. Outputs: state and parameters afterwards.
- * All are dense.
+ * Inputs: the state, where there is one, and the parameters before; gradients. Outputs: state and parameters
+ * afterwards. All are dense.
  */
 export const updatePrimitive = definePrimitive<UpdateAttributes>({
   name: "optimizerUpdate",

@@ -37,8 +37,10 @@ function launchVector(call: Call): TicketRange | undefined {
   const rows = queries * call.heads * sequenceCount(call);
   if (rows === 0) return undefined;
   const cut = partsOf(call, rows);
-  pipelineFor(metalContext(), vectorKernel(call, "vector_combine")); // so that longer keys, once they are cut, compile nothing
-  if (cut.parts === 1) return launchParts(call, cut, call.operands.logSumExp!.tensor); // nothing is written there as a part
+  // Compiled now, so that longer keys, once they are cut, compile nothing.
+  pipelineFor(metalContext(), vectorKernel(call, "vector_combine"));
+  // The log-sum-exp stands in for the parts, which are not written.
+  if (cut.parts === 1) return launchParts(call, cut, call.operands.logSumExp!.tensor);
   using parts = scratch([rows, cut.parts, call.valueDim + 2]);
   const partial = launchParts(call, cut, parts);
   const combined = launch({

@@ -28,8 +28,8 @@ export interface FusedCall {
 const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): Result => withBackend(backend, body);
 
 /**
- * Attention with its gradient. It keeps its operands, its results and the key of its dropout: nothing that is as large as the scores.
- * Forward and backward may run on different backends.
+ * Attention with its gradient. It keeps its operands, its results and the key of its dropout: nothing that is as large
+ * as the scores. Forward and backward may run on different backends.
  */
 export class FlashAttention extends Function {
   /** Gives `out` and `logSumExp`. */
@@ -38,7 +38,8 @@ export class FlashAttention extends Function {
     const rows = q.shape.slice(0, 3);
     const shape = [...rows, v.shape[3]!];
     const specs = [
-      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, // so that heads which were cut from rows join without a copy
+      // In the order of q, so that heads which were cut from rows join without a copy.
+      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) },
       { shape: rows, dtype: accumulationDType(q.dtype) },
     ];
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
@@ -78,15 +79,18 @@ const gradientNames: Partial<Record<InputName, OutputName>> = {
 /** Gradients that a backward computes for what needs them: those of k and v together. */
 function outputsFor(needed: readonly InputName[]): OutputName[] {
   const names = needed.includes("k") || needed.includes("v") ? (["k", "v", ...needed] as const) : needed;
-  const needed = new Set(names.map((name) => gradientNames[name]));
-  return Object.values(gradientNames).filter((name) => needed.has(name));
+  const gradients = new Set(names.map((name) => gradientNames[name]));
+  return Object.values(gradientNames).filter((name) => gradients.has(name));
 }
 
 /** Zeros of a tensor's shape, in the memory of one element. */
 const zerosAs = ({ shape, dtype }: Tensor): Tensor => expand(full([], 0, { dtype }), shape);
 
 interface GradientCall extends FusedCall {
-  /** The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy; leaves keep theirs row-major. */
+  /**
+   * The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy;
+   * leaves keep theirs row-major.
+   */
   readonly results: ReadonlySet<InputName>;
 }
 
@@ -140,7 +144,9 @@ function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
 const sourceOf = (output: OutputName): InputName =>
   (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;
 
-/** Gradients of the gradients, for each input of a backward, by two passes over the graph of the unfused computation. */
+/**
+ * Gradients of the gradients, for each input of a backward, by two passes over the graph of the unfused computation.
+ */
 function secondGradients(
   attributes: AttentionAttributes,
   inputs: readonly Tensor[],

@@ -91,6 +91,8 @@ export function constantsOf(call: Call, streamed: readonly OperandName[] = []): 
   return [bits.reduce((sum, bit) => sum + bit, 0), call.valueDim, call.dim];
 }
 
-/** Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment. */
+/**
+ * Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment.
+ */
 const canReadByFours = ({ tensor, batch, head, row, column }: Operand): boolean =>
   column === 1 && [tensor.offset, batch, head, row].every((elements) => elements % 4 === 0);

@@ -24,8 +24,8 @@ export const attentionBackward = definePrimitive<AttentionAttributes>({
 });
 
 /**
- * From nothing to bool [B, H, M, N]: the decisions `kept` of a call's dropout, whoever attends. Where sequences are packed, pairs of
- * different ones are false.
+ * From nothing to bool [B, H, M, N]: the decisions `kept` of a call's dropout, whoever attends. Where sequences are
+ * packed, pairs of different ones are false.
  */
 export const attentionDropoutMask = definePrimitive<DropoutMaskAttributes>({
   name: "attentionDropoutMask",

@@ -13,7 +13,10 @@ export interface Route {
   readonly kind: "fused" | "unfused";
   /** The backend that the caller named. */
   readonly backend: BackendName | undefined;
-  /** Why, in a few words, for `codepaths()`. The same for all calls of a class: a count for every length would grow without end. */
+  /**
+   * Why, in a few words, for `codepaths()`. The same for all calls of a class: a count for every length would grow
+   * without end.
+   */
   readonly reason: string;
 }
 
@@ -33,7 +36,10 @@ export interface Chooser {
   /** The backend that runs the call first. */
   readonly backend: BackendName;
   readonly table: CrossoverTable;
-  /** Bytes that the backend may allocate in all. Not those that are free: they vary from run to run, and a choice must not. */
+  /**
+   * Bytes that the backend may allocate in all. Not those that are free: they vary from run to run, and a choice must
+   * not.
+   */
   readonly memoryLimit: () => number;
 }
 
@@ -50,14 +56,16 @@ export function routeOf(operation: string, path: AttentionPath, call: RoutedCall
     throw new ArgumentError(
       operation,
       "dimTooLarge",
-      `expected head dimensions of at most ${MAX_DIM} for path "${path}", got ${call.dim} and ${call.valueDim}; { path: "unfused" } has any`,
+      `expected head dimensions of at most ${MAX_DIM} for path "${path}", got ${call.dim} and ${call.valueDim}; ` +
+        '{ path: "unfused" } has any',
     );
   return { kind: "fused", backend: path === "fused" ? undefined : path, reason: AS_ASKED };
 }
 
 /**
- * Options with which calls stay fused. Masks of any kind: the fused kernels skip what they hide, and unfused it takes further products to keep it out,
- * which the table does not know. The others cost more passes over all scores than were measured.
+ * Options with which calls stay fused. Masks of any kind: the fused kernels skip what they hide, and unfused it takes
+ * further products to keep it out, which the table does not know. The others cost more passes over all scores than were
+ * measured.
  */
 export const unmeasuredOptions = (options: FlashAttentionOptions): string[] => {
   const { causal, dropout, window, softcap, mask, bias, sinks, alibi, cuSeqlens } = options;

@@ -1,4 +1,6 @@
-/** Measures where attention is faster unfused: forward and backward, alternating between the two, over a grid of sizes. */
+/**
+ * Measures where attention is faster unfused: forward and backward, alternating between the two, over a grid of sizes.
+ */
 
 import type { BackendName } from "../../backend/names.ts";
 import { withBackend } from "../../backend/policy.ts";
@@ -101,11 +103,15 @@ export function tune(
   return { pairs, scoresShare: defaultScoresShare };
 }
 
-/** No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote the others. */
+/**
+ * No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote
+ * the others.
+ */
 const mostSpeedup = 2;
 
 /**
- * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0 where no bound gains.
+ * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0
+ * where no bound gains.
  */
 export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "speedup">[]): number {
   let best = { gain: 0, pairs: 0 };
@@ -117,7 +123,10 @@ export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "s
   return best.pairs;
 }
 
-/** Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow worse. */
+/**
+ * Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow
+ * worse.
+ */
 const hopeless = 1.15;
 
 function measureClass(

@@ -1,6 +1,6 @@
 /**
- * Attention of other operations: the formulas of `problem.ts` for all scores at once. Quadratic in memory, differentiable to any order;
- * float16 and bfloat16 compute in float32.
+ * Attention of other operations: the formulas of `problem.ts` for all scores at once. Quadratic in memory,
+ * differentiable to any order; float16 and bfloat16 compute in float32.
  */
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -133,7 +133,10 @@ const masked = (scores: Tensor, allowed: Tensor | undefined): Tensor =>
 const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, sinks: Tensor): Tensor =>
   cat([scores, expand(reshape(sinks, [1, heads, 1, 1]), [batch, heads, queries, 1])], { dim: 3 });
 
-/** exp(scores − L), and L = ln Σ exp(total). Of a row of −∞ they are 0 and −∞, and nothing on the way is NaN, in gradients neither. */
+/**
+ * exp(scores − L), and L = ln Σ exp(total). Of a row of −∞ they are 0 and −∞, and nothing on the way is NaN, in
+ * gradients neither.
+ */
 function softmaxOf(scores: Tensor, total: Tensor): { readonly shares: Tensor; readonly logSumExp: Tensor } {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
   const sums = logsumexp(where(isEmpty, 0, total) as Tensor, { dim: 3, keepdim: true });

@@ -30,7 +30,10 @@ export const squaresPrimitive = definePrimitive({
   implementations: { metal: squaresMetal, cpu: squaresCpu, reference: squaresReference },
 });
 
-/** Inputs: a factor, float32 (float64 of float64), and dense gradients of a dtype. Outputs: their products, each rounded once. */
+/**
+ * Inputs: a factor, float32 (float64 of float64), and dense gradients of a dtype. Outputs: their products, each rounded
+ * once.
+ */
 export const scalePrimitive = definePrimitive({
   name: "gradientScale",
   implementations: { metal: scaleMetal, cpu: scaleCpu, reference: scaleReference },

@@ -3,7 +3,10 @@ import { cpuCall } from "../../backend/cpu/call.ts";
 import { array, dtype, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-/** How many gradients a launch takes at most. Metal binds 31 buffers; a product takes two beside the factor and the numbers. */
+/**
+ * How many gradients a launch takes at most. Metal binds 31 buffers; a product takes two beside the factor and the
+ * numbers.
+ */
 export const MAX_GRADIENTS = 14;
 
 const wholes = array(whole, MAX_GRADIENTS);

@@ -19,7 +19,9 @@ function convert(from: DType, source: Bytes, to: DType, out: Bytes, count = out.
   return out;
 }
 
-/** Every float32 whose upper bits are these, with a few lower ones: all exponents, ties, near ties, subnormals, NaNs. */
+/**
+ * Every float32 whose upper bits are these, with a few lower ones: all exponents, ties, near ties, subnormals, NaNs.
+ */
 function manyFloats(): Float32Array {
   const lower = [0, 1, 0xfff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0xffff];
   const bits = Uint32Array.from({ length: 65_536 * lower.length }, (_, index) => {

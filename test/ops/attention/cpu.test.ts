@@ -1,4 +1,7 @@
-/** What is the cpu backend's own: instruction sets, threads, chunks of keys, scratch memory, and rows taken out of its products. */
+/**
+ * What is the cpu backend's own: instruction sets, threads, chunks of keys, scratch memory, and rows taken out of its
+ * products.
+ */
 import { afterEach, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
@@ -86,7 +89,8 @@ describe.each(isas)("tiles that nobody attends to are skipped on %s", (isa) => {
     configure(native, "isa", isa);
     let pairs = 0;
     for (let i = 0; i < rows; i++) for (let j = 0; j < rows; j++) if (attends(i, j)) pairs++;
-    const most = pairs + rows * 128; // beside a row's keys those of the other rows of its panel, and the rows that fill up a panel
+    // Beside a row's keys those of the other rows of its panel, and the rows that fill up a panel.
+    const most = pairs + rows * 128;
     const [q, k, v] = [0, 1, 2].map(() => parameter(1, heads, rows, 4));
     const { forward, backward } = computedScores(() => onCpu(() => results([q!, k!, v!], options, v!)));
     for (const computed of [forward / heads, backward / heads]) {
@@ -243,7 +247,8 @@ describe("rows that are not finite", () => {
   });
 
   test("rows that attend to nothing give nothing, whatever they hold", () => {
-    const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)]; // the first 40 of 60 queries stand before the first key
+    // The first 40 of 60 queries stand before the first key.
+    const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)];
     const loud = Array.from({ length: 40 }, (_, row) => row);
     const of = (from: Tensor, incoming: Tensor) =>
       allOf(onCpu(() => results([from, few, fewer], { causal: true }, incoming)));
