@@ -14,7 +14,7 @@ import { fold, planReduction } from "../ops/reduction/reduce.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
-import { euclideanNorm, scaled } from "./gradients/many.ts";
+import { euclideanNorm, scaled } from "./gradients/foreach.ts";
 
 /** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {

@@ -133,11 +133,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, v
                                           void *o15, void *o16, void *o17, void *o18, void *o19, void *o20, void *o21, void *o22,
                                           void *o23, void *o24, void *o25, void *o26, void *o27, void *o28, void *o29);
 
-// out[i] = (dtype of out) source[i] for i < count. Block: count, source dtype, source offset, out dtype, out offset.
-// To a narrower float: rounds to nearest even, NaN stays NaN. Float to integer: truncates; beyond the range the nearer end of it,
-// NaN 0. Integer to integer: wraps. To bool: whether it is not 0 (NaN is not). The two may be the same storage, element on element.
-ORCHARD_CPU_API int32_t orchard_cpu_convert(const double *block, const void *source, void *out);
-
 // Fills a tensor of any strides with one element. Block: bytes of an element (1, 2, 4 or 8), offset, the lower and the upper 32 bits of the
 // element, rank (at most 8), shape, strides.
 ORCHARD_CPU_API int32_t orchard_cpu_fill(const double *block, void *out);
@@ -225,67 +220,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_triangle(const double *block, const void *x,
 
 // out[i, c] = 1 where index[i] is c, else 0; int64, dense. Block: index dtype, index offset, out offset, classes, nest of the index.
 ORCHARD_CPU_API int32_t orchard_cpu_one_hot(const double *block, const void *index, void *out);
-
-// ---------------------------------------------------------------- attention
-//
-// src/ops/attention/problem.ts has the formulas and says what each operand is. A block begins with: dtype of q, batch, heads, kvHeads, queries,
-// keys, dim, valueDim, scale, softcap (0: none), left and right of the band (infinity: no bound), 1 where it is aligned bottom-right or else
-// 0, then dropout: two words of its key, its threshold (0: none), keepScale; then the number of packed sequences (-1: each batch is one), each
-// as queryStart, queries, keyStart, keys. Then for each operand in the order of the arguments: 1 where it is there or else 0, bytes of an
-// element, offset, strides of batch, head, row and column (0 repeats). An operand that is not there may be any address.
-
-// out and logSumExp.
-ORCHARD_CPU_API int32_t orchard_cpu_attention(const double *block, const void *q, const void *k, const void *v, const void *mask,
-                                              const void *bias, const void *sinks, const void *slopes, void *out, void *logSumExp);
-
-// Those gradients that are there. gradBias is row-major.
-ORCHARD_CPU_API int32_t orchard_cpu_attention_backward(const double *block, const void *q, const void *k, const void *v, const void *mask,
-                                                       const void *bias, const void *sinks, const void *slopes, const void *out,
-                                                       const void *logSumExp, const void *gradOut, const void *gradLogSumExp,
-                                                       void *gradQ, void *gradK, void *gradV, void *gradBias, void *gradSinks);
-
-// Which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys]. Block: these four, dropout and sequences as above, offset.
-ORCHARD_CPU_API int32_t orchard_cpu_attention_dropout_mask(const double *block, void *out);
-
-// ---------------------------------------------------------------- optimizers
-
-// A step of an optimizer over up to 9 dense parameters of a dtype, by one of the rules of src/optim/rules.ts. The state, float32 (float64 of float64
-// parameters), is a row-major [planes, elements]: what the rule remembers, then the master weights where there are any. What is before may be
-// what is after. Block: rule, 1 with or 0 without master weights, dtype of the parameters, dtype of the gradients (float64 of float64 parameters
-// only), elements from one plane to the next, offsets of the state before and after, number of parameters; then for each its elements, where they
-// begin in a plane, offsets before, of the gradient and after, and nine coefficients. Operands beyond that number may be any address.
-ORCHARD_CPU_API int32_t orchard_cpu_update(const double *block, const void *state_before, void *state_after, const void *before0,
-                                           const void *before1, const void *before2, const void *before3, const void *before4,
-                                           const void *before5, const void *before6, const void *before7, const void *before8,
-                                           const void *gradient0, const void *gradient1, const void *gradient2, const void *gradient3,
-                                           const void *gradient4, const void *gradient5, const void *gradient6, const void *gradient7,
-                                           const void *gradient8, void *after0, void *after1, void *after2, void *after3, void *after4,
-                                           void *after5, void *after6, void *after7, void *after8);
-
-// The sums of squares of up to 14 dense gradients of a float dtype: one for each 16,384 adjacent elements of the first, then of the second, and so
-// on, float32 (float64 of float64). Block: dtype, number of gradients, offset of the sums; then for each gradient its elements, its offset, and 0.
-// Operands beyond that number may be any address.
-ORCHARD_CPU_API int32_t orchard_cpu_gradient_squares(const double *block, const void *gradient0, const void *gradient1,
-                                                     const void *gradient2, const void *gradient3, const void *gradient4,
-                                                     const void *gradient5, const void *gradient6, const void *gradient7,
-                                                     const void *gradient8, const void *gradient9, const void *gradient10,
-                                                     const void *gradient11, const void *gradient12, const void *gradient13, void *sums);
-
-// Their products with a factor, one float32 (float64 of float64) number, each rounded once. Block: as above, with the offset of the factor, and
-// for each gradient that of its product in place of 0.
-ORCHARD_CPU_API int32_t orchard_cpu_gradient_scale(const double *block, const void *factor, const void *before0, const void *before1,
-                                                   const void *before2, const void *before3, const void *before4, const void *before5,
-                                                   const void *before6, const void *before7, const void *before8, const void *before9,
-                                                   const void *before10, const void *before11, const void *before12, const void *before13,
-                                                   void *after0, void *after1, void *after2, void *after3, void *after4, void *after5,
-                                                   void *after6, void *after7, void *after8, void *after9, void *after10, void *after11,
-                                                   void *after12, void *after13);
-
-// ---------------------------------------------------------------- counters
-
-// How many scores were computed since the dylib was loaded: out[0] by forward passes, out[1] by backward ones. A tile that is not skipped
-// counts whole, with the pairs in it that do not attend and the rows that fill it up.
-ORCHARD_CPU_API int32_t orchard_cpu_attention_scores(double *out);
 
 #ifdef __cplusplus
 }
