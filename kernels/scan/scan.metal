@@ -1,5 +1,6 @@
 // out[k] along a slice from what is carried to k; the function constant `operation` (a `Scan`) says how:
-//   cumsum  h = h + x[k]     cumprod  h = h · x[k]     recurrence  h = a[k] · h + x[k]     shiftedRecurrence  h = a[k - 1] · h + x[k]
+//   cumsum      h = h + x[k]          cumprod            h = h · x[k]
+//   recurrence  h = a[k] · h + x[k]   shiftedRecurrence  h = a[k - 1] · h + x[k]
 //   exclusiveCumprod: the product before k     shift: x[k - 1], 0 first
 //
 // Floats are carried in float32, integers in 64 bits. `scan` has a thread walk along each slice: adjacent slices lie side by side.

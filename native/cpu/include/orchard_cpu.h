@@ -4,14 +4,17 @@
 // and strides come with each call.
 //
 // Conventions
-//   Status      Functions that can fail return an orchard_cpu_status, whose values are those of orchard_status (orchard.h). What
-//               went wrong is read with orchard_cpu_last_error on the same thread. On failure no out-parameter is written
-//               and, but for ORCHARD_CPU_INTERNAL, no element of the result. No C++ exception crosses.
-//   Blocks      An operation takes `(const double *block, operands …, result)`. The block is an array of doubles: codes, shapes,
-//               strides, offsets and attributes, in the order that each function documents. Whole numbers lie below 2^53 and
-//               are exact. Offsets and strides count elements, strides may be 0 or negative.
-//   Operands    Base addresses of storages, which the call does not keep. The offset in the block leads to the first element.
-//               What lies outside the described elements is neither read nor written.
+//   Status      Functions that can fail return an orchard_cpu_status, whose values are those of orchard_status
+//               (orchard.h). The message is read with orchard_cpu_last_error on the same thread. On failure no
+//               out-parameter is written and, but for ORCHARD_CPU_INTERNAL, no element of the result. No C++ exception
+//               crosses.
+//   Functions   An operation is a function of a table, which orchard_cpu_tables describes; orchard_cpu_run… calls one by
+//               its ordinal. Nothing in this header names an operation: `ORCHARD_FUNCTION` in native/cpu does.
+//   Blocks      A block is a struct of doubles, which a header in native/cpu declares: attributes, shapes, strides and
+//               offsets. Whole numbers lie below 2^53 and are exact. Offsets and strides count elements; strides may be 0
+//               or negative. Names (of operations, dtypes, rules) are ordinals of the tables' lists.
+//   Operands    Base addresses of storages, which the call does not keep. The offset in the block leads to the first
+//               element. What lies outside the described elements is neither read nor written.
 //   Threads     Any function may be called from any thread. An operation has ended when its function returns.
 //   Order       Results depend neither on the number of threads nor on the order in which they run.
 #ifndef ORCHARD_CPU_H

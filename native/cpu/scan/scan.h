@@ -6,7 +6,8 @@
 namespace orchard {
 
 // h is what is carried along, a a second operand:
-//   cumsum  h = h + x[k]     cumprod  h = h · x[k]     recurrence  h = a[k] · h + x[k]     shiftedRecurrence  h = a[k - 1] · h + x[k]
+//   cumsum      h = h + x[k]          cumprod            h = h · x[k]
+//   recurrence  h = a[k] · h + x[k]   shiftedRecurrence  h = a[k - 1] · h + x[k]
 // exclusiveCumprod and shift give what is carried to k: the product of the elements before, and the element before (0 at first).
 ORCHARD_NAMES(Scan, cumsum, cumprod, exclusiveCumprod, shift, recurrence, shiftedRecurrence)
 inline constexpr int scan_count = static_cast<int>(Scan::count);
