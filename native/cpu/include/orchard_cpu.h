@@ -32,7 +32,7 @@ extern "C" {
 #define ORCHARD_CPU_API
 #endif
 
-#define ORCHARD_CPU_ABI_VERSION 1
+#define ORCHARD_CPU_ABI_VERSION 2
 
 // ---------------------------------------------------------------- status and errors
 
@@ -43,20 +43,6 @@ typedef enum orchard_cpu_status {
   ORCHARD_CPU_UNSUPPORTED = 13,      // this processor or dtype can't; the message says why
   ORCHARD_CPU_INTERNAL = 15
 } orchard_cpu_status;
-
-// Element types, in the order of every table.
-typedef enum orchard_cpu_dtype {
-  ORCHARD_CPU_FLOAT64 = 0,
-  ORCHARD_CPU_FLOAT32 = 1,
-  ORCHARD_CPU_FLOAT16 = 2,   // IEEE 754 binary16; computed in float32
-  ORCHARD_CPU_BFLOAT16 = 3,  // the upper half of a float32; computed in float32
-  ORCHARD_CPU_INT64 = 4,
-  ORCHARD_CPU_INT32 = 5,
-  ORCHARD_CPU_UINT32 = 6,
-  ORCHARD_CPU_INT8 = 7,
-  ORCHARD_CPU_UINT8 = 8,
-  ORCHARD_CPU_BOOL = 9  // a byte, 0 or 1
-} orchard_cpu_dtype;
 
 // Returns ORCHARD_CPU_ABI_VERSION of the dylib.
 ORCHARD_CPU_API int32_t orchard_cpu_abi_version(void);

@@ -60,26 +60,11 @@ export const declarations = {
 } as const;
 
 /** The version of the interface that these declarations describe. */
-export const ABI_VERSION = 1;
+export const ABI_VERSION = 2;
 
 /** `orchard_cpu_status`. The names are the `code` of the error that a status becomes. */
 export const Status = { ok: 0, invalidArgument: 1, outOfMemory: 9, unsupported: 13, internal: 15 } as const;
 export type StatusName = keyof typeof Status;
-
-/** `orchard_cpu_dtype`. */
-export const DTypeCode = {
-  float64: 0,
-  float32: 1,
-  float16: 2,
-  bfloat16: 3,
-  int64: 4,
-  int32: 5,
-  uint32: 6,
-  int8: 7,
-  uint8: 8,
-  bool: 9,
-} as const;
-export type DTypeName = keyof typeof DTypeCode;
 
 /** The numbers of `orchard_cpu_statistics`, in order. */
 export const statisticsFields = [
