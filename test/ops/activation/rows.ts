@@ -61,24 +61,18 @@ export function testSecondGradients(functions: Readonly<Record<string, (x: Tenso
   });
 }
 
-/** A point, and the derivative there. */
-export type Derivative = readonly [x: number, derivative: number];
-
 /** Exact derivatives at points such as kinks, on every backend in float32. */
 export function testDerivatives(
   name: string,
   compute: (x: Tensor) => Tensor,
-  derivatives: readonly Derivative[],
+  { at, are }: { readonly at: readonly number[]; readonly are: readonly number[] },
 ): void {
   test.each(tested)(`derivatives of ${name} at given points on %s`, (backend) => {
     withBackend(backend, () => {
-      const x = tensor(
-        derivatives.map(([point]) => point),
-        { requiresGrad: true },
-      );
-      const [found] = grad([compute(x)], [x], { gradOutputs: [tensor(derivatives.map(() => 1))] });
+      const x = tensor([...at], { requiresGrad: true });
+      const [found] = grad([compute(x)], [x], { gradOutputs: [tensor(at.map(() => 1))] });
       const values = Array.from(found!.dataSync() as Float32Array, (value) => value + 0); // -0 is 0
-      expect(values).toEqual(derivatives.map(([, derivative]) => Math.fround(derivative)));
+      expect(values).toEqual(are.map(Math.fround));
     });
   });
 }
