@@ -1,6 +1,7 @@
 /** The public operations: one line a file, sorted. */
 export * from "./activation/dropout.ts";
 export { type GeluOptions, gelu } from "./activation/gelu.ts";
+export * from "./activation/hardswish.ts";
 export * from "./activation/relu.ts";
 export * from "./activation/sigmoid.ts";
 export { silu } from "./activation/silu.ts";
