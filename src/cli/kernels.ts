@@ -22,7 +22,10 @@ export function checkKernel(path: string): string | undefined {
   }
 }
 
-/** Every text that a file includes with quotes, and that those include, by the name that is used; others are the compiler's to find or to miss. */
+/**
+ * Every text that a file includes with quotes, and that those include, by the name that is used; others are the
+ * compiler's to find or to miss.
+ */
 export function includedTexts(path: string): Record<string, string> {
   const texts: Record<string, string> = {};
   const collect = (file: string) => {

@@ -9,7 +9,7 @@ export interface ElementType {
   readonly read: (storage: NodeJS.TypedArray, index: number) => number | bigint;
   /** Of floats: half the distance from 1 to the next number, the largest relative error of one rounding. */
   readonly rounding?: number;
-  /** Of integers: what wraps a sum. */
+  /** Integers whose sums wrap around. */
   readonly wrap?: (value: bigint) => bigint;
 }
 

@@ -9,7 +9,7 @@ import { execute, executeMany } from "../../backend/dispatch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
 import { ge } from "../elementwise/comparison.ts";
-import { where } from "../elementwise/ternary.ts";
+import { where } from "../elementwise/where.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
 import type { IndexDType } from "../indexing/indices.ts";
 import { flatten } from "../view/flatten.ts";

@@ -36,6 +36,7 @@ export function gather<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>,
   checkIndexShape("gather", x, index, axis);
   return gathered("gather", x, index, axis);
 }
+gather.method = "same" as const;
 
 /** @throws {ShapeError} where an index' rank differs, or a size beside the axis is larger. */
 export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axis: number): void {
@@ -79,6 +80,7 @@ export function indexSelect<D extends DType>(
   ]);
   return output;
 }
+indexSelect.method = "same" as const;
 
 /** An index with one axis. @throws {ShapeError} where it has more. */
 export function checkVector(operation: string, index: Tensor<IndexDType>): Tensor<IndexDType> {
@@ -134,6 +136,7 @@ export function takeAlongDim<D extends DType>(
     axis,
   );
 }
+takeAlongDim.method = "same" as const;
 
 /** The operation itself; what of `x` lies beyond the index beside the axis is left out. */
 function gathered<D extends DType>(

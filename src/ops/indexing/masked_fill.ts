@@ -10,7 +10,7 @@ import { toDType } from "../copy/cast.ts";
 import { copyInto } from "../copy/copy.ts";
 import { checkBroadcast, checkTarget } from "../copy/inplace.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
-import { where } from "../elementwise/ternary.ts";
+import { where } from "../elementwise/where.ts";
 import { sumTo } from "../view/expand.ts";
 
 /**
@@ -38,6 +38,7 @@ export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, 
   });
   return output;
 }
+maskedFill.method = "same" as const;
 
 /**
  * As {@link maskedFill}, in `x`'s memory: the mask is broadcast to `x`'s shape.
@@ -56,6 +57,7 @@ export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value:
   result.dispose();
   return x;
 }
+maskedFill_.method = "same" as const;
 
 /** The elements alone; nothing is recorded. */
 const filled = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>

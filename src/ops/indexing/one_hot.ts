@@ -42,6 +42,7 @@ export function oneHot(index: Tensor<IndexDType>, { numClasses }: OneHotOptions 
   checkRank("oneHot", shape);
   return execute(oneHotPrimitive, [index], shape, "int64", undefined);
 }
+oneHot.method = "int64" as const;
 
 /** One more than the largest index; of negative ones at least 1, so that they are reported as what they are. */
 function classesOf(index: Tensor<IndexDType>): number {

@@ -8,7 +8,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { clone } from "../copy/copy.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { embed } from "../view/embed.ts";
 import { leading, leadingPart } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
@@ -52,6 +52,7 @@ export function scatterAdd<D extends DType>(
   ]);
   return output;
 }
+scatterAdd.method = "same" as const;
 
 /** A gradient of the leading part of a tensor as one of the whole. */
 const spread = (gradient: Tensor, shape: Shape): Tensor =>
@@ -100,6 +101,7 @@ export function indexAdd<D extends DType>(
   });
   return output;
 }
+indexAdd.method = "same" as const;
 
 /** The source with its factor, not recorded. */
 const times = (source: Tensor, alpha: number): Tensor =>

@@ -31,6 +31,7 @@ export interface TriangleOptions {
  */
 export const tril = <D extends DType>(x: Tensor<D>, { diagonal = 0 }: TriangleOptions = {}): Tensor<D> =>
   triangle("tril", x, { lower: true, diagonal });
+tril.method = "same" as const;
 
 /**
  * The upper triangle of the last two axes: what lies below the diagonal becomes 0, NaN and infinity too.
@@ -42,6 +43,7 @@ export const tril = <D extends DType>(x: Tensor<D>, { diagonal = 0 }: TriangleOp
  */
 export const triu = <D extends DType>(x: Tensor<D>, { diagonal = 0 }: TriangleOptions = {}): Tensor<D> =>
   triangle("triu", x, { lower: false, diagonal });
+triu.method = "same" as const;
 
 function triangle<D extends DType>(operation: string, x: Tensor<D>, attributes: TriangleAttributes): Tensor<D> {
   checkOffset(operation, attributes.diagonal);

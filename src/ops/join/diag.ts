@@ -27,3 +27,4 @@ export function diag<D extends DType>(x: Tensor<D>, { diagonal: offset = 0 }: Di
   const size = x.shape[0]! + Math.abs(offset);
   return embed(x, [size, size], (whole) => diagonal(whole, { offset }), "diag");
 }
+diag.method = "same" as const;

@@ -30,3 +30,4 @@ export function flip<D extends DType>(x: Tensor<D>, dims: number | readonly numb
   record("flip", [x], [output], [], ([gradient]) => [flip(gradient!, dims)]);
   return output;
 }
+flip.method = "same" as const;

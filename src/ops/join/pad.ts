@@ -47,6 +47,7 @@ export function pad<D extends DType>(
   const added = (sizes: readonly number[]) => sizes.map((size) => Math.max(size, 0));
   return padded(cropped, added(before), added(after), filling);
 }
+pad.method = "same" as const;
 
 /** The padding of every axis. */
 function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; after: number[] } {

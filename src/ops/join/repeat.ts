@@ -31,6 +31,7 @@ import { reshape } from "../view/reshape.ts";
  */
 export const repeat = <D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> =>
   copies("repeat", x, repeats);
+repeat.method = "same" as const;
 
 function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   x.checkAlive(operation);
@@ -53,6 +54,7 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
  */
 export const tile = <D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> =>
   copies("tile", x, [...new Array<number>(Math.max(0, x.rank - repeats.length)).fill(1), ...repeats]);
+tile.method = "same" as const;
 
 function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   const shape = checkShape(

@@ -52,6 +52,7 @@ export function roll<D extends DType>(
     x.shape.map((_, axis) => given.reduce((sum, shift, at) => sum + (axes[at] === axis ? shift : 0), 0)),
   );
 }
+roll.method = "same" as const;
 
 /** Rolls each axis by its own shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {

@@ -1,14 +1,14 @@
+import { checkNames } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkNames } from "../attention/options.ts";
 import { normalize, type SumAndNorm } from "./normalize.ts";
 import { checkEps, checkOperand, checkParameters, checkResidual, type RmsNormOptions } from "./options.ts";
 
 const optionNames: Readonly<Record<keyof RmsNormOptions, true>> = { weight: true, eps: true };
 
 /**
- * x / √(mean of x² + eps) · weight over the last axis. Statistics are float32 (float64 of float64), the result has the dtype of x.
- * Gradients of x and weight, of any order.
+ * x / √(mean of x² + eps) · weight over the last axis. Statistics are float32 (float64 of float64), the result has the
+ * dtype of x. Gradients of x and weight, of any order.
  *
  * @param x [..., size], a float dtype, any strides
  *
@@ -23,10 +23,11 @@ export function rmsNorm<D extends DType>(x: Tensor<D>, options: RmsNormOptions =
   const { weight, eps } = checked("rmsNorm", x, options);
   return normalize({ operation: "rmsNorm", isCentred: false, eps, operands: { x, weight } }).out as Tensor<D>;
 }
+rmsNorm.method = "same" as const;
 
 /**
- * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream, and what the next
- * block starts from. The gradients of both results come together in one pass too.
+ * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream,
+ * and what the next block starts from. The gradients of both results come together in one pass too.
  *
  * @param x [..., size], a float dtype, any strides
  * @param residual the same shape and dtype, any strides

@@ -1,8 +1,8 @@
 /** What callers of `rope` say, and how it is checked. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { checkNames } from "../../core/options.ts";
 import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkNames } from "../attention/options.ts";
 import { checkFloat } from "../creation/create.ts";
 import { checkScaling, type RopeScaling } from "./frequencies.ts";
 

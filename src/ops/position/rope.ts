@@ -41,6 +41,7 @@ export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions = {}): 
   const { offset = 0, positions, base = 10_000, interleaved = false, dim = x.shape.at(-1)!, scaling } = options;
   return turned(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }
+rope.method = "same" as const;
 
 function turned<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, attributes: RopeAttributes): Tensor<D> {
   const given = positions ? [positions] : [];

@@ -66,6 +66,7 @@ export function multinomial(
   const result = execute(multinomialPrimitive, [rows], [rows.shape[0]!, numSamples], "int64", attributes);
   return weights.rank === 1 ? reshape(result, [numSamples]) : result;
 }
+multinomial.method = "int64" as const;
 
 /** Categories and samples are counted in 32 bits. */
 const MOST = 2 ** 31;

@@ -2,7 +2,8 @@ import { record } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div, mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { div } from "../elementwise/division.ts";
 import { selectAt, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import type { ExtremumName } from "./primitive.ts";
@@ -34,6 +35,7 @@ export interface ValuesAndIndices<D extends DType = DType> {
  */
 export const amax = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
   sharedExtremum("amax", "amax", x, options);
+amax.method = "same" as const;
 
 /**
  * The smallest element over axes. @see {@link amax}
@@ -43,6 +45,7 @@ export const amax = <D extends DType>(x: Tensor<D>, options: ReductionOptions = 
  */
 export const amin = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
   sharedExtremum("amin", "amin", x, options);
+amin.method = "same" as const;
 
 function sharedExtremum<D extends DType>(
   operation: string,
@@ -83,6 +86,7 @@ export function max<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Te
 export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
   return options.dim === undefined ? sharedExtremum("max", "amax", x, {}) : extremumAlong("max", x, options);
 }
+max.method = "own" as const;
 
 /** The smallest element. @see {@link max} */
 export function min<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
@@ -91,6 +95,7 @@ export function min<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Te
 export function min<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
   return options.dim === undefined ? sharedExtremum("min", "amin", x, {}) : extremumAlong("min", x, options);
 }
+min.method = "own" as const;
 
 function extremumAlong<D extends DType>(
   name: ExtremumName,
@@ -119,6 +124,7 @@ function extremumAlong<D extends DType>(
  */
 export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
   extremeIndex("argmax", "max", x, options);
+argmax.method = "int64" as const;
 
 /**
  * The index of the smallest element; a NaN counts as smaller than every number. @see {@link argmax}
@@ -128,6 +134,7 @@ export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64">
  */
 export const argmin = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
   extremeIndex("argmin", "min", x, options);
+argmin.method = "int64" as const;
 
 function extremeIndex(operation: string, name: ExtremumName, x: Tensor, options: IndexedOptions): Tensor<"int64"> {
   if (x.dtype === "bool")

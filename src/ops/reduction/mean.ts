@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div } from "../elementwise/binary.ts";
+import { div } from "../elementwise/division.ts";
 import { expandResult } from "./expand_result.ts";
 import { floatOperand, fold, planReduction } from "./reduce.ts";
 import type { SumOptions } from "./sum.ts";
@@ -25,3 +25,4 @@ export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options
   ]);
   return output as Tensor<E>;
 }
+mean.method = "averaged" as const;

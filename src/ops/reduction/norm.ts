@@ -2,7 +2,7 @@ import { record } from "../../autograd/record.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { dividedWhereNotZero, powerDerivative, signOf, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { evenShares } from "./extrema.ts";
@@ -39,6 +39,7 @@ export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): 
   });
   return output as Tensor<D>;
 }
+norm.method = "same" as const;
 
 function foldOf(p: number): FoldName {
   const special: ReadonlyMap<number, FoldName> = new Map([

@@ -2,7 +2,7 @@ import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { productOfOthers } from "../scan/product_of_others.ts";
 import { expandResult } from "./expand_result.ts";
 import { planReduction } from "./reduce.ts";
@@ -28,3 +28,4 @@ export function prod<D extends DType, E extends DType = SumOf<D>>(
   ]);
   return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
 }
+prod.method = "summed" as const;

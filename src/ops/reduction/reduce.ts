@@ -7,7 +7,7 @@ import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
-import { byName } from "../elementwise/primitive.ts";
+import { byName } from "../../backend/enumeration.ts";
 import {
   type ExtremumName,
   extremumNames,

@@ -32,6 +32,7 @@ export function sum<D extends DType, E extends DType = SumOf<D>>(x: Tensor<D>, o
   record("sum", [input], [output], [], ([gradient]) => [expandResult(gradient!, plan, whole)]);
   return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
 }
+sum.method = "summed" as const;
 
 /** @internal A sum or product: in the given dtype where that is a float, else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {

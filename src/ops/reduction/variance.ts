@@ -1,7 +1,8 @@
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div, mul, sub } from "../elementwise/binary.ts";
+import { mul, sub } from "../elementwise/arithmetic.ts";
+import { div } from "../elementwise/division.ts";
 import { dividedWhereNotZero } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { mean } from "./mean.ts";
@@ -38,6 +39,8 @@ export function variance<D extends DType>(x: Tensor<D>, options: VarianceOptions
   });
   return output as Tensor<D>;
 }
+variance.method = "same" as const;
+
 export { variance as var };
 
 /**
@@ -60,6 +63,7 @@ export function std<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}
   });
   return output as Tensor<D>;
 }
+std.method = "same" as const;
 
 /** What {@link varMean} returns: both of the shape that the reduction leaves. */
 export interface VarianceAndMean<D extends DType> {
@@ -73,6 +77,7 @@ export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions 
   const { dim, keepdim } = options;
   return { variance: variance(x, options), mean: mean(x, { dim, keepdim }) as Tensor<D> };
 };
+varMean.method = "own" as const;
 
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 

@@ -28,6 +28,7 @@ export const cumsum = <D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
   options: CumulativeOptions<E>,
 ): Tensor<E> => cumulative("cumsum", x, options, runningSum);
+cumsum.method = "summed" as const;
 
 /**
  * Products of the elements up to each one along an axis; integers and bools multiply in int64, which wraps around. The
@@ -42,6 +43,7 @@ export const cumprod = <D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
   options: CumulativeOptions<E>,
 ): Tensor<E> => cumulative("cumprod", x, options, runningProduct);
+cumprod.method = "summed" as const;
 
 function cumulative<E extends DType>(
   operation: string,

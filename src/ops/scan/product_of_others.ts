@@ -1,5 +1,5 @@
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { productBefore } from "./scan.ts";

@@ -4,9 +4,9 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul, sub } from "../elementwise/binary.ts";
-import { byName } from "../elementwise/primitive.ts";
-import { exp, neg } from "../elementwise/unary.ts";
+import { mul, neg, sub } from "../elementwise/arithmetic.ts";
+import { exp } from "../elementwise/exponential.ts";
+import { byName } from "../../backend/enumeration.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { sum } from "../reduction/sum.ts";
 import { type SoftmaxAttributes, type SoftmaxName, softmaxes } from "./primitive.ts";
@@ -46,6 +46,7 @@ export function softmax<D extends DType, E extends DType = D>(
   record("softmax", [input], [output], [output], ([gradient], [y]) => [softmaxGradient(gradient!, y!, axis)]);
   return output as Tensor<E>;
 }
+softmax.method = "averaged" as const;
 
 /**
  * log softmax(x) along an axis, without overflow or loss. NaN as {@link softmax}.
@@ -64,6 +65,7 @@ export function logSoftmax<D extends DType, E extends DType = D>(
   record("logSoftmax", [input], [output], [output], ([gradient], [y]) => [logSoftmaxGradient(gradient!, y!, axis)]);
   return output as Tensor<E>;
 }
+logSoftmax.method = "averaged" as const;
 
 function operands(operation: string, x: Tensor, { dim = -1, dtype }: SoftmaxOptions) {
   const axis = normalizeAxis(operation, dim, x.rank);

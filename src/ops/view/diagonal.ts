@@ -47,6 +47,7 @@ export function diagonal<D extends DType>(
     ([gradient]) => [embed(gradient!, own, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
   );
 }
+diagonal.method = "same" as const;
 
 /** @throws {ArgumentError} where a diagonal's offset is not a whole number. */
 export function checkOffset(operation: string, offset: number): void {

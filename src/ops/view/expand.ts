@@ -38,6 +38,7 @@ export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
     sumTo(gradient!, own),
   ]);
 }
+expand.method = "same" as const;
 
 /** @internal The sum over the axes along which `shape` was broadcast to the tensor's shape. */
 export function sumTo(x: Tensor, shape: Shape): Tensor {

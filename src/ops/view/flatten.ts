@@ -34,6 +34,7 @@ export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = 
   const run = elementCount(x.shape.slice(start, end + 1));
   return reshape(x, [...x.shape.slice(0, start), run, ...x.shape.slice(end + 1)]);
 }
+flatten.method = "same" as const;
 
 /**
  * One axis made several, in row-major order: always a view. One size may be −1: it is what the others leave.
@@ -61,3 +62,4 @@ export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Sha
   checkRank("unflatten", shape);
   return reshape(x, shape);
 }
+unflatten.method = "same" as const;

@@ -23,6 +23,7 @@ export function permute<D extends DType>(x: Tensor<D>, dims: readonly number[]):
     );
   return inOrder("permute", x, checkedOrder("permute", dims, x.rank));
 }
+permute.method = "same" as const;
 
 /**
  * A view with two axes swapped. Nothing is copied.
@@ -38,6 +39,7 @@ export function transpose<D extends DType>(x: Tensor<D>, dim0: number, dim1: num
   const order = x.shape.map((_, axis) => (axis === first ? second : axis === second ? first : axis));
   return inOrder("transpose", x, order);
 }
+transpose.method = "same" as const;
 
 /**
  * Another name of {@link transpose}.
@@ -75,6 +77,7 @@ export function movedim<D extends DType>(
   const order = x.shape.map((_, axis) => (to.includes(axis) ? from[to.indexOf(axis)]! : remaining.shift()!));
   return inOrder("movedim", x, order);
 }
+movedim.method = "same" as const;
 
 function checkedOrder(operation: string, dims: readonly number[], rank: number): number[] {
   const order = dims.map((dim) => normalizeAxis(operation, dim, rank));

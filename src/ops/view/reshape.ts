@@ -31,6 +31,7 @@ export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> 
   if (strides === null) return reshape(contiguous(x), target);
   return viewOf("reshape", x, target, strides, x.offset, ([gradient]) => [reshape(gradient!, own)]);
 }
+reshape.method = "same" as const;
 
 function inferSize(x: Tensor, shape: Shape): Shape {
   const open = shape.indexOf(-1);

@@ -40,6 +40,7 @@ export function slice<D extends DType>(x: Tensor<D>, { dim = 0, start, end, step
   const last = bound("end", end ?? size, size);
   return cut("slice", x, axis, first, Math.max(0, Math.ceil((last - first) / step)), step);
 }
+slice.method = "same" as const;
 
 /** An index as Python reads a slice's: from the end where negative, and within the axis. */
 function bound(name: string, index: number, size: number): number {
@@ -72,6 +73,7 @@ export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number
     );
   return cut("narrow", x, axis, first, length, 1);
 }
+narrow.method = "same" as const;
 
 /**
  * A view of one index of an axis, without that axis.
@@ -103,6 +105,7 @@ export function select<D extends DType>(x: Tensor<D>, dim: number, index: number
     ([gradient]) => [embed(gradient!, own, (whole) => select(whole, axis, at))],
   );
 }
+select.method = "same" as const;
 
 /** An axis that can be sliced. @throws {ShapeError} also where there is none. */
 export function axisOf(operation: string, x: Tensor, dim: number): number {

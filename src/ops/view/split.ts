@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { adjacentAxis } from "../../tensor/adjacent.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { cat, stack } from "../join/cat.ts";
@@ -44,6 +44,7 @@ export function split<D extends DType>(
     );
   return parts("split", x, axis, sizes);
 }
+split.method = "parts" as const;
 
 /**
  * Views of at most `chunks` parts of an axis, all of one size but for the last one, which may be smaller.
@@ -65,6 +66,7 @@ export function chunk<D extends DType>(x: Tensor<D>, chunks: number, { dim = 0 }
   const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
 }
+chunk.method = "parts" as const;
 
 /**
  * Views of each index of an axis, without that axis.
@@ -87,6 +89,7 @@ export function unbind<D extends DType>(x: Tensor<D>, { dim = 0 }: SplitOptions 
   record("unbind", [x], views, [], (gradients) => [stack(withZeros(gradients, own), { dim: axis })]);
   return views;
 }
+unbind.method = "parts" as const;
 
 function equalSizes(operation: string, size: number, each: number): number[] {
   checkSize(operation, each);
@@ -122,7 +125,7 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
 /** Gradients that are adjacent views already make one view; others are copied. */
 function joined(gradients: readonly Tensor[], axis: number): Tensor {
   const [first] = gradients as [Tensor];
-  if (gradients.some(({ edge }) => edge !== null) || axisOfNeighbours(gradients) !== axis)
+  if (gradients.some(({ edge }) => edge !== null) || adjacentAxis(gradients) !== axis)
     return cat(gradients, { dim: axis });
   const size = gradients.reduce((sum, { shape }) => sum + shape[axis]!, 0);
   return new Tensor(first.storage, first.dtype, first.shape.with(axis, size), first.strides, first.offset);

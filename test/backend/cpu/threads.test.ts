@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
 import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
+import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 
 /** Long after anything here is done: what does not end by itself is killed, and the test fails. */
@@ -26,11 +27,11 @@ describe("threads of the cpu backend", () => {
 
   test.each(["", "process.exit(7);"])("a process whose helpers wait or spin ends by itself: %p", (last) => {
     const program = `
-      import { configure, cpuLibrary, defaultBlas } from "./src/backend/cpu/loader.ts";
+      import { convertCall } from "./src/ops/copy/primitive.ts";
       const count = 1 << 20;
-      const block = new Float64Array([count, 1, 0, 0, 0]);
       const out = new Float64Array(count);
-      cpuLibrary().native.orchard_cpu_convert(block, new Float32Array(count).fill(2), out);
+      const values = { from: "float32", to: "float64", fromOffset: 0, toOffset: 0, count };
+      convertCall("test", values, [new Float32Array(count).fill(2), out]);
       console.log(out.every((value) => value === 2));
       ${last}`;
     const { exitCode, stdout, signalCode } = Bun.spawnSync([process.execPath, "-e", program], {
@@ -58,7 +59,8 @@ describe("threads of the cpu backend", () => {
       program,
     ]);
     expect(compiled.stderr.toString()).toBe("");
-    const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path], { timeout: patience });
+    const ordinal = String(nativeTables().functions["convert"]!.ordinal);
+    const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path, ordinal], { timeout: patience });
     expect([exitCode, stdout.toString()]).toEqual([0, ""]);
   });
 });

@@ -5,7 +5,7 @@ import { backendNames } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { toDType } from "../../../src/ops/copy/cast.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add } from "../../../src/ops/elementwise/binary.ts";
+import { add } from "../../../src/ops/elementwise/arithmetic.ts";
 import { gather, indexSelect, takeAlongDim } from "../../../src/ops/indexing/gather.ts";
 import type { IndexDType } from "../../../src/ops/indexing/indices.ts";
 import { maskedFill, maskedFill_ } from "../../../src/ops/indexing/masked_fill.ts";

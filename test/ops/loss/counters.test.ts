@@ -3,10 +3,10 @@
  * index that names them, and its gradient once, whether a row is named or not. Nothing else is as large.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { DispatchCounters } from "../../../src/backend/metal/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import * as library from "../../../src/ops/index.ts";
 import { bytesOf } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";

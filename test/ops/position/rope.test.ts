@@ -1,12 +1,12 @@
 /** Rotary position embedding on every backend. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { detach, grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { detach, grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { rotationOf } from "../../../src/ops/position/frequencies.ts";
 import { type RopeOptions, rope } from "../../../src/ops/position/rope.ts";
 import { randn } from "../../../src/ops/random/randn.ts";

@@ -4,10 +4,10 @@
  * what its threads hold.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { Counters } from "../../../src/backend/metal/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import {
   all,
   amax,

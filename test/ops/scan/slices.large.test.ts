@@ -3,10 +3,10 @@
  * cache lines, their remainder, rows that begin within a cache line.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { detach, grad } from "../../../src/autograd/backward.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { detach, grad } from "../../../src/ops/gradient/backward.ts";
 import { cumprod, cumsum, logSoftmax, reshape, softmax, tensor, toDType } from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
