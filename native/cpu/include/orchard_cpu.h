@@ -171,55 +171,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_permutation(const double *block, void *out);
 // strides of x, out), and the turns of each pair a position. Without positions a row's is its place by the strides of positions.
 ORCHARD_CPU_API int32_t orchard_cpu_rope(const double *block, const void *x, const void *positions, void *out);
 
-// Reduces axes of a tensor. Block: code (src/ops/reduction/names.ts), input dtype, input offset, out dtype, out offset, offset of
-// the indices, parameter (p of a norm, correction of a variance), then the nest of kept axes (rank, shape, strides of the input, strides
-// of the results) and that of reduced ones (rank, shape, strides of the input). max and min also write the index of the element
-// within the reduced axes to `indices`, an int64 tensor with the strides of `out`; the others leave it alone.
-ORCHARD_CPU_API int32_t orchard_cpu_reduce(const double *block, const void *input, void *out, void *indices);
-
-// Functions of a reduction's element x and its result y, of which gradients are made. Block: code (`slopeNames` in
-// src/ops/reduction/names.ts), parameter, dtype (a float), offsets of x, y and out, then the nest of out's axes (rank, shape, strides of
-// x, strides of y). out is row-major.
-ORCHARD_CPU_API int32_t orchard_cpu_slope(const double *block, const void *x, const void *y, void *out);
-
-// out = x where an element's place along an axis is the (int64) index there, else 0. Block: size of the axis, elements of out from one of
-// its indices to the next, dtype (a float), offsets of x, the indices and out, then the nest as above.
-ORCHARD_CPU_API int32_t orchard_cpu_select_at(const double *block, const void *x, const void *indices, void *out);
-
-// Scans along an axis. Block: code (`scanNames` in src/ops/scan/names.ts), dtype of x (and of a), dtype of out (that of x, or int64
-// where that is no float), offsets of x, a and out, length of the axis, its strides in x, a and out, then the other axes: rank (at
-// least 1), shape, strides of x, of a, of out. Scans without a leave it alone.
-ORCHARD_CPU_API int32_t orchard_cpu_scan(const double *block, const void *x, const void *a, void *out);
-
-// Softmax along an axis, and gradients. Block: code (`softmaxNames` in src/ops/softmax/names.ts), dtype (a float), then as for a scan
-// from the offsets on, with y in place of a: the forward's result, which only gradients read.
-ORCHARD_CPU_API int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out);
-
-// The cross entropy of logits with classes. Block: dtype (a float), index dtype, classes, the target that counts for nothing, smoothing, logits
-// offset, logits stride along the classes, targets offset, whether there are factors of the classes, their offset and their sum, then a nest
-// of all other axes: logits, targets, and what is one number a line. Targets were checked; factors are dense, in the dtype that computes
-// (float64 for float64, float32 for all others), which the results have: the losses, the targets' factors, and log Σ exp(logits) as two planes, the largest logits and what is left.
-ORCHARD_CPU_API int32_t orchard_cpu_cross_entropy(const double *block, const void *logits, const void *targets, const void *factors,
-                                                  void *losses, void *used, void *log_sums);
-
-// Its gradient, of the logits' dtype, from log Σ exp(logits) and the gradient of each loss. Block: as above up to the sum of the factors,
-// then offsets of the two and of the result, the result's stride along the classes, and a nest: logits, targets, log_sums, scales, gradient.
-ORCHARD_CPU_API int32_t orchard_cpu_cross_entropy_gradient(const double *block, const void *logits, const void *targets,
-                                                           const void *factors, const void *log_sums, const void *scales,
-                                                           void *gradient);
-
-// The loss of each element, or of all of them times a factor. Block: code (`lossNames` in src/ops/loss/names.ts), dtype (a float), whether
-// all are summed, the factor, offsets of x, target, weight, pos_weight and out, then a nest of the five (the last along out's axes, or
-// 0). Operands are of the dtype; a sum is of the dtype that computes. A loss without weights gets x in their places, with strides of 0.
-ORCHARD_CPU_API int32_t orchard_cpu_loss(const double *block, const void *x, const void *target, const void *weight,
-                                         const void *pos_weight, void *out);
-
-// Its gradients of x and of the target, times a factor and the gradient `scale` (of the dtype that computes) of each loss. Block: code, dtype,
-// whether the gradient of x and that of the target are wanted, the factor, offsets of x, target, weight, pos_weight, scale and the two
-// gradients, then a nest of the seven.
-ORCHARD_CPU_API int32_t orchard_cpu_loss_gradient(const double *block, const void *x, const void *target, const void *weight,
-                                                  const void *pos_weight, const void *scale, void *gradient, void *target_gradient);
-
 // Bags of rows of a table. Every block begins with: dtype (a float), dtype of the indices, dtype of the offsets, mode (`bagModes` in
 // src/ops/embedding/modes.ts), bags, indices, indices of each bag (or -1: the offsets say where each begins, and one more where the last ends),
 // rows, width, the padding row or -1, whether there are factors of the indices; then what each function says. Indices, offsets, which were
@@ -242,22 +193,7 @@ ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_gradient(const double *block, 
 ORCHARD_CPU_API int32_t orchard_cpu_embedding_bag_factors(const double *block, const void *indices, const void *offsets,
                                                           const void *table, const void *gradients, void *out);
 
-// Normalized rows, and gradients: src/ops/normalization/problem.ts has the formulas and says what each operand is. A block begins with: dtype of
-// x, dtype of weight, bias and their gradients, 1 where rows are centred or else 0, eps, length of a row, then the nest of the rows (rank, shape,
-// strides of three operands of the shape of x). Then for each of these: 1 where it is there or else 0, offset, stride along a row. Then for weight
-// (and bias): 1 or 0, offset, stride. Then 1 or 0 for results that may be missing. Results and statistics are row-major. An operand that is not
-// there may be any address.
-
-// x and residual to out, scale, and what there is of sum and mean.
-ORCHARD_CPU_API int32_t orchard_cpu_normalize(const double *block, const void *x, const void *residual, const void *weight,
-                                              const void *bias, void *out, void *sum, void *mean, void *scale);
-
-// x, gradOut and gradSum to those gradients that are there. The mean is read where rows are centred.
-ORCHARD_CPU_API int32_t orchard_cpu_normalize_gradient(const double *block, const void *x, const void *gradOut, const void *gradSum,
-                                                       const void *weight, const void *mean, const void *scale, void *gradX,
-                                                       void *gradWeight, void *gradBias);
-
-// ---------------------------------------------------------------- indexing and sorting
+// ---------------------------------------------------------------- indexing
 //
 // A "nest" in a block is a rank (at most 8), a shape, then for each operand its strides along it. Indices are int64 or int32.
 
@@ -284,11 +220,6 @@ ORCHARD_CPU_API int32_t orchard_cpu_triangle(const double *block, const void *x,
 
 // out[i, c] = 1 where index[i] is c, else 0; int64, dense. Block: index dtype, index offset, out offset, classes, nest of the index.
 ORCHARD_CPU_API int32_t orchard_cpu_one_hot(const double *block, const void *index, void *out);
-
-// The first k elements of each line in order, and their indices (int64). Equal elements keep their order; NaN counts as larger than all
-// numbers, 0 and -0 as equal. Block: dtype, offsets of x, values, indices, length of a line, k, 1 for descending or 0, strides along
-// the line of x, values, indices, nest over the other axes of x, values, indices.
-ORCHARD_CPU_API int32_t orchard_cpu_sort(const double *block, const void *x, void *values, void *indices);
 
 #ifdef __cplusplus
 }

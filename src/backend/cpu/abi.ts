@@ -39,24 +39,6 @@ export const declarations = {
   orchard_cpu_multinomial: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_permutation: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_cpu_rope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_reduce: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_slope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_select_at: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_scan: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_softmax: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_cross_entropy: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_cross_entropy_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_loss: { args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_loss_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
   orchard_cpu_embedding_bag: {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
@@ -69,21 +51,12 @@ export const declarations = {
     args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     returns: "i32",
   },
-  orchard_cpu_normalize: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_normalize_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
   orchard_cpu_find_outside: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_find_descent: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_gather: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_scatter_add: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_triangle: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
   orchard_cpu_one_hot: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_sort: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */
