@@ -1,9 +1,8 @@
-/** The lists of losses and of modes of bags are the same in TypeScript, C++ and Metal Shading Language. */
+/** The list of losses is the same in TypeScript, C++ and Metal Shading Language. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
-import { bagModes } from "../../../src/ops/embedding/modes.ts";
 import { lossNames } from "../../../src/ops/loss/names.ts";
 
 const camelCase = (name: string) =>
@@ -20,10 +19,4 @@ function namesIn(file: string, enumeration: RegExp, prefix = ""): string[] {
 test("losses", () => {
   expect(namesIn("native/cpu/loss/loss.h", /enum class Loss : int \{ (.*) \}/)).toEqual([...lossNames]);
   expect(namesIn("kernels/loss/loss.metal", /enum LossCode \{([^}]*)\}/)).toEqual([...lossNames]);
-});
-
-test("modes of bags", () => {
-  const native = "native/cpu/embedding/embedding.h";
-  expect(namesIn(native, /enum class BagMode : int \{ (.*) \}/)).toEqual([...bagModes]);
-  expect(namesIn("kernels/embedding/bags.metal", /enum BagMode \{([^}]*)\}/, "BAG_")).toEqual([...bagModes]);
 });
