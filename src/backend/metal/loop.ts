@@ -11,6 +11,12 @@ const THREADS = 256;
 /** The grid is rows of so many threads: a coordinate has 32 bits, an element's number may need more. */
 const ROW = 2 ** 30;
 
+/** The grid of a kernel with one thread for each of `count` elements, whose numbers `loop_element` of `kernels/common/loop.h` gives. */
+export const elementGrid = (count: number) => ({
+  grid: [Math.min(count, ROW), Math.ceil(count / ROW)] as const,
+  threadgroup: [Math.min(count, THREADS)] as const,
+});
+
 /** An operand, and the strides with which the loop goes through it. */
 export interface LoopOperand {
   readonly tensor: Tensor;
@@ -94,7 +100,6 @@ function loopOf({ shape, strides }: LoopNest, operands: readonly LoopOperand[], 
       if (numbers.length === 0) return own;
       return Buffer.concat([own, new Uint8Array(BigInt64Array.from(numbers, BigInt).buffer)]);
     },
-    grid: [Math.min(count, ROW), Math.ceil(count / ROW)] as const,
-    threadgroup: [Math.min(count, THREADS)] as const,
+    ...elementGrid(count),
   };
 }
