@@ -1,11 +1,11 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop } from "../../backend/metal/loop.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { elementBits } from "./element_bits.ts";
 import { type FillAttributes, fillParameters } from "./primitive.ts";
 
-export const fillMetal: Implementation<FillAttributes> = {
+export const fillMetal: MetalImplementation<FillAttributes> = {
   run({ outputs: [output], attributes: { value } }) {
     const { dtype } = output!;
     const { grid, threadgroup, loop } = broadcastLoop(output!, []);

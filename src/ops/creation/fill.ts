@@ -9,6 +9,7 @@ import type { FillAttributes } from "./primitive.ts";
 
 export const fillPrimitive = definePrimitive<FillAttributes>({
   name: "fill",
+  family: "creation",
   implementations: { metal: fillMetal, cpu: fillCpu, reference: fillReference },
 });
 

@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { launch, metalTypeOf, writes } from "../../backend/metal/launch.ts";
 import { elementGrid } from "../../backend/metal/loop.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -9,7 +9,7 @@ import { type RangeAttributes, rangeParameters, type WholeRangeAttributes, whole
 export const noFloat64Result = ({ attributes }: { readonly attributes: { readonly dtype: DType } }) =>
   attributes.dtype === "float64" ? "Metal has no float64" : undefined;
 
-export const rangeMetal: Implementation<RangeAttributes> = {
+export const rangeMetal: MetalImplementation<RangeAttributes> = {
   unsupported: noFloat64Result,
   run({ outputs: [output], attributes: { forward, ...numbers } }) {
     const [start, step, end] = [numbers.start, numbers.step, numbers.end].map(float64Bits) as [bigint, bigint, bigint];
@@ -17,7 +17,7 @@ export const rangeMetal: Implementation<RangeAttributes> = {
   },
 };
 
-export const wholeRangeMetal: Implementation<WholeRangeAttributes> = {
+export const wholeRangeMetal: MetalImplementation<WholeRangeAttributes> = {
   run({ outputs: [output], attributes }) {
     return launchRange("whole_range", output!, wholeRangeParameters.bytes({ ...attributes, count: output!.size }));
   },

@@ -6,10 +6,12 @@ import { rangeReference, wholeRangeReference } from "./range.reference.ts";
 
 export const rangePrimitive = definePrimitive<RangeAttributes>({
   name: "range",
+  family: "creation",
   implementations: { metal: rangeMetal, cpu: rangeCpu, reference: rangeReference },
 });
 
 export const wholeRangePrimitive = definePrimitive<WholeRangeAttributes>({
   name: "wholeRange",
+  family: "creation",
   implementations: { metal: wholeRangeMetal, cpu: wholeRangeCpu, reference: wholeRangeReference },
 });

@@ -1,4 +1,4 @@
-import type { Implementation, Launched, TicketRange } from "../../backend/backend.ts";
+import type { Launched, MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, noFloat64, reads, startOf, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
@@ -16,7 +16,7 @@ const SIMD = 32;
 /** Of kernels to which neither the mode nor factors matter. */
 const NO_CONSTANTS = [0, 0];
 
-export const bagMetal: Implementation<BagAttributes> = {
+export const bagMetal: MetalImplementation<BagAttributes> = {
   unsupported: noFloat64,
   run({ operation, inputs, outputs, attributes }) {
     const [indices, offsets, factors, table] = inputs as [Tensor, Tensor, Tensor, Tensor];
@@ -36,7 +36,7 @@ export const bagMetal: Implementation<BagAttributes> = {
   },
 };
 
-export const bagGradientMetal: Implementation<BagAttributes> = {
+export const bagGradientMetal: MetalImplementation<BagAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(flat(call.inputs[0]!), 0),
   run({ inputs, outputs: [output], attributes }) {
     const [indices, offsets, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
@@ -61,7 +61,7 @@ export const bagGradientMetal: Implementation<BagAttributes> = {
 
 type BagGradientInputs = [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
 
-export const bagFactorsMetal: Implementation<BagAttributes> = {
+export const bagFactorsMetal: MetalImplementation<BagAttributes> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output], attributes }) {
     const [indices, offsets, table, gradients] = inputs as [Tensor, Tensor, Tensor, Tensor];

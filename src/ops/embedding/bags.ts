@@ -30,6 +30,7 @@ import type { BagAttributes } from "./primitive.ts";
  */
 const bagPrimitive = definePrimitive<BagAttributes>({
   name: "embeddingBag",
+  family: "embedding",
   implementations: { metal: bagMetal, cpu: bagCpu, reference: bagReference },
 });
 
@@ -39,12 +40,14 @@ const bagPrimitive = definePrimitive<BagAttributes>({
  */
 const bagGradientPrimitive = definePrimitive<BagAttributes>({
   name: "embeddingBagGradient",
+  family: "embedding",
   implementations: { metal: bagGradientMetal, cpu: bagGradientCpu, reference: bagGradientReference },
 });
 
 /** Inputs: indices, offsets, table, gradients. Output: the gradient of the factors, [total]. */
 const bagFactorsPrimitive = definePrimitive<BagAttributes>({
   name: "embeddingBagFactors",
+  family: "embedding",
   implementations: { metal: bagFactorsMetal, cpu: bagFactorsCpu, reference: bagFactorsReference },
 });
 

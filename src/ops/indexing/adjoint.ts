@@ -28,6 +28,7 @@ import { scatterAddReference } from "./scatter_add.reference.ts";
 /** Inputs x and index, output: index and output have one shape, and x too but for the axis that is indexed. */
 export const gatherPrimitive = definePrimitive<IndexAttributes>({
   name: "gather",
+  family: "indexing",
   implementations: { metal: gatherMetal, cpu: gatherCpu, reference: gatherReference },
 });
 
@@ -37,6 +38,7 @@ export const gatherPrimitive = definePrimitive<IndexAttributes>({
  */
 const scatterAddPrimitive = definePrimitive<IndexAttributes>({
   name: "scatterAdd",
+  family: "indexing",
   implementations: { metal: scatterAddMetal, cpu: scatterAddCpu, reference: scatterAddReference },
 });
 

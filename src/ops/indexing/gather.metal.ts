@@ -1,10 +1,10 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalBitsOf, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { gatherParameters, type IndexAttributes } from "./primitive.ts";
 import { checkRangeLater, spanFrom } from "./range.metal.ts";
 
-export const gatherMetal: Implementation<IndexAttributes> = {
+export const gatherMetal: MetalImplementation<IndexAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
     const size = x!.shape[dim]!;

@@ -1,10 +1,10 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { oneHotParameters } from "./primitive.ts";
 import { checkRangeLater, spanFrom } from "./range.metal.ts";
 
-export const oneHotMetal: Implementation<undefined> = {
+export const oneHotMetal: MetalImplementation<undefined> = {
   run({ operation, inputs: [index], outputs: [output] }) {
     const classes = output!.shape.at(-1)!;
     const check = checkRangeLater({ operation, index: index!, size: classes });

@@ -10,6 +10,7 @@ import { oneHotReference } from "./one_hot.reference.ts";
 
 const oneHotPrimitive = definePrimitive({
   name: "oneHot",
+  family: "indexing",
   implementations: { metal: oneHotMetal, cpu: oneHotCpu, reference: oneHotReference },
 });
 

@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
@@ -12,7 +12,7 @@ import { distinct } from "./indices.ts";
 import { type IndexAttributes, scatterAddParameters } from "./primitive.ts";
 import { checkRangeLater, spanFrom } from "./range.metal.ts";
 
-export const scatterAddMetal: Implementation<IndexAttributes> = {
+export const scatterAddMetal: MetalImplementation<IndexAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[1]!, call.attributes.dim),
 
   run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, axes } }) {

@@ -1,9 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalBitsOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { plainLoop } from "../../backend/metal/loop.ts";
 import { type TriangleAttributes, triangleParameters } from "./primitive.ts";
 
-export const triangleMetal: Implementation<TriangleAttributes> = {
+export const triangleMetal: MetalImplementation<TriangleAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x], outputs: [output], attributes }) {
     const { grid, threadgroup, loop } = plainLoop(output!.shape, [

@@ -12,6 +12,7 @@ import { triangleReference } from "./triangle.reference.ts";
 
 const trianglePrimitive = definePrimitive<TriangleAttributes>({
   name: "triangle",
+  family: "indexing",
   implementations: { metal: triangleMetal, cpu: triangleCpu, reference: triangleReference },
 });
 

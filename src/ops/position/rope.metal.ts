@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { elementCount } from "../../tensor/shape.ts";
@@ -8,7 +8,7 @@ import { phasesOf, rowsOf } from "./rows.ts";
 
 const THREADS = 256;
 
-export const ropeMetal: Implementation<RopeAttributes> = {
+export const ropeMetal: MetalImplementation<RopeAttributes> = {
   unsupported: (call) =>
     noFloat64(call) ??
     (call.attributes.frequencies.length > MOST_PAIRS

@@ -16,6 +16,7 @@ export type { RopeOptions } from "./options.ts";
 
 const ropePrimitive = definePrimitive<RopeAttributes>({
   name: "rope",
+  family: "position",
   implementations: { metal: ropeMetal, cpu: ropeCpu, reference: ropeReference },
 });
 

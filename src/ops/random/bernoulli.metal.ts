@@ -1,9 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop } from "../../backend/metal/loop.ts";
 import { bernoulliParameters, type RandomStart } from "./primitive.ts";
 
-export const bernoulliMetal: Implementation<RandomStart> = {
+export const bernoulliMetal: MetalImplementation<RandomStart> = {
   unsupported: noFloat64,
   run({ inputs: [p], outputs: [output], attributes: { key, counter } }) {
     const { grid, threadgroup, loop } = broadcastLoop(output!, [p!]);

@@ -16,6 +16,7 @@ import type { RandomStart } from "./primitive.ts";
 /** 1 with the probability p[i], else 0: whether the uniform number of element i lies below p[i]. */
 const bernoulliPrimitive = definePrimitive<RandomStart>({
   name: "bernoulli",
+  family: "random",
   implementations: { metal: bernoulliMetal, cpu: bernoulliCpu, reference: bernoulliReference },
 });
 

@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, writes } from "../../backend/metal/launch.ts";
 import { elementGrid } from "../../backend/metal/loop.ts";
 import { noFloat64Result } from "../creation/range.metal.ts";
@@ -7,7 +7,7 @@ import { type DistributionAttributes, distributionParameters, drawOf } from "./p
 /** Elements of a thread: those of a block of random words. */
 const BLOCK = 4;
 
-export const distributionMetal: Implementation<DistributionAttributes> = {
+export const distributionMetal: MetalImplementation<DistributionAttributes> = {
   unsupported: noFloat64Result,
   run({ outputs: [output], attributes }) {
     return launch({

@@ -21,6 +21,7 @@ export interface RandomOptions<D extends DType = DType> extends CreationOptions<
 /** Makes a dense tensor of random numbers: see `src/random/philox.ts`. */
 export const distributionPrimitive = definePrimitive<DistributionAttributes>({
   name: "random",
+  family: "random",
   implementations: { metal: distributionMetal, cpu: distributionCpu, reference: distributionReference },
 });
 

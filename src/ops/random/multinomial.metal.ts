@@ -1,11 +1,11 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, startOf, writes } from "../../backend/metal/launch.ts";
 import { type MultinomialAttributes, multinomialParameters } from "./primitive.ts";
 
 const SIMD_WIDTH = 32;
 const MOST_THREADS = 256;
 
-export const multinomialMetal: Implementation<MultinomialAttributes> = {
+export const multinomialMetal: MetalImplementation<MultinomialAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [weights], outputs: [output], attributes }) {
     const [rows, categories] = weights!.shape as [number, number];

@@ -12,6 +12,7 @@ import type { MultinomialAttributes } from "./primitive.ts";
 
 const multinomialPrimitive = definePrimitive<MultinomialAttributes>({
   name: "multinomial",
+  family: "random",
   implementations: { metal: multinomialMetal, cpu: multinomialCpu, reference: multinomialReference },
 });
 

@@ -1,10 +1,10 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, writes } from "../../backend/metal/launch.ts";
 import { elementGrid } from "../../backend/metal/loop.ts";
 import type { Permutation } from "../../random/permutation.ts";
 import { permutationParameters } from "./primitive.ts";
 
-export const permutationMetal: Implementation<Permutation> = {
+export const permutationMetal: MetalImplementation<Permutation> = {
   run({ outputs: [output], attributes }) {
     return launch({
       file: "random/permutation.metal",

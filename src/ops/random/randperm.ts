@@ -11,6 +11,7 @@ import { permutationReference } from "./randperm.reference.ts";
 
 const permutationPrimitive = definePrimitive<Permutation>({
   name: "randperm",
+  family: "random",
   implementations: { metal: permutationMetal, cpu: permutationCpu, reference: permutationReference },
 });
 
