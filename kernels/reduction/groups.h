@@ -7,40 +7,20 @@
 #ifndef ORCHARD_REDUCTION_GROUPS_H
 #define ORCHARD_REDUCTION_GROUPS_H
 
-#define NEST_MAX_RANK 8
+#include "common/loop.h"
 
 constant uint operation [[function_constant(0)]];
 constant uint COLUMNS [[function_constant(1)]];
 constant uint LANES [[function_constant(2)]];
 
 struct ReductionParameters {
-    long kept_shape[NEST_MAX_RANK];       // of the results, outermost first
-    long kept_input[NEST_MAX_RANK];       // strides, in elements
-    long kept_output[NEST_MAX_RANK];
-    long reduced_shape[NEST_MAX_RANK];
-    long reduced_input[NEST_MAX_RANK];
-    long kept_rank;
-    long reduced_rank;
-    long input_start;   // of element (0, …, 0), from where the operand is bound
-    long results;
-    long count;         // elements (or states) of one result
-    long chunk;         // of them that a threadgroup takes
+    Nest<2> kept;     // of the results: operands are the input and the results
+    Nest<1> reduced;  // of the elements of one result
+    long count;       // elements (or states) of one result
+    long chunk;       // of them that a threadgroup takes
     long chunks;
-    long total;         // elements of one result, before any pass
-    float parameter;    // p of a norm, correction of a variance
+    float parameter;  // p of a norm, correction of a variance
 };
-
-// The place of an element of a nest.
-inline long nest_place(constant long *shape, constant long *strides, long rank, long index) {
-    long place = 0;
-    ulong rest = ulong(index);
-    for (long axis = rank - 1; axis > 0; axis -= 1) {
-        ulong size = ulong(shape[axis]);
-        place += long(rest % size) * strides[axis];
-        rest /= size;
-    }
-    return rank == 0 ? 0 : place + long(rest) * strides[0];
-}
 
 // What a thread of a reduction works on.
 struct Share {
@@ -56,7 +36,7 @@ inline Share share_of(constant ReductionParameters &p, uint thread_index, uint2 
     share.lane = rows ? thread_index % LANES : thread_index / COLUMNS;
     share.result = long(group.x) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
     share.begin = long(group.y) * p.chunk;
-    share.end = share.result < p.results ? min(p.count, share.begin + p.chunk) : 0;
+    share.end = share.result < p.kept.count ? min(p.count, share.begin + p.chunk) : 0;
     return share;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Operations as methods: `a.add(b)` is `add(a, b)`. A function whose first operand is the tensor says what becomes of its dtype, as in
- * `reshape.method = "same" as const`. From that come the methods of the prototype, and their types:
+ * Operations as methods: `a.add(b)` is `add(a, b)`. A function whose first operand is the tensor says what becomes of
+ * its dtype, as in `reshape.method = "same" as const`. From that come the methods of the prototype, and their types:
  *
  * - `same`: it stays.
  * - `parts`: it stays, in each of a list of tensors.
@@ -79,7 +79,9 @@ interface CoreMethods<D extends DType> {
   backward(gradient?: Tensor, options?: BackwardOptions): void;
   /** The same elements without the history: a view that requires no gradient. */
   detach(): Tensor<D>;
-  /** The elements in another dtype; the tensor itself where it has that dtype already. @see {@link operations.toDType} */
+  /**
+   * The elements in another dtype; the tensor itself where it has that dtype already. @see {@link operations.toDType}
+   */
   to<E extends DType>(dtype: E): Tensor<E>;
 }
 

@@ -1,4 +1,7 @@
-/** Wrong calls of every operation on every backend: each is refused by a typed error that says what came and what was wanted, and leaves nothing. */
+/**
+ * Wrong calls of every operation on every backend: each is refused by a typed error that says what came and what was
+ * wanted, and leaves nothing.
+ */
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { AutogradError } from "../../src/autograd/node.ts";
 import { isMetalOpen, metalContext } from "../../src/backend/metal/context.ts";
@@ -62,7 +65,10 @@ function disposedOf(operation: OperationName, operands: Operands): Mistake[] {
   });
 }
 
-/** What is wrong about the error of a call; undefined where nothing is. Results are read: a device may find a mistake no earlier. */
+/**
+ * What is wrong about the error of a call; undefined where nothing is. Results are read: a device may find a mistake no
+ * earlier.
+ */
 function problemOf({ kind, operation, arguments: make, error, says }: Mistake, operands: Operands): string | undefined {
   const outcome = tidy(() => {
     try {

@@ -16,7 +16,10 @@ export const operationNames = Object.entries(functions).flatMap(([name, value]) 
   typeof value === "function" ? [name as OperationName] : [],
 );
 
-/** Kinds of operations whose calls and mistakes need no list: elementwise ones, and functions of real numbers made of them. */
+/**
+ * Kinds of operations whose calls and mistakes need no list: elementwise ones, and functions of real numbers made of
+ * them.
+ */
 export const kinds = {
   unary: named(({ operands, takes }) => operands === 1 && takes !== "bits"),
   binary: named(({ operands, takes }) => operands === 2 && takes !== "bits"),

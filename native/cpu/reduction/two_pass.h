@@ -93,12 +93,12 @@ template <class C, bool wants_largest> struct Extremum : FoldFacts {
     for (; i < count; i++) best[0] = chosen(best[0], x[i]);
     for (int lane = 1; lane < lanes; lane++) best[0] = chosen(best[0], best[lane]);
     if (state.index >= 0 && !is_better(best[0], state.value)) return;
-    int64_t at = place_of(best[0], x, count);
+    int64_t at = index_of_best(best[0], x, count);
     state = {x[at], index + at};
   }
 
   // The first element that is the best one, which a NaN is where there is one.
-  static int64_t place_of(C best, const C *x, int64_t count) {
+  static int64_t index_of_best(C best, const C *x, int64_t count) {
     constexpr int block = 64;
     int64_t at = 0;
     for (bool found = false; !found && at + block <= count; at += found ? 0 : block) {

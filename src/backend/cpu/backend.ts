@@ -85,7 +85,7 @@ class BlockMemory implements Memory {
   hostBytes(): Uint8Array {
     return this.bytes;
   }
-  settled(): null {
+  whenReady(): null {
     return null;
   }
   release(): void {

@@ -27,7 +27,10 @@ export interface NestValues extends LoopNest {
 
 const nests = new Map<number, Struct<NestValues>>();
 
-/** A loop nest over so many operands, as a field of a kernel's struct: `Nest<operands>`, with the values of {@link nestValues}. */
+/**
+ * A loop nest over so many operands, as a field of a kernel's struct: `Nest<operands>`, with the values of {@link
+ * nestValues}.
+ */
 export const loopNestOf = (operands: number): Struct<NestValues> =>
   getOrMake(nests, operands, () =>
     struct(`Nest<${operands}>`, "common/loop.h", {
@@ -46,12 +49,15 @@ export const nestValues = ({ shape, strides }: LoopNest, start: readonly number[
 });
 
 /**
- * The loop of a kernel with one thread an element (`LoopNest`): up to four operands, the result last. Struct fields that hold one take the
- * `loop` of {@link broadcastLoop} and its like.
+ * The loop of a kernel with one thread an element (`LoopNest`): up to four operands, the result last. Struct fields
+ * that hold one take the `loop` of {@link broadcastLoop} and its like.
  */
 export const loopNest = loopNestOf(MAX_OPERANDS);
 
-/** Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them allow it. */
+/**
+ * Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them
+ * allow it.
+ */
 export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
   mergedLoop(
     output.shape,

@@ -26,11 +26,11 @@ export interface DropoutOptions extends GeneratorOptions {
 }
 
 /**
- * Elements become 0 with the probability p, and the others grow by 1/(1 − p), so that the expectation stays. With p = 0, or where
- * `training` is false, the result is x itself, and the generator is left as it is.
+ * Elements become 0 with the probability p, and the others grow by 1/(1 − p), so that the expectation stays. With p =
+ * 0, or where `training` is false, the result is x itself, and the generator is left as it is.
  *
- * Which elements stay depends on the generator and on an element's place in the tensor: backends, strides and threads make no difference.
- * The mask is not kept: the gradient makes it again.
+ * Which elements stay depends on the generator and on an element's place in the tensor: backends, strides and threads
+ * make no difference. The mask is not kept: the gradient makes it again.
  *
  * @example
  * dropout(x, { p: 0.1 });

@@ -64,13 +64,15 @@ const tanhGelu: FloatOperation = defineUnary("geluTanh", {
 
 /** Options of {@link gelu}. */
 export interface GeluOptions {
-  /** `"none"` (the default): by the error function; `"tanh"`: the approximation by a hyperbolic tangent that GPT-2 uses. */
+  /**
+   * `"none"` (the default): by the error function; `"tanh"`: the approximation by a hyperbolic tangent that GPT-2 uses.
+   */
   approximate?: "none" | "tanh" | undefined;
 }
 
 /**
- * x·Φ(x) for each element, where Φ is the distribution function of the normal distribution: Φ(x) = (1 + erf(x/√2))/2; integers become
- * float32. With `approximate: "tanh"` Φ(x) is (1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
+ * x·Φ(x) for each element, where Φ is the distribution function of the normal distribution: Φ(x) = (1 + erf(x/√2))/2;
+ * integers become float32. With `approximate: "tanh"` Φ(x) is (1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
  *
  * Source: D. Hendrycks and K. Gimpel, "Gaussian error linear units (GELUs)", 2016.
  *

@@ -4,8 +4,8 @@ import type { BinaryOperation } from "../elementwise/types.ts";
 import { swigluGradient } from "./swiglu_gradient.ts";
 
 /**
- * silu(gate)·up for each pair of elements, broadcast: the hidden layer of a gated feed-forward network. Operands are read through their
- * strides: two halves of one projection are not copied.
+ * silu(gate)·up for each pair of elements, broadcast: the hidden layer of a gated feed-forward network. Operands are
+ * read through their strides: two halves of one projection are not copied.
  *
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  *

@@ -29,7 +29,10 @@ export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Te
   return outputs;
 }
 
-/** From the gradients (h, k) of both results: of g h·up·f′ + k·f, of gate h·g·up·f″ + k·g·f′, of up h·g·f′, where f is silu at gate. */
+/**
+ * From the gradients (h, k) of both results: of g h·up·f′ + k·f, of gate h·g·up·f″ + k·g·f′, of up h·g·f′, where f is
+ * silu at gate.
+ */
 function gradientOfGradients(
   [h, k]: readonly (Tensor | null)[],
   [g, gate, up]: readonly [Tensor, Tensor, Tensor],

@@ -7,7 +7,9 @@ import { copyCpu } from "./copy.cpu.ts";
 import { copyMetal } from "./copy.metal.ts";
 import { copyReference } from "./copy.reference.ts";
 
-/** Copies elements from any strides to any strides, converting the dtype; the input is broadcast to the output's shape. */
+/**
+ * Copies elements from any strides to any strides, converting the dtype; the input is broadcast to the output's shape.
+ */
 export const copyPrimitive = definePrimitive({
   name: "copy",
   implementations: { metal: copyMetal, cpu: copyCpu, reference: copyReference },

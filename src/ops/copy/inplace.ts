@@ -13,17 +13,18 @@ import type { BinaryOperation, Operand } from "../elementwise/types.ts";
 import { clone, copyInto } from "./copy.ts";
 
 /**
- * Changes the elements of x to those of the source, which is broadcast and converted. x may be a view: what it shares its memory with
- * changes too.
+ * Changes the elements of x to those of the source, which is broadcast and converted. x may be a view: what it shares
+ * its memory with changes too.
  *
  * @returns x
  *
  * @example
  * copy_(slice(x, { end: 2 }), 0);
  *
- * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports saved tensors that
- *   were changed.
- * @throws {ShapeError} where the source can't be broadcast to x's shape. @throws {ArgumentError} where x repeats elements (`expand`).
+ * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports
+ *   saved tensors that were changed.
+ * @throws {ShapeError} where the source can't be broadcast to x's shape. @throws {ArgumentError} where x repeats
+ *   elements (`expand`).
  */
 export function copy_<T extends Tensor>(x: T, source: Operand): T {
   return assign("copy_", x, source instanceof Tensor ? source : scalarTensor(source, x.dtype, "copy_"));

@@ -21,8 +21,8 @@ const clampBetween: Ternary = defineTernary("clamp", {
 });
 
 /**
- * Inside its bounds x takes the gradient, outside the bound that is met. What x takes where it equals a bound: half where that is a
- * tensor, as in `maximum`, nothing where it is a number, as in `relu`, all where there is none.
+ * Inside its bounds x takes the gradient, outside the bound that is met. What x takes where it equals a bound: half
+ * where that is a tensor, as in `maximum`, nothing where it is a number, as in `relu`, all where there is none.
  */
 function gradientWith([ofLeast, ofMost]: readonly [number, number]): TernaryGradient {
   return (g, [x, least, most], needs) => [
@@ -65,8 +65,8 @@ export interface ClampOptions {
 }
 
 /**
- * min(max(x, least), most) for each element, promoted to a common dtype with the bounds. NaN stays, and a bound that is NaN gives NaN.
- * Where x equals a bound, a tensor takes half of the gradient, and a number lets nothing pass.
+ * min(max(x, least), most) for each element, promoted to a common dtype with the bounds. NaN stays, and a bound that is
+ * NaN gives NaN. Where x equals a bound, a tensor takes half of the gradient, and a number lets nothing pass.
  *
  * @example
  * clamp(tensor([-2, 0.5, 2]), { min: -1, max: 1 }); // float32 [-1, 0.5, 1]

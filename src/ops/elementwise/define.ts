@@ -1,6 +1,6 @@
 /**
- * Defines elementwise operations: from a row, which says all that there is to know of one, comes the function that promotes and broadcasts
- * its operands, runs it on the backend, and records its gradient.
+ * Defines elementwise operations: from a row, which says all that there is to know of one, comes the function that
+ * promotes and broadcasts its operands, runs it on the backend, and records its gradient.
  *
  * A row's gradient uses operations of files below its own, so that no two files need each other.
  */
@@ -44,7 +44,10 @@ interface Row<Formula> {
 export interface UnaryRow extends Row<UnaryFormula> {
   /** What the gradient needs of the forward. Default: nothing. */
   readonly saves?: "input" | "output";
-  /** The gradient of the input, from the output's gradient g and what was saved. Default: there is none, since there are no floats. */
+  /**
+   * The gradient of the input, from the output's gradient g and what was saved. Default: there is none, since there are
+   * no floats.
+   */
   readonly gradient?: (g: Tensor, saved: Tensor) => Tensor;
 }
 
@@ -53,8 +56,8 @@ export interface BinaryRow extends Row<BinaryFormula> {
   /** Whether the gradient needs the operands. Default: no. */
   readonly saves?: "operands";
   /**
-   * The gradients of a and b before they are summed to their shapes, from the output's g. A rule may leave out what is not needed. Default:
-   * there are none, since there are no floats.
+   * The gradients of a and b before they are summed to their shapes, from the output's g. A rule may leave out what is
+   * not needed. Default: there are none, since there are no floats.
    */
   readonly gradient?: (g: Tensor, a: Tensor, b: Tensor, needs: readonly boolean[]) => readonly (Tensor | null)[];
 }

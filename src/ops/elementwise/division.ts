@@ -48,7 +48,8 @@ export const floorDivide: BinaryOperation = defineBinary("floorDivide", {
  * @example
  * remainder(tensor([-3, 3]), 2); // float32 [1, 1]
  *
- * @throws {ArgumentError} `divisionByZero` for integers; on metal the result is 0 instead, since looking would wait for the device.
+ * @throws {ArgumentError} `divisionByZero` for integers; on metal the result is 0 instead, since looking would wait for
+ *   the device.
  */
 export const remainder: BinaryOperation = defineBinary("remainder", {
   takes: "numbers",
@@ -80,7 +81,10 @@ export const fmod: BinaryOperation = defineBinary("fmod", {
 
 /** Options of {@link div}. */
 export interface DivOptions {
-  /** `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true division. */
+  /**
+   * `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true
+   * division.
+   */
   rounding?: "floor" | "trunc" | null;
 }
 
@@ -127,7 +131,9 @@ function floorRemainder(operation: string, a: bigint, b: bigint): bigint {
   return truncated !== 0n && truncated < 0n !== b < 0n ? truncated + b : truncated;
 }
 
-/** (a − a % b)/b is a whole number, one too many where the remainder has the other sign. The sign of a 0 is that of a/b. */
+/**
+ * (a − a % b)/b is a whole number, one too many where the remainder has the other sign. The sign of a 0 is that of a/b.
+ */
 function floorOfQuotient(a: number, b: number): number {
   if (b === 0) return a / b;
   const truncated = a % b;

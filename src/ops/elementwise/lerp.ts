@@ -18,7 +18,8 @@ const interpolate: Ternary = defineTernary("lerp", {
 });
 
 /**
- * a + weight·(b − a) for each element, all three broadcast; exactly a at weight 0 and b at 1. Weights beyond extrapolate.
+ * a + weight·(b − a) for each element, all three broadcast; exactly a at weight 0 and b at 1. Weights beyond
+ * extrapolate.
  *
  * @param weight a number or a tensor
  *

@@ -65,8 +65,8 @@ const MOST_SCALARS = 512;
 const scalars: Record<BackendName, Partial<Record<DType, Map<Scalar, Tensor>>>> = { metal: {}, cpu: {}, reference: {} };
 
 /**
- * A plain number as a tensor without dimensions. One tensor serves all calls with the same number, so results must never
- * share its memory.
+ * A plain number as a tensor without dimensions. One tensor serves all calls with the same number, so results must
+ * never share its memory.
  *
  * @throws {DTypeError} where an integer dtype can't hold it.
  */

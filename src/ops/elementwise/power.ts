@@ -60,7 +60,8 @@ const gradientOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
  * @example
  * pow(tensor([1, 2, 3]), 2); // float32 [1, 4, 9]
  *
- * @throws {ArgumentError} where integers are raised to a negative number; a tensor of exponents gives 0 there, or ±1 for ±1.
+ * @throws {ArgumentError} where integers are raised to a negative number; a tensor of exponents gives 0 there, or ±1
+ *   for ±1.
  */
 export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>> {
   if (a instanceof Tensor && b === 2 && a.dtype !== "bool") return square(a as Tensor) as Tensor<ResultOf<A, B>>;

@@ -1,6 +1,6 @@
 /**
- * The elementwise primitives: `unary`, `binary` and `ternary`, each with the names of its operations, in no order that means something. An
- * operation is defined in a file of its own, by `defineUnary` and its like (define.ts).
+ * The elementwise primitives: `unary`, `binary` and `ternary`, each with the names of its operations, in no order that
+ * means something. An operation is defined in a file of its own, by `defineUnary` and its like (define.ts).
  */
 import { cpuCall, loop } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";

@@ -2,7 +2,10 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 
-/** The definition of an operation: on floats, in float64; on integers and bools, exact, where it has a meaning of its own there. */
+/**
+ * The definition of an operation: on floats, in float64; on integers and bools, exact, where it has a meaning of its
+ * own there.
+ */
 export interface UnaryFormula {
   readonly float?: (x: number) => number | boolean;
   readonly integer?: (x: bigint) => bigint | boolean;

@@ -58,7 +58,7 @@ export function findLater(
   encode(first);
   const { version } = storage;
   checkLater(metalContext(), {
-    isDone: () => memory.settled() === null,
+    isDone: () => memory.whenReady() === null,
     run() {
       const position = new Uint32Array(memory.contents(), 0, 1)[0]!;
       first.dispose();

@@ -118,7 +118,10 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
   }),
 };
 
-/** Whether a tile is stored transposed (1), so that what is adjacent in memory is adjacent in it, and whether it is read by fours. */
+/**
+ * Whether a tile is stored transposed (1), so that what is adjacent in memory is adjacent in it, and whether it is read
+ * by fours.
+ */
 function tileLayoutOf(matrix: Matrix): [number, number] {
   const { row, column } = matrix;
   const isTransposed = Math.abs(row) < Math.abs(column);
@@ -126,7 +129,9 @@ function tileLayoutOf(matrix: Matrix): [number, number] {
   return [Number(isTransposed), Number(canReadByFours(matrix, outer, inner))];
 }
 
-/** Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment. */
+/**
+ * Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment.
+ */
 const canReadByFours = ({ tensor, batch }: Matrix, outer: number, inner: number): boolean =>
   inner === 1 && [tensor.offset, outer, ...batch].every((elements) => elements % 4 === 0);
 

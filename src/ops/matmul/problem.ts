@@ -24,7 +24,10 @@ export interface Problem extends ProductScale {
   readonly input: Matrix | undefined;
 }
 
-/** The operands in the order of `operandNames`. Without an input the result stands in for it: kernels do not read it then. */
+/**
+ * The operands in the order of `operandNames`. Without an input the result stands in for it: kernels do not read it
+ * then.
+ */
 export const matricesOf = ({ a, b, input, out }: Problem): readonly Matrix[] => [a, b, input ?? out, out];
 
 /** The fields of a problem that every backend's kernels have. */

@@ -1,9 +1,10 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { type NormalizationAttributes, problemOf } from "./problem.ts";
+import type { NormalizationAttributes } from "./primitive.ts";
+import { problemOf } from "./problem.ts";
 import { constantsOf, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
 
-/** One kernel. What a call lacks is not touched: something of the same dtype takes its place. */
+/** One kernel. It does not touch what a call lacks: another operand of the same dtype is bound there. */
 export const forwardMetal: Implementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {
@@ -11,7 +12,7 @@ export const forwardMetal: Implementation<NormalizationAttributes> = {
     const { x, residual = x, weight, bias } = problem.inputs;
     const { out, sum = out, scale, mean = scale } = problem.outputs;
     const division = divide(problem);
-    launch({
+    return launch({
       file: "normalization/normalize.metal",
       name: `normalize_${typesOf(problem)}`,
       constants: constantsOf(problem, division),

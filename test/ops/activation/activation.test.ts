@@ -25,7 +25,10 @@ import { compare } from "../tolerance.ts";
 import * as oracle from "./oracle.ts";
 
 const approximate = "tanh";
-/** From above the zeros of the derivatives, near which a gradient has no digits to compare: elementwise.accuracy.test.ts goes everywhere. */
+/**
+ * From above the zeros of the derivatives, near which a gradient has no digits to compare: elementwise.accuracy.test.ts
+ * goes everywhere.
+ */
 const risen = { low: -0.6, high: 8 } as const;
 
 /** What a share's exponent loses in float64 as its argument is rounded, and in float32 where it is subnormal. */
@@ -85,7 +88,8 @@ testTable(
 const gradientOf =
   (compute: (...operands: Tensor[]) => Tensor) =>
   (cotangent: Tensor, ...operands: Tensor[]): Tensor[] => {
-    for (const operand of operands) if (operand.edge === null) operand.requiresGrad = true; // also where differences are taken
+    // Also where differences are taken.
+    for (const operand of operands) if (operand.edge === null) operand.requiresGrad = true;
     return enableGrad(() => grad([compute(...operands)], operands, { gradOutputs: [cotangent], createGraph: true }));
   };
 
@@ -174,7 +178,10 @@ describe("on cpu", () => {
     configure(native, "threads", "auto");
   });
 
-  /** What has kernels of its own: both gradients of swiglu, and dropout. Long enough for several threads, with a ragged end. */
+  /**
+   * What has kernels of its own: both gradients of swiglu, and dropout. Long enough for several threads, with a ragged
+   * end.
+   */
   function computed(): number[][] {
     const shape = [3, 22_111];
     const draw = (seed: number) => randn(shape, { generator: new Generator(seed) });

@@ -1,4 +1,7 @@
-/** What activations and rotary embeddings move on metal, each way: one kernel, each element read once and written once, nothing kept beside. */
+/**
+ * What activations and rotary embeddings move on metal, each way: one kernel, each element read once and written once,
+ * nothing kept beside.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -22,7 +25,9 @@ const watch = (isOn: boolean): void => {
   for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
 };
 
-/** Runs the body, which must launch one kernel, and gives its result with the elements that the kernel read and wrote. */
+/**
+ * Runs the body, which must launch one kernel, and gives its result with the elements that the kernel read and wrote.
+ */
 function watched<Result>(dtype: DType, body: () => Result) {
   const context = metalContext();
   context.wait();

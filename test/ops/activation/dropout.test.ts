@@ -48,7 +48,7 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array
 describe.each(tested)("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
-  test("the gradient has the forward's pattern, and the pattern goes by an element's place and not by its memory", () => {
+  test("the gradient has the forward's pattern, which goes by an element's index and not by its memory", () => {
     on(() => {
       const x = transpose(ones([50, 41]), 0, 1);
       const leaf = ones([41, 50]);

@@ -1,6 +1,6 @@
 /**
- * Functions over the whole range of float32, against float64: every exponent and sign, with random fractions, and dense where a function
- * bends. On the cpu backend, with each instruction set; on metal, a part of it.
+ * Functions over the whole range of float32, against float64: every exponent and sign, with random fractions, and dense
+ * where a function bends. On the cpu backend, with each instruction set; on metal, a part of it.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -48,7 +48,10 @@ function dense(count: number): Float32Array {
 const sigmoid = (x: number) => (x < -700 ? 0 : 1 / (1 + Math.exp(-x)));
 const smooth = (x: number) => (x > 20 ? x : Math.log1p(Math.exp(x)));
 
-/** A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they cancel. */
+/**
+ * A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they
+ * cancel.
+ */
 type Case = readonly [
   name: string,
   compute: (x: Tensor) => Tensor,
@@ -127,7 +130,8 @@ function checkTwo(
   const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
   const whole = Float32Array.from(wide, () => random.integer(-9, 9));
   const count = wide.length;
-  const large = uniform(count, -(2 ** 25), 2 ** 25); // their quotients have up to the last bit of float32 before the point
+  // Their quotients have up to the last bit of float32 before the point.
+  const large = uniform(count, -(2 ** 25), 2 ** 25);
   const a = Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large);
   const b = Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide, ...uniform(count, 0.5, 4));
   const y = withStrict(true, () => withBackend(backend, () => compute(tensor(a), tensor(b)).dataSync()));

@@ -1,4 +1,7 @@
-/** What each elementwise kernel moves, as the software device counts it: every operand once, the result once, nothing else. */
+/**
+ * What each elementwise kernel moves, as the software device counts it: every operand once, the result once, nothing
+ * else.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { Counters } from "../../../src/backend/metal/report.ts";
@@ -37,7 +40,10 @@ function countersOf(body: () => Tensor): Counters {
   return dispatches[0]!.counters;
 }
 
-/** Every thread also reads the loop nest, which is constant: rank and count, and of each operand its start and its strides. */
+/**
+ * Every thread also reads the loop nest, which is constant: rank and count, and of each operand its start and its
+ * strides.
+ */
 const parametersOf = (operands: number, rank: number): number => 8 * (2 + operands + rank * (1 + operands));
 
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
@@ -45,8 +51,8 @@ const sizeOf = ({ size, dtype }: Tensor): number => size * bytesOf(dtype);
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
- * The result is written once. Each of its elements reads one element of each operand; what is repeated comes from memory once: there are
- * no more cache lines than those of the operands. `rank` is that of the merged loop.
+ * The result is written once. Each of its elements reads one element of each operand; what is repeated comes from
+ * memory once: there are no more cache lines than those of the operands. `rank` is that of the merged loop.
  */
 function checkTraffic(
   compute: (...inputs: Tensor[]) => Tensor,

@@ -1,4 +1,7 @@
-/** Results so large that the cpu backend streams them past the caches: whole lines, their rest, and places that begin off a line. */
+/**
+ * Results so large that the cpu backend streams them past the caches: whole lines, their rest, and places that begin
+ * off a line.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";

@@ -1,10 +1,9 @@
-/** The lists of losses and of modes of bags are the same in TypeScript, C++ and Metal Shading Language. */
+/** The list of modes of bags is the same in TypeScript, C++ and Metal Shading Language. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { bagModes } from "../../../src/ops/embedding/modes.ts";
-import { lossNames } from "../../../src/ops/loss/names.ts";
 
 const camelCase = (name: string) =>
   name.toLowerCase().replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase());
@@ -16,11 +15,6 @@ function namesIn(file: string, enumeration: RegExp, prefix = ""): string[] {
   expect(entries.map(([, , code], at) => Number(code ?? at))).toEqual([...entries.keys()]);
   return entries.map(([, name = ""]) => camelCase(name.slice(prefix.length)));
 }
-
-test("losses", () => {
-  expect(namesIn("native/cpu/loss/loss.h", /enum class Loss : int \{ (.*) \}/)).toEqual([...lossNames]);
-  expect(namesIn("kernels/loss/loss.metal", /enum LossCode \{([^}]*)\}/)).toEqual([...lossNames]);
-});
 
 test("modes of bags", () => {
   const native = "native/cpu/embedding/embedding.h";

@@ -1,4 +1,7 @@
-/** q, k and v that were cut from one tensor: their gradients are its gradient as they lie, the same bits as of three tensors, and nobody copies them. */
+/**
+ * q, k and v that were cut from one tensor: their gradients are its gradient as they lie, the same bits as of three
+ * tensors, and nobody copies them.
+ */
 import { describe, expect, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import type { BackendName } from "../../../src/backend/names.ts";

@@ -1,18 +1,18 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { elementCount } from "../../tensor/shape.ts";
-import type { SelectAttributes, SlopeAttributes, SlopeName } from "./names.ts";
+import type { DerivativeAttributes, DerivativeName, SelectAttributes } from "./primitive.ts";
 
 const isTie = (x: number, y: number): boolean => x === y || (Number.isNaN(x) && Number.isNaN(y));
 
-const formulas: Readonly<Record<SlopeName, (x: number, y: number, p: number) => number>> = {
+const formulas: Readonly<Record<DerivativeName, (x: number, y: number, p: number) => number>> = {
   tie: (x, y) => (isTie(x, y) ? 1 : 0),
   sign: (x) => Math.sign(x),
   quotient: (x, y) => (y === 0 ? 0 : x / y),
   power: (x, y, p) => (x === 0 || y === 0 ? 0 : Math.sign(x) * Math.abs(x) ** (p - 1) * y ** (1 - p)),
 };
 
-export const slopeReference: Implementation<SlopeAttributes> = {
+export const derivativeReference: Implementation<DerivativeAttributes> = {
   run({ inputs: [x, y], outputs: [output], attributes: { name, parameter } }) {
     const { shape } = output!;
     const right = toNumbers(y!, shape);

@@ -1,5 +1,5 @@
-/** Attention as backends run it. `problem.ts` says what each computes. */
-import type { Primitive } from "../../backend/backend.ts";
+/** The primitives of attention. `problem.ts` says what each computes. */
+import { definePrimitive } from "../../backend/primitive.ts";
 import { backwardCpu } from "./backward.cpu.ts";
 import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
@@ -12,34 +12,22 @@ import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 
 /** q, k, v and options to `out` and `logSumExp`. */
-export const attentionForward: Primitive<AttentionAttributes> = {
+export const attentionForward = definePrimitive<AttentionAttributes>({
   name: "attentionForward",
-  implementations: {
-    metal: forwardMetal,
-    cpu: forwardCpu,
-    reference: forwardReference,
-  },
-};
+  implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
+});
 
 /** The same and `out`, `logSumExp`, `gradOut` (and `gradLogSumExp`) to the gradients that are needed. */
-export const attentionBackward: Primitive<AttentionAttributes> = {
+export const attentionBackward = definePrimitive<AttentionAttributes>({
   name: "attentionBackward",
-  implementations: {
-    metal: backwardMetal,
-    cpu: backwardCpu,
-    reference: backwardReference,
-  },
-};
+  implementations: { metal: backwardMetal, cpu: backwardCpu, reference: backwardReference },
+});
 
 /**
- * From nothing to bool [B, H, M, N]: the decisions `kept` of a call's dropout, whoever attends. Where sequences are packed, pairs of
- * different ones are false.
+ * From nothing to bool [B, H, M, N]: the decisions `kept` of a call's dropout, whoever attends. Where sequences are
+ * packed, pairs of different ones are false.
  */
-export const attentionDropoutMask: Primitive<DropoutMaskAttributes> = {
+export const attentionDropoutMask = definePrimitive<DropoutMaskAttributes>({
   name: "attentionDropoutMask",
-  implementations: {
-    metal: dropoutMaskMetal,
-    cpu: dropoutMaskCpu,
-    reference: dropoutMaskReference,
-  },
-};
+  implementations: { metal: dropoutMaskMetal, cpu: dropoutMaskCpu, reference: dropoutMaskReference },
+});

@@ -1,4 +1,7 @@
-/** Softmax and running sums so large that the cpu backend streams them past the caches, with each instruction set: whole cache lines, their rest, rows that begin off a line. */
+/**
+ * Softmax and running sums so large that the cpu backend streams them past the caches, with each instruction set: whole
+ * cache lines, their remainder, rows that begin within a cache line.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -16,21 +19,21 @@ const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 
-/** How lines lie: the line of an element, and how many there are. */
+/** How slices lie: the number of an element's slice, and how many there are. */
 const layouts = {
-  "the first axis": { shape: [rows, columns], dim: 0, lines: columns, lineOf: (at: number) => at % columns },
-  "the last axis": { shape: [rows, columns], dim: 1, lines: rows, lineOf: (at: number) => Math.floor(at / columns) },
-  "one line": { shape: [size], dim: 0, lines: 1, lineOf: () => 0 },
+  "the first axis": { shape: [rows, columns], dim: 0, slices: columns, sliceOf: (at: number) => at % columns },
+  "the last axis": { shape: [rows, columns], dim: 1, slices: rows, sliceOf: (at: number) => Math.floor(at / columns) },
+  "one slice": { shape: [size], dim: 0, slices: 1, sliceOf: () => 0 },
 } as const;
 
-/** Σ value(element) along each line. */
-function sums(lines: number, lineOf: (at: number) => number, value: (at: number) => number): Float64Array {
-  const result = new Float64Array(lines);
-  for (let at = 0; at < size; at++) result[lineOf(at)]! += value(at);
+/** Σ value(element) along each slice. */
+function sums(slices: number, sliceOf: (at: number) => number, value: (at: number) => number): Float64Array {
+  const result = new Float64Array(slices);
+  for (let at = 0; at < size; at++) result[sliceOf(at)]! += value(at);
   return result;
 }
 
-/** The place of the first element that is further off than its bound; −1 where none is. */
+/** The index of the first element that is further off than its bound; −1 where none is. */
 function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound: (want: number) => number): number {
   for (let at = 0; at < size; at++) if (!(Math.abs(got[at]! - want(at)) <= bound(want(at)))) return at;
   return -1;
@@ -51,17 +54,17 @@ describe.each(isas)("with %s", (isa) => {
   const gradientOf = (y: Tensor, x: Tensor) =>
     on(() => grad([y], [x], { gradOutputs: [detach(x)] }))[0]!.dataSync() as Float32Array;
 
-  test.each(Object.entries(layouts))("softmax along %s", (_, { shape, dim, lines, lineOf }) => {
+  test.each(Object.entries(layouts))("softmax along %s", (_, { shape, dim, slices, sliceOf }) => {
     const x = on(() => tensor(source, { shape, requiresGrad: true }));
-    const totals = sums(lines, lineOf, (at) => exponentials[at]!);
-    const share = (at: number) => exponentials[at]! / totals[lineOf(at)]!;
+    const totals = sums(slices, sliceOf, (at) => exponentials[at]!);
+    const share = (at: number) => exponentials[at]! / totals[sliceOf(at)]!;
     const y = on(() => softmax(x, { dim }));
     expect(firstWrong(y.dataSync(), share, relative)).toBe(-1);
     const logarithms = on(() => logSoftmax(x, { dim })).dataSync();
-    expect(firstWrong(logarithms, (at) => source[at]! - Math.log(totals[lineOf(at)]!), logarithmic)).toBe(-1);
+    expect(firstWrong(logarithms, (at) => source[at]! - Math.log(totals[sliceOf(at)]!), logarithmic)).toBe(-1);
 
-    const products = sums(lines, lineOf, (at) => source[at]! * share(at));
-    const gradient = (at: number) => share(at) * (source[at]! - products[lineOf(at)]!);
+    const products = sums(slices, sliceOf, (at) => source[at]! * share(at));
+    const gradient = (at: number) => share(at) * (source[at]! - products[sliceOf(at)]!);
     const got = gradientOf(y, x);
     const largest = Math.max(...Array.from(totals, (total) => Math.exp(8) / total));
     expect(firstWrong(got, gradient, () => largest * 32 * 2 ** -20)).toBe(-1);
@@ -71,12 +74,12 @@ describe.each(isas)("with %s", (isa) => {
     const running = Float64Array.from(source);
     for (let at = 1; at < size; at++) running[at]! += running[at - 1]!;
     const bound = (want: number) => Math.abs(want) * 2 ** -24; // sums are float64: exact here, and rounded once
-    const line = on(() => tensor(source, { requiresGrad: true }));
-    expect(firstWrong(on(() => cumsum(line, { dim: 0 })).dataSync(), (at) => running[at]!, bound)).toBe(-1);
+    const vector = on(() => tensor(source, { requiresGrad: true }));
+    expect(firstWrong(on(() => cumsum(vector, { dim: 0 })).dataSync(), (at) => running[at]!, bound)).toBe(-1);
     const total = running[size - 1]!;
     const back = gradientOf(
-      on(() => cumsum(line, { dim: 0 })),
-      line,
+      on(() => cumsum(vector, { dim: 0 })),
+      vector,
     ); // runs from the last element to the first
     expect(firstWrong(back, (at) => total - running[at]! + source[at]!, bound)).toBe(-1);
     const counts = on(() => toDType(cumsum(toDType(tensor(source), "int8"), { dim: 0 }), "float64")).dataSync();
