@@ -24,7 +24,10 @@ function headerOf(call: CpuCallDescription): string | undefined {
   return headers.find((name) => declaration.test(readFileSync(join(folder, name), "utf8")));
 }
 
-/** A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript names. */
+/**
+ * A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript
+ * names.
+ */
 function probe(): string {
   const rows = calls.flatMap((call) => {
     const block = blockOf(call);
