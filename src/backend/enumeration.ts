@@ -1,6 +1,6 @@
 /**
- * Lists of names that kernels know by number. A list is written down once, here in TypeScript; Metal's kernels include it as a generated
- * header, and the cpu dylib exports its own list, in which a name's number is looked up.
+ * Lists of names that kernels know by number. A list is written down once, here in TypeScript; Metal's kernels include
+ * it as a generated header, and the cpu dylib exports its own list, in which a name's number is looked up.
  */
 
 /** A list of names with a type's name, such as `Scan` with `cumsum` and `cumprod`. */

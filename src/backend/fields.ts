@@ -1,6 +1,6 @@
 /**
- * Fields of what native code is given: of a kernel's parameter struct on metal, and of a call's block on cpu. A family's `primitive.ts`
- * names its fields once; `struct` and `cpuCall` lay them out.
+ * Fields of what native code is given: of a kernel's parameter struct on metal, and of a call's block on cpu. A
+ * family's `primitive.ts` names its fields once; `struct` and `cpuCall` lay them out.
  */
 import type { DType } from "../tensor/dtype.ts";
 import type { Enumeration } from "./enumeration.ts";

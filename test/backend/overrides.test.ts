@@ -170,7 +170,8 @@ describe("a kernel as a body", () => {
   const source = `
     #include <metal_stdlib>
     using namespace metal;
-    kernel void tenfold(device const float *x, device float *y, constant uint &count, uint i [[thread_position_in_grid]]) {
+    kernel void tenfold(device const float *x, device float *y, constant uint &count,
+                        uint i [[thread_position_in_grid]]) {
       if (i < count) y[i] = x[i] * 10.0f;
     }`;
 

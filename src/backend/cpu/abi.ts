@@ -9,7 +9,8 @@ const buffers = <const Count extends number>(count: Count): Buffers<Count> =>
  * The functions of `orchard_cpu.h`, as `bun:ffi` declarations, and its codes. A test holds them against the header.
  *
  * `buffer` is a view whose bytes native code reads or writes during the call only: passing the view, and not an address
- * taken from it, keeps it alive and in place. `bun:ffi` takes no null for one: where an operand is left out, pass the block.
+ * taken from it, keeps it alive and in place. `bun:ffi` takes no null for one: where an operand is left out, pass the
+ * block.
  */
 export const declarations = {
   orchard_cpu_abi_version: { args: [], returns: "i32" },

@@ -49,7 +49,8 @@ const defined = new Map<string, CpuCallDescription>();
 export const cpuCalls: ReadonlyMap<string, CpuCallDescription> = defined;
 
 /**
- * Describes a function of the cpu dylib (`ORCHARD_FUNCTION` in C++): the fields of its block in their order, and its operands.
+ * Describes a function of the cpu dylib (`ORCHARD_FUNCTION` in C++): the fields of its block in their order, and its
+ * operands.
  *
  * @example
  * const call = cpuCall("dropout", { dtype, scale: real, loop: loop(2) }, ["x", "output"]);
@@ -116,15 +117,15 @@ function ordinalOf({ name, length, operands }: CpuCallDescription): number {
   throw new BackendError(
     "cpu",
     "abiMismatch",
-    `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ${found.blockBytes} ` +
-      `and ${found.operands}. \`bun run build\` makes it anew.`,
+    `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ` +
+      `${found.blockBytes} and ${found.operands}. \`bun run build\` makes it anew.`,
   );
 }
 
 type Runner = (native: Native, ordinal: number, block: Float64Array, operands: readonly CpuOperand[]) => number;
 
-// `bun:ffi` takes no null for a buffer: the block stands in for what is left out. A call costs more with each argument, so the narrowest
-// function that has room is used.
+// `bun:ffi` takes no null for a buffer: the block stands in for what is left out. A call costs more with each argument,
+// so the narrowest function that has room is used.
 const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
   operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
 
@@ -188,8 +189,8 @@ export const nest = (operands: number): Field<LoopNest> => ({
 });
 
 /**
- * The loop of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`), from its operands, the result last: each is broadcast to
- * the result's shape. The dylib merges axes.
+ * The loop of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`), from its operands, the result last:
+ * each is broadcast to the result's shape. The dylib merges axes.
  */
 export const loop = (operands: number): Field<readonly Tensor[]> => ({
   cpu: {

@@ -110,7 +110,9 @@ export class MetalContext implements Disposable {
     return this.closed;
   }
 
-  /** Waits for what runs and frees everything; what belongs to this context throws {@link DisposedError} from then on. */
+  /**
+   * Waits for what runs and frees everything; what belongs to this context throws {@link DisposedError} from then on.
+   */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -150,7 +152,9 @@ export class MetalContext implements Disposable {
     return JSON.parse(json) as DeviceInfo;
   }
 
-  /** Commits what is open and returns the number of the last command buffer, its ticket; 0 where there never was one. */
+  /**
+   * Commits what is open and returns the number of the last command buffer, its ticket; 0 where there never was one.
+   */
   commit(): number {
     this.call("commit", this.native.orchard_commit(this.handle, this.ticketScratch));
     return Number(this.ticketScratch[0]);
@@ -189,8 +193,8 @@ export class MetalContext implements Disposable {
   }
 
   /**
-   * Changes a setting, such as `"memory_limit"` or `"storage"` (where memory lives that has no hint of its own: `"shared"` or `"private"`), or on the
-   * software device `"check"` and `"seed"`.
+   * Changes a setting, such as `"memory_limit"` or `"storage"` (where memory lives that has no hint of its own:
+   * `"shared"` or `"private"`), or on the software device `"check"` and `"seed"`.
    */
   configure(name: string, value: string | number | boolean): void {
     const key = encoder.encode(name);

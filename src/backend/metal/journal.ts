@@ -1,7 +1,8 @@
 /**
- * What was given to the device and is not known to be done. When a command buffer fails, everything from its first operation on
- * is computed again on another backend, in order: later operations may have read what it never wrote. Operations never change their
- * inputs, and storages in the journal are not changed in place before their readers are done, so that this is always possible.
+ * What was given to the device and is not known to be done. When a command buffer fails, everything from its first
+ * operation on is computed again on another backend, in order: later operations may have read what it never wrote.
+ * Operations never change their inputs, and storages in the journal are not changed in place before their readers are
+ * done, so that this is always possible.
  */
 import { read } from "bun:ffi";
 import { getOrMake } from "../../core/collections.ts";
@@ -54,7 +55,10 @@ export function forgetFinished(context: MetalContext, { wait = false } = {}): vo
   forgetDone(context, journalOf(context));
 }
 
-/** Blocks until the older half of what is under way is done, and lets go of its storages; the device goes on with the other half. */
+/**
+ * Blocks until the older half of what is under way is done, and lets go of its storages; the device goes on with the
+ * other half.
+ */
 export function waitForOlderHalf(context: MetalContext): void {
   const { entries, recovering } = journalOf(context);
   const middle = entries[entries.length >> 1];
@@ -68,7 +72,8 @@ export function waitForTicket(context: MetalContext, ticket: number): void {
   if (journal.recovering) return;
   if (failures(context) !== journal.knownFailures) recover(context, journal);
   forgetDone(context, journal);
-  if (ticket > 0) runChecks(context); // 0 is that of memory which the device never had: writing a new tensor is no time for it
+  // 0 is that of memory which the device never had: writing a new tensor is no time for it
+  if (ticket > 0) runChecks(context);
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */
@@ -101,7 +106,10 @@ function recover(context: MetalContext, journal: Journal): void {
   }
 }
 
-/** Whoever reads what can't be computed again gets the cause; what depends on it can't be computed either; everything else can. */
+/**
+ * Whoever reads what can't be computed again gets the cause; what depends on it can't be computed either; everything
+ * else can.
+ */
 function computeAgain(entry: Entry): void {
   try {
     entry.recompute();

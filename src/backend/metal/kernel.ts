@@ -55,14 +55,16 @@ export interface KernelResult<Bindings> {
  *   name: "saxpy",
  *   source: `#include <metal_stdlib>
  *     using namespace metal;
- *     kernel void saxpy(device const float* x, device float* y, constant float& a, uint i [[thread_position_in_grid]]) {
+ *     kernel void saxpy(device const float* x, device float* y, constant float& a,
+ *                       uint i [[thread_position_in_grid]]) {
  *       y[i] += a * x[i];
  *     }`,
  * });
  * const { outputs } = saxpy.run({ x: new Float32Array([1, 2]), y: new Float32Array([10, 20]), a: 3 }, { grid: 2 });
  * outputs.y; // Float32Array [13, 26]
  *
- * @throws {KernelCompileError} with the compiler's text, where the source does not compile, or has no such kernel or constant.
+ * @throws {KernelCompileError} with the compiler's text, where the source does not compile, or has no such kernel or
+ * constant.
  */
 export function metalKernel(options: MetalKernelOptions): MetalKernel {
   return new MetalKernel(options);
@@ -87,10 +89,12 @@ export class MetalKernel implements Disposable {
   }
 
   /**
-   * Runs the kernel and waits for it, blocking. `bindings` gives each argument by name: a typed array (copied in; and out
-   * into `outputs`, where the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a `constant T&`.
+   * Runs the kernel and waits for it, blocking. `bindings` gives each argument by name: a typed array (copied in; and
+   * out into `outputs`, where the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a
+   * `constant T&`.
    *
-   * @throws {ArgumentError} for a missing, unknown or unsuitable binding. @throws {ShapeError} for a grid or threadgroup that does not fit.
+   * @throws {ArgumentError} for a missing, unknown or unsuitable binding. @throws {ShapeError} for a grid or
+   * threadgroup that does not fit.
    * @throws {BackendError} where the device failed.
    */
   run<const Bindings extends Record<string, BindingValue>>(
@@ -121,8 +125,8 @@ export class MetalKernel implements Disposable {
   }
 
   /**
-   * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may be
-   * bound to arguments that it only reads.
+   * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may
+   * be bound to arguments that it only reads.
    *
    * @returns the command buffer that holds it
    */

@@ -88,7 +88,8 @@ export function reachOf({ shape, strides, offset }: Tensor): { first: number; co
 }
 
 /**
- * The offset of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is negative.
+ * The offset of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is
+ * negative.
  */
 export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tensor).first;
 
@@ -125,8 +126,11 @@ export const spanOf = (launches: readonly [TicketRange, ...TicketRange[]]): Tick
 function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {
   const threads = threadCount(threadgroup);
   if (threads <= maxTotalThreads) return;
-  const message = `expected room for a threadgroup of ${threads} threads, got a pipeline for at most ${maxTotalThreads}`;
-  throw new BackendError(name, "limitExceeded", message);
+  throw new BackendError(
+    name,
+    "limitExceeded",
+    `expected room for a threadgroup of ${threads} threads, got a pipeline for at most ${maxTotalThreads}`,
+  );
 }
 
 function bind({ tensor, access }: Operand, index: number): Fields {
@@ -170,8 +174,8 @@ const kernelFolder = join(import.meta.dir, "..", "..", "..", "kernels");
 let headers: Record<string, string> | undefined;
 
 /**
- * Every header that kernels may include, by name: those under `kernels/` (`"common/math.h"`), and one for each enumeration
- * (`"generated/scan.h"`).
+ * Every header that kernels may include, by name: those under `kernels/` (`"common/math.h"`), and one for each
+ * enumeration (`"generated/scan.h"`).
  */
 export function kernelHeaders(): Record<string, string> {
   headers ??= Object.fromEntries(

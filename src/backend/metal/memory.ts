@@ -10,8 +10,9 @@ import { forgetFinished, hasFailed, isComplete, waitForOlderHalf, waitForTicket 
 import { layouts, type MetalStatistics } from "./layouts.ts";
 
 /**
- * A Metal buffer as a tensor's memory. The garbage collector owns it through an array buffer over its contents: it knows the size,
- * and calls the dylib itself when the array buffer is gone, in a loop without a turn of the event loop too.
+ * A Metal buffer as a tensor's memory. The garbage collector owns it through an array buffer over its contents: it
+ * knows the size, and calls the dylib itself when the array buffer is gone, in a loop without a turn of the event loop
+ * too.
  */
 export class MetalMemory implements Memory {
   readonly device = "metal";
@@ -130,7 +131,10 @@ export class MetalMemory implements Memory {
   /** Of whatever had the buffer before: the device has done nothing with it since. */
   private firstTicket = 0;
 
-  /** Ties the buffer to an array buffer, whose collection releases it. A private one has no contents to show, only an anchor. */
+  /**
+   * Ties the buffer to an array buffer, whose collection releases it. A private one has no contents to show, only an
+   * anchor.
+   */
   private adopt(): ArrayBuffer {
     const { contents, lastTicket } = this.info();
     this.anchorAddress = contents;
@@ -194,10 +198,10 @@ let hasHidden = false;
 let neededBytes = 0;
 
 /**
- * Bounds what nothing else bounds, whenever as many bytes were allocated as half of what is needed, and 64 MB at least. Work that the
- * device is behind with holds its operands: the older half of it is waited for, while the device goes on with the other half. And the garbage
- * collector does not see private memory, and takes what was under way for needed: it is run where there was any, or where far more is
- * live than was left the last time.
+ * Bounds what nothing else bounds, whenever as many bytes were allocated as half of what is needed, and 64 MB at least.
+ * Work that the device is behind with holds its operands: the older half of it is waited for, while the device goes on
+ * with the other half. And the garbage collector does not see private memory, and takes what was under way for needed:
+ * it is run where there was any, or where far more is live than was left the last time.
  */
 function boundMemory(context: MetalContext, byteLength: number, isHidden: boolean): void {
   newBytes += byteLength;

@@ -43,7 +43,10 @@ const membersOf = (path: string, field: CpuField<never>, offset: number): Member
 const fieldsOf = ({ fields }: CpuCallDescription): Member[] =>
   fields.flatMap(({ name, field, offset }) => membersOf(snakeCase(name), field, offset));
 
-/** A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript names. */
+/**
+ * A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript
+ * names.
+ */
 function probe(): string {
   const rows = calls.flatMap((call) => {
     const block = blockOf(call);
