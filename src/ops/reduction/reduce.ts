@@ -1,5 +1,6 @@
 /** What every reduction shares: its primitive, its axes, its errors. */
 import { execute, executeMany } from "../../backend/dispatch.ts";
+import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
@@ -7,7 +8,6 @@ import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
-import { byName } from "../../backend/enumeration.ts";
 import {
   type ExtremumName,
   extremumNames,
