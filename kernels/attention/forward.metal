@@ -5,7 +5,8 @@
 //     sums = 0, largest = -inf, total = 0                         of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T                                          in products of 8 x 8
-//         where a score exceeds `largest` by more than ln 2^8:    a factor of 2^8 is no danger to float32, so that this is rare
+//         where a score exceeds `largest` by more than ln 2^8:
+//         (a factor of 2^8 is no danger to float32, so that this is rare)
 //             sums and total *= exp(largest - score), largest = score
 //         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
 //     out = sums / total, L = largest + ln total

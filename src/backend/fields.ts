@@ -2,7 +2,7 @@
  * Fields of what native code is given: of a kernel's parameter struct on metal, and of a call's block on cpu. A family's `primitive.ts`
  * names its fields once; `struct` and `cpuCall` lay them out.
  */
-import { type DType, dtypeFacts } from "../tensor/dtype.ts";
+import type { DType } from "../tensor/dtype.ts";
 import type { Enumeration } from "./enumeration.ts";
 
 /** A field of a struct of Metal Shading Language, in C's layout. */
@@ -122,7 +122,7 @@ export const flag: SharedField<boolean> = {
 
 /** An element type. Kernels of metal have it in their names instead. */
 export const dtype: Field<DType> & { readonly cpu: CpuField<DType> } = {
-  cpu: double("DTypeField", (value) => dtypeFacts[value].code),
+  cpu: double("DTypeField", (value, ordinals) => ordinals("DType")[value]!),
 };
 
 /** One of the names of an enumeration. The dylib's ordinals are those of its own list. */

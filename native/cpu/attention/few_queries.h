@@ -1,7 +1,8 @@
 // Attention forward for few queries (decoding): no tile of them is worth packing keys for, and what counts is to read keys and values once.
 //
 //   for each head of keys and chunk of them, in parallel:
-//     for each tile of keys, each query that shares them:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
+//     for each tile of keys, each query that shares them:
+//       s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
 //     m, l and o are kept
 //   for each query, in parallel: those of its chunks become one, in their order, and o / l and m + ln l are written
 //

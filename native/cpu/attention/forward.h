@@ -3,7 +3,8 @@
 //
 //   for each head of keys and chunk of queries, in parallel:
 //     for each tile of keys: pack its keys and values
-//       for each head that shares them, each panel of its queries:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
+//       for each head that shares them, each panel of its queries:
+//         s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
 //     o / l and m + ln l are written
 //
 // Chunks are the same for any number of threads, and a query's tiles come in the order of their keys.

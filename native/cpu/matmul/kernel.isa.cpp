@@ -3,7 +3,8 @@
 //   for each block of columns (of b and the result), as many as fit a cache:
 //     pack those of b's columns that are not read where they lie, for all of k    [threads share the panels]
 //     for each block of rows (of a and the result), in parallel:
-//       for each block of k, for each tile's rows: pack a's numbers, or read them where they lie; sum tiles of the result
+//       for each block of k, for each tile's rows:
+//         pack a's numbers, or read them where they lie; sum tiles of the result
 //
 // Tiles of a plain product are summed into the result itself, others into memory of a thread's own, from where they are finished after the
 // last block of k: alpha * sum + beta * input, rounded once to the dtype.

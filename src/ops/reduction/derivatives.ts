@@ -16,6 +16,7 @@ import type { DerivativeAttributes, DerivativeName, SelectAttributes } from "./p
 
 const derivativePrimitive = definePrimitive<DerivativeAttributes>({
   name: "reductionDerivative",
+  family: "reduction",
   implementations: { metal: derivativeMetal, cpu: derivativeCpu, reference: derivativeReference },
 });
 
@@ -55,6 +56,7 @@ export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
 
 const selectPrimitive = definePrimitive<SelectAttributes>({
   name: "selectAt",
+  family: "reduction",
   implementations: { metal: selectMetal, cpu: selectCpu, reference: selectReference },
 });
 

@@ -23,12 +23,14 @@ import { extremumReference, foldReference } from "./reduce.reference.ts";
 const folds = byName(foldNames, (name) =>
   definePrimitive<ReductionAttributes>({
     name,
+    family: "reduction",
     implementations: { metal: foldMetal(name), cpu: reduceCpu(name), reference: foldReference(name) },
   }),
 );
 const extrema = byName(extremumNames, (name) =>
   definePrimitive<ReductionAttributes>({
     name,
+    family: "reduction",
     implementations: { metal: extremumMetal(name), cpu: reduceCpu(name), reference: extremumReference(name) },
   }),
 );

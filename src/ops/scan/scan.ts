@@ -14,6 +14,7 @@ import { scanReference } from "./scan.reference.ts";
 const primitives = byName(scans.names, (name) =>
   definePrimitive<ScanAttributes>({
     name,
+    family: "scan",
     implementations: { metal: scanMetal(name), cpu: scanCpu(name), reference: scanReference(name) },
   }),
 );

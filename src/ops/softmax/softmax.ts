@@ -17,6 +17,7 @@ import { softmaxReference } from "./softmax.reference.ts";
 const primitives = byName(softmaxes.names, (name) =>
   definePrimitive<SoftmaxAttributes>({
     name,
+    family: "softmax",
     implementations: { metal: softmaxMetal(name), cpu: softmaxCpu(name), reference: softmaxReference(name) },
   }),
 );

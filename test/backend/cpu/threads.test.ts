@@ -8,7 +8,7 @@ import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 
 /** Long after anything here is done: what does not end by itself is killed, and the test fails. */
-const patience = 20_000;
+const timeout = 20_000;
 
 describe("threads of the cpu backend", () => {
   test("calls from several threads of JavaScript at once are each right", async () => {
@@ -37,7 +37,7 @@ describe("threads of the cpu backend", () => {
     const { exitCode, stdout, signalCode } = Bun.spawnSync([process.execPath, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_CPU_THREADS: "8" },
-      timeout: patience,
+      timeout: timeout,
     });
     expect([stdout.toString(), exitCode, signalCode ?? null]).toEqual(["true\n", last ? 7 : 0, null]);
   });
@@ -59,8 +59,10 @@ describe("threads of the cpu backend", () => {
       program,
     ]);
     expect(compiled.stderr.toString()).toBe("");
-    const ordinal = String(nativeTables().functions["convert"]!.ordinal);
-    const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path, ordinal], { timeout: patience });
+    const { functions, names } = nativeTables();
+    const { float32, float64 } = names["DType"]!;
+    const ordinals = [functions["convert"]!.ordinal, float32, float64].map(String);
+    const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path, ...ordinals], { timeout });
     expect([exitCode, stdout.toString()]).toEqual([0, ""]);
   });
 });
