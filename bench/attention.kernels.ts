@@ -1,6 +1,7 @@
-// What attention's Metal kernels move and multiply, as the software device counts it: device bytes beside the least that their tiles allow (the
-// aim is at most 1.15 of it), and floating-point operations of products beside those of the formula, 4 N² D forward and 14 N² D backward (6 in the kernel
-// over queries, 8 in the one over keys), half of it where causal. One head; counts of several heads are as many times as large.
+// What attention's Metal kernels move and multiply, as the software device counts it: device bytes beside the least
+// that their tiles allow (the aim is at most 1.15 of it), and floating-point operations of products beside those of the
+// formula, 4 N² D forward and 14 N² D backward (6 in the kernel over queries, 8 in the one over keys), half of it where
+// causal. One head; counts of several heads are as many times as large.
 import { isMetalOpen, metalContext } from "../src/backend/metal/context.ts";
 import { formulaOperations, measureTraffic, type Size } from "./support/attention_traffic.ts";
 import { table } from "./support/measure.ts";
@@ -19,11 +20,13 @@ const sizes: readonly Size[] = [
 ];
 
 if (!metalContext().isSoftware) {
-  console.log("Apple's device counts nothing: run it where the software device is.");
+  console.log("Apple's device has no counters: run this with the software device.");
 } else {
   const rows = sizes.flatMap((size) =>
     measureTraffic(size).map(({ kernel, tile, bytes, leastBytes, operations }) => [
-      `${size.dtype} N ${size.length} D ${size.dim}${size.causal ? " causal" : ""}${size.family ? ` ${size.family}` : ""} ${kernel}`,
+      [`${size.dtype} N ${size.length} D ${size.dim}`, size.causal && "causal", size.family, kernel]
+        .filter(Boolean)
+        .join(" "),
       `${tile.down * 8}x${tile.columns}`,
       (bytes / 1024).toFixed(0),
       (bytes / leastBytes).toFixed(3),

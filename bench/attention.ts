@@ -1,10 +1,14 @@
 // `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn: forward alone, and
 // forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without it the table has ours alone.
-import { grad } from "../src/autograd/backward.ts";
+
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { flashAttention } from "../src/ops/attention/flash_attention.ts";
+// `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn:
+// forward alone, and forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without
+// it the table has ours alone.
+import { grad } from "../src/ops/gradient/backward.ts";
 import { randn } from "../src/ops/random/randn.ts";
 import { unflatten } from "../src/ops/view/flatten.ts";
 import { transpose } from "../src/ops/view/permute.ts";
@@ -58,7 +62,10 @@ const roundsOf = (each: Case): number => Math.min(25, Math.max(5, Math.round(4e1
 /** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
 const settling = 15;
 
-/** Calls with few rows before a case is measured: JavaScript is compiled while it runs, and later calls are those that count. */
+/**
+ * Calls with few rows before a case is measured: JavaScript is compiled while it runs, and later calls are those that
+ * count.
+ */
 const warmUps = 2000;
 
 /** Runs a case once and says how many milliseconds it took. */

@@ -62,7 +62,8 @@ const cases: Case[] = [
   },
   {
     name: "simdgroup_matmul",
-    source: `kernel void simdgroup_matmul(device const float* x, device float* y, uint2 g [[threadgroup_position_in_grid]]) {
+    source: `kernel void simdgroup_matmul(device const float* x, device float* y,
+                                 uint2 g [[threadgroup_position_in_grid]]) {
       simdgroup_float8x8 a, b, c = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
       for (uint k = 0; k < 128; k += 8) {
         simdgroup_load(a, x + g.y * 8 * 128 + k, 128);

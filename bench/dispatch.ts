@@ -1,5 +1,5 @@
-// What a dispatch costs from TypeScript: encoded only, and run to its end on the device. The body of the kernel is empty,
-// so what is left is ours.
+// What a dispatch costs from TypeScript: encoded only, and run to its end on the device. The body of the kernel is
+// empty, so what is left is ours.
 import { DeviceBuffer, MetalContext, metalKernel } from "../src/index.ts";
 import { interleaved, table } from "./support/measure.ts";
 

@@ -1,4 +1,5 @@
-// `matmul` of tensors on the cpu backend beside the BLAS called directly, and beside the backend's own product on each instruction set.
+// `matmul` of tensors on the cpu backend beside the BLAS called directly, and beside the backend's own product on each
+// instruction set.
 import { dlopen } from "bun:ffi";
 import { configure, cpuLibrary, defaultBlas } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
@@ -18,7 +19,7 @@ interface Size {
   readonly n: number;
   readonly k: number;
   readonly batch: readonly number[];
-  /** How each factor lies in memory, as a BLAS calls it: by rows (N) or transposed (T). Default NN. */
+  /** The layout of each factor in BLAS's notation: row-major (N) or transposed (T). Default NN. */
   readonly layout?: Layout;
 }
 type Layout = "NN" | "NT" | "TN";
@@ -27,7 +28,10 @@ const square = (size: number, batch: readonly number[] = []): Size => ({ m: size
 const sizeName = ({ m, n, k, batch, layout }: Size) =>
   `${[...batch, `${m}·${k}·${n}`].join(" × ")}${layout ? ` ${layout}` : ""}`;
 
-/** The three products of a layer in training, of `rows` tokens: the result, the gradient of what came in, and that of the weights. */
+/**
+ * The three products of a layer in training, of `rows` tokens: the result, the gradient of what came in, and that of
+ * the weights.
+ */
 const layer = (rows: number, from: number, to: number): Size[] => [
   { m: rows, k: from, n: to, batch: [], layout: "NT" },
   { m: rows, k: to, n: from, batch: [], layout: "NN" },
@@ -83,7 +87,10 @@ function useBlas(): void {
   configure(native, "isa", isa);
 }
 
-/** OpenBLAS's threads wait for their next work in a loop, and take a processor from whoever comes after it, for 20 ms or so. */
+/**
+ * OpenBLAS's threads wait for their next work in a loop, and take a processor from whoever comes after it, for 20 ms or
+ * so.
+ */
 const settle = (): void => Bun.sleepSync(30);
 
 const prepared = (prepare: () => void, run: () => void) => () => {

@@ -1,4 +1,5 @@
-// A step of an optimizer on the cpu backend beside a plain copy of as many bytes: what it reads and writes, in gigabytes a second.
+// A step of an optimizer on the cpu backend beside a plain copy of as many bytes: what it reads and writes, in
+// gigabytes a second.
 
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { optim, zeros } from "../src/index.ts";
@@ -26,7 +27,9 @@ function stepOf(make: Make, dtype: FloatDType): () => void {
   });
 }
 
-/** Bytes that are read and written of an element: the gradient, and twice the parameter and `planes` numbers of state. */
+/**
+ * Bytes that are read and written of an element: the gradient, and twice the parameter and `planes` numbers of state.
+ */
 const bytesFor = (dtype: FloatDType, planes: number): number => elements * (3 * bytesOf(dtype) + 8 * planes);
 
 const source = new Float32Array(elements).fill(1);
@@ -52,6 +55,6 @@ const rows = measured.map(({ name, median }) => {
   return [name, median.toFixed(1), (bytes / 1e6 / median).toFixed(1)];
 });
 console.log(
-  `A step over ${sizes.length} parameters, ${(elements / 1e6).toFixed(1)} M elements, on the cpu backend (medians of 5 rounds)`,
+  `A step over ${sizes.length} parameters, ${(elements / 1e6).toFixed(1)} M elements, on the cpu backend (median of 5)`,
 );
 console.log(table(["", "ms", "GB/s"], rows));

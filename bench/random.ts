@@ -1,4 +1,5 @@
-// Making tensors from nothing on the cpu backend, beside a plain copy of as many bytes: what a fill and a random tensor of 16 M elements cost.
+// Making tensors from nothing on the cpu backend, beside a plain copy of as many bytes: what a fill and a random tensor
+// of 16 M elements cost.
 
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { full } from "../src/ops/creation/full.ts";

@@ -1,4 +1,5 @@
-// From nothing to a first result: a fresh process that imports the package and adds two tensors, beside one that does nothing.
+// From nothing to a first result: a fresh process that imports the package and adds two tensors, beside one that does
+// nothing.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

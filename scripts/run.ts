@@ -21,16 +21,16 @@ export async function run(command: readonly string[], options: RunOptions = {}):
   const child = spawn(command, options);
   let output = "";
   const collect = async (stream: ReadableStream<Uint8Array>) => {
-    let rest = "";
+    let remainder = "";
     const decoder = new TextDecoder();
     for await (const chunk of stream) {
       const text = decoder.decode(chunk, { stream: true });
       output += text;
-      const lines = (rest + text).split("\n");
-      rest = lines.pop() ?? "";
+      const lines = (remainder + text).split("\n");
+      remainder = lines.pop() ?? "";
       for (const line of lines) options.onLine?.(line);
     }
-    if (rest) options.onLine?.(rest);
+    if (remainder) options.onLine?.(remainder);
   };
   await Promise.all([collect(child.stdout), collect(child.stderr)]);
   return { status: await child.exited, output, seconds: (performance.now() - start) / 1000 };

@@ -1,7 +1,5 @@
 /** The public surface of the package, and nothing else. */
-export { backward, detach, type GradOptions, grad, valueAndGrad } from "./autograd/backward.ts";
-export { Function, type FunctionClass, FunctionContext } from "./autograd/function.ts";
-export { GradcheckError, type GradcheckOptions, gradcheck } from "./autograd/gradcheck.ts";
+
 export { enableGrad, isGradEnabled, noGrad } from "./autograd/modes.ts";
 export { AutogradError } from "./autograd/node.ts";
 export type { BackwardOptions } from "./autograd/pass.ts";
@@ -25,16 +23,34 @@ export {
   type RunOptions,
   type Size,
 } from "./backend/metal/kernel.ts";
+export { type KernelArguments, kernelOverride } from "./backend/metal/kernel_override.ts";
 export type { MetalStatistics } from "./backend/metal/layouts.ts";
 export type { LibrarySource, PipelineBinding, PipelineInfo } from "./backend/metal/pipeline.ts";
 export type { Counters, DispatchCounters, Finding, MetalReport } from "./backend/metal/report.ts";
 export type { ScalarValue } from "./backend/metal/scalars.ts";
 export { type BackendName, backendNames } from "./backend/names.ts";
+export {
+  type KernelOverride,
+  type OverrideBody,
+  type OverrideCall,
+  type OverrideHandle,
+  type OverrideOptions,
+  override,
+  overrides,
+  type RouteHandle,
+  route,
+  routes,
+  withOverride,
+  withRoute,
+} from "./backend/overrides.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as io from "./io/index.ts";
 export * as nn from "./nn/index.ts";
+export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
+export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/function.ts";
+export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";

@@ -8,7 +8,7 @@ let softwareDevice: [Target] = [
     .target(
         name: "MetalRuntime",
         exclude: ["metal"],
-        cxxSettings: [.unsafeFlags(["-O2", "-fno-rtti", "-Wall", "-Wextra", "-Werror"])],
+        cxxSettings: [.headerSearchPath("."), .unsafeFlags(["-O2", "-fno-rtti", "-Wall", "-Wextra", "-Werror"])],
         linkerSettings: [.linkedLibrary("dl"), .linkedLibrary("pthread")]
     ),
     .target(name: "CGlibcCompat"),

@@ -173,7 +173,9 @@ describe("in an empty project", () => {
     expect(result.backends).toEqual(["reference"]);
     const absent = process.platform === "darwin" ? ["metal", "cpu"] : ["cpu"];
     expect(result.err.trimEnd().split("\n")).toEqual(
-      absent.map((name) => expect.stringContaining(`[orchard] ${name} is left out: the package holds no dylib of it`)),
+      absent.map((name) =>
+        expect.stringContaining(`[orchard] ${name} is unavailable: the package holds no dylib of it`),
+      ),
     );
   });
 });

@@ -1,4 +1,7 @@
-"""PyTorch's side of attention.ts: a case a line on standard input, as JSON, is prepared; "run" runs it and answers with its milliseconds."""
+"""The PyTorch part of attention.ts.
+
+Each line on standard input is a case as JSON, which is prepared. "run" runs it and prints the milliseconds.
+"""
 
 import json
 import sys
@@ -13,7 +16,9 @@ def draw(heads, rows, dim, queries=None, batch=None):
     if batch is None:
         return [torch.randn((1, heads, length, dim)) for length in (queries or rows, rows, rows, queries or rows)]
     parts = torch.randn((batch, rows, 3 * heads * dim)).split(heads * dim, -1)
-    return [part.unflatten(-1, (heads, dim)).transpose(1, 2) for part in (*parts, torch.randn((batch, rows, heads * dim)))]
+    return [
+        part.unflatten(-1, (heads, dim)).transpose(1, 2) for part in (*parts, torch.randn((batch, rows, heads * dim)))
+    ]
 
 
 def prepare(causal, backward, calls=1, **sizes):

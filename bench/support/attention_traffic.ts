@@ -1,11 +1,15 @@
-/** What attention's Metal kernels move and multiply, counted by the software device, beside the least that their tiles allow. */
-import { grad } from "../../src/autograd/backward.ts";
+/**
+ * What attention's Metal kernels move and multiply, counted by the software device, beside the least that their tiles
+ * allow.
+ */
+
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { flashAttention } from "../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../src/ops/attention/options.ts";
 import { type Family, rowsOf, type Tile, type TiledKernel, tileFor } from "../../src/ops/attention/tiles.metal.ts";
+import { grad } from "../../src/ops/gradient/backward.ts";
 import { randn } from "../../src/ops/index.ts";
 import { bytesOf } from "../../src/tensor/dtype.ts";
 

@@ -1,4 +1,4 @@
-// Attention as src/ops/attention/problem.ts defines it, in the terms of kernels: what the host (src/ops/attention/parameters.metal.ts) and
+// Attention as src/ops/attention/problem.ts defines it, in the terms of kernels: what the host (src/ops/attention/primitive.ts) and
 // all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim, G = H / kvHeads; query i, key j.
 //
 //     s = scale · q[i] · k[j];  s = softcap · tanh(s / softcap);  s = s + bias[i, j];  s = s − slope · |j − i − shift|
@@ -10,6 +10,7 @@
 #define ORCHARD_ATTENTION_PROBLEM_H
 
 #include "common/philox.h"
+#include "generated/attention_option.h"
 
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
@@ -32,21 +33,8 @@ constant uint OPTIONS [[function_constant(0)]];
 constant uint VALUE_DIM [[function_constant(1)]];
 constant uint DIM [[function_constant(2)]];
 
-// Bits of OPTIONS, in the order of src/ops/attention/options.metal.ts.
-enum Option {
-    OPTION_MASK = 1 << 0,
-    OPTION_BIAS = 1 << 1,
-    OPTION_SINKS = 1 << 2,
-    OPTION_SLOPES = 1 << 3,
-    OPTION_SOFTCAP = 1 << 4,
-    OPTION_BAND = 1 << 5,
-    OPTION_DROPOUT = 1 << 6,
-    OPTION_PACKED = 1 << 7,
-    OPTION_GRAD_LOG_SUM_EXP = 1 << 8,
-    OPTION_QUADS = 1 << 9,  // lines of q, k, v and gradOut are runs in memory that start at multiples of 4 elements
-};
-
-inline bool has(Option option) { return (OPTIONS & option) != 0; }
+// Whether a call has an option, a bit of OPTIONS (src/ops/attention/primitive.ts).
+inline bool has(AttentionOption option) { return (OPTIONS >> option & 1) != 0; }
 
 // The element (b, h, row, column) lies at start + b · batch + h · head + row · row + column · column, in elements from where it is bound.
 struct AttentionOperand {
@@ -76,21 +64,21 @@ struct Attention {
     AttentionOperand grad_sinks;
     long batch;
     long heads;
-    long group;         // G
-    long queries;       // of all sequences together
+    long queries;          // of all sequences together
     long keys;
-    long left;          // of the band: −left ≤ j − i − shift ≤ right
-    long right;
-    long bottom_right;  // the last query stands opposite the last key, else the first opposite the first
-    long sequences;     // how many are packed
-    long parts;         // into which the keys of the vector path are cut
-    long part_keys;
-    long bias_sizes[4]; // of the bias's own axes
     float scale;
     float softcap;
-    float keep_scale;   // 1 / (1 − p) of dropout
+    uint is_bottom_right;  // the last query stands opposite the last key, else the first opposite the first
+    uint key[2];           // of dropout
     uint threshold;
-    uint key[2];
+    float keep_scale;      // 1 / (1 − p)
+    long group;            // G
+    long left;             // of the band: −left ≤ j − i − shift ≤ right
+    long right;
+    long sequences;        // how many are packed
+    long parts;            // into which the keys of the vector path are cut
+    long part_keys;
+    long bias_sizes[4];    // of the bias's own axes
 };
 
 // One sequence: a batch, or one of those that are packed into the only batch. i and j are counted inside it.
@@ -106,19 +94,19 @@ struct Sequence {
 
 inline Sequence sequence_of(constant Attention &a, device const int *sequences, uint index) {
     Sequence s = {int(index), int(index), 0, int(a.queries), 0, int(a.keys), 0};
-    if (has(OPTION_PACKED)) {
+    if (has(ATTENTION_OPTION_PACKED)) {
         s.batch = 0;
         s.query_start = sequences[index * 4];
         s.queries = sequences[index * 4 + 1];
         s.key_start = sequences[index * 4 + 2];
         s.keys = sequences[index * 4 + 3];
     }
-    s.shift = a.bottom_right != 0 ? s.keys - s.queries : 0;
+    s.shift = a.is_bottom_right ? s.keys - s.queries : 0;
     return s;
 }
 
 // Where row `row` of a head begins.
-inline long row_place(constant AttentionOperand &operand, int batch, long head, long row) {
+inline long row_offset(constant AttentionOperand &operand, int batch, long head, long row) {
     return operand.start + batch * operand.batch + head * operand.head + row * operand.row;
 }
 
@@ -133,7 +121,7 @@ inline int clamped(long value, int least, int most) {
 
 // The keys that any of the queries first … last may attend to. Both ends grow with the queries.
 inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) {
-    if (!has(OPTION_BAND)) {
+    if (!has(ATTENTION_OPTION_BAND)) {
         return {0, s.keys};
     }
     const int begin = clamped(long(first) + s.shift - a.left, 0, s.keys);
@@ -142,7 +130,7 @@ inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) 
 
 // The queries that may attend to any of the keys first … last.
 inline Interval queries_of(constant Attention &a, Sequence s, int first, int last) {
-    if (!has(OPTION_BAND)) {
+    if (!has(ATTENTION_OPTION_BAND)) {
         return {0, s.queries};
     }
     const int begin = clamped(long(first) - s.shift - a.right, 0, s.queries);
@@ -151,7 +139,7 @@ inline Interval queries_of(constant Attention &a, Sequence s, int first, int las
 
 // Whether each of the queries attends to each of the keys, so that no pair needs a look.
 inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Interval keys) {
-    if (has(OPTION_MASK) || queries.end > s.queries || keys.end > s.keys) {
+    if (has(ATTENTION_OPTION_MASK) || queries.end > s.queries || keys.end > s.keys) {
         return false;
     }
     const Interval common = {keys_of(a, s, queries.end - 1, queries.end - 1).first, keys_of(a, s, queries.first, queries.first).end};

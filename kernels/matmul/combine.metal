@@ -29,8 +29,8 @@ kernel void combine(
         }
         total += sum;
     }
-    device const T *input_matrix = input + matrix_place(product, product.input, position.z);
-    write_element(product, input_matrix, out + out_place(product, position.z, 0), position.y, position.x, total);
+    device const T *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, position.z);
+    write_element(product, input_matrix, out + out_offset(product, position.z, 0), position.y, position.x, total);
 }
 
 #define COMBINE(T)                                                             \

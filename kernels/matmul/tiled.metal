@@ -17,10 +17,10 @@ using namespace metal;
 #include "common/matrix.h"
 #include "matmul/product.h"
 
-// Which way the lines of tiles run, and whether they may be read by fours.
-constant uint a_along_rows [[function_constant(0)]];  // 0: a line of a's tile runs along k, 1: along m
+// Whether tiles are stored transposed, so that what is adjacent in memory is adjacent in them, and whether they may be read by fours.
+constant uint a_transposed [[function_constant(0)]];  // 0: ROWS x DEPTH, 1: DEPTH x ROWS
 constant uint a_quads [[function_constant(1)]];
-constant uint b_along_rows [[function_constant(2)]];  // 0: a line of b's tile runs along n, 1: along k
+constant uint b_transposed [[function_constant(2)]];  // 0: DEPTH x COLUMNS, 1: COLUMNS x DEPTH
 constant uint b_quads [[function_constant(3)]];
 
 // a      [[buffer(0)]]  m x k
@@ -57,8 +57,8 @@ kernel void tiled(
     const long column = long(group.x) * COLUMNS;
     const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
     const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
-    device const T *a_matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
-    device const T *b_matrix = b + matrix_place(product, product.b, part.batch) + column * product.b.column;
+    device const T *a_matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
+    device const T *b_matrix = b + matrix_offset(product, PRODUCT_B, part.batch) + column * product.column_strides[PRODUCT_B];
 
     simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
     for (int i = 0; i < own_rows; i += 1) {
@@ -68,18 +68,18 @@ kernel void tiled(
     }
 
     for (long k = part.first; k < part.last; k += DEPTH) {
-        device const T *a_next = a_matrix + k * product.a.column;
-        device const T *b_next = b_matrix + k * product.b.row;
+        device const T *a_next = a_matrix + k * product.column_strides[PRODUCT_A];
+        device const T *b_next = b_matrix + k * product.row_strides[PRODUCT_B];
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
-        if (a_along_rows) {
-            load_tile<T, DEPTH, ROWS, threads>(a_tile, a_next, product.a.column, product.a.row, part.last - k, product.m - row, a_quads, thread_index);
+        if (a_transposed) {
+            load_tile<T, DEPTH, ROWS, threads>(a_tile, a_next, product.column_strides[PRODUCT_A], product.row_strides[PRODUCT_A], part.last - k, product.m - row, a_quads, thread_index);
         } else {
-            load_tile<T, ROWS, DEPTH, threads>(a_tile, a_next, product.a.row, product.a.column, product.m - row, part.last - k, a_quads, thread_index);
+            load_tile<T, ROWS, DEPTH, threads>(a_tile, a_next, product.row_strides[PRODUCT_A], product.column_strides[PRODUCT_A], product.m - row, part.last - k, a_quads, thread_index);
         }
-        if (b_along_rows) {
-            load_tile<T, COLUMNS, DEPTH, threads>(b_tile, b_next, product.b.column, product.b.row, product.n - column, part.last - k, b_quads, thread_index);
+        if (b_transposed) {
+            load_tile<T, COLUMNS, DEPTH, threads>(b_tile, b_next, product.column_strides[PRODUCT_B], product.row_strides[PRODUCT_B], product.n - column, part.last - k, b_quads, thread_index);
         } else {
-            load_tile<T, DEPTH, COLUMNS, threads>(b_tile, b_next, product.b.row, product.b.column, part.last - k, product.n - column, b_quads, thread_index);
+            load_tile<T, DEPTH, COLUMNS, threads>(b_tile, b_next, product.row_strides[PRODUCT_B], product.column_strides[PRODUCT_B], part.last - k, product.n - column, b_quads, thread_index);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -88,7 +88,7 @@ kernel void tiled(
             simdgroup_matrix<T, 8, 8> right[own_columns];
             for (int i = 0; i < own_rows; i += 1) {
                 const int at = own_row + i * 8;
-                if (a_along_rows) {
+                if (a_transposed) {
                     constexpr int pitch = tile_pitch<T>(ROWS);
                     simdgroup_load(left[i], a_tile + depth * pitch + at, pitch, ulong2(0), true);
                 } else {
@@ -98,7 +98,7 @@ kernel void tiled(
             }
             for (int j = 0; j < own_columns; j += 1) {
                 const int at = own_column + j * 8;
-                if (b_along_rows) {
+                if (b_transposed) {
                     constexpr int pitch = tile_pitch<T>(DEPTH);
                     simdgroup_load(right[j], b_tile + at * pitch + depth, pitch, ulong2(0), true);
                 } else {
@@ -115,8 +115,8 @@ kernel void tiled(
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
 
-    device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
-    device Out *out_matrix = out + out_place(product, part.batch, part.split);
+    device const Out *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, part.batch);
+    device Out *out_matrix = out + out_offset(product, part.batch, part.split);
 
     // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
     threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup_index) * 8 * strip_columns;

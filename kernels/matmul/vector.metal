@@ -2,7 +2,7 @@
 // pays, and memory is all that counts. A row times a matrix comes here transposed.
 //
 // vector_along: rows of a lie along k. A SIMD-group sums 4 rows, its lanes side by side along k.
-// vector_across: columns of a lie along m, or neither. A lane sums one row, the SIMD-groups of a threadgroup take turns along k.
+// vector_across: columns of a lie along m, or neither. A lane sums one row, the SIMD-groups of a threadgroup take every eighth of k.
 //
 // Sums are in float32, in an order that sizes alone decide (simd_sum's is not specified), and in blocks: a lane's sums of a block are
 // added to its total, so that an error grows with the number of blocks and not with k. Grid: threadgroups (m / rows of a threadgroup,
@@ -60,19 +60,19 @@ kernel void vector_along(
         return;
     }
     const int rows = int(min(long(VECTOR_ROWS), product.m - row));
-    device const T *matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
-    device const T *column = b + matrix_place(product, product.b, part.batch);
+    device const T *matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
+    device const T *column = b + matrix_offset(product, PRODUCT_B, part.batch);
 
     float totals[VECTOR_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};
     for (long block = part.first; block < part.last; block += step * VECTOR_STEPS) {
         const long end = min(part.last, block + step * VECTOR_STEPS);
         float sums[VECTOR_ROWS] = {0.0f, 0.0f, 0.0f, 0.0f};
         for (long k = block + lane * 4; k < end; k += step) {
-            const float4 right = four_elements(column, product.b.row, k, end, false);
+            const float4 right = four_elements(column, product.row_strides[PRODUCT_B], k, end, false);
             for (int i = 0; i < VECTOR_ROWS; i += 1) {
-                // A constant number of turns: sums stay in registers.
+                // A constant number of iterations: sums stay in registers.
                 if (i < rows) {
-                    const float4 products = four_elements(matrix + i * product.a.row, product.a.column, k, end, quads) * right;
+                    const float4 products = four_elements(matrix + i * product.row_strides[PRODUCT_A], product.column_strides[PRODUCT_A], k, end, quads) * right;
                     sums[i] += (products.x + products.y) + (products.z + products.w);
                 }
             }
@@ -81,8 +81,8 @@ kernel void vector_along(
             totals[i] += sums[i];
         }
     }
-    device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
-    device Out *out_matrix = out + out_place(product, part.batch, part.split);
+    device const Out *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, part.batch);
+    device Out *out_matrix = out + out_offset(product, part.batch, part.split);
     for (int i = 0; i < VECTOR_ROWS; i += 1) {
         const float sum = sum_of_lanes(totals[i]);
         if (lane == 0 && i < rows) {
@@ -104,15 +104,15 @@ kernel void vector_across(
     threadgroup float totals[ACROSS_SIMDGROUPS][32];
     const ProductPart part = product_part(product, group.z);
     const long row = long(group.x) * 32 + lane;
-    device const T *matrix = a + matrix_place(product, product.a, part.batch) + row * product.a.row;
-    device const T *column = b + matrix_place(product, product.b, part.batch);
+    device const T *matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
+    device const T *column = b + matrix_offset(product, PRODUCT_B, part.batch);
 
     float total = 0.0f;
     for (long block = part.first; block < part.last; block += ACROSS_SIMDGROUPS * VECTOR_STEPS) {
         const long end = min(part.last, block + ACROSS_SIMDGROUPS * VECTOR_STEPS);
         float sum = 0.0f;
         for (long k = block + simdgroup_index; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
-            sum += float(matrix[k * product.a.column]) * float(column[k * product.b.row]);
+            sum += float(matrix[k * product.column_strides[PRODUCT_A]]) * float(column[k * product.row_strides[PRODUCT_B]]);
         }
         total += sum;
     }
@@ -123,8 +123,8 @@ kernel void vector_across(
         for (int i = 0; i < ACROSS_SIMDGROUPS; i += 1) {
             sum += totals[i][lane];
         }
-        device const Out *input_matrix = input + matrix_place(product, product.input, part.batch);
-        write_element(product, input_matrix, out + out_place(product, part.batch, part.split), row, 0, sum);
+        device const Out *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, part.batch);
+        write_element(product, input_matrix, out + out_offset(product, part.batch, part.split), row, 0, sum);
     }
 }
 

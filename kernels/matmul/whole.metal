@@ -31,14 +31,14 @@ kernel void whole(
     const int y = int(thread_position.y);
     const long row = long(group.y) * WHOLE_TILE + y;
     const long column = long(group.x) * WHOLE_TILE + x;
-    device const T *a_row = a + matrix_place(product, product.a, group.z) + row * product.a.row;
-    device const T *b_column = b + matrix_place(product, product.b, group.z) + column * product.b.column;
+    device const T *a_row = a + matrix_offset(product, PRODUCT_A, group.z) + row * product.row_strides[PRODUCT_A];
+    device const T *b_column = b + matrix_offset(product, PRODUCT_B, group.z) + column * product.column_strides[PRODUCT_B];
 
     Number sum = 0;
     for (long k = 0; k < product.k; k += WHOLE_TILE) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
-        a_tile[y][x] = row < product.m && k + x < product.k ? a_row[(k + x) * product.a.column] : T(0);
-        b_tile[y][x] = column < product.n && k + y < product.k ? b_column[(k + y) * product.b.row] : T(0);
+        a_tile[y][x] = row < product.m && k + x < product.k ? a_row[(k + x) * product.column_strides[PRODUCT_A]] : T(0);
+        b_tile[y][x] = column < product.n && k + y < product.k ? b_column[(k + y) * product.row_strides[PRODUCT_B]] : T(0);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (int i = 0; i < WHOLE_TILE; i += 1) {
             sum += Number(a_tile[y][i]) * Number(b_tile[i][x]);
@@ -47,10 +47,10 @@ kernel void whole(
     if (row < product.m && column < product.n) {
         Number value = Number(product.whole_alpha) * sum;
         if (product.has_input) {
-            const long from = matrix_place(product, product.input, group.z) + row * product.input.row + column * product.input.column;
+            const long from = matrix_offset(product, PRODUCT_INPUT, group.z) + element_offset(product, PRODUCT_INPUT, row, column);
             value += Number(product.whole_beta) * Number(input[from]);
         }
-        out[out_place(product, group.z, 0) + row * product.out.row + column * product.out.column] = T(value);
+        out[out_offset(product, group.z, 0) + element_offset(product, PRODUCT_OUT, row, column)] = T(value);
     }
 }
 

@@ -1,4 +1,4 @@
-// Up to fourteen gradients of a dtype at once: the sums of their squares, and their products with a factor.
+// Up to MAX_GRADIENTS gradients of a dtype at once: the sums of their squares, and their products with a factor.
 //
 // Tiling: a threadgroup takes a chunk of adjacent elements of one gradient, a thread every THREADS-th of them. Each gradient is read once,
 // each product written once. A sum of squares is made of a thread's own, in float32, and then of pairs of threads', as a tree: the same
@@ -8,39 +8,33 @@
 using namespace metal;
 
 #define THREADS 256
-#define MOST_GRADIENTS 14
-
-struct GradientMember {
-    ulong count;
-    uint first_chunk;
-    uint unused;
-};
+#define MAX_GRADIENTS 14
 
 struct Gradients {
-    uint members;
-    uint chunk;  // elements
-    uint unused[2];
-    GradientMember member[MOST_GRADIENTS];
+    long gradients;                    // how many there are
+    long chunk;                        // elements
+    long sizes[MAX_GRADIENTS];         // in elements
+    long first_chunks[MAX_GRADIENTS];  // the number of each gradient's first chunk
 };
 
-// Where a threadgroup works: in which gradient, and on which of its elements.
-struct Place {
+// What a threadgroup works on: which gradient, and which of its elements.
+struct Chunk {
     uint number;
     ulong first;
     ulong end;
 };
 
-inline Place place_of(uint group, constant Gradients &table) {
+inline Chunk chunk_of(uint group, constant Gradients &table) {
     uint number = 0;
-    while (number + 1 < table.members && group >= table.member[number + 1].first_chunk) number += 1;
-    ulong first = ulong(group - table.member[number].first_chunk) * table.chunk;
-    return {number, first, min(table.member[number].count, first + table.chunk)};
+    while (number + 1 < uint(table.gradients) && group >= uint(table.first_chunks[number + 1])) number += 1;
+    ulong first = ulong(group - uint(table.first_chunks[number])) * ulong(table.chunk);
+    return {number, first, min(ulong(table.sizes[number]), first + ulong(table.chunk))};
 }
 
 template <typename T>
-inline float sum_of_squares(device const T *gradient, Place place, uint thread_index) {
+inline float sum_of_squares(device const T *gradient, Chunk chunk, uint thread_index) {
     float sum = 0.0f;
-    for (ulong i = place.first + thread_index; i < place.end; i += THREADS) {
+    for (ulong i = chunk.first + thread_index; i < chunk.end; i += THREADS) {
         float g = float(gradient[i]);
         sum += g * g;
     }
@@ -58,8 +52,8 @@ inline void write_sum(float own, threadgroup float *sums, uint thread_index, dev
 }
 
 template <typename T>
-inline void scale(device const T *before, device T *after, float factor, Place place, uint thread_index) {
-    for (ulong i = place.first + thread_index; i < place.end; i += THREADS) after[i] = T(float(before[i]) * factor);
+inline void scale(device const T *before, device T *after, float factor, Chunk chunk, uint thread_index) {
+    for (ulong i = chunk.first + thread_index; i < chunk.end; i += THREADS) after[i] = T(float(before[i]) * factor);
 }
 
 #define BUFFERS(pointer, name, first)                                                                                       \
@@ -86,9 +80,9 @@ inline void scale(device const T *before, device T *after, float factor, Place p
         constant Gradients &table [[buffer(15)]], uint group [[threadgroup_position_in_grid]],                 \
         uint thread_index [[thread_index_in_threadgroup]]) {                                                   \
         threadgroup float shared[THREADS];                                                                     \
-        Place place = place_of(group, table);                                                                  \
-        device const T *gradient = CHOSEN(gradient, place.number);                                             \
-        float own = sum_of_squares(gradient, place, thread_index);                                             \
+        Chunk chunk = chunk_of(group, table);                                                                  \
+        device const T *gradient = CHOSEN(gradient, chunk.number);                                             \
+        float own = sum_of_squares(gradient, chunk, thread_index);                                             \
         write_sum(own, shared, thread_index, sums + group);                                                    \
     }
 
@@ -102,8 +96,8 @@ inline void scale(device const T *before, device T *after, float factor, Place p
         device const float *factor [[buffer(0)]], BUFFERS(device const T *, before, 1),                        \
         BUFFERS(device T *, after, 15), constant Gradients &table [[buffer(29)]],                              \
         uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]]) {      \
-        Place place = place_of(group, table);                                                                  \
-        scale(CHOSEN(before, place.number), CHOSEN(after, place.number), factor[0], place, thread_index);      \
+        Chunk chunk = chunk_of(group, table);                                                                  \
+        scale(CHOSEN(before, chunk.number), CHOSEN(after, chunk.number), factor[0], chunk, thread_index);      \
     }
 
 SQUARES_KERNEL(float)

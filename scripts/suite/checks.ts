@@ -1,7 +1,11 @@
-/** The checks that run no program of ours: types, style, and the typing of every kernel. Each file or tool is one check. */
+/** The checks that run no program of ours: types, formats, the typing of kernels. A file or a tool is one check. */
 import { join } from "node:path";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
+import { clangFiles, clangProblems } from "../format/clang.ts";
+import { lineProblems } from "../format/lines.ts";
+import { swiftFiles, swiftProblems } from "../format/swift.ts";
 import { run } from "../run.ts";
 
 /** What runs in Bun, and what runs in a browser. */
@@ -10,6 +14,19 @@ const projects = [".", "src/train/dashboard/page"];
 export const checkTypes = async (): Promise<Counts> =>
   sum(await Promise.all(projects.map((project) => runTool("tsc", "--noEmit", "--project", project))));
 export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");
+
+export const checkClangFormat = async (): Promise<Counts> => one(await clangProblems(clangFiles()));
+export const checkSwiftFormat = async (swift: SwiftToolchain): Promise<Counts> =>
+  one(await swiftProblems(swift, swiftFiles()));
+export const checkLines = async (): Promise<Counts> => one(await lineProblems());
+
+/** One check, which fails once for each line that it names. */
+function one(problems: readonly string[]): Counts {
+  if (problems.length === 0) return onePassed;
+  for (const problem of problems) console.log(problem);
+  console.log("`bun run format` formats; a line that is still too long afterwards is broken by hand");
+  return { ...noTests, failed: problems.length, failures: problems };
+}
 
 /** Runs an installed tool with the Bun that runs, since there may be no other JavaScript engine. */
 async function runTool(name: string, ...words: string[]): Promise<Counts> {

@@ -2,11 +2,13 @@ import { mkdir } from "node:fs/promises";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
+import { swiftFormatGap } from "../format/swift.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
-import { checkKernels, checkStyle, checkTypes } from "./checks.ts";
+import { checkClangFormat, checkKernels, checkLines, checkStyle, checkSwiftFormat, checkTypes } from "./checks.ts";
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
+import { checkLayers } from "./layers.ts";
 import { describe, describeFailures, leaveOut, type PartResult, runPart } from "./part.ts";
 import { reportFolder } from "./report.ts";
 import { bunTests, metalTests, swiftTests } from "./tests.ts";
@@ -34,7 +36,7 @@ export async function testEverything(words: readonly string[]): Promise<void> {
   const typescript = () => runPart("TypeScript tests", () => bunTests(words));
   if (words.length > 0) return report([await typescript()], await readGaps());
   const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
-  const before = [...(await sourceChecks()), ...(await metalParts(swift, [swiftSuite, kernels])), await cpuPart()];
+  const before = [...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftSuite, kernels])), await cpuPart()];
   const results = [...before, await typescript()];
   report(results, await readGaps());
 }
@@ -42,13 +44,24 @@ export async function testEverything(words: readonly string[]): Promise<void> {
 /** What needs no test to run. */
 export async function checkEverything(): Promise<void> {
   const swift = await setUp();
-  report([...(await sourceChecks()), ...(await metalParts(swift, [swiftWarnings, kernels])), await cpuPart()]);
+  report([...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftWarnings, kernels])), await cpuPart()]);
 }
 
-const sourceChecks = async (): Promise<PartResult[]> => [
+const sourceChecks = async (swift: SwiftToolchain | undefined): Promise<PartResult[]> => [
   await runPart("Types", checkTypes),
   await runPart("Format and lint", checkStyle),
+  await runPart("Layers of src", checkLayers),
+  await runPart("Format of C++ and MSL", checkClangFormat),
+  await swiftFormatPart(swift),
+  await runPart("Length of lines", checkLines),
 ];
+
+async function swiftFormatPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
+  const gap = swift ? await swiftFormatGap(swift) : "ORCHARD_SKIP_METAL=1";
+  return swift && !gap
+    ? runPart("Format of Swift", () => checkSwiftFormat(swift))
+    : leaveOut("Format of Swift", gap ?? "");
+}
 
 /** Warnings are errors. It comes after the set-up of Swift, which brings a compiler where the machine has none. */
 const cpuPart = (): Promise<PartResult> =>

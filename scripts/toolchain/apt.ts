@@ -1,6 +1,6 @@
 /**
- * Debian's package manager, used without root and without a trace on the system: its own mirror, proxy and keys are read,
- * its lists, caches and status are private to a folder of ours.
+ * Debian's package manager, used without root and without a trace on the system: its own mirror, proxy and keys are
+ * read, its lists, caches and status are private to a folder of ours.
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -17,12 +17,12 @@ export interface Target {
 
 const targetFormat = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
 
-/** Reads the answer of `apt-get indextargets` in the format above. */
+/** Parses the output of `apt-get indextargets` in the format above. */
 export function parseTargets(text: string): Target[] {
   return text
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
-    .filter((words) => words.length === 3)
+    .filter((fields) => fields.length === 3)
     .map(([uri, suite, component]) => ({ uri: uri!, suite: suite!, component: component! }));
 }
 
@@ -63,7 +63,7 @@ export function aptOptions(folder: string): string[] {
   return Object.entries(options).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
 }
 
-/** apt's settings that no option can take back: hooks which touch the system after an update. */
+/** Disables hooks that would change the system after an update. Command-line options cannot remove them. */
 export const aptConfiguration = (own: string | undefined): string =>
   `${own ? `#include "${own}";\n` : ""}#clear APT::Update;\n`;
 
@@ -79,12 +79,13 @@ export class Apt {
     private readonly environment: Record<string, string>,
   ) {}
 
-  /** Makes the private folder and fetches the lists of `suites`. */
+  /** Creates the private folder and fetches the package lists of `suites`. */
   static async open(folder: string, codename: string, suites: readonly string[]): Promise<Apt> {
     const mirror = chooseMirror(await configuredTargets(), codename);
     if (!mirror)
       throw new Failure(
-        `apt's sources on this machine name no repository for Debian ${codename} main, so there is no mirror to take Swift from. Install Swift 6.0 or newer (swift.org/install), or set ORCHARD_SKIP_METAL=1.`,
+        `apt's sources have no repository for Debian ${codename} main, so there is no mirror to download from. ` +
+          "Install Swift 6.0 or newer (swift.org/install), or set ORCHARD_SKIP_METAL=1.",
       );
     for (const part of ["state/lists/partial", "cache/archives/partial", "archives"])
       await mkdir(join(folder, part), { recursive: true });
@@ -96,7 +97,7 @@ export class Apt {
     return apt;
   }
 
-  /** Downloads packages into the private folder; what is there already is kept. Returns their files. */
+  /** Downloads packages into the private folder, except those already downloaded. Returns their files. */
   async download(packages: readonly string[], suite: string, onProgress: (percent: number) => void): Promise<string[]> {
     const cwd = join(this.folder, "archives", suite);
     await mkdir(cwd, { recursive: true });
@@ -111,7 +112,7 @@ export class Apt {
 
   private async call(
     failure: string,
-    words: string[],
+    command: string[],
     cwd = this.folder,
     onProgress?: (percent: number) => void,
   ): Promise<void> {
@@ -119,12 +120,12 @@ export class Apt {
       const percent = parseProgress(line);
       if (percent !== undefined) onProgress?.(percent);
     };
-    const result = await run(["apt-get", "-q", ...aptOptions(this.folder), ...words], {
+    const result = await run(["apt-get", "-q", ...aptOptions(this.folder), ...command], {
       cwd,
       environment: this.environment,
       onLine,
     });
-    // `update` succeeds with warnings where the network is down.
+    // `update` succeeds with warnings if the network is down.
     if (result.status === 0 && !/^(E|W): (Failed to fetch|Some index)/m.test(result.output)) return;
     throw new Failure(`${failure}: ${reason(result.output)}`);
   }
@@ -136,7 +137,7 @@ async function configuredTargets(): Promise<Target[]> {
   return parseTargets(output);
 }
 
-/** The first line in which apt says what is wrong, with the usual causes put plainly. */
+/** The first error or warning of apt, with an explanation for common causes. */
 export function reason(output: string): string {
   const line = output.split("\n").find((text) => /^(E|W|Err)[: ]/.test(text)) ?? tail(output, 1);
   if (/No space left/i.test(output)) return `the disk is full (${line})`;

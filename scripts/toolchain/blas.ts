@@ -1,4 +1,4 @@
-/** Brings OpenBLAS from Debian's packages into the user's cache, where the machine has no BLAS. No root is needed. */
+/** Installs OpenBLAS from Debian's packages into the user's cache if the machine has no BLAS. Root is not needed. */
 import { dlopen } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, rename, rm } from "node:fs/promises";
@@ -13,23 +13,23 @@ import { Apt } from "./apt.ts";
 import { parseRelease } from "./install.ts";
 import { withLock } from "./lock.ts";
 
-/** The library, by its name for the loader, and the packages that hold it and what it needs. */
+/** The packages of the library and its dependencies, and the file names that the loader searches. */
 const packages = ["libopenblas0-pthread", "libgfortran5", ...(process.arch === "x64" ? ["libquadmath0"] : [])];
 const libraries = ["libopenblas.so.0", "libgfortran.so.5", ...(process.arch === "x64" ? ["libquadmath.so.0"] : [])];
 
 /**
- * Does nothing on macOS, where the system has a BLAS, one is named by `ORCHARD_BLAS`, or one was brought before. Where none can be had, says
- * so: the cpu backend has a matrix product of its own.
+ * Does nothing on macOS, if the system has a BLAS, if `ORCHARD_BLAS` names one, or if one was installed before. If none
+ * can be installed, it prints a warning: the cpu backend has its own matrix product.
  */
-export async function bringBlas(): Promise<void> {
+export async function ensureBlas(): Promise<void> {
   const target = broughtBlas();
   if (process.platform !== "linux" || environment("ORCHARD_BLAS") || existsSync(target) || systemHasBlas()) return;
   try {
-    await withSpinner("Bringing OpenBLAS", (progress) => install(dirname(target), progress));
+    await withSpinner("Installing OpenBLAS", (progress) => install(dirname(target), progress));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     console.log(
-      `There is no OpenBLAS (${error.message}). The cpu backend's own matrix product serves, at a lower speed.`,
+      `OpenBLAS is not installed (${error.message}). The cpu backend uses its own matrix product, which is slower.`,
     );
   }
 }
@@ -50,7 +50,7 @@ async function install(final: string, progress: (text: string) => void): Promise
   await mkdir(work, { recursive: true });
   await withLock(
     join(parent, `.${basename(final)}.lock`),
-    () => progress("Waiting for another set-up that is bringing OpenBLAS"),
+    () => progress("Waiting for another set-up that is installing OpenBLAS"),
     async () => {
       if (existsSync(final)) return;
       progress("Reading Debian's package lists");
@@ -59,7 +59,7 @@ async function install(final: string, progress: (text: string) => void): Promise
         progress(`Downloading: ${percent.toFixed(0)} %`),
       );
       await unpack(files, join(work, "root"), join(work, "libraries"));
-      await rename(join(work, "libraries"), final); // at once: whoever finds the folder finds it whole
+      await rename(join(work, "libraries"), final); // atomic: the folder is complete as soon as it exists
       await rm(work, { recursive: true, force: true });
     },
   );
@@ -70,17 +70,17 @@ async function debianRelease(): Promise<string> {
   const facts = (await release.exists()) ? parseRelease(await release.text()) : {};
   const codename = facts["VERSION_CODENAME"];
   if (facts["ID"] !== "debian" || !codename || !architecture || !Bun.which("apt-get") || !Bun.which("dpkg"))
-    throw new Failure("it can be brought to Debian only; elsewhere, install it with the system's package manager");
+    throw new Failure("automatic installation needs Debian; install it with the system's package manager");
   return codename;
 }
 
-/** The libraries alone, in one folder, under the names that the loader asks for. */
+/** Copies the libraries into one folder, under the names that the loader searches. */
 async function unpack(files: readonly string[], root: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const file of files) await runOrFail(`Unpacking ${basename(file)}`, ["dpkg", "-x", file, root]);
   for (const name of libraries) {
     const [found] = new Bun.Glob(`usr/lib/**/${name}`).scanSync({ cwd: root, absolute: true, onlyFiles: false });
-    if (!found) throw new Failure(`Debian's packages hold no ${name}`);
+    if (!found) throw new Failure(`expected Debian's packages to contain ${name}`);
     await copyFile(found, join(folder, name));
   }
 }

@@ -9,29 +9,30 @@ import { Apt } from "./apt.ts";
 import { withLock } from "./lock.ts";
 import { developmentPackages, isKnownRelease, swiftPackages, swiftSuite, toolchainName } from "./packages.ts";
 
-const bytesNeeded = 4e9; // packages 0.6 GB, unpacked 2.3 GB, and room to work
+const bytesNeeded = 4e9; // packages 0.6 GB, unpacked 2.3 GB, and temporary files
 
 export type Progress = (text: string) => void;
 
-/** What the machine is; `install` refuses what it can't serve, in one line. */
+/** The machine that the toolchain is installed for. */
 export interface Machine {
   readonly architecture: Architecture;
-  /** Debian's name of the release, from /etc/os-release. */
+  /** The codename of the Debian release, from /etc/os-release. */
   readonly codename: string;
 }
 
 const alternative =
-  "Install Swift 6.0 or newer (swift.org/install) and put it on PATH, or set ORCHARD_SKIP_METAL=1 to run the rest.";
+  "Install Swift 6.0 or newer (swift.org/install) and put it on PATH, or set ORCHARD_SKIP_METAL=1 to skip it.";
 
 export async function describeMachine(release = "/etc/os-release"): Promise<Machine> {
   if (!architecture) throw new Failure(`Debian has no Swift for ${process.arch}. ${alternative}`);
   if (!Bun.which("apt-get") || !Bun.which("dpkg"))
-    throw new Failure(`Swift is not on PATH, and this machine has no apt-get to bring it. ${alternative}`);
+    throw new Failure(`Swift is not on PATH, and this machine has no apt-get to install it. ${alternative}`);
   const facts = parseRelease(await Bun.file(release).text());
   const codename = facts["VERSION_CODENAME"] ?? "";
+  const system = facts["PRETTY_NAME"] ?? "another system";
   if (facts["ID"] !== "debian" || !isKnownRelease(codename))
     throw new Failure(
-      `Swift is not on PATH, and can be brought to Debian 12 and 13 only; this is ${facts["PRETTY_NAME"] ?? "another system"}. ${alternative}`,
+      `Swift is not on PATH, and can be installed only on Debian 12 and 13, not on ${system}. ${alternative}`,
     );
   return { architecture, codename };
 }
@@ -43,19 +44,19 @@ export function parseRelease(text: string): Record<string, string> {
   );
 }
 
-/** The toolchain's folder under `parent`, where it is there in whole. */
+/** The toolchain's folder in `parent`, if it is completely installed. */
 export function installedToolchain(parent: string): string | undefined {
   const final = join(parent, toolchainName);
   return isInstalled(final) ? final : undefined;
 }
 
-/** Installs the toolchain under `parent` and returns its folder. Safe to run twice at once. */
+/** Installs the toolchain in `parent` and returns its folder. Safe to run concurrently. */
 export async function installToolchain(parent: string, machine: Machine, progress: Progress): Promise<string> {
   const final = join(parent, toolchainName);
   await makeFolder(parent);
   return withLock(
     join(parent, `.${toolchainName}.lock`),
-    () => progress("Waiting for another set-up that is bringing Swift"),
+    () => progress("Waiting for another set-up that is installing Swift"),
     async () => {
       if (!isInstalled(final)) await install(parent, final, machine, progress);
       return final;
@@ -69,7 +70,7 @@ async function makeFolder(path: string): Promise<void> {
     await access(path, constants.W_OK);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Failure(`The cache folder can't be written (${reason}). Point XDG_CACHE_HOME at one that can.`);
+    throw new Failure(`The cache folder cannot be written (${reason}). Set XDG_CACHE_HOME to a writable folder.`);
   }
 }
 
@@ -120,12 +121,15 @@ const sdkSettings = ({ codename }: Machine) => ({
 
 const fileName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 
+const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+const largerDisk = "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk.";
+
 async function requireSpace(folder: string): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
   if (free < bytesNeeded)
     throw new Failure(
-      `Swift needs ${(bytesNeeded / 1e9).toFixed(1)} GB while it is set up, and ${folder} has ${(free / 1e9).toFixed(1)} GB free. Make room, or point XDG_CACHE_HOME at a larger disk.`,
+      `Installing Swift needs ${gigabytes(bytesNeeded)}, and ${folder} has ${gigabytes(free)} free. ${largerDisk}`,
     );
 }
 
@@ -146,12 +150,10 @@ async function unpack(packages: readonly string[], folder: string, what: string,
     const { status, output } = await run(["dpkg", "-x", file, folder]);
     if (status === 0) continue;
     if (/No space left/i.test(output))
-      throw new Failure(
-        `The disk is full: ${fileName(file)} can't be unpacked into ${folder}. Make room, or point XDG_CACHE_HOME at a larger disk.`,
-      );
+      throw new Failure(`The disk is full: ${fileName(file)} cannot be unpacked into ${folder}. ${largerDisk}`);
     await rm(file, { force: true }); // a broken download must not be found again by the next set-up
     throw new Failure(
-      `${fileName(file)} can't be unpacked: ${output.trim()}. Run the set-up again to download it anew.`,
+      `${fileName(file)} cannot be unpacked: ${output.trim()}. Run the set-up again to download it again.`,
     );
   }
 }
@@ -192,7 +194,9 @@ async function isElf(path: string): Promise<boolean> {
   }
 }
 
-/** SwiftPM compiles a package's manifest and runs it, without the flags of the build: this compiler adds what it needs. */
+/**
+ * SwiftPM compiles a package's manifest and runs it, without the flags of the build: this compiler adds what it needs.
+ */
 async function writeManifestCompiler(root: string, final: string): Promise<void> {
   const path = join(root, "swiftc-manifest");
   const hasSysroot = existsSync(join(root, "sysroot"));

@@ -67,7 +67,9 @@ const gccVersions: Record<string, number> = { bookworm: 12, trixie: 14 };
 /** True where the recipe is known to work: the release's glibc can load what the toolchain links. */
 export const isKnownRelease = (codename: string): boolean => codename in gccVersions;
 
-/** C and C++ development files of a release, for a machine that has none: the link must match the machine's own glibc. */
+/**
+ * C and C++ development files of a release, for a machine that has none: the link must match the machine's own glibc.
+ */
 export function developmentPackages(codename: string): string[] {
   const gcc = gccVersions[codename];
   if (!gcc) throw new Error(`no packages are known for Debian ${codename}`);

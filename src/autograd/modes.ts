@@ -4,7 +4,8 @@ import { ContextVariable } from "../core/context.ts";
 export const gradEnabled = new ContextVariable(true);
 
 /**
- * Runs `body` without recording: nothing that is made in it requires a gradient. Holds across the awaits of an asynchronous body.
+ * Runs `body` without recording: nothing that is made in it requires a gradient. Holds across the awaits of an
+ * asynchronous body.
  *
  * @example
  * const accuracy = noGrad(() => evaluate(model));

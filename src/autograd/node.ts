@@ -11,7 +11,10 @@ export interface GraphEdge {
   readonly output: number;
 }
 
-/** The edge of a tensor, which knows no more of its node than it needs itself; null on a leaf and on what needs no gradient. */
+/**
+ * The edge of a tensor, which knows no more of its node than it needs itself; null on a leaf and on what needs no
+ * gradient.
+ */
 export const edgeOf = (tensor: Tensor): GraphEdge | null => tensor.edge as GraphEdge | null;
 
 /** Where a gradient goes: on to a node's output, into a leaf, or nowhere. */
@@ -72,7 +75,7 @@ export class GraphNode {
     this.retaining[output] = tensor;
   }
 
-  /** The tensor that asked for the gradient of an output. */
+  /** The tensor that retains the gradient of an output. */
   retainerOf(output: number): Tensor | undefined {
     return this.retaining?.[output];
   }
@@ -90,12 +93,12 @@ export class GraphNode {
     return this.rule(gradients, tensors, needs);
   }
 
-  /** The hooks' say on an output's gradient. */
+  /** Applies the hooks on an output to its gradient. */
   applyHooks(output: number, gradient: Tensor): Tensor {
     return runHooks(this.hooks?.[output], gradient);
   }
 
-  /** Lets go of what the forward saved. An operation that saved nothing, such as a view, can be passed again. */
+  /** Releases what the forward saved. An operation that saved nothing, such as a view, can be passed again. */
   free(): void {
     if (!this.saved?.length) return;
     for (const saved of this.saved) saved.free();
@@ -105,7 +108,7 @@ export class GraphNode {
 
 export function runHooks(hooks: readonly GradientHook[] | null | undefined, gradient: Tensor): Tensor {
   let result = gradient;
-  for (const hook of [...(hooks ?? [])]) result = replaced(result, hook(result)); // a hook may take itself away
+  for (const hook of [...(hooks ?? [])]) result = replaced(result, hook(result)); // a hook may remove itself
   return result;
 }
 
@@ -115,7 +118,8 @@ function replaced(gradient: Tensor, replacement: Tensor | undefined): Tensor {
   throw new AutogradError(
     "registerHook",
     "wrongGradient",
-    `a hook returned ${replacement.describe()} in place of a gradient ${gradient.describe()}; shape and dtype must stay`,
+    `a hook returned ${replacement.describe()} in place of a gradient ${gradient.describe()}; shape and dtype must ` +
+      "stay",
   );
 }
 
@@ -125,7 +129,7 @@ function gradientTarget(input: Tensor): GradientTarget {
   return edgeOf(input) ?? (input.requiresGrad ? input : null);
 }
 
-/** A tensor that backward needs: its own share of the storage, so that disposing of the tensor does no harm. */
+/** A tensor that backward needs: it owns the storage too, so that disposing of the tensor does no harm. */
 class SavedTensor {
   private readonly version: number;
   private readonly leaf: Tensor | null;
@@ -144,7 +148,8 @@ class SavedTensor {
       throw new AutogradError(
         "backward",
         "savedTensorChanged",
-        `a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed in place since (version ${storage.version}, ${this.version} was saved); change a clone() instead`,
+        `a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed in place since ` +
+          `(version ${storage.version}, ${this.version} was saved); change a clone() instead`,
       );
     if (this.leaf !== null && !this.leaf.isDisposed) return this.leaf;
     const view = new Tensor(storage, dtype, shape, strides, offset);

@@ -3,12 +3,11 @@
 import { getOrMake } from "../core/collections.ts";
 import { runWith } from "../core/context.ts";
 import { within } from "../observe/within.ts";
-import { add } from "../ops/elementwise/binary.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { gradEnabled } from "./modes.ts";
 import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
-import { PassingGradients } from "./passing.ts";
+import { GradientReferences } from "./references.ts";
 
 /** What becomes of the graph when a backward pass is over. */
 export interface BackwardOptions {
@@ -18,11 +17,15 @@ export interface BackwardOptions {
   createGraph?: boolean;
 }
 
-/** Who asks for gradients. Each says whether it keeps the tensor that it was given. */
-export interface Receivers {
+/**
+ * What a pass leaves to those who start it. A receiver of gradients says whether it keeps the tensor that it was given.
+ */
+export interface PassCallbacks {
+  /** Sums two gradients of one tensor: an operation, which lies above this folder. */
+  readonly add: (a: Tensor, b: Tensor) => Tensor;
   /** Sees every gradient that arrives anywhere. */
   readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
-  /** Takes the gradient of a leaf, or of a tensor that asked for its own. */
+  /** Takes the gradient of a leaf, or of a tensor that retains its own. */
   readonly accumulate?: (target: Tensor, gradient: Tensor) => boolean;
 }
 
@@ -32,26 +35,26 @@ export interface Root {
   readonly seed: Tensor;
 }
 
-/** Runs with recording only where a graph of the backward pass is wanted. */
-export const noting = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
+/** Runs `body` with recording only for a graph of the backward pass. */
+const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
   gradEnabled.run(createGraph, body);
 
 /** Sends the roots' gradients through the graph. @throws {AutogradError} */
-export function passBackward(roots: readonly Root[], options: BackwardOptions, receivers: Receivers): void {
-  noting(options, () => new BackwardPass(options, receivers).run(roots));
+export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
+  withRecording(options, () => new BackwardPass(options, callbacks).run(roots));
 }
 
 class BackwardPass {
   private readonly createGraph: boolean;
   private readonly retainGraph: boolean;
-  /** What came so far for the outputs of each node. */
+  /** The gradients so far for the outputs of each node. */
   private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
   private readonly leaves = new Map<Tensor, Tensor>();
-  private readonly passing = new PassingGradients();
+  private readonly references = new GradientReferences();
 
   constructor(
     { createGraph = false, retainGraph = createGraph }: BackwardOptions,
-    private readonly receivers: Receivers,
+    private readonly callbacks: PassCallbacks,
   ) {
     this.createGraph = createGraph;
     this.retainGraph = retainGraph;
@@ -65,7 +68,7 @@ class BackwardPass {
 
   private send(target: GradientTarget, gradient: Tensor): void {
     if (target === null) return;
-    this.passing.hold(gradient);
+    this.references.retain(gradient);
     if (target instanceof Tensor) {
       this.leaves.set(target, this.plus(this.leaves.get(target), gradient));
       return;
@@ -77,11 +80,11 @@ class BackwardPass {
   /** The sum in place of both. */
   private plus(known: Tensor | null | undefined, gradient: Tensor): Tensor {
     if (!known) return gradient;
-    const sum = add(known, gradient) as Tensor;
-    if (!this.createGraph) this.passing.own(sum);
-    this.passing.hold(sum);
-    this.passing.letGo(known);
-    this.passing.letGo(gradient);
+    const sum = this.callbacks.add(known, gradient);
+    if (!this.createGraph) this.references.own(sum);
+    this.references.retain(sum);
+    this.references.release(known);
+    this.references.release(gradient);
     return sum;
   }
 
@@ -100,27 +103,27 @@ class BackwardPass {
       if (result) this.send(target, result);
     }
     if (!this.retainGraph) node.free();
-    for (const gradient of gradients) if (gradient) this.passing.letGo(gradient);
+    for (const gradient of gradients) if (gradient) this.references.release(gradient);
   }
 
-  /** The hooks' say on a gradient, which then goes to whoever asked for it. */
-  private arriveAt(edge: GraphEdge, came: Tensor): Tensor {
+  /** Applies the hooks to a gradient, and hands it to its receivers. */
+  private arriveAt(edge: GraphEdge, incoming: Tensor): Tensor {
     const { node, output } = edge;
-    if (node.hasHooks(output)) this.passing.share(came);
-    const gradient = node.applyHooks(output, came);
+    if (node.hasHooks(output)) this.references.disown(incoming);
+    const gradient = node.applyHooks(output, incoming);
     const retainer = node.retainerOf(output);
-    if (this.receivers.observe?.(edge, gradient)) this.passing.share(gradient);
-    if (retainer && !retainer.isDisposed && this.receivers.accumulate?.(retainer, gradient))
-      this.passing.share(gradient);
+    if (this.callbacks.observe?.(edge, gradient)) this.references.disown(gradient);
+    if (retainer && !retainer.isDisposed && this.callbacks.accumulate?.(retainer, gradient))
+      this.references.disown(gradient);
     return gradient;
   }
 
   private arriveAtLeaf(leaf: Tensor, sum: Tensor): void {
-    if (leaf.hooks?.length) this.passing.share(sum);
+    if (leaf.hooks?.length) this.references.disown(sum);
     const gradient = runHooks(leaf.hooks, sum);
-    if (this.receivers.observe?.(leaf, gradient)) this.passing.share(gradient);
-    if (this.receivers.accumulate?.(leaf, gradient)) this.passing.share(gradient);
-    this.passing.letGo(gradient);
+    if (this.callbacks.observe?.(leaf, gradient)) this.references.disown(gradient);
+    if (this.callbacks.accumulate?.(leaf, gradient)) this.references.disown(gradient);
+    this.references.release(gradient);
   }
 
   /** Runs a node's rule; what it makes and does not return goes back at once, unless it is part of a graph. */
@@ -135,7 +138,7 @@ class BackwardPass {
       return results;
     } finally {
       const returned = new Set(results.filter((result) => result !== null));
-      for (const made of scope.close(returned, around)) this.passing.own(made);
+      for (const made of scope.close(returned, around)) this.references.own(made);
     }
   }
 }

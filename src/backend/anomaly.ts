@@ -4,13 +4,16 @@ import { within } from "../observe/within.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
-/** An operation made NaN out of operands that had none (`detectAnomaly`), or an infinity out of finite ones where these are searched for. */
+/**
+ * An operation made NaN out of operands that had none (`detectAnomaly`), or an infinity out of finite ones where these
+ * are searched for.
+ */
 export class AnomalyError extends OrchardError {
   override readonly name = "AnomalyError";
 }
 
 interface Anomaly {
-  /** What is looked for, and what operands are like that have none of it. */
+  /** What is searched for, and how operands without it are described. */
   readonly words: readonly [found: string, without: string];
   is(value: number): boolean;
 }
@@ -30,7 +33,8 @@ export const searchedFor = new ContextVariable<AnomalyKind | null>(null);
  * Runs `body` and searches every result, forward and backward, for NaN: the first operation that makes one out of
  * operands without NaN throws an `AnomalyError` that names it. Slow; for finding the cause.
  *
- * @param options `infinity`: searches for infinities too, and names the first operation that makes one, or NaN, out of finite operands
+ * @param options `infinity`: searches for infinities too, and names the first operation that makes one, or NaN, out of
+ * finite operands
  *
  * @example
  * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation which first made a NaN
@@ -46,14 +50,15 @@ export function checkForAnomaly(
   outputs: readonly Tensor[],
 ): void {
   const { words, is } = anomalies[kind];
-  const made = outputs.findIndex((output) => holds(output, is));
-  if (made < 0 || inputs.some((input) => holds(input, is))) return;
+  const index = outputs.findIndex((output) => holds(output, is));
+  if (index < 0 || inputs.some((input) => holds(input, is))) return;
   const operands = inputs.map((input) => input.describe()).join(", ");
   const [found, without] = words;
   throw new AnomalyError(
     `${within.get()}${operation}`,
     kind,
-    `it made the first ${found}, in result ${made} (${outputs[made]!.describe()}), from ${operands || "no operands"} ${without}`,
+    `it made the first ${found}, in result ${index} (${outputs[index]!.describe()}), from ${operands || "no operands"} ` +
+      `${without}`,
   );
 }
 

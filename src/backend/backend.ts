@@ -6,28 +6,29 @@ import type { BackendName } from "./names.ts";
 
 export type { TicketRange };
 
-/** A place where operations run: it allocates memory, and brings operands to where it can reach them. */
+/** What runs operations: it allocates memory, and makes operands resident in it. */
 export interface Backend {
   readonly name: BackendName;
   /** Why it can't be used on this machine, in one sentence; undefined where it can. Looked at once. */
   unavailable(): string | undefined;
   /** Memory with undefined contents, for results. @throws {OutOfMemoryError} */
   allocate(byteLength: number, hint: AllocationHint): Memory;
-  /** Makes a tensor's memory reachable: nothing for the CPU, a copy to the device for Metal where it is elsewhere. */
-  reach(tensor: Tensor): void;
+  /** Makes a tensor's memory usable here: nothing for the CPU, a copy to the device for Metal where it is elsewhere. */
+  makeResident(tensor: Tensor): void;
   /** Called before an operation changes a storage that is in use: work under way may still read it. */
   beforeChange?(storage: Storage): void;
   /**
-   * Called before a storage gets other memory, into which an operation writes what becomes of its contents: work under way may still read or
-   * write it. Backends without it compute such an operation in place: nothing of theirs is ever computed again.
+   * Called before a storage's memory is swapped for another, into which an operation writes the new contents: work
+   * under way may still read or write the old one. Backends without it compute such an operation in place: nothing of
+   * theirs is ever computed again.
    */
-  beforeExchange?(storage: Storage): void;
+  beforeSwap?(storage: Storage): void;
   /**
-   * Called after an operation was encoded and may yet fail; `redo` computes it again on another backend.
+   * Called after an operation was encoded and may yet fail; `recompute` computes it on another backend.
    *
    * @param launched what the implementation returned: the command buffers that it lies in
    */
-  ran?(call: OperationCall<unknown>, launched: TicketRange | undefined, redo: () => void): void;
+  ran?(call: OperationCall<unknown>, launched: TicketRange | undefined, recompute: () => void): void;
 }
 
 /** One operation as a backend runs it: from inputs to outputs that are allocated already, views of any strides. */
@@ -43,13 +44,16 @@ export interface Implementation<Attributes> {
   /** Why it can't run this call (dtype, shape, memory), in a few words; undefined where it can. */
   unsupported?(call: Omit<OperationCall<Attributes>, "outputs">): string | undefined;
   /**
-   * Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. On a device it returns
-   * the command buffers that it encoded into.
+   * Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. On
+   * a device it returns the command buffers that it encoded into.
    */
   run(call: OperationCall<Attributes>): Launched;
 }
 
-/** What an implementation leaves on a device: the command buffers of its launches; nothing where it is done once it returns. */
+/**
+ * What an implementation leaves on a device: the command buffers of its launches; nothing where it is done once it
+ * returns.
+ */
 // biome-ignore lint/suspicious/noConfusingVoidType: most implementations return nothing, and need not say so
 export type Launched = TicketRange | undefined | void;
 
@@ -61,5 +65,7 @@ export interface Missing {
 /** An operation that backends run. Its gradient is not its concern: see `autograd/record.ts`. */
 export interface Primitive<Attributes = undefined> {
   readonly name: string;
+  /** The folder of `src/ops` that it is in, for `route`. */
+  readonly family?: string;
   readonly implementations: Readonly<Record<BackendName, Implementation<Attributes> | Missing>>;
 }

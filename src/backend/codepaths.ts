@@ -2,11 +2,14 @@
 import { getOrMake } from "../core/collections.ts";
 import type { BackendName } from "./names.ts";
 
-/** Calls of one operation that took the same way for the same reason. */
+/** Calls of one operation that took the same codepath for the same reason. */
 export interface Codepath {
   readonly operation: string;
   readonly backend: BackendName;
-  /** `"preferred"`, or why the backends before it did not run it; of attention as it was called, which path it took and why. */
+  /**
+   * `"preferred"`, or why the backends before it did not run it; of attention as it was called, which path it took and
+   * why.
+   */
   readonly reason: string;
   readonly calls: number;
 }
@@ -20,10 +23,10 @@ interface Count {
 
 const counts = new Map<string, Map<string, Count>>();
 
-/** @internal The counter of a way; callers that take it often keep it. */
+/** @internal The counter of a codepath; frequent callers keep it. */
 export function codepathCount(operation: string, backend: BackendName, reason: string): Count {
-  const ways = getOrMake(counts, operation, () => new Map<string, Count>());
-  return getOrMake(ways, `${backend} ${reason}`, () => ({ operation, backend, reason, calls: 0 }));
+  const paths = getOrMake(counts, operation, () => new Map<string, Count>());
+  return getOrMake(paths, `${backend} ${reason}`, () => ({ operation, backend, reason, calls: 0 }));
 }
 
 /**
@@ -34,13 +37,13 @@ export function codepathCount(operation: string, backend: BackendName, reason: s
  */
 export function codepaths(): Codepath[] {
   return [...counts.values()]
-    .flatMap((ways) => [...ways.values()])
+    .flatMap((paths) => [...paths.values()])
     .filter(({ calls }) => calls > 0)
     .map((count) => ({ ...count }))
     .sort((a, b) => b.calls - a.calls);
 }
 
-/** Forgets what was counted. */
+/** Starts the counts anew. */
 export function resetCodepaths(): void {
-  for (const ways of counts.values()) for (const count of ways.values()) count.calls = 0;
+  for (const paths of counts.values()) for (const count of paths.values()) count.calls = 0;
 }

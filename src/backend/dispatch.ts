@@ -1,4 +1,7 @@
-/** The way of a call to a backend: the first that can run it does; what fails falls through, reported once and counted. */
+/**
+ * Dispatch of calls: the first backend that can run one does; a failure falls back to the next, reported once and
+ * counted.
+ */
 
 import { getOrMake } from "../core/collections.ts";
 import { environmentFlag } from "../core/environment.ts";
@@ -15,9 +18,10 @@ import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
+import { overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
-import { putBack, setAside } from "./set_aside.ts";
+import { restore, snapshot } from "./snapshot.ts";
 
 /** Shape and dtype of a result that is to be allocated. */
 export interface OutputSpec<D extends DType = DType> {
@@ -25,16 +29,16 @@ export interface OutputSpec<D extends DType = DType> {
   readonly dtype: D;
   /** Of memory without gaps; default row-major. */
   readonly strides?: readonly number[] | undefined;
-  /** Where the result lies in memory that it shares with others of the call, none of whose elements it has; default memory of its own. */
-  readonly place?: { readonly block: OutputBlock; readonly offset: number } | undefined;
+  /** The slice of a block of memory that it shares with other results of the call; default: memory of its own. */
+  readonly blockSlice?: { readonly block: OutputBlock; readonly offset: number } | undefined;
 }
 
-/** Memory of several results: so many elements. Those with one block have one dtype. */
+/** Memory of several results of one dtype. */
 export interface OutputBlock {
   readonly elements: number;
 }
 
-/** What a call works on, once it is known which backend runs it. */
+/** The operands of a call on the backend that runs it. */
 interface Operands {
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly Tensor[];
@@ -46,7 +50,7 @@ const PREFERRED = "preferred";
 /**
  * Runs an operation with one result that is allocated here.
  *
- * @param operation what the caller called, for errors; default the primitive's name
+ * @param operation the name for errors: what the user called; default the primitive's name
  */
 export function execute<Attributes, D extends DType>(
   primitive: Primitive<Attributes>,
@@ -68,10 +72,10 @@ export function executeMany<Attributes>(
   operation: string = primitive.name,
 ): Tensor[] {
   const operandsOn = (backend: Backend) => ({ inputs, outputs: allocateAll(backend, specs) });
-  return attempt(operation, primitive, inputs, attributes, operandsOn, discardOutputs);
+  return dispatch(operation, primitive, inputs, attributes, operandsOn, discardOutputs);
 }
 
-/** Runs an operation into tensors that are there, views too. They must not overlap the inputs. */
+/** Runs an operation into existing tensors, views too. They must not overlap the inputs. */
 export function executeInto<Attributes>(
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
@@ -83,16 +87,16 @@ export function executeInto<Attributes>(
     for (const { storage } of outputs) backend.beforeChange?.(storage);
     return { inputs, outputs };
   };
-  attempt(primitive.name, primitive, inputs, attributes, operandsOn, () => undefined);
+  dispatch(primitive.name, primitive, inputs, attributes, operandsOn, () => undefined);
   for (const { storage } of outputs) storage.version++;
 }
 
 /**
- * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold afterwards. Where work may
- * be computed again, on a device, these lie in different memory; elsewhere in the same.
+ * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold
+ * afterwards. On a device, where work may be computed again, these lie in different memory; elsewhere in the same.
  *
- * @param targets dense, and each all of its storage ({@link isWhole})
- * @param inputs what else it reads, after the targets
+ * @param targets each covers its storage ({@link coversStorage})
+ * @param inputs the other inputs, after the targets
  */
 export function executeUpdate<Attributes>(
   primitive: Primitive<Attributes>,
@@ -103,33 +107,33 @@ export function executeUpdate<Attributes>(
 ): void {
   let before = targets;
   const operandsOn = (backend: Backend) => {
-    before = setAside(backend, targets);
+    before = snapshot(backend, targets);
     return { inputs: [...before, ...inputs], outputs: targets };
   };
-  attempt(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => putBack(before, targets));
+  dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => restore(before, targets));
   if (before !== targets) disposeAll(before); // the journal has its share
   for (const { storage } of targets) storage.version++;
 }
 
-/** Memory for a new tensor where calls now run first. @throws {OutOfMemoryError} naming the operation. */
+/** Memory for a new tensor, on the preferred backend. @throws {OutOfMemoryError} naming the operation. */
 export function allocate(byteLength: number, hint: AllocationHint = {}, operation = "allocate"): Memory {
   checkStorage(operation, hint.storage);
   let failure: unknown;
   for (const name of orderFrom[getBackend()]) {
     const why = whyUnavailable(name);
     if (why !== undefined) {
-      passOver(operation, name, because(PREFERRED, name, why));
+      skipBackend(operation, name, addReason(PREFERRED, name, why));
       continue;
     }
     try {
       return backends[name].allocate(byteLength, hint);
     } catch (error) {
       if (!isRecoverable(error)) throw error;
-      refuseIfStrict(operation, because(PREFERRED, name, noteFailure(operation, name, [], error)), error);
+      refuseIfStrict(operation, addReason(PREFERRED, name, reportFailure(operation, name, [], error)), error);
       failure ??= error;
     }
   }
-  throw asOf(operation, failure);
+  throw withOperation(operation, failure);
 }
 
 /** A tensor with undefined contents, for an operation that writes them. */
@@ -137,69 +141,71 @@ export function empty<D extends DType>(shape: Shape, dtype: D, hint?: Allocation
   return new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, operation)), dtype, shape);
 }
 
-/** A failure under the name of what the caller called: memory does not know for whom it is. */
-function asOf(operation: string, failure: unknown): unknown {
+/** A failure under the name of what the user called: allocators do not know it. */
+function withOperation(operation: string, failure: unknown): unknown {
   if (!(failure instanceof OutOfMemoryError) || failure.operation === operation) return failure;
   const cause = failure.cause instanceof OutOfMemoryError ? failure.cause : failure;
   const message = `there is no memory for the result: ${cause.message}`;
   return new OutOfMemoryError(operation, failure.code, message, { cause });
 }
 
-/** Runs the body of an operation that is made of others: where memory lacks, the error names this one. */
+/** Runs the body of an operation that is made of others: an error for lack of memory names this one. */
 export function named<Result>(operation: string, body: () => Result): Result {
   try {
     return body();
   } catch (error) {
-    throw asOf(operation, error);
+    throw withOperation(operation, error);
   }
 }
 
-function attempt<Attributes>(
-  called: string,
+function dispatch<Attributes>(
+  operation: string,
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
   attributes: Attributes,
   operandsOn: (backend: Backend) => Operands,
   discard: (operands: Operands) => void,
 ): Tensor[] {
-  const operation = primitive.name;
-  for (const input of inputs) input.checkAlive(called);
+  for (const input of inputs) input.checkAlive(operation);
+  const first = routeOf(primitive.family) ?? getBackend();
   let reason = PREFERRED;
   let failure: unknown;
-  for (const name of orderFrom[getBackend()]) {
-    const why = whyNot(primitive, name, inputs, attributes);
+  for (const name of orderFrom[first]) {
+    const overriding = overrideFor(primitive, name, inputs, attributes);
+    const chosen = overriding ? overridden(primitive, overriding) : primitive;
+    const why = whyUnsupported(chosen, name, inputs, attributes);
     if (why !== undefined) {
-      reason = because(reason, name, why);
-      passOver(called, name, reason);
+      reason = addReason(reason, name, why);
+      skipBackend(operation, name, reason);
       continue;
     }
     try {
       const run = observer ? runWatched(observer, reason, inputs) : runOn;
-      const outputs = run(backends[name], primitive, attributes, operandsOn, discard);
-      countCodepath(operation, name, reason);
+      const outputs = run(backends[name], chosen, attributes, operandsOn, discard);
+      countCodepath(primitive.name, name, overriding ? `${reason}, ${overriding.name}` : reason);
       const anomaly = searchedFor.get();
-      if (anomaly) checkForAnomaly(anomaly, operation, inputs, outputs);
+      if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
       return outputs as Tensor[];
     } catch (error) {
       if (!isRecoverable(error)) throw error;
       failure ??= error;
-      reason = because(reason, name, noteFailure(operation, name, inputs, error));
-      refuseIfStrict(called, reason, error);
+      reason = addReason(reason, name, reportFailure(primitive.name, name, inputs, error));
+      refuseIfStrict(operation, reason, error);
     }
   }
-  if (failure !== undefined) throw asOf(called, failure);
-  throw new BackendError(called, "noBackend", `no backend can run it: ${reason}`);
+  if (failure !== undefined) throw withOperation(operation, failure);
+  throw new BackendError(operation, "noBackend", `no backend can run it: ${reason}`);
 }
 
-/** {@link runOn} while somebody watches: apart, so that a call that nobody watches makes no closure. */
+/** {@link runOn} under an observer: apart, so that a call without one makes no closure. */
 const runWatched =
-  (watcher: Observer, reason: string, inputs: readonly Tensor[]): typeof runOn =>
+  (own: Observer, reason: string, inputs: readonly Tensor[]): typeof runOn =>
   (backend, primitive, attributes, operandsOn, discard) =>
-    watcher.watch(watched(primitive, backend.name, reason, inputs, attributes), () =>
+    own.watch(observedCall(primitive, backend.name, reason, inputs, attributes), () =>
       runOn(backend, primitive, attributes, operandsOn, discard),
     );
 
-const watched = <Attributes>(
+const observedCall = <Attributes>(
   { name: operation }: Primitive<Attributes>,
   backend: BackendName,
   reason: string,
@@ -219,12 +225,12 @@ function runOn<Attributes>(
   const operands = operandsOn(backend); // first: where memory is short, an allocation may move what is there
   const { inputs, outputs } = operands;
   try {
-    for (const input of inputs) backend.reach(input);
-    for (const output of outputs) backend.reach(output);
+    for (const input of inputs) backend.makeResident(input);
+    for (const output of outputs) backend.makeResident(output);
     const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
     if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute
     const launched = implementation.run(call) ?? undefined;
-    backend.ran?.(call, launched, () => redo(primitive, call, backend.name));
+    backend.ran?.(call, launched, () => recompute(primitive, call, backend.name));
     return outputs;
   } catch (error) {
     discard(operands); // the next backend makes its own
@@ -238,19 +244,19 @@ const disposeAll = (tensors: readonly Tensor[]): void => {
   for (const tensor of tensors) tensor.dispose();
 };
 
-/** Computes an operation that a device lost: on the backends after it, into the same outputs. */
-function redo<Attributes>(
+/** Computes an operation again that failed on a device: on the backends after it, into the same outputs. */
+function recompute<Attributes>(
   primitive: Primitive<Attributes>,
   call: OperationCall<Attributes>,
-  lostOn: BackendName,
+  failedOn: BackendName,
 ): void {
   let cause: unknown;
-  const reason = `${lostOn}: the command buffer failed`;
-  for (const name of orderFrom[lostOn].slice(1)) {
-    if (whyNot(primitive, name, call.inputs, call.attributes) !== undefined) continue;
+  const reason = `${failedOn}: the command buffer failed`;
+  for (const name of orderFrom[failedOn].slice(1)) {
+    if (whyUnsupported(primitive, name, call.inputs, call.attributes) !== undefined) continue;
     try {
-      const run = () => runAgain(primitive, call, name);
-      if (observer) observer.watch(watched(primitive, name, reason, call.inputs, call.attributes), run);
+      const run = () => recomputeOn(primitive, call, name);
+      if (observer) observer.watch(observedCall(primitive, name, reason, call.inputs, call.attributes), run);
       else run();
       countCodepath(primitive.name, name, reason);
       return;
@@ -259,16 +265,16 @@ function redo<Attributes>(
       cause = error;
     }
   }
-  const message = `the command buffer failed on ${lostOn}, and no other backend could compute it again`;
+  const message = `the command buffer failed on ${failedOn}, and no other backend could compute it again`;
   throw new BackendError(primitive.name, "lost", message, { cause });
 }
 
-function runAgain<Attributes>(
+function recomputeOn<Attributes>(
   { implementations }: Primitive<Attributes>,
   call: OperationCall<Attributes>,
   name: BackendName,
 ): readonly Tensor[] {
-  for (const tensor of [...call.inputs, ...call.outputs]) backends[name].reach(tensor);
+  for (const tensor of [...call.inputs, ...call.outputs]) backends[name].makeResident(tensor);
   (implementations[name] as Implementation<Attributes>).run(call);
   return call.outputs;
 }
@@ -276,13 +282,13 @@ function runAgain<Attributes>(
 function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
   const made: Tensor[] = [];
   const blocks = new Map<OutputBlock, Storage>();
-  const storageFor = ({ shape, dtype, place }: OutputSpec): Storage => {
+  const storageFor = ({ shape, dtype, blockSlice }: OutputSpec): Storage => {
     const make = (size: Shape) => new Storage(backend.allocate(byteLengthOf(size, dtype), {}));
-    return place ? getOrMake(blocks, place.block, () => make([place.block.elements])) : make(shape);
+    return blockSlice ? getOrMake(blocks, blockSlice.block, () => make([blockSlice.block.elements])) : make(shape);
   };
   try {
     for (const spec of specs)
-      made.push(new Tensor(storageFor(spec), spec.dtype, spec.shape, spec.strides, spec.place?.offset));
+      made.push(new Tensor(storageFor(spec), spec.dtype, spec.shape, spec.strides, spec.blockSlice?.offset));
   } catch (error) {
     disposeAll(made);
     throw error;
@@ -290,8 +296,8 @@ function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
   return made;
 }
 
-/** Why a backend does not run a call, as far as that is known before it is tried. */
-function whyNot<Attributes>(
+/** Why a backend does not support a call, as far as is known before it runs; undefined where it may. */
+function whyUnsupported<Attributes>(
   primitive: Primitive<Attributes>,
   name: BackendName,
   inputs: readonly Tensor[],
@@ -306,14 +312,14 @@ function whyNot<Attributes>(
   );
 }
 
-const because = (reason: string, name: BackendName, why: string): string =>
+const addReason = (reason: string, name: BackendName, why: string): string =>
   reason === PREFERRED ? `${name}: ${why}` : `${reason}; ${name}: ${why}`;
 
-/** Goes on without a backend that can't run a call; one that can't run any is told of once. */
-function passOver(operation: string, name: BackendName, reason: string): void {
+/** Goes on without a backend that does not support a call; warns once of one that is unavailable. */
+function skipBackend(operation: string, name: BackendName, reason: string): void {
   refuseIfStrict(operation, reason);
   const why = whyUnavailable(name);
-  if (why !== undefined) warnOnce(`${name} is left out: ${why}`);
+  if (why !== undefined) warnOnce(`${name} is unavailable: ${why}`);
 }
 
 function refuseIfStrict(operation: string, reason: string, cause?: unknown): void {
@@ -321,26 +327,30 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
   throw new BackendError(
     operation,
     "strict",
-    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another backend.`,
+    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another ` +
+      "backend.",
     { cause },
   );
 }
 
-/** A failure that another backend may not have: of the device, of a compilation, of memory. Mistakes of the caller are none. */
+/**
+ * A failure that another backend may not have: of the device, of a compilation, of memory. Wrong arguments fail
+ * everywhere.
+ */
 const isRecoverable = (error: unknown): error is OrchardError =>
   error instanceof KernelCompileError ||
   error instanceof OutOfMemoryError ||
   (error instanceof BackendError && error.code !== "strict");
 
-// Kinds of calls that a backend could not compile: it is not asked again.
+// Kinds of calls that a backend could not compile: it is not tried again.
 const broken = new Map<string, string>();
 
 const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[]): string =>
   `${operation} ${name} ${inputs.map(({ dtype }) => dtype).join(" ")}`;
 
-/** Says once that a backend failed, and why. Returns the cause in one line. */
-function noteFailure(operation: string, name: BackendName, inputs: readonly Tensor[], error: OrchardError): string {
-  // Figures in a message would make each failure a cause of its own.
+/** Warns once that a backend failed, and why. Returns the cause in one line. */
+function reportFailure(operation: string, name: BackendName, inputs: readonly Tensor[], error: OrchardError): string {
+  // Numbers in a message would make each failure a cause of its own.
   const cause = error instanceof OutOfMemoryError ? "out of memory" : (error.message.split("\n", 1)[0] ?? error.code);
   if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
   const key = `${operation} ${name} ${cause}`;
@@ -348,13 +358,13 @@ function noteFailure(operation: string, name: BackendName, inputs: readonly Tens
   return cause;
 }
 
-/** Forgets which failures were reported and which kernels did not compile: each is tried and told anew. */
+/** Forgets which failures were reported and which kernels did not compile: each is tried and reported anew. */
 export function forgetFailures(): void {
   broken.clear();
   forgetWarnings();
 }
 
-/** Counts a call of a way, and prints it under `ORCHARD_DEBUG=1`. */
+/** Counts a call by its codepath, and prints it under `ORCHARD_DEBUG=1`. */
 export function countCodepath(operation: string, name: BackendName, reason: string): void {
   codepathCount(operation, name, reason).calls++;
   if (debug) console.error(`[orchard] ${within.get()}${operation}: ${name} (${reason})`);

@@ -4,8 +4,9 @@ const headerSize = 64;
 const segmentSize = 56;
 
 /**
- * Why a file that claims to be a 64-bit little-endian ELF library is not whole; undefined where it is, or is no ELF file.
- * The system's loader maps a file that was cut short without complaint, and the process dies when it touches what is gone.
+ * Why a file that claims to be a 64-bit little-endian ELF library is not whole; undefined where it is, or is no ELF
+ * file. The system's loader maps a file that was cut short without complaint, and the process dies when it touches what
+ * is gone.
  */
 export function truncation(path: string): string | undefined {
   const descriptor = openSync(path, "r");
@@ -20,8 +21,8 @@ export function truncation(path: string): string | undefined {
       const start = index * segmentSize;
       return Number(segments.getBigUint64(start + 8, true) + segments.getBigUint64(start + 32, true));
     });
-    const wanted = Math.max(table + count * segmentSize, ...ends);
-    return wanted > size ? `it was cut short: ${size} bytes of at least ${wanted} are there` : undefined;
+    const needed = Math.max(table + count * segmentSize, ...ends);
+    return needed > size ? `it was cut short: ${size} bytes of at least ${needed} are there` : undefined;
   } finally {
     closeSync(descriptor);
   }

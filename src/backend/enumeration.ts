@@ -45,3 +45,9 @@ function headerOf(type: string, names: readonly string[]): Enumeration["header"]
   const rows = names.map((name, index) => `    ${constant(name)} = ${index},`);
   return { name: `generated/${snakeCase(type)}.h`, text: `enum ${type} {\n${rows.join("\n")}\n};\n` };
 }
+
+/** A table with a row for each name. */
+export const byName = <Name extends string, Value>(
+  names: readonly Name[],
+  make: (name: Name) => Value,
+): Readonly<Record<Name, Value>> => Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>;

@@ -1,4 +1,4 @@
-/** How a backend's dylib is found, and held to its version. */
+/** Finds a backend's dylib, and checks its version. */
 import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,16 +7,16 @@ import { BackendError } from "../core/errors.ts";
 import { buildFolder, packageRoot, platform } from "../core/paths.ts";
 import { truncation } from "./elf.ts";
 
-/** A place where a dylib may be, in the order in which they are tried. */
+/** A path at which a dylib may be, in the order in which they are tried. */
 export interface Candidate {
-  /** What kind of place it is, for people: an environment variable's name, `platform package` or `bundled`. */
+  /** Where the path comes from, for messages: an environment variable's name, `platform package` or `bundled`. */
   readonly origin: string;
   readonly path: string;
 }
 
 type Declarations = Record<string, FFIFunction>;
 
-/** What a backend's dylib is, and what it must speak. */
+/** What a backend's dylib is, and its interface. */
 export interface LibraryDescription<Functions extends Declarations> {
   /** The backend, for messages. */
   readonly backend: string;
@@ -35,7 +35,7 @@ export interface LoadedLibrary<Functions extends Declarations> extends Candidate
   readonly native: Library<Functions>["symbols"];
 }
 
-/** Where a dylib is looked for. Its environment variable, where that is set, is the only place. */
+/** Where a dylib is looked for. Its environment variable, where that is set, is the only path. */
 export function candidatesOf(
   { fileName, variable }: Pick<LibraryDescription<Declarations>, "fileName" | "variable">,
   values: Record<string, string | undefined> = process.env,
@@ -47,12 +47,12 @@ export function candidatesOf(
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
 }
 
-/** Why a dylib is at none of its places, with what mends it: a checkout can build it, an installed package can't. */
+/** Why a dylib is at none of its paths, with what to do: a checkout can build it, an installed package can't. */
 export function whyMissing(variable: LibraryDescription<Declarations>["variable"], candidates: readonly Candidate[]) {
   if (candidates.some(({ path }) => existsSync(path))) return undefined;
   const [{ origin, path }] = candidates as readonly [Candidate];
   if (origin === variable) return `${variable} names ${path}, which is not there`;
-  if (existsSync(`${packageRoot}/scripts/build.ts`)) return "its dylib is not built (`bun run build` makes it)";
+  if (existsSync(`${packageRoot}/scripts/launch.ts`)) return "its dylib is not built (`bun run build` makes it)";
   return `the package holds no dylib of it for ${platform} (${variable} can name one that a checkout built)`;
 }
 
@@ -66,7 +66,7 @@ function platformPackageLibrary(fileName: string): string | undefined {
 }
 
 /**
- * Loads a backend's dylib and checks that it speaks the wanted version of its header.
+ * Loads a backend's dylib and checks that it has the expected version of its header.
  *
  * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and what to do.
  */
@@ -77,11 +77,11 @@ export function loadFrom<Functions extends Declarations>(
   const { backend, fileName, declarations } = description;
   const found = candidates.find((candidate) => existsSync(candidate.path));
   if (!found) {
-    const places = candidates.map(({ origin, path }) => `${path} (${origin})`).join(", ");
+    const paths = candidates.map(({ origin, path }) => `${path} (${origin})`).join(", ");
     throw new BackendError(
       backend,
       "libraryMissing",
-      `there is no ${fileName} at ${places}. \`bun run build\` makes it.`,
+      `there is no ${fileName} at ${paths}. \`bun run build\` makes it.`,
     );
   }
   checkVersion(description, found);
@@ -93,23 +93,23 @@ function checkVersion(
   { path, origin }: Candidate,
 ): void {
   const { backend, variable, header, abiVersion, versionFunction } = description;
-  const wanted = { [versionFunction]: { args: [], returns: "i32" } } as const;
-  const version: number = openLibrary(backend, path, wanted)[versionFunction]!();
+  const functions = { [versionFunction]: { args: [], returns: "i32" } } as const;
+  const version: number = openLibrary(backend, path, functions)[versionFunction]!();
   if (version === abiVersion) return;
-  const mend =
+  const fix =
     origin === variable ? `Point ${variable} at a matching one, or unset it.` : "`bun run build` makes a matching one.";
   throw new BackendError(
     backend,
     "abiMismatch",
-    `${path} speaks version ${version} of ${header}, version ${abiVersion} is wanted. ${mend}`,
+    `expected ${path} to have version ${abiVersion} of ${header}, got version ${version}. ${fix}`,
   );
 }
 
-function openLibrary<Functions extends Declarations>(backend: string, path: string, wanted: Functions) {
+function openLibrary<Functions extends Declarations>(backend: string, path: string, functions: Functions) {
   try {
     const problem = truncation(path);
     if (problem) throw new Error(problem);
-    return dlopen(path, wanted).symbols;
+    return dlopen(path, functions).symbols;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new BackendError(

@@ -8,7 +8,7 @@ function fromEnvironment(): BackendName {
   const name = environment("ORCHARD_BACKEND");
   if (name !== undefined) return checkName("ORCHARD_BACKEND", name);
   const isAppleSilicon = process.platform === "darwin" && process.arch === "arm64";
-  return isAppleSilicon ? "metal" : "cpu"; // the software device on Linux is only ever asked for by name
+  return isAppleSilicon ? "metal" : "cpu"; // the software device on Linux is used only where it is named
 }
 
 let processBackend: BackendName = fromEnvironment();
@@ -24,12 +24,13 @@ function checkName(operation: string, name: string): BackendName {
   throw new ArgumentError(
     operation,
     "unknownBackend",
-    `there is no backend "${name}"; there are ${backendNames.join(", ")}`,
+    `expected a backend (${backendNames.join(", ")}), got "${name}"`,
   );
 }
 
 /**
- * Chooses the backend that calls try first from now on. What it can't run goes to the ones after it: metal, cpu, reference.
+ * Chooses the backend that calls try first from now on. What it can't run goes to the ones after it: metal, cpu,
+ * reference.
  *
  * @example
  * setBackend("reference");
@@ -37,6 +38,9 @@ function checkName(operation: string, name: string): BackendName {
 export function setBackend(name: BackendName): void {
   processBackend = checkName("setBackend", name);
 }
+
+/** The backend that {@link withBackend} asks for here; null where it does not. */
+export const getScopedBackend = (): BackendName | null => preferred.get();
 
 /** The backend that calls try first now. */
 export const getBackend = (): BackendName => preferred.get() ?? processBackend;
@@ -66,7 +70,7 @@ export const isStrict = (): boolean => strict.get() ?? processStrict;
  */
 export const withStrict = <Result>(value: boolean, body: () => Result): Result => strict.run(value, body);
 
-/** The backends after and with one, in the order in which they are tried. */
+/** For each backend, itself and those after it, in the order in which they are tried. */
 export const orderFrom: Readonly<Record<BackendName, readonly BackendName[]>> = {
   metal: ["metal", "cpu", "reference"],
   cpu: ["cpu", "reference"],

@@ -1,4 +1,4 @@
-/** The backends by name, each made when it is first asked for, so that importing the package loads no dylib. */
+/** The backends by name, each opened at its first use: importing the package loads no dylib. */
 import { observer } from "../observe/observer.ts";
 import type { Backend } from "./backend.ts";
 import { cpuBackend } from "./cpu/backend.ts";

@@ -2,26 +2,26 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import { DTypeCode } from "../backend/cpu/abi.ts";
-import { type Native as CpuNative, cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
+import { cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
 import { cpuInfo } from "../backend/cpu/report.ts";
-import { check } from "../backend/cpu/status.ts";
+import { metalContext } from "../backend/metal/context.ts";
+import { metalKernel } from "../backend/metal/kernel.ts";
 import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
-import { metalContext, metalKernel } from "../index.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
+import { convertCall } from "../ops/copy/primitive.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
 
 /** One line of the doctor's report. */
 export interface Diagnosis {
   subject: string;
-  /** `ok`, something that is missing but not needed, or something to mend. */
+  /** `ok`, something that is missing but not needed, or something to fix. */
   state: "ok" | "note" | "missing";
   detail: string;
-  /** The command that mends it. */
-  mend?: string;
+  /** The command that fixes it. */
+  fix?: string;
 }
 
 /** Looks at the machine, at each backend by computing something on it, and at the caches. */
@@ -45,8 +45,8 @@ export function formatDiagnoses(diagnoses: readonly Diagnosis[]): string {
   const widest = Math.max(...diagnoses.map(({ subject }) => subject.length));
   return diagnoses
     .map(
-      ({ subject, state, detail, mend }) =>
-        `${marks[state]} ${subject.padEnd(widest)}  ${detail}${mend ? `\n  ${" ".repeat(widest)}  mend: ${mend}` : ""}`,
+      ({ subject, state, detail, fix }) =>
+        `${marks[state]} ${subject.padEnd(widest)}  ${detail}${fix ? `\n  ${" ".repeat(widest)}  fix: ${fix}` : ""}`,
     )
     .join("\n");
 }
@@ -66,22 +66,23 @@ function compiler(): Diagnosis {
   if (found) return { subject: "swift", state: "ok", detail: `${found.version}, ${found.swift}` };
   const [broken] = cachedToolchains();
   if (broken) {
-    const mend = `rm -r ${broken} && bun run setup`; // set-up takes what is whole by its stamp
-    return { subject: "swift", state: "note", detail: `the one in ${broken} does not start`, mend };
+    const fix = `rm -r ${broken} && bun run setup`; // set-up takes what is whole by its stamp
+    return { subject: "swift", state: "note", detail: `the one in ${broken} does not start`, fix };
   }
-  const mend = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
-  return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, mend };
+  const fix = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
+  return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, fix };
 }
 
 /** The dylib, the device, and a kernel that really runs. */
 function metal(): Diagnosis[] {
   const candidates = libraryCandidates();
   // A build brings Swift first where there is none.
-  const mend = candidates[0]?.origin === "ORCHARD_LIBRARY" ? "unset ORCHARD_LIBRARY" : "bun run build";
+  const fix = candidates[0]?.origin === "ORCHARD_LIBRARY" ? "unset ORCHARD_LIBRARY" : "bun run build";
   const place = candidates.find(({ path }) => existsSync(path));
-  if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, mend }];
+  if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, fix }];
   try {
     const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
+    const device = `${name}, ${system}, ${families.at(-1) ?? "no family"}`;
     const can = Object.entries(capabilities ?? {}).map(
       ([what, { supported, reason }]) => `${what} ${supported ? "yes" : `no (${reason})`}`,
     );
@@ -89,60 +90,60 @@ function metal(): Diagnosis[] {
       {
         subject: "metal",
         state: "ok",
-        detail: `${name}, ${system}, ${families.at(-1) ?? "no family"}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}`,
+        detail: `${device}; ${place.origin} dylib, orchard.h version ${ABI_VERSION}`,
       },
       { subject: "metal kernels", state: "ok", detail: computeSomething() },
       { subject: "metal can", state: "ok", detail: can.join(", ") },
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;
-    return [{ subject: "metal", state: "missing", detail: error.message, mend }];
+    return [{ subject: "metal", state: "missing", detail: error.message, fix }];
   }
 }
 
 /** The cpu backend's dylib, and a conversion that really runs. */
 function cpu(): Diagnosis[] {
   const place = cpuLibraryCandidates().find(({ path }) => existsSync(path));
-  if (!place) return [{ subject: "cpu", state: "missing", detail: "the dylib is not built", mend: "bun run build" }];
+  if (!place) return [{ subject: "cpu", state: "missing", detail: "the dylib is not built", fix: "bun run build" }];
   try {
     const { native } = cpuLibrary();
     const { isa, isas, threads, blas, blasProblems } = cpuInfo(native);
     const detail = `${isa} (of ${isas.join(", ")}), ${threads} threads; ${place.origin} dylib`;
     return [
       { subject: "cpu", state: "ok", detail },
-      { subject: "cpu kernels", state: "ok", detail: convertSomething(native) },
+      { subject: "cpu kernels", state: "ok", detail: convertSomething() },
       blas ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` } : noBlas(blasProblems),
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;
-    return [{ subject: "cpu", state: "missing", detail: error.message, mend: "bun run build" }];
+    return [{ subject: "cpu", state: "missing", detail: error.message, fix: "bun run build" }];
   }
 }
 
-/** Nothing is to be mended where the environment says `none`. */
+/** Nothing is to be fixed where the environment says `none`. */
 function noBlas(problems: readonly string[]): Diagnosis {
   const detail = ["none: the backend's own matrix product serves", ...problems].join("; ");
   const diagnosis: Diagnosis = { subject: "cpu BLAS", state: "note", detail };
-  const wanted = environment("ORCHARD_BLAS");
-  if (wanted === "none") return diagnosis;
-  return { ...diagnosis, mend: wanted ? "unset ORCHARD_BLAS" : "bun run setup" };
+  const named = environment("ORCHARD_BLAS");
+  if (named === "none") return diagnosis;
+  return { ...diagnosis, fix: named ? "unset ORCHARD_BLAS" : "bun run setup" };
 }
 
 /** The table by which attention is routed. */
 function attentionTable(): Diagnosis {
   const subject = "attention";
   const { date, problem } = readTable();
-  if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, mend: "orchard tune" };
+  if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, fix: "orchard tune" };
   if (date === undefined)
     return { subject, state: "ok", detail: "shipped crossovers; `orchard tune` measures this machine" };
   return { subject, state: "ok", detail: `crossovers measured ${date}, ${tablePath()}` };
 }
 
-function convertSomething(native: CpuNative): string {
+function convertSomething(): string {
   const started = performance.now();
   const half = new Uint16Array(2);
-  const block = new Float64Array([2, DTypeCode.float32, 0, DTypeCode.float16, 0]);
-  check(native, native.orchard_cpu_convert(block, new Float32Array([0.1, 65_504]), half), "doctor");
+  const values = { from: "float32", to: "float16", fromOffset: 0, toOffset: 0, count: 2 } as const;
+  convertCall("doctor", values, [new Float32Array([0.1, 65_504]), half]);
   const [x, y] = new Float16Array(half.buffer);
   if (x !== Math.f16round(0.1) || y !== 65_504)
     throw new OrchardError("doctor", "wrongResult", `0.1 and 65504 came out as ${x} and ${y} in float16`);
@@ -153,7 +154,8 @@ function computeSomething(): string {
   using kernel = metalKernel({
     name: "squares",
     source:
-      "#include <metal_stdlib>\nkernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
+      "#include <metal_stdlib>\n" +
+      "kernel void squares(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }",
   });
   const started = performance.now();
   const { x } = kernel.run({ x: new Float32Array([3, 4]) }, { grid: 2 }).outputs;

@@ -2,8 +2,8 @@
 /** The `orchard` command. What a command does is loaded when it is called. */
 import { Command, CommanderError } from "commander";
 import packageFile from "../../package.json" with { type: "json" };
-import { addGenerateCommand } from "../train/generate_command.ts";
-import { addTrainCommand } from "../train/train_command.ts";
+import { addGenerateCommand } from "./generate.ts";
+import { addTrainCommand } from "./train.ts";
 
 const program = new Command("orchard")
   .description(packageFile.description)
@@ -16,7 +16,7 @@ const program = new Command("orchard")
 
 program
   .command("doctor")
-  .description("show the machine, each backend, and what would mend what is missing")
+  .description("show the machine, each backend, and how to fix what is missing")
   .action(async () => {
     const { diagnose, formatDiagnoses } = await import("./doctor.ts");
     const { cacheFolder } = await import("../core/paths.ts");
@@ -57,13 +57,13 @@ program
 
 program
   .command("swift")
-  .description("compile and run a Swift program that imports Metal; the words are the program's")
+  .description("compile and run a Swift program that imports Metal; the arguments are the program's")
   .argument("<program.swift>")
-  .argument("[words...]")
+  .argument("[arguments...]")
   .passThroughOptions()
-  .action(async (source: string, words: readonly string[]) => {
+  .action(async (source: string, programArguments: readonly string[]) => {
     const { runSwift } = await import("./swift.ts");
-    process.exitCode = await runSwift(source, words);
+    process.exitCode = await runSwift(source, programArguments);
   });
 
 try {

@@ -55,14 +55,17 @@ async function collect(swift: SwiftToolchain, command: string[], cwd: string) {
   return { status: await child.exited, output };
 }
 
-/** `orchard swift`: compiles a program and runs it with these words. Returns its exit code, or 1 with the compiler's output on stderr. */
-export async function runSwift(source: string, words: readonly string[]): Promise<number> {
+/**
+ * `orchard swift`: compiles a program and runs it with these arguments. Returns its exit code, or 1 with the compiler's
+ * output on stderr.
+ */
+export async function runSwift(source: string, programArguments: readonly string[]): Promise<number> {
   const result = await compileProgram([source]);
   if ("problem" in result) {
     console.error(result.problem);
     return 1;
   }
-  const child = Bun.spawn([result.program, ...words], { stdio: ["inherit", "inherit", "inherit"] });
+  const child = Bun.spawn([result.program, ...programArguments], { stdio: ["inherit", "inherit", "inherit"] });
   const status = await child.exited;
   await Bun.file(result.program).delete();
   return status;

@@ -1,9 +1,14 @@
-/** Where Swift is on this machine, and the flags with which it builds. The scripts and the `orchard` command share this. */
+/**
+ * Where Swift is on this machine, and the flags with which it builds. The scripts and the `orchard` command share this.
+ */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
-/** Swift 6.0 comes with Xcode 16, the first one that knows the names of macOS 15 which the dylib uses where they are there. */
+/**
+ * Swift 6.0 comes with Xcode 16, the first one that knows the names of macOS 15 which the dylib uses where they are
+ * there.
+ */
 export const oldestSwift = "6.0";
 
 export interface SwiftToolchain {
@@ -42,8 +47,8 @@ export function parseSwiftVersion(text: string): string | undefined {
 }
 
 /** Whether a version is at least another, number by number. */
-export function isAtLeast(version: string, wanted: string): boolean {
-  return Bun.semver.order(threeNumbers(version), threeNumbers(wanted)) >= 0;
+export function isAtLeast(version: string, least: string): boolean {
+  return Bun.semver.order(threeNumbers(version), threeNumbers(least)) >= 0;
 }
 
 const threeNumbers = (version: string) => [...version.split("."), "0", "0"].slice(0, 3).join(".");
@@ -125,8 +130,8 @@ function buildFlags(folder: string): string[] {
 }
 
 /**
- * The toolchain's libraries want its own glibc, so a program that loads them starts with the unpacked loader. RPATH, not
- * RUNPATH: it also serves the libraries of libraries.
+ * The toolchain's libraries want its own glibc, so a program that loads them starts with the unpacked loader. RPATH,
+ * not RUNPATH: it also serves the libraries of libraries.
  */
 export function programFlags(folder: string): string[] {
   const { triplet, loader } = architecture ?? { triplet: "", loader: "" };

@@ -6,11 +6,11 @@ import { type Crossovers, type CrossoverTable, dimClasses, headClasses } from ".
 import { tablePath, writeTable } from "../ops/attention/crossover_file.ts";
 import { fullGrid, quickGrid, type TuneStep, tune, tunedBackends } from "../ops/attention/tune.ts";
 
-/** Returns the exit code. @param word `--quick`, `--reset` or nothing */
-export function runTune(word: string | undefined): number {
+/** Returns the exit code. @param option `--quick`, `--reset` or nothing */
+export function runTune(option: string | undefined): number {
   const path = tablePath();
   if (path === undefined) return complain("ORCHARD_ATTENTION_TABLE is none: unset it, or give it the path of a file.");
-  return word === "--reset" ? reset(path) : measureInto(path, word === "--quick");
+  return option === "--reset" ? reset(path) : measureInto(path, option === "--quick");
 }
 
 function reset(path: string): number {
@@ -35,7 +35,7 @@ function measureInto(path: string, isQuick: boolean): number {
   }
 }
 
-/** Better before than after the measuring. */
+/** Fails before the measurement rather than after it. */
 function checkWritable(path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   accessSync(dirname(path), constants.W_OK);
@@ -49,9 +49,9 @@ function complain(sentence: string): number {
 /** One line a class of calls, and the times of each length in it. */
 function showStep({ backend, dtype, dim, heads, measured, done, steps }: TuneStep): void {
   const times = measured.map(({ length, fused, unfused }) => `${length}: ${(fused / unfused).toFixed(2)}`);
-  const place = `[${String(done).padStart(String(steps).length)}/${steps}]`;
+  const step = `[${String(done).padStart(String(steps).length)}/${steps}]`;
   console.error(
-    `${place} ${backend} ${dtype}, dim ${dim}, ${heads} heads; fused / unfused by length: ${times.join(", ")}`,
+    `${step} ${backend} ${dtype}, dim ${dim}, ${heads} heads; fused / unfused by length: ${times.join(", ")}`,
   );
 }
 

@@ -1,13 +1,17 @@
 /**
- * What surrounds a computation without being an argument of it: whether gradients are recorded, which tidy scope owns new tensors, which
- * backend is preferred. Each folder declares the variables that are its own.
+ * What surrounds a computation without being an argument of it: whether gradients are recorded, which tidy scope owns
+ * new tensors, which backend is preferred. Each folder declares the variables that are its own.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** The values of all variables at one time, each at its index. Never changed once it is made, but for variables that are declared later. */
+/**
+ * The values of all variables at one time, each at its index. Never changed once it is made, but for variables that are
+ * declared later.
+ */
 type Frame = readonly unknown[];
 
-// Reading an AsyncLocalStorage costs more than a small operation, so it is read only while an asynchronous body is under way.
+// Reading an AsyncLocalStorage costs more than a small operation, so it is read only while an asynchronous body is
+// under way.
 const storage = new AsyncLocalStorage<Frame>();
 const root: unknown[] = [];
 let current: Frame = root;
@@ -16,8 +20,8 @@ let asynchronousBodies = 0;
 const currentFrame = (): Frame => (asynchronousBodies === 0 ? current : (storage.getStore() ?? root));
 
 /**
- * A variable whose value holds for the body of a call (`noGrad(() => …)`), across its `await`s too, and never for code that runs in
- * between. It does what `AsyncContext.Variable` will do, of a proposal for JavaScript.
+ * A variable whose value holds for the body of a call (`noGrad(() => …)`), across its `await`s too, and never for code
+ * that runs in between. It does what `AsyncContext.Variable` will do, of a proposal for JavaScript.
  *
  * @example
  * const verbose = new ContextVariable(false);

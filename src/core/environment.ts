@@ -1,6 +1,8 @@
 import { ArgumentError } from "./errors.ts";
 
-/** What an environment variable does. This table is the one declaration of all of them; docs/environment.md follows it. */
+/**
+ * What an environment variable does. This table is the one declaration of all of them; docs/environment.md follows it.
+ */
 export interface EnvironmentVariable {
   /** What holds where the variable is unset or empty. */
   readonly fallback: string;
@@ -46,7 +48,8 @@ const own = {
   ORCHARD_DEBUG_FLASH_ATN: {
     fallback: "0",
     meaning:
-      "1: every pass of `flashAttention` is told on standard error, and counted in `flashattn_kernel_calls.log` in the temporary folder",
+      "1: every pass of `flashAttention` is logged on standard error, and counted in `flashattn_kernel_calls.log` in " +
+      "the temporary folder",
   },
   ORCHARD_DEBUG_FLASHATN: { fallback: "0", meaning: "The same as `ORCHARD_DEBUG_FLASH_ATN`" },
   ORCHARD_TENSOR_PROFILE: {
@@ -113,7 +116,8 @@ const softwareDevice = {
   ORCHARD_METAL_EXECUTE: {
     fallback: "1",
     meaning:
-      "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows in no time",
+      "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows " +
+      "in no time",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 
@@ -127,13 +131,15 @@ export function environment(
   return values[name] || undefined;
 }
 
-/** True for `1`; false for unset, empty and `0`. Anything else is a mistake worth stopping for. @throws {ArgumentError} */
+/**
+ * True for `1`; false for unset, empty and `0`. Anything else is a mistake worth stopping for. @throws {ArgumentError}
+ */
 export function environmentFlag(
   name: keyof typeof environmentVariables,
   values: Record<string, string | undefined> = process.env,
 ): boolean {
   const value = environment(name, values) ?? "0";
   if (value !== "0" && value !== "1")
-    throw new ArgumentError("environment", "invalidSetting", `${name} is "${value}"; it takes 0 or 1.`);
+    throw new ArgumentError("environment", "invalidSetting", `expected ${name} to be 0 or 1, got "${value}"`);
   return value === "1";
 }

@@ -1,6 +1,6 @@
 /**
  * Every error that Orchard throws. `code` is stable and meant for programs; `message` is meant for people: it names the
- * operation, what came, what was wanted, and what to do next.
+ * operation, what was expected, what it got, and what to do next.
  *
  * @example
  * try { kernel.run(…) } catch (error) { if (error instanceof KernelCompileError) console.error(error.diagnostics) }

@@ -1,4 +1,5 @@
-/** Making a token file of documents. */
+/** Builds a token file from documents. */
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { DataError } from "../core/errors.ts";
 import { writeAtomically } from "../io/atomic.ts";
 import type { FoundFile } from "./paths.ts";
@@ -7,9 +8,9 @@ import { type Document, type Scan, scanFiles, skipReasons } from "./scan.ts";
 import { MANIFEST_VERSION, type Manifest, TokenWriter, tokenPath, writeManifest } from "./token_file.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** How far the making of a token file is. */
+/** The progress of building a token file. */
 export interface DataProgress {
-  /** First all files are read and checked, then the texts are encoded. */
+  /** All files are first read and checked, then encoded. */
   readonly phase: "reading" | "encoding";
   readonly files: number;
   readonly totalFiles: number;
@@ -21,17 +22,20 @@ export interface BuildPlan {
   readonly operation: string;
   readonly files: readonly FoundFile[];
   readonly tokenizer: Tokenizer;
-  /** The share of the text that is held out. */
+  /** The fraction of the text that is held out. */
   readonly heldOut: number;
   readonly folder: string;
   readonly key: string;
   readonly onProgress: (progress: DataProgress) => void;
 }
 
-/** Reads, splits, encodes and writes. @throws {DataError} `nothingReadable` @throws {FileError} */
+/**
+ * Reads, splits and encodes the documents, and writes the tokens. @throws {DataError} `nothingReadable` @throws
+ * {FileError}
+ */
 export async function buildTokens(plan: BuildPlan): Promise<Manifest> {
   const { operation, files, folder, key, tokenizer } = plan;
-  const scan = await scanFiles(files, progress(plan, "reading", files));
+  const scan = await scanFiles(files, progressReporter(plan, "reading", files));
   if (scan.documents.length === 0) throw nothingReadable(operation, scan);
   const bytesPerToken = tokenizer.vocabularySize <= 2 ** 16 ? 2 : 4;
   let encoded: Encoded | undefined;
@@ -50,10 +54,10 @@ type Encoded = Pick<Manifest, "tokens" | "trainTokens" | "split" | "largestToken
 
 async function encode(plan: BuildPlan, documents: readonly Document[], writer: TokenWriter): Promise<Encoded> {
   const { train, heldOut } = splitDocuments(documents, plan.heldOut);
-  const told = progress(plan, "encoding", documents);
-  await encodeAll(plan, train, writer, told);
+  const report = progressReporter(plan, "encoding", documents);
+  await encodeAll(plan, train, writer, report);
   const boundary = writer.length;
-  await encodeAll(plan, heldOut, writer, told);
+  await encodeAll(plan, heldOut, writer, report);
   const { trainTokens, split } = splitTokens(boundary, writer.length, plan.heldOut);
   const fingerprint = writer.finish(trainTokens);
   return { tokens: writer.length, trainTokens, split, largestToken: writer.largest, fingerprint };
@@ -63,30 +67,31 @@ async function encodeAll(
   { operation, tokenizer }: BuildPlan,
   documents: readonly Document[],
   writer: TokenWriter,
-  told: (document: Document) => Promise<void> | undefined,
+  report: (document: Document) => Promise<void> | undefined,
 ): Promise<void> {
   for (const document of documents) {
     for (const text of textParts(document.path)) {
       writer.write(tokenizer.encode(text));
-      if (document.byteLength > LARGE_BYTES) await turnOfEventLoop();
+      if (document.byteLength > LARGE_BYTES) await yieldToEventLoop();
     }
     writer.write([tokenizer.separator]);
-    if (writer.largest >= tokenizer.vocabularySize)
+    const { name, vocabularySize } = tokenizer;
+    if (writer.largest >= vocabularySize)
       throw new DataError(
         operation,
         "vocabularyTooSmall",
-        `${document.path} has the token ${writer.largest}, and the tokenizer ${tokenizer.name} says that its numbers are below ${tokenizer.vocabularySize}`,
+        `${document.path}: expected tokens of ${name} below ${vocabularySize}, got ${writer.largest}`,
       );
-    await told(document);
+    await report(document);
   }
 }
 
+/** Larger documents yield to the event loop after each part. */
 const LARGE_BYTES = 2 ** 22;
-const TOLD_MILLISECONDS = 50;
-const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const REPORT_INTERVAL_MILLISECONDS = 50;
 
-/** Counts files, and tells now and then, with a turn of the event loop, so that whoever is told can show it. */
-function progress(
+/** Counts files. Reports progress at intervals, and yields to the event loop so that the listener can show it. */
+function progressReporter(
   { onProgress }: BuildPlan,
   phase: DataProgress["phase"],
   all: readonly { readonly byteLength: number }[],
@@ -96,10 +101,10 @@ function progress(
   return ({ byteLength }) => {
     files++;
     bytes += byteLength;
-    if (files < all.length && performance.now() - last < TOLD_MILLISECONDS) return undefined;
+    if (files < all.length && performance.now() - last < REPORT_INTERVAL_MILLISECONDS) return undefined;
     last = performance.now();
     onProgress({ phase, files, totalFiles: all.length, bytes, totalBytes });
-    return turnOfEventLoop();
+    return yieldToEventLoop();
   };
 }
 
@@ -107,20 +112,25 @@ function nothingReadable(operation: string, { skipped }: Scan): DataError {
   const reasons = skipReasons.filter((reason) => skipped[reason].length > 0);
   const found = reasons.map((reason) => `${skipped[reason].length} ${reason} (${skipped[reason][0]})`).join(", ");
   const code = reasons.length === 1 && reasons[0] === "empty" ? "emptyFile" : "nothingReadable";
-  return new DataError(operation, code, `no file has text: ${found || "there are no files"}; name others`);
+  return new DataError(
+    operation,
+    code,
+    `expected text files, got none: ${found || "there are no files"}; name other files`,
+  );
 }
 
 /**
- * Whole documents are held out, so that nothing of what is evaluated was seen next to what was learned: those whose contents' hashes are the
- * lowest, up to the share of bytes. So the choice depends on contents alone, and adding a document moves few others.
+ * Holds out whole documents, so that evaluation text is never adjacent to training text: the documents with the lowest
+ * content hashes, up to the fraction of bytes. The choice depends on contents alone; adding a document moves few
+ * others.
  */
-function splitDocuments(documents: readonly Document[], share: number): { train: Document[]; heldOut: Document[] } {
-  let room = share * documents.reduce((sum, { byteLength }) => sum + byteLength, 0);
+function splitDocuments(documents: readonly Document[], fraction: number): { train: Document[]; heldOut: Document[] } {
+  let remaining = fraction * documents.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const chosen = new Set<Document>();
   for (const document of documents.toSorted((a, b) => (a.hash < b.hash ? -1 : 1))) {
-    if (document.byteLength > room) continue;
+    if (document.byteLength > remaining) continue;
     chosen.add(document);
-    room -= document.byteLength;
+    remaining -= document.byteLength;
   }
   return {
     train: documents.filter((document) => !chosen.has(document)),
@@ -128,10 +138,12 @@ function splitDocuments(documents: readonly Document[], share: number): { train:
   };
 }
 
-/** Where documents do not come near the share (there is one, or few, or one that is nearly all), the end of the tokens is held out. */
-function splitTokens(boundary: number, tokens: number, share: number): Pick<Manifest, "trainTokens" | "split"> {
-  if (share === 0) return { trainTokens: tokens, split: "none" };
-  const came = (tokens - boundary) / tokens;
-  if (came >= share / 2 && came <= share * 2) return { trainTokens: boundary, split: "documents" };
-  return { trainTokens: Math.floor(tokens * (1 - share)), split: "tail" };
+/**
+ * Holds out the end of the tokens if whole documents miss the fraction by more than a factor of 2, as with one file.
+ */
+function splitTokens(boundary: number, tokens: number, fraction: number): Pick<Manifest, "trainTokens" | "split"> {
+  if (fraction === 0) return { trainTokens: tokens, split: "none" };
+  const actual = (tokens - boundary) / tokens;
+  if (actual >= fraction / 2 && actual <= fraction * 2) return { trainTokens: boundary, split: "documents" };
+  return { trainTokens: Math.floor(tokens * (1 - fraction)), split: "tail" };
 }

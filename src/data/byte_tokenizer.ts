@@ -4,7 +4,7 @@ import { decodeAll, TextStream, type Tokenizer } from "./tokenizer.ts";
 const VALUES = 256;
 
 /**
- * Each byte of UTF-8 is a token. There is no token that ends a text; a newline stands between documents.
+ * Each byte of UTF-8 is a token. There is no end-of-text token; a newline separates documents.
  *
  * @example
  * new ByteTokenizer().encode("né"); // Uint8Array [110, 195, 169]
@@ -27,7 +27,7 @@ export class ByteTokenizer implements Tokenizer {
 
   bytesOf(token: number): Uint8Array {
     if (Number.isInteger(token) && token >= 0 && token < VALUES) return this.bytes.subarray(token, token + 1);
-    throw new ArgumentError("ByteTokenizer", "unknownToken", `tokens are bytes, 0 to 255, ${token} came`);
+    throw new ArgumentError("ByteTokenizer", "unknownToken", `expected a token from 0 to 255, got ${token}`);
   }
 
   decoder(): TextStream {

@@ -11,38 +11,38 @@ import { MANIFEST_VERSION, type Manifest, manifestPath, readManifest, TokenRange
 import type { Tokenizer } from "./tokenizer.ts";
 import { HeldOutWindows, TrainingWindows } from "./windows.ts";
 
-/** What {@link openTextDataset} is to open, and how. */
+/** Options of {@link openTextDataset}. */
 export interface TextDatasetOptions {
   /**
-   * Files, folders (with all that is below them, but for names that begin with a dot) and globs. Default: the declaration files of TypeScript (`*.d.ts`)
-   * below the `node_modules` that is nearest to the working folder.
+   * Files, folders (read recursively, without names that begin with a dot) and globs. Default: TypeScript's declaration
+   * files (`*.d.ts`) in the nearest `node_modules` at or above the working folder.
    */
   readonly paths?: string | readonly string[] | undefined;
   readonly tokenizer: Tokenizer;
-  /** How many tokens a window has. */
+  /** The number of tokens in a window. */
   readonly contextLength: number;
-  /** The share that is held out, 0 to 0.5. Default 0.1. */
+  /** The fraction that is held out, 0 to 0.5. Default 0.1. */
   readonly heldOut?: number;
-  /** Of the order of training windows: a whole number of at least 0 and below 2⁶⁴. Default 0. */
+  /** The seed of the order of training windows: a whole number from 0 to below 2⁶⁴. Default 0. */
   readonly seed?: number | bigint;
-  /** How many tokens the model knows. Default: the tokenizer's number. */
+  /** The size of the model's vocabulary. Default: the tokenizer's. */
   readonly vocabularySize?: number;
-  /** Where token files are kept. Default: `orchard/tokens` in the user's cache. */
+  /** The folder of token files. Default: `orchard/tokens` in the user's cache. */
   readonly cacheFolder?: string;
-  /** Called now and then while a token file is made; not where there is one from before. */
+  /** Called at intervals while a token file is built; not called if a cached one is used. */
   readonly onProgress?: (progress: DataProgress) => void;
 }
 
-/** What was found and made. */
+/** What {@link openTextDataset} found and built. */
 export interface DataReport {
-  /** What was named, or the folder whose declaration files are the default. */
+  /** The paths that were named, or the folder of the default declaration files. */
   readonly source: readonly string[];
   readonly files: number;
-  /** Files that are text, each text once. */
+  /** How many files are text, without duplicates. */
   readonly documents: number;
-  /** Of the documents. */
+  /** The size of the documents. */
   readonly bytes: number;
-  /** Files that are none, by reason. */
+  /** Files that were skipped, by reason. */
   readonly skipped: Readonly<Record<SkipReason, readonly string[]>>;
   readonly tokens: number;
   readonly trainTokens: number;
@@ -51,9 +51,9 @@ export interface DataReport {
   readonly split: "documents" | "tail" | "none";
   /** The path of the token file. */
   readonly tokenFile: string;
-  /** Whether the token file was there from before. */
+  /** Whether the token file existed already. */
   readonly cached: boolean;
-  /** What a user should know, one sentence each. */
+  /** Warnings for the user, one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -65,24 +65,28 @@ export interface TextDataset {
 }
 
 const operation = "openTextDataset";
-/** A GPT learns little from less. */
+/** Less text than this gets a warning: a GPT learns little from it. */
 const SMALL_BYTES = 1_000_000;
-/** Token files in the cache; those that were not used for longest are removed. */
-const KEPT_FILES = 16;
+/** How many token files the cache keeps. The least recently used ones are removed. */
+const MAX_CACHED_FILES = 16;
 
 /**
- * Opens texts as windows of tokens. Files that are binary or not UTF-8, empty ones and copies are left out and counted. Tokens are kept in a file, and
- * mapped; it is made anew where a file, a size, a time of change, the tokenizer or the held-out share is another.
+ * Opens texts as windows of tokens. Binary files, files that are not UTF-8, empty files and duplicates are skipped and
+ * counted. The tokens are in a cached file, which is memory-mapped. It is rebuilt when the list of files, a file's size
+ * or modification time, the tokenizer or the held-out fraction changes.
  *
- * Held out are whole documents, chosen by their contents; where these do not come near the share, as with one file, the end of it.
+ * Whole documents are held out, chosen by their contents. If they miss the fraction, as with one file, the end of the
+ * text is held out.
  *
  * @example
- * const { train, heldOut, report } = await openTextDataset({ paths: "books", tokenizer: new Gpt2Tokenizer(), contextLength: 256 });
+ * const tokenizer = new Gpt2Tokenizer();
+ * const { train, heldOut, report } = await openTextDataset({ paths: "books", tokenizer, contextLength: 256 });
  * const { x, y } = train.next(12);
  * for (const { x, y } of heldOut.batches(12)) evaluate(x, y);
  *
- * @throws {DataError} `notFound` for what is not there; `nothingReadable`, `emptyFile`; `tooShort` where the text has no window;
- * `vocabularyTooSmall` where a token is beyond the model's vocabulary. @throws {ArgumentError} @throws {FileError}
+ * @throws {DataError} `notFound` for a path that does not exist; `nothingReadable` and `emptyFile` for files without
+ * text; `tooShort` for less than one window; `vocabularyTooSmall` for a token beyond the model's vocabulary.
+ * @throws {ArgumentError} for an invalid option. @throws {FileError} where the cache cannot be written.
  */
 export async function openTextDataset(options: TextDatasetOptions): Promise<TextDataset> {
   const { tokenizer, contextLength, seed = 0 } = options;
@@ -103,14 +107,15 @@ export async function openTextDataset(options: TextDatasetOptions): Promise<Text
 }
 
 function checkOptions({ contextLength, heldOut = 0.1, seed = 0 }: TextDatasetOptions): void {
-  const check = (isRight: boolean, name: string, wanted: string, came: unknown) => {
-    if (!isRight) throw new ArgumentError(operation, "invalidOption", `${name} is ${wanted}, ${String(came)} came`);
+  const check = (isValid: boolean, name: string, expected: string, got: unknown) => {
+    if (!isValid)
+      throw new ArgumentError(operation, "invalidOption", `expected ${name} to be ${expected}, got ${String(got)}`);
   };
   const isCount = Number.isSafeInteger(contextLength) && contextLength >= 1;
   check(isCount, "contextLength", "a whole number of at least 1", contextLength);
-  check(heldOut >= 0 && heldOut <= 0.5, "heldOut", "a share from 0 to 0.5", heldOut);
-  const isWord = (typeof seed === "bigint" || Number.isSafeInteger(seed)) && seed >= 0 && seed < 2n ** 64n;
-  check(isWord, "seed", "a whole number of at least 0 and below 2^64", seed);
+  check(heldOut >= 0 && heldOut <= 0.5, "heldOut", "a fraction from 0 to 0.5", heldOut);
+  const isUint64 = (typeof seed === "bigint" || Number.isSafeInteger(seed)) && seed >= 0 && seed < 2n ** 64n;
+  check(isUint64, "seed", "a whole number from 0 to below 2^64", seed);
 }
 
 function locate(paths: TextDatasetOptions["paths"]): { source: string[]; files: FoundFile[]; isDefault: boolean } {
@@ -144,15 +149,18 @@ function keyOf(files: readonly FoundFile[], tokenizer: Tokenizer, heldOut: numbe
     .slice(0, 32);
 }
 
-/** Its time says when a token file was used last. A file that is removed stays for those who have it mapped. */
+/**
+ * Sets a token file's modification time to now, and evicts old files. Processes that have mapped a removed file keep
+ * it.
+ */
 function markUsed(folder: string, key: string): void {
   const now = new Date();
   utimesSync(manifestPath(folder, key), now, now);
   const keys = readdirSync(folder).flatMap((name) => /^([0-9a-f]{32})\.json$/.exec(name)?.[1] ?? []);
-  if (keys.length <= KEPT_FILES) return;
+  if (keys.length <= MAX_CACHED_FILES) return;
   const usedAt = (each: string) => statSync(manifestPath(folder, each), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const old = keys.map((each) => ({ each, time: usedAt(each) })).sort((a, b) => b.time - a.time);
-  for (const { each } of old.slice(KEPT_FILES)) {
+  for (const { each } of old.slice(MAX_CACHED_FILES)) {
     remove(manifestPath(folder, each));
     remove(tokenPath(folder, each));
   }
@@ -163,26 +171,28 @@ function checkFit(
   contextLength: number,
   vocabularySize: number,
 ): void {
-  if (trainTokens <= contextLength)
+  const least = contextLength + 1; // a window and the token after it
+  if (trainTokens < least)
     throw new DataError(
       operation,
       "tooShort",
-      `the text has ${tokens} tokens, ${trainTokens} of them to train on; a window of ${contextLength} and the token after it take ${contextLength + 1}: name more text, or a shorter context`,
+      `expected at least ${least} training tokens, got ${trainTokens} of ${tokens}; use more text, or a shorter context`,
     );
   if (largestToken >= vocabularySize)
     throw new DataError(
       operation,
       "vocabularyTooSmall",
-      `the text has the token ${largestToken}, and the vocabulary ends at ${vocabularySize - 1}; give the model at least ${largestToken + 1}`,
+      `expected a vocabulary of at least ${largestToken + 1} tokens, got ${vocabularySize}`,
     );
 }
 
 function warningsOf(manifest: Manifest, heldOut: HeldOutWindows, defaults: readonly string[] | undefined): string[] {
   const { bytes, documents, split } = manifest;
+  const declarations = `the ${documents} declaration files in ${defaults?.[0]}`;
   const small =
     defaults === undefined
       ? `the text has only ${bytes} bytes`
-      : `no data is named, and the ${documents} declaration files below ${defaults[0]} have only ${bytes} bytes; name a file, a folder or a glob`;
-  const short = `${heldOut.tokenCount} tokens are held out, fewer than a window has: nothing will be evaluated`;
+      : `no data was named, and ${declarations} have only ${bytes} bytes; name a file, a folder or a glob`;
+  const short = `only ${heldOut.tokenCount} tokens are held out, less than one window: there will be no evaluation`;
   return [...(bytes < SMALL_BYTES ? [small] : []), ...(split !== "none" && heldOut.windowCount === 0 ? [short] : [])];
 }

@@ -5,13 +5,13 @@ import { decodeAll, TextStream, type Tokenizer, type Tokens } from "./tokenizer.
 
 interface Loaded {
   readonly encoding: typeof encoding;
-  /** The bytes of each token: UTF-8 of the text where they are a text. */
+  /** The bytes of each token: as a string if they are valid UTF-8. */
   readonly bytes: typeof ranksOfBytes;
 }
 
 let loaded: Loaded | undefined;
 
-/** The package takes 70 ms and some megabytes, which nobody pays who has no use for it. */
+/** Loaded on first use: the package takes 70 ms and some megabytes. */
 function load(): Loaded {
   loaded ??= {
     encoding: (require("gpt-tokenizer/encoding/r50k_base") as { default: typeof encoding }).default,
@@ -23,18 +23,20 @@ function load(): Loaded {
 const VOCABULARY = 50_257;
 const END_OF_TEXT = 50_256;
 
-/** What looks like a special token in a text is text. */
+/** Special tokens in a text are encoded as plain text. */
 const asText = { disallowedSpecial: new Set<string>() };
 
 /**
- * 1024 characters that GPT-2's pattern takes for one word. The time for a word grows with the square of its length, so that a file of one
- * endless line of `=` would take hours: words are cut there. No word of a language comes near.
+ * 1024 characters that GPT-2's pattern matches as one word. Such words are split, because the encoding time is
+ * quadratic in the length of a word: a file of one long line of `=` would take hours. Words of natural languages are
+ * much shorter.
  */
 const endlessWord = /(\p{L}{1024}|\p{N}{1024}|[^\s\p{L}\p{N}]{1024}|\s{1024})/u;
 
 /**
- * GPT-2's byte pair encoding: 50,256 tokens for any text, and one that ends it. The tables are those of the npm package `gpt-tokenizer`, loaded
- * when the first text is encoded or decoded. `<|endoftext|>` in a text is thirteen characters, not the token.
+ * GPT-2's byte pair encoding: 50,256 tokens for text, and an end-of-text token. The tables are those of the npm package
+ * `gpt-tokenizer`, loaded when the first text is encoded or decoded. `<|endoftext|>` in a text is encoded as plain
+ * text.
  *
  * @example
  * const tokenizer = new Gpt2Tokenizer();
@@ -74,6 +76,10 @@ export class Gpt2Tokenizer implements Tokenizer {
     const content = load().bytes[token];
     if (content !== undefined)
       return typeof content === "string" ? this.encoder.encode(content) : Uint8Array.from(content);
-    throw new ArgumentError("Gpt2Tokenizer", "unknownToken", `tokens are 0 to ${VOCABULARY - 1}, ${token} came`);
+    throw new ArgumentError(
+      "Gpt2Tokenizer",
+      "unknownToken",
+      `expected a token from 0 to ${VOCABULARY - 1}, got ${token}`,
+    );
   }
 }

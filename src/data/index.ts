@@ -1,4 +1,4 @@
-/** Text as tokens, and tokens as batches to train on. */
+/** Tokenizers and text datasets. Exported as `data`. */
 export type { DataProgress } from "./build.ts";
 export { ByteTokenizer } from "./byte_tokenizer.ts";
 export {

@@ -1,4 +1,4 @@
-/** From what a user names to the files that are meant. */
+/** Resolves paths, folders and globs to files. */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { DataError } from "../core/errors.ts";
@@ -6,7 +6,7 @@ import { packageRoot } from "../core/paths.ts";
 import { nearestName } from "../core/suggestion.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 
-/** One file, as it was found. */
+/** A file that was found. */
 export interface FoundFile {
   readonly path: string;
   readonly byteLength: number;
@@ -14,10 +14,10 @@ export interface FoundFile {
 }
 
 /**
- * The files of paths, each once, in the order of their names: a file; a folder, with all that is below it but for names that begin with a dot; or a
- * glob. Links are followed.
+ * The files of paths, each once, sorted by name. A path is a file, a glob, or a folder, which is read recursively
+ * without names that begin with a dot. Links are followed.
  *
- * @throws {DataError} `notFound`, with the nearest name that there is.
+ * @throws {DataError} `notFound`, with the most similar existing name.
  */
 export function findFiles(operation: string, paths: readonly string[]): FoundFile[] {
   const found = new Map<string, string>();
@@ -40,10 +40,10 @@ function filesOf(operation: string, path: string): string[] {
   const glob = new Bun.Glob(pattern);
   const files = [...walk(base)].filter((file) => glob.match(relative(base, file)));
   if (files.length > 0) return files;
-  throw new DataError(operation, "notFound", `no file below ${base} matches ${pattern}`);
+  throw new DataError(operation, "notFound", `no file in ${base} matches ${pattern}`);
 }
 
-/** The folder before the first part with a wildcard, and the rest; which is empty where there is none. */
+/** Splits a path before its first component with a wildcard. The pattern is empty if there is none. */
 function splitGlob(path: string): { base: string; pattern: string } {
   const parts = path.split(sep);
   const first = parts.findIndex((part) => /[*?[{]/.test(part));
@@ -56,31 +56,31 @@ function notFound(operation: string, path: string): DataError {
   if (!existsSync(parent)) return notFound(operation, parent);
   const near = nearestName(basename(path), readdirSync(parent));
   const hint = near === undefined ? "name a file, a folder or a glob" : `did you mean ${join(parent, near)}?`;
-  return new DataError(operation, "notFound", `there is no ${path}; ${hint}`);
+  return new DataError(operation, "notFound", `${path} does not exist; ${hint}`);
 }
 
-/** All files below a folder. A folder that several links lead to is entered once. */
-function* walk(folder: string, entered = new Set<string>()): Generator<string> {
+/** All files in a folder, recursively. A folder that several links point to is visited once. */
+function* walk(folder: string, visited = new Set<string>()): Generator<string> {
   const real = realpathSync(folder);
-  if (entered.has(real)) return;
-  entered.add(real);
+  if (visited.has(real)) return;
+  visited.add(real);
   for (const name of readdirSync(folder).sort()) {
     if (name.startsWith(".")) continue;
     const path = join(folder, name);
-    const kind = statSync(path, { throwIfNoEntry: false }); // a link may lead nowhere
-    if (kind?.isDirectory()) yield* walk(path, entered);
+    const kind = statSync(path, { throwIfNoEntry: false }); // undefined for a dangling link
+    if (kind?.isDirectory()) yield* walk(path, visited);
     else if (kind?.isFile()) yield path;
   }
 }
 
-/** The declaration files of TypeScript below the `node_modules` that is nearest to a folder, or else has this package. */
+/** TypeScript's declaration files in the nearest `node_modules` at or above a folder, or else in this package's. */
 export function findDeclarations(operation: string, start: string): { folder: string; files: FoundFile[] } {
   const folder = nearestModules(start) ?? nearestModules(packageRoot);
   if (folder === undefined)
     throw new DataError(
       operation,
       "notFound",
-      `no data is named, and there is no node_modules in ${start} or above it, whose declaration files would serve; name a file, a folder or a glob`,
+      `no data was named, and there is no node_modules in or above ${start}; name a file, a folder or a glob`,
     );
   const files = findFiles(operation, [folder]).filter(({ path }) => path.endsWith(".d.ts"));
   return { folder, files };

@@ -1,28 +1,30 @@
-/** Which files are text, each text once. */
+/** Finds the text files among others, without duplicates. */
 import { isPromise } from "../core/context.ts";
 import type { FoundFile } from "./paths.ts";
 import { blocksOf } from "./read.ts";
 
-/** Why a file is no document. */
 export const skipReasons = ["empty", "binary", "badUtf8", "duplicate", "unreadable"] as const;
-/** Nothing in it; a NUL or many control characters at its beginning; not UTF-8; the same contents as another; not permitted to be read. */
+/**
+ * Why a file was skipped: it is empty; it starts with a NUL or many control characters; it is not UTF-8; it has the
+ * same contents as another file; it cannot be read.
+ */
 export type SkipReason = (typeof skipReasons)[number];
 
-/** A file that is text. */
+/** A text file. */
 export interface Document {
   readonly path: string;
   readonly byteLength: number;
-  /** Of its contents. */
+  /** The SHA-256 of the contents. */
   readonly hash: string;
 }
 
 export interface Scan {
   readonly documents: readonly Document[];
-  /** Paths by reason. */
+  /** Paths of skipped files by reason. */
   readonly skipped: Readonly<Record<SkipReason, readonly string[]>>;
 }
 
-/** Reads all files once. @param onFile called after each; the next waits for what it returns */
+/** Reads all files once. @param onFile called after each file; a promise that it returns is awaited */
 export async function scanFiles(
   files: readonly FoundFile[],
   onFile: (file: FoundFile) => void | Promise<void>,
@@ -34,8 +36,8 @@ export async function scanFiles(
     if (reason !== undefined) skipped[reason].push(file.path);
     else if (documents.has(hash)) skipped.duplicate.push(file.path);
     else documents.set(hash, { path: file.path, byteLength: file.byteLength, hash });
-    const wait = onFile(file);
-    if (isPromise(wait)) await wait;
+    const pending = onFile(file);
+    if (isPromise(pending)) await pending;
   }
   return { documents: [...documents.values()], skipped };
 }
@@ -64,15 +66,16 @@ function unreadable(cause: unknown): "unreadable" {
 }
 
 const EXAMINED_BYTES = 8192;
-const MOST_CONTROLS = 0.1;
-/** Backspace, tab, newlines, form feed and escape, which texts have. */
+/** A text has at most this fraction of control characters. */
+const MAX_CONTROL_FRACTION = 0.1;
+/** Control characters that occur in text: backspace, tab, newlines, form feed, escape. */
 const TEXT_CONTROLS = new Set([0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x1b]);
 
-/** Whether a beginning has a NUL, or more control characters than a text. */
+/** Whether the start of a file has a NUL or too many control characters. */
 function isBinary(block: Uint8Array): boolean {
   const start = block.subarray(0, EXAMINED_BYTES);
   if (start.includes(0)) return true;
   let controls = 0;
   for (const byte of start) if (byte < 0x20 && !TEXT_CONTROLS.has(byte)) controls++;
-  return controls > start.byteLength * MOST_CONTROLS;
+  return controls > start.byteLength * MAX_CONTROL_FRACTION;
 }

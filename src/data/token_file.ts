@@ -1,6 +1,6 @@
 /**
- * Tokens on disk: `<key>.tokens` holds their numbers in 16 bits each, or 32 where the vocabulary needs it, in the machine's byte order; `<key>.json` what
- * is known of them, and is written last.
+ * Tokens on disk. `<key>.tokens` holds the token ids in 16 bits each, or 32 if the vocabulary needs it, in native byte
+ * order. `<key>.json` is the manifest, which is written last.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,16 +8,16 @@ import { type FileWriter, writeAtomically } from "../io/atomic.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import type { SkipReason } from "./scan.ts";
 
-/** What is known of a token file. */
+/** The description of a token file. */
 export interface Manifest {
   readonly version: number;
   readonly bytesPerToken: 2 | 4;
   readonly tokens: number;
-  /** The first so many are for training, the rest is held out. */
+  /** The number of tokens for training, which come first; the remainder is held out. */
   readonly trainTokens: number;
   readonly split: "documents" | "tail" | "none";
   readonly largestToken: number;
-  /** Of all tokens and the split: the same data have the same one on every machine. */
+  /** A hash of all tokens and the split. The same data have the same fingerprint on every machine. */
   readonly fingerprint: string;
   readonly documents: number;
   readonly bytes: number;
@@ -29,16 +29,16 @@ export const MANIFEST_VERSION = 1;
 export const tokenPath = (folder: string, key: string): string => join(folder, `${key}.tokens`);
 export const manifestPath = (folder: string, key: string): string => join(folder, `${key}.json`);
 
-/** What was built before under a key; undefined where there is nothing, or not all of it. */
+/** The manifest of a complete token file; undefined if there is none. */
 export async function readManifest(folder: string, key: string): Promise<Manifest | undefined> {
   const size = statSync(tokenPath(folder, key), { throwIfNoEntry: false })?.size;
   if (size === undefined) return undefined;
   try {
     const manifest = (await Bun.file(manifestPath(folder, key)).json()) as Manifest;
-    const isWhole = manifest.version === MANIFEST_VERSION && manifest.tokens * manifest.bytesPerToken === size;
-    return isWhole ? manifest : undefined;
+    const isComplete = manifest.version === MANIFEST_VERSION && manifest.tokens * manifest.bytesPerToken === size;
+    return isComplete ? manifest : undefined;
   } catch {
-    return undefined; // it is not there, or no JSON: it is made anew
+    return undefined; // missing or invalid JSON: the token file is rebuilt
   }
 }
 
@@ -47,10 +47,11 @@ export const writeManifest = (operation: string, folder: string, key: string, ma
 
 const BUFFERED_TOKENS = 2 ** 20;
 
-/** Writes tokens one after the other. */
+/** Writes tokens sequentially through a buffer. */
 export class TokenWriter {
-  /** So far. */
+  /** The number of tokens so far. */
   length = 0;
+  /** The largest token so far. */
   largest = 0;
   private readonly hasher = new Bun.CryptoHasher("sha256");
   private readonly buffer: Uint16Array | Uint32Array;
@@ -64,8 +65,8 @@ export class TokenWriter {
   }
 
   write(tokens: ArrayLike<number>): void {
-    for (let at = 0; at < tokens.length; at++) {
-      const token = tokens[at]!;
+    for (let index = 0; index < tokens.length; index++) {
+      const token = tokens[index]!;
       if (token > this.largest) this.largest = token;
       this.buffer[this.buffered++] = token;
       if (this.buffered === BUFFERED_TOKENS) this.flush();
@@ -73,7 +74,7 @@ export class TokenWriter {
     this.length += tokens.length;
   }
 
-  /** Writes what is left. Returns a hash of all tokens and of where they are split. */
+  /** Flushes the buffer. Returns a hash of all tokens and of the split. */
   finish(trainTokens: number): string {
     this.flush();
     return this.hasher.update(`${trainTokens} of ${this.length}`).digest("hex");
@@ -88,10 +89,10 @@ export class TokenWriter {
   }
 }
 
-/** A mapping is shorter than 4 GB. */
+/** Larger files are mapped in segments: a mapping must be smaller than 4 GB. */
 const SEGMENT_TOKENS = 2 ** 28;
 
-/** A range of a token file, mapped: pages are read when they are used. */
+/** A range of a memory-mapped token file. */
 export class TokenRange {
   private readonly segments: readonly (Uint16Array | Uint32Array)[];
 
@@ -103,29 +104,29 @@ export class TokenRange {
     this.segments = segments;
   }
 
-  /** All of a file. */
+  /** Maps a whole file. */
   static open(operation: string, path: string, { tokens, bytesPerToken }: Manifest): TokenRange {
     const ArrayOf = bytesPerToken === 2 ? Uint16Array : Uint32Array;
     const segments = Array.from({ length: Math.ceil(tokens / SEGMENT_TOKENS) }, (_, segment) => {
       const first = segment * SEGMENT_TOKENS;
       const count = Math.min(SEGMENT_TOKENS, tokens - first);
-      const place = { offset: first * bytesPerToken, size: count * bytesPerToken, shared: false };
-      return new ArrayOf(withFileErrors(operation, path, () => Bun.mmap(path, place)).buffer, 0, count);
+      const range = { offset: first * bytesPerToken, size: count * bytesPerToken, shared: false };
+      return new ArrayOf(withFileErrors(operation, path, () => Bun.mmap(path, range)).buffer, 0, count);
     });
     return new TokenRange(segments, 0, tokens);
   }
 
-  /** A part of it, over the same mapping. */
+  /** A part of the range, over the same mapping. */
   part(begin: number, end: number): TokenRange {
     return new TokenRange(this.segments, this.begin + begin, end - begin);
   }
 
-  /** Copies tokens from `start` on into all of a target. */
+  /** Fills a target with the tokens from `start` on. */
   copyTo(target: Int32Array, start: number): void {
     for (let done = 0; done < target.length; ) {
-      const at = this.begin + start + done;
-      const segment = this.segments[Math.floor(at / SEGMENT_TOKENS)]!;
-      const from = at % SEGMENT_TOKENS;
+      const index = this.begin + start + done;
+      const segment = this.segments[Math.floor(index / SEGMENT_TOKENS)]!;
+      const from = index % SEGMENT_TOKENS;
       const part = segment.subarray(from, from + target.length - done);
       target.set(part, done);
       done += part.length;

@@ -1,27 +1,27 @@
-/** Numbers of tokens in order. */
+/** Token ids in order. */
 export type Tokens = Iterable<number> & ArrayLike<number>;
 
-/** Text as numbers, and back. `decode(encode(text))` is the text. */
+/** Encodes text as token ids, and decodes them. `decode(encode(text))` is the text. */
 export interface Tokenizer {
-  /** Stands for all that `encode` depends on: two tokenizers of one name give the same numbers. */
+  /** Identifies the encoding: two tokenizers with the same name encode alike. */
   readonly name: string;
-  /** Numbers are below it. */
+  /** Token ids are below it. */
   readonly vocabularySize: number;
-  /** The number that ends a text; null where there is none. No text encodes to it. */
+  /** The end-of-text token; null if there is none. No text encodes to it. */
   readonly endOfText: number | null;
-  /** What stands between two documents of a data set. */
+  /** The token between two documents of a dataset. */
   readonly separator: number;
   encode(text: string): Tokens;
-  /** The text of some tokens. Bytes that are no UTF-8 become U+FFFD. @throws {ArgumentError} for a number that is no token. */
+  /** The text of tokens. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */
   decode(tokens: Iterable<number>): string;
-  /** The bytes that a token stands for. @throws {ArgumentError} for a number that is no token. */
+  /** The bytes of a token. @throws {ArgumentError} for an unknown token. */
   bytesOf(token: number): Uint8Array;
-  /** For tokens that come one after the other. */
+  /** Decodes a stream of tokens. */
   decoder(): TextStream;
 }
 
 /**
- * Makes text of tokens as they come. A character whose bytes are spread over several tokens is held back until it is whole.
+ * Decodes a stream of tokens. A character whose bytes are spread over several tokens is held back until it is complete.
  *
  * @example
  * const stream = tokenizer.decoder();
@@ -31,21 +31,21 @@ export interface Tokenizer {
 export class TextStream {
   private readonly text = new TextDecoder("utf-8", { ignoreBOM: true });
 
-  /** @param bytesOf of the tokenizer */
+  /** @param bytesOf the tokenizer's `bytesOf` */
   constructor(private readonly bytesOf: (token: number) => Uint8Array) {}
 
-  /** What is certain after this token; empty while a character is incomplete. */
+  /** The complete characters after this token; empty while a character is incomplete. */
   push(token: number): string {
     return this.text.decode(this.bytesOf(token), { stream: true });
   }
 
-  /** What was held back: U+FFFD, where a character stayed incomplete. */
+  /** The text that was held back: U+FFFD for an incomplete character. */
   end(): string {
     return this.text.decode();
   }
 }
 
-/** @internal The text of tokens all at once. */
+/** @internal Decodes a whole sequence of tokens. */
 export function decodeAll(stream: TextStream, tokens: Iterable<number>): string {
   let text = "";
   for (const token of tokens) text += stream.push(token);

@@ -5,7 +5,7 @@ import { callKey, philox } from "../random/philox.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { TokenRange } from "./token_file.ts";
 
-/** Windows of tokens: `y` is `x` moved on by one token, which is what a model is to say at each place. */
+/** A batch of windows of tokens. `y` is `x` shifted by one token: the target at each position. */
 export interface Batch {
   /** int32 [batch, context] */
   readonly x: Tensor<"int32">;
@@ -13,19 +13,19 @@ export interface Batch {
   readonly y: Tensor<"int32">;
 }
 
-/** Where in the data a run is. With the same data, all further batches follow from it. */
+/** The position of a run in its data. With the same data, it determines all further batches. */
 export interface DataPosition {
-  /** How often all windows were given before. */
+  /** How many epochs are complete. */
   readonly epoch: number;
-  /** How many windows of this epoch were given. */
+  /** How many windows of this epoch were returned. */
   readonly index: number;
-  /** Of the order. */
+  /** The seed of the order. */
   readonly seed: bigint;
-  /** Of the tokens and the context. */
+  /** Identifies the tokens and the context length. */
   readonly fingerprint: string;
 }
 
-/** The windows of one epoch: a grid over the tokens, moved by less than a window, in an order of its own. */
+/** The windows of one epoch: a grid over the tokens, shifted by less than a window, in the epoch's own order. */
 interface Epoch {
   readonly shift: number;
   readonly windows: number;
@@ -33,8 +33,9 @@ interface Epoch {
 }
 
 /**
- * Batches of training windows, for ever: in each epoch every window of a grid once, in random order. The grid begins elsewhere in each
- * epoch, so that windows begin at every token in the long run. The order is a function of seed, epoch and place, with no memory of its own.
+ * An endless stream of training batches. Each epoch returns every window of a grid once, in random order. Each epoch
+ * shifts the grid, so that over many epochs windows start at every token. The order is a function of seed, epoch and
+ * index, which is computed, not stored.
  *
  * @example
  * const { x, y } = train.next(12);
@@ -57,17 +58,21 @@ export class TrainingWindows {
     this.current = this.epochOf(0);
   }
 
-  /** How many tokens there are to train on. */
+  /** The number of training tokens. */
   get tokenCount(): number {
     return this.tokens.length;
   }
 
-  /** How many windows this epoch has. */
+  /** The number of windows in this epoch. */
   get windowCount(): number {
     return this.current.windows;
   }
 
-  /** The next windows. A batch may have the last windows of one epoch and the first of the next. @throws {ArgumentError} */
+  /**
+   * The next batch. It may have the last windows of one epoch and the first windows of the next.
+   *
+   * @throws {ArgumentError} for a batch size that is not a whole number of at least 1.
+   */
   next(batchSize: number): Batch {
     checkBatchSize(batchSize);
     return batchOf(
@@ -83,23 +88,18 @@ export class TrainingWindows {
     return shift + permuted(order, windows, this.index++) * this.contextLength;
   }
 
-  /** Where the run is: a checkpoint's `data`. */
+  /** The current position: the `data` of a checkpoint. */
   getState(): DataPosition {
     return { epoch: this.epoch, index: this.index, seed: this.seed, fingerprint: this.fingerprint };
   }
 
   /**
-   * Goes on from a position of {@link getState}: the next batches are those that would have followed there.
+   * Continues from a position of {@link getState}: the next batches are those that would have followed there.
    *
-   * @throws {DataError} `otherData` where it is of other tokens, another context or another seed.
+   * @throws {DataError} `otherData` for a position in other tokens, or with another context length or seed.
    */
   setState({ epoch, index, seed, fingerprint }: DataPosition): this {
-    if (fingerprint !== this.fingerprint || seed !== this.seed)
-      throw new DataError(
-        "setState",
-        "otherData",
-        `the position is of other data: ${describe(fingerprint, seed)} came, this is ${describe(this.fingerprint, this.seed)}; open the same files with the same tokenizer, context, held-out part and seed, or begin anew`,
-      );
+    if (fingerprint !== this.fingerprint || seed !== this.seed) throw this.otherData(fingerprint, seed);
     if (
       ![epoch, index].every((count) => Number.isSafeInteger(count) && count >= 0) ||
       index > this.epochOf(epoch).windows
@@ -107,6 +107,12 @@ export class TrainingWindows {
       throw new DataError("setState", "invalidPosition", `there is no window ${index} of epoch ${epoch}`);
     this.moveTo(epoch, index);
     return this;
+  }
+
+  private otherData(fingerprint: string, seed: bigint): DataError {
+    const [expected, got] = [describe(this.fingerprint, this.seed), describe(fingerprint, seed)];
+    const advice = "open the same files with the same tokenizer, context, held-out fraction and seed, or start over";
+    return new DataError("setState", "otherData", `expected a position in ${expected}, got ${got}; ${advice}`);
   }
 
   private moveTo(epoch: number, index: number): void {
@@ -129,7 +135,7 @@ const describe = (fingerprint: string, seed: bigint): string => {
   return `tokens ${hash!.slice(0, 8)}, context ${context}, seed ${seed}`;
 };
 
-/** The windows that a model never learns from, one after the other and always the same. */
+/** The windows for evaluation, in order and always the same. */
 export class HeldOutWindows {
   /** @internal See {@link openTextDataset}. */
   constructor(
@@ -137,29 +143,27 @@ export class HeldOutWindows {
     readonly contextLength: number,
   ) {}
 
-  /** How many tokens are held out. */
+  /** The number of held-out tokens. */
   get tokenCount(): number {
     return this.tokens.length;
   }
 
-  /** 0 where fewer tokens are held out than a window has. */
+  /** The number of held-out windows; 0 if the tokens are fewer than a window. */
   get windowCount(): number {
     return Math.max(0, Math.floor((this.tokens.length - 1) / this.contextLength));
   }
 
   /**
-   * All windows, or the first of them, in order. The last batch is smaller where they do not come out even.
+   * All windows, or the first `maxWindows`, in order. The last batch may be smaller.
    *
-   * @param most how many windows at most
-   *
-   * @throws {ArgumentError} for a batch size that is no whole number of at least 1.
+   * @throws {ArgumentError} for a batch size that is not a whole number of at least 1.
    */
-  *batches(batchSize: number, most: number = Number.POSITIVE_INFINITY): Generator<Batch> {
+  *batches(batchSize: number, maxWindows: number = Number.POSITIVE_INFINITY): Generator<Batch> {
     checkBatchSize(batchSize);
-    const windows = Math.min(this.windowCount, most);
+    const windows = Math.min(this.windowCount, maxWindows);
     for (let first = 0; first < windows; first += batchSize) {
       const count = Math.min(batchSize, windows - first);
-      const starts = Array.from({ length: count }, (_, at) => (first + at) * this.contextLength);
+      const starts = Array.from({ length: count }, (_, index) => (first + index) * this.contextLength);
       yield batchOf(this.tokens, this.contextLength, starts);
     }
   }
@@ -181,6 +185,6 @@ function checkBatchSize(batchSize: number): void {
   throw new ArgumentError(
     "batch",
     "invalidCount",
-    `a batch has a whole number of windows, at least 1; ${batchSize} came`,
+    `expected the batch size to be a whole number of at least 1, got ${batchSize}`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Files that are either the old one or the new one, whole, whatever happens on the way: the new one is written under another name in the same
- * folder, brought to the disk, and then takes the old one's name, which is one step for every reader and after every crash.
+ * Atomic file writes. A new file is written under a temporary name in the same folder, synced to the disk, and renamed.
+ * A reader, and a machine after a crash, sees either the complete old file or the complete new one.
  */
 import {
   closeSync,
@@ -17,45 +17,45 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { fileError } from "./file_errors.ts";
 
-/** A file that is being written from its beginning to its end. */
+/** Writes a file sequentially. */
 export class FileWriter {
-  /** Bytes so far. */
+  /** The number of bytes written so far. */
   length = 0;
   private readonly observers: ((bytes: Uint8Array) => void)[] = [];
 
   constructor(private readonly descriptor: number) {}
 
-  /** Appends all of the bytes, in as many system calls as it takes. */
+  /** Appends all of the bytes. */
   write(bytes: Uint8Array): void {
-    writeWhole(this.descriptor, bytes, this.length);
+    writeFully(this.descriptor, bytes, this.length);
     this.length += bytes.byteLength;
     for (const observe of this.observers) observe(bytes);
   }
 
-  /** Has a function see what is written from now on, such as a hash. */
+  /** Calls a function with all bytes that are written from now on, such as to hash them. */
   observe(observer: (bytes: Uint8Array) => void): void {
     this.observers.push(observer);
   }
 
-  /** Changes bytes that were written before. */
+  /** Overwrites earlier bytes. */
   patch(bytes: Uint8Array, position: number): void {
-    writeWhole(this.descriptor, bytes, position);
+    writeFully(this.descriptor, bytes, position);
   }
 }
 
-function writeWhole(descriptor: number, bytes: Uint8Array, position: number): void {
+/** Writes all of the bytes, in as many system calls as it takes. */
+function writeFully(descriptor: number, bytes: Uint8Array, position: number): void {
   for (let done = 0; done < bytes.byteLength; )
     done += writeSync(descriptor, bytes, done, bytes.byteLength - done, position + done);
 }
 
 const sync = promisify(fsync);
-/** Names of the temporary files that this process writes now. */
-const underWay = new Set<string>();
-let made = 0;
+/** The temporary files that this process is writing. */
+const inProgress = new Set<string>();
+let counter = 0;
 
 /**
- * Writes a file, and has it take its name once it is whole and on the disk. Where that fails, whatever had the name before is unchanged, and
- * nothing else is left.
+ * Writes a file atomically. If that fails, an existing file is unchanged and the temporary file is removed.
  *
  * @param write gets the empty file
  * @throws {FileError} `diskFull` and others. @throws whatever `write` throws.
@@ -66,8 +66,8 @@ export async function writeAtomically(
   write: (file: FileWriter) => void | Promise<void>,
 ): Promise<void> {
   const folder = dirname(path);
-  const temporary = join(folder, `.${basename(path)}.${process.pid}.${made++}.tmp`);
-  underWay.add(temporary);
+  const temporary = join(folder, `.${basename(path)}.${process.pid}.${counter++}.tmp`);
+  inProgress.add(temporary);
   try {
     removeStale(folder);
     await writeSynced(temporary, write);
@@ -75,9 +75,9 @@ export async function writeAtomically(
     syncFolder(folder);
   } catch (cause) {
     remove(temporary);
-    throw fileError(operation, path, cause, "; nothing was written, and what was there is unchanged");
+    throw fileError(operation, path, cause, "; nothing was written, and an existing file is unchanged");
   } finally {
-    underWay.delete(temporary);
+    inProgress.delete(temporary);
   }
 }
 
@@ -91,7 +91,7 @@ async function writeSynced(path: string, write: (file: FileWriter) => void | Pro
   }
 }
 
-/** A new name is on the disk once its folder is. */
+/** Syncs a folder to the disk, which makes new names in it durable. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {
@@ -101,7 +101,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Removes a file, where it is still there. */
+/** Removes a file if it exists. */
 export function remove(path: string): void {
   try {
     unlinkSync(path);
@@ -113,10 +113,10 @@ export function remove(path: string): void {
 const isMissing = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT";
 
 const temporaryName = /^\..+\.(\d+)\.\d+\.tmp$/;
-/** A writer that is alive writes more often than that. */
-const IDLE_MILLISECONDS = 3_600_000;
+/** A live writer modifies its file more often than this. */
+const MAX_IDLE_MILLISECONDS = 3_600_000;
 
-/** Removes the temporary files of writers that are gone: killed, or on a machine that went down. */
+/** Removes the temporary files of writers that were killed or crashed. */
 function removeStale(folder: string): void {
   for (const name of readdirSync(folder)) {
     const process = temporaryName.exec(name)?.[1];
@@ -125,15 +125,15 @@ function removeStale(folder: string): void {
 }
 
 function isStale(path: string, writer: number): boolean {
-  if (writer === process.pid) return !underWay.has(path);
+  if (writer === process.pid) return !inProgress.has(path);
   if (!isAlive(writer)) return true;
   const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
-  return Date.now() - mtimeMs > IDLE_MILLISECONDS; // another process has the number by now
+  return Date.now() - mtimeMs > MAX_IDLE_MILLISECONDS; // the process id was reused
 }
 
-function isAlive(processNumber: number): boolean {
+function isAlive(pid: number): boolean {
   try {
-    return process.kill(processNumber, 0);
+    return process.kill(pid, 0);
   } catch (cause) {
     return cause instanceof Error && "code" in cause && cause.code === "EPERM";
   }

@@ -1,4 +1,4 @@
-/** Files: tensors in the safetensors format, and checkpoints of a training run. */
+/** Safetensors files and training checkpoints. Exported as `io`. */
 export {
   type Checkpoint,
   type CheckpointTypes,

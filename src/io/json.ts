@@ -1,14 +1,14 @@
-/** JSON that files hold, checked further than `JSON.parse` does. */
+/** JSON values, and a check that `JSON.parse` does not make. */
 
-/** A value that JSON has. */
+/** A value that JSON can represent. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 export const isJsonObject = (value: Json | undefined): value is { readonly [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The first key that an object has twice, in a text that `JSON.parse` takes; undefined where there is none. `JSON.parse` keeps the last one,
- * other parsers the first: a file that has one means two things.
+ * The first duplicate key of an object in valid JSON; undefined if there is none. `JSON.parse` keeps the last value of
+ * a duplicate key, other parsers the first: such a file is ambiguous.
  */
 export function duplicateKey(text: string): string | undefined {
   const open: Set<string>[] = [];

@@ -12,57 +12,59 @@ import { type LayerOptions, layerOptions } from "./initialization.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
 
-/** How queries and keys turn by their positions: see `rope`. */
+/** Rotary position embeddings of queries and keys: see `rope`. */
 export type RotaryOptions = Pick<RopeOptions, "base" | "interleaved" | "dim" | "scaling">;
 
-/** What {@link MultiHeadAttention} is made of. */
+/** Options of {@link MultiHeadAttention}. */
 export interface AttentionOptions extends LayerOptions {
-  /** The size of the last axis of what comes in and goes out. */
+  /** The size of the last axis of the input and the output. */
   width: number;
-  /** How many heads of queries. */
+  /** The number of query heads. */
   heads: number;
-  /** How many heads of keys and values, of which `heads` is a multiple. Default `heads`. */
+  /** The number of key and value heads; `heads` is a multiple of it. Default `heads`. */
   keyValueHeads?: number | undefined;
   /** The size of each head. Default width / heads. */
   headWidth?: number | undefined;
   /** Whether the projections have biases. Default true. */
   bias?: boolean | undefined;
-  /** The probability with which a probability of attention is dropped in training. Default 0. */
+  /** The dropout probability of attention probabilities in training. Default 0. */
   dropout?: number | undefined;
-  /** Whether a token attends to no later one. Default false. */
+  /** Whether a token attends to no later token. Default false. */
   causal?: boolean | undefined;
-  /** Rotary positions. Default: none. */
+  /** Rotary position embeddings. Default: none. */
   rotary?: RotaryOptions | undefined;
 }
 
-/** What {@link MultiHeadAttention} takes beside x. */
+/** What {@link MultiHeadAttention} takes besides x. */
 export interface AttentionInputs {
-  /** Keys and values of the tokens before these, to which theirs are added. */
+  /** Keys and values of the previous tokens. Those of x are appended. */
   readonly cache?: AttentionCache | undefined;
-  /** bool, true = attends; broadcasts to [batch, heads, tokens, keys]. */
+  /** bool, true = attends; broadcast to [batch, heads, tokens, keys]. */
   readonly mask?: Tensor<"bool"> | undefined;
 }
 
 /**
- * Attention of a sequence to itself, in several heads:
+ * Multi-head self-attention:
  *
  *     q, k, v = split(queryKeyValue(x))                each a view, [batch, heads, tokens, headWidth]
- *     y = output(join(softmax(q kᵀ / √headWidth) v))   q and k turned by their positions before, where they are rotary
+ *     y = output(join(softmax(q kᵀ / √headWidth) v))   with `rotary`, q and k are rotated first
  *
  * | parameter | shape |
  * |---|---|
- * | `queryKeyValue.weight` | [(heads + 2 · keyValueHeads) · headWidth, width]: rows of the queries' heads, then of the keys', then of the values' |
+ * | `queryKeyValue.weight` | [(heads + 2 · keyValueHeads) · headWidth, width]: rows of q, then of k, then of v |
  * | `queryKeyValue.bias` | [(heads + 2 · keyValueHeads) · headWidth] |
  * | `output.weight` | [width, heads · headWidth] |
  * | `output.bias` | [width] |
  *
- * The three projections are one product. Nothing is copied on the way: heads are views, and those that share keys and values read the same ones.
+ * The three projections are one matrix product. Nothing is copied: heads are views, and query heads that share a key
+ * and value head read the same memory.
  *
  * @example
- * new MultiHeadAttention({ width: 64, heads: 8, keyValueHeads: 2, causal: true, rotary: {} }).forward(randn([2, 16, 64]));
+ * const attention = new MultiHeadAttention({ width: 64, heads: 8, keyValueHeads: 2, causal: true, rotary: {} });
+ * attention.forward(randn([2, 16, 64]));
  *
- * @throws {ArgumentError} for sizes below 1, heads that do not divide the width or are no multiple of `keyValueHeads`, and a dropout
- * outside [0, 1).
+ * @throws {ArgumentError} for sizes below 1, a width that is not a multiple of `heads`, `heads` that is not a multiple
+ * of `keyValueHeads`, and a dropout outside [0, 1).
  */
 export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
   readonly width: number;
@@ -99,25 +101,26 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
       throw new ShapeError(
         "MultiHeadAttention",
         "wrongShape",
-        `[batch, tokens, ${this.width}] is wanted, ${x.describe()} came`,
+        `expected x to have shape [batch, tokens, ${this.width}], got ${x.describe()}`,
       );
     const { keyValueHeads, heads } = this;
     const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * this.headWidth);
-    const [q, k, v] = split(this.queryKeyValue.forward(x), sizes, { dim: -1 }).map((part) => this.inHeads(part));
+    const [q, k, v] = split(this.queryKeyValue.forward(x), sizes, { dim: -1 }).map((part) => this.splitHeads(part));
     const offset = cache?.position ?? 0;
-    const [queries, ownKeys] = [this.turned(q!, offset), this.turned(k!, offset)];
-    const { keys, values } = cache?.append({ keys: ownKeys, values: v! }) ?? { keys: ownKeys, values: v! };
+    const queries = this.rotate(q!, offset);
+    const appended = { keys: this.rotate(k!, offset), values: v! };
+    const { keys, values } = cache?.append(appended) ?? appended;
     const dropout = this.training ? this.dropout : 0;
     const attended = flashAttention(queries, keys, values, { causal: this.causal, dropout, mask });
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * this.headWidth]));
   }
 
   /** [batch, tokens, heads · headWidth] as a view [batch, heads, tokens, headWidth]. */
-  private inHeads(x: Tensor): Tensor {
+  private splitHeads(x: Tensor): Tensor {
     return transpose(unflatten(x, 2, [x.shape[2]! / this.headWidth, this.headWidth]), 1, 2);
   }
 
-  private turned(x: Tensor, offset: number): Tensor {
+  private rotate(x: Tensor, offset: number): Tensor {
     return this.rotary ? rope(x, { ...this.rotary, offset }) : x;
   }
 
@@ -134,7 +137,7 @@ function dividedWidth(width: number, heads: number): number {
   throw new ArgumentError(
     "MultiHeadAttention",
     "headsDoNotDivide",
-    `${heads} heads do not divide a width of ${width}; choose other numbers, or give headWidth`,
+    `expected width to be a multiple of heads, got ${width} and ${heads}; change one of them, or pass headWidth`,
   );
 }
 
@@ -143,6 +146,6 @@ function checkGroups(heads: number, keyValueHeads: number): void {
   throw new ArgumentError(
     "MultiHeadAttention",
     "headsDoNotDivide",
-    `heads is a multiple of keyValueHeads, ${heads} and ${keyValueHeads} came`,
+    `expected heads to be a multiple of keyValueHeads, got ${heads} and ${keyValueHeads}`,
   );
 }

@@ -1,4 +1,4 @@
-import { add } from "../ops/elementwise/binary.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
 import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
@@ -9,21 +9,21 @@ import { layerOptions } from "./initialization.ts";
 import { Module } from "./module.ts";
 import { LayerNorm, type Normalization, RMSNorm } from "./normalization.ts";
 
-/** What {@link TransformerBlock} is made of. */
+/** Options of {@link TransformerBlock}. */
 export interface BlockOptions extends Omit<AttentionOptions, "dropout"> {
-  /** What normalises before attention and before the feed-forward. Default `"layerNorm"`. */
+  /** The normalization before attention and before the feed-forward. Default `"layerNorm"`. */
   norm?: "layerNorm" | "rmsNorm" | undefined;
-  /** Of the norms. Default: theirs. */
+  /** The eps of the norms. Default: 1e-5 for LayerNorm, 1e-6 for RMSNorm. */
   eps?: number | undefined;
-  /** The feed-forward: an {@link MLP} with either formula of gelu, or {@link SwiGLU}. Default `"gelu"`. */
+  /** The feed-forward: an {@link MLP} with gelu or its tanh approximation, or {@link SwiGLU}. Default `"gelu"`. */
   feedForward?: keyof typeof feedForwards | undefined;
-  /** The size between the feed-forward's projections. Default 4 · width. */
+  /** The hidden size of the feed-forward. Default 4 · width. */
   hidden?: number | undefined;
   /** Whether the feed-forward's projections have biases. Default `bias`. */
   feedForwardBias?: boolean | undefined;
-  /** The probability with which elements are dropped in training before they are added to x. Default 0. */
+  /** The dropout probability, in training, of what is added to the residual stream. Default 0. */
   dropout?: number | undefined;
-  /** The same for probabilities of attention. Default 0. */
+  /** The dropout probability of attention probabilities. Default 0. */
   attentionDropout?: number | undefined;
 }
 
@@ -34,17 +34,17 @@ const feedForwards = {
 } as const;
 
 /**
- * A layer of a transformer, normalised before each part:
+ * A transformer layer, normalized before each part (pre-norm):
  *
  *     h = x + dropout(attention(attentionNorm(x)))
  *     y = h + dropout(feedForward(feedForwardNorm(h)))
  *
- * Its parameters are those of its parts: `attentionNorm`, `attention`, `feedForwardNorm`, `feedForward`.
+ * Its parameters are those of its submodules: `attentionNorm`, `attention`, `feedForwardNorm`, `feedForward`.
  *
  * @example
  * new TransformerBlock({ width: 64, heads: 4, causal: true }).forward(randn([2, 16, 64]));
  *
- * @throws {ArgumentError} as its parts.
+ * @throws {ArgumentError} as its submodules do.
  */
 export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
   readonly attentionNorm: Normalization;
@@ -70,12 +70,12 @@ export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   /**
-   * @internal The same, with the sums at both ends left open: they are one pass with the norms before and after. What the block made and nobody needs any
-   * more is given back at once, so that the next block finds its memory in a cache.
+   * @internal The same on a {@link ResidualStream}, whose sum is fused with the norm that follows. Intermediate results
+   * are freed at once, so that the next block reuses memory that is still in a cache.
    */
   advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
     return tidy(() => {
-      const before = normed(this.attentionNorm, stream);
+      const before = normalize(this.attentionNorm, stream);
       const attended = this.dropout.forward(this.attention.forward(before.out, inputs));
       const { sum, out } = this.feedForwardNorm.addForward(attended, before.sum);
       return { residual: sum, addition: this.dropout.forward(this.feedForward.forward(out)) };
@@ -83,19 +83,19 @@ export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInput
   }
 }
 
-/** @internal What flows from block to block, residual + addition; the sum is made by the norm that comes next. */
+/** @internal The stream residual + addition between two blocks. The norm that follows computes the sum. */
 export interface ResidualStream {
   readonly residual: Tensor;
   readonly addition?: Tensor;
 }
 
-/** @internal The stream's sum, and the norm of it. */
-export const normed = (norm: Normalization, { residual, addition }: ResidualStream): SumAndNorm =>
+/** @internal The sum of a stream, and its norm. */
+export const normalize = (norm: Normalization, { residual, addition }: ResidualStream): SumAndNorm =>
   addition ? norm.addForward(addition, residual) : { sum: residual, out: norm.forward(residual) };
 
 const sumOf = ({ residual, addition }: Required<ResidualStream>): Tensor => add(addition, residual);
 
-/** @internal The norm that options ask for. */
+/** @internal The norm layer that the options name. */
 export const normOf = ({
   norm = "layerNorm",
   ...options

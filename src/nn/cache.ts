@@ -7,29 +7,29 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
 import { checkCounts } from "./checks.ts";
 
-/** Keys and values of one attention: [batch, heads, tokens, dim]. */
+/** Keys and values of one attention layer: [batch, heads, tokens, dim]. */
 export interface KeysAndValues {
   readonly keys: Tensor;
   readonly values: Tensor;
 }
 
-/** Room for so many tokens is made at first, and for twice as many whenever it is used up. */
-const FIRST_ROOM = 64;
+/** The initial capacity in tokens. It doubles whenever it is exceeded, up to the limit. */
+const INITIAL_CAPACITY = 64;
 /** The axis of tokens. */
 const TOKENS = 2;
 
 /**
- * The keys and values of the tokens that one attention has seen, so that the next token computes its own alone. Each is written to its place
- * once. Where the cache is full, the next token takes the place of the oldest one: what is attended to is a set, whose order is no matter,
- * as each key carries its position.
+ * The keys and values of the tokens that one attention layer has seen, so that the next token computes only its own.
+ * Each is written once. When the cache is full, the next token overwrites the oldest one: attention does not depend on
+ * the order of the keys, because each key carries its position.
  *
- * It holds no history: use it in `noGrad`.
+ * It records no autograd history: use it in `noGrad`.
  */
 export class AttentionCache implements Disposable {
   /** How many tokens it can hold. */
   readonly limit: number;
   private seen = 0;
-  private room: KeysAndValues | null = null;
+  private buffers: KeysAndValues | null = null;
 
   /** @throws {ArgumentError} for a limit below 1. */
   constructor(limit: number) {
@@ -37,7 +37,7 @@ export class AttentionCache implements Disposable {
     this.limit = limit;
   }
 
-  /** How many tokens have been seen, those among them that are forgotten: the position of the next one. */
+  /** The position of the next token: how many tokens were appended, including overwritten ones. */
   get position(): number {
     return this.seen;
   }
@@ -48,21 +48,21 @@ export class AttentionCache implements Disposable {
   }
 
   /**
-   * Writes keys and values of new tokens, and returns views of all that it holds then.
+   * Appends the keys and values of new tokens, and returns views of all keys and values that it holds.
    *
-   * @throws {ShapeError} where several tokens come for less room: each would take from the others what they attend to.
+   * @throws {ShapeError} for several tokens that exceed the limit: they would overwrite keys that the others attend to.
    */
   append({ keys, values }: KeysAndValues): KeysAndValues {
     const count = keys.shape[TOKENS]!;
     this.checkFit(count);
-    const room = this.roomFor(Math.min(this.seen + count, this.limit), { keys, values });
+    const buffers = this.reserve(Math.min(this.seen + count, this.limit), { keys, values });
     const start = this.seen % this.limit;
     noGrad(() => {
-      copy_(narrow(room.keys, TOKENS, start, count), keys);
-      copy_(narrow(room.values, TOKENS, start, count), values);
+      copy_(narrow(buffers.keys, TOKENS, start, count), keys);
+      copy_(narrow(buffers.values, TOKENS, start, count), values);
     });
     this.seen += count;
-    return first(room, this.length);
+    return first(buffers, this.length);
   }
 
   private checkFit(count: number): void {
@@ -70,34 +70,35 @@ export class AttentionCache implements Disposable {
     throw new ShapeError(
       "AttentionCache",
       "cacheFull",
-      `${count} tokens came at once, and ${this.length} of ${this.limit} places are taken; begin anew with fewer tokens, or give them one at a time`,
+      `expected at most ${Math.max(1, this.limit - this.length)} tokens, got ${count}; append one at a time, or reset() the cache`,
     );
   }
 
-  private roomFor(length: number, like: KeysAndValues): KeysAndValues {
-    const has = this.room?.keys.shape[TOKENS] ?? 0;
-    if (this.room && length <= has) return this.room;
-    const size = Math.min(Math.max(FIRST_ROOM, 2 * has, length), this.limit);
-    const next = { keys: roomLike(like.keys, size), values: roomLike(like.values, size) };
-    const old = this.room;
-    if (old) moveInto(next, first(old, this.length));
-    this.room = next;
+  /** Buffers for so many tokens. Grown buffers get the contents of the old ones. */
+  private reserve(length: number, like: KeysAndValues): KeysAndValues {
+    const capacity = this.buffers?.keys.shape[TOKENS] ?? 0;
+    if (this.buffers && length <= capacity) return this.buffers;
+    const size = Math.min(Math.max(INITIAL_CAPACITY, 2 * capacity, length), this.limit);
+    const next = { keys: bufferLike(like.keys, size), values: bufferLike(like.values, size) };
+    const old = this.buffers;
+    if (old) copyTokens(next, first(old, this.length));
+    this.buffers = next;
     old?.keys.dispose();
     old?.values.dispose();
     return next;
   }
 
-  /** Forgets everything. The memory stays for what comes next. */
+  /** Removes all tokens. The memory is kept for reuse. */
   reset(): void {
     this.seen = 0;
   }
 
-  /** Forgets everything, and gives the memory back. */
+  /** Removes all tokens and frees the memory. */
   dispose(): void {
     this.reset();
-    this.room?.keys.dispose();
-    this.room?.values.dispose();
-    this.room = null;
+    this.buffers?.keys.dispose();
+    this.buffers?.values.dispose();
+    this.buffers = null;
   }
 
   [Symbol.dispose](): void {
@@ -105,24 +106,24 @@ export class AttentionCache implements Disposable {
   }
 }
 
-const roomLike = (x: Tensor, size: number): Tensor => keep(empty(x.shape.with(TOKENS, size), { dtype: x.dtype }));
+const bufferLike = (x: Tensor, size: number): Tensor => keep(empty(x.shape.with(TOKENS, size), { dtype: x.dtype }));
 
 const first = ({ keys, values }: KeysAndValues, length: number): KeysAndValues => ({
   keys: narrow(keys, TOKENS, 0, length),
   values: narrow(values, TOKENS, 0, length),
 });
 
-const moveInto = (to: KeysAndValues, from: KeysAndValues): void =>
+const copyTokens = (to: KeysAndValues, from: KeysAndValues): void =>
   tidy(() =>
     noGrad(() => {
-      const place = first(to, from.keys.shape[TOKENS]!);
-      copy_(place.keys, from.keys);
-      copy_(place.values, from.values);
+      const target = first(to, from.keys.shape[TOKENS]!);
+      copy_(target.keys, from.keys);
+      copy_(target.values, from.values);
     }),
   );
 
 /**
- * The caches of all layers of a model, for one batch of texts.
+ * The caches of all layers of a model, for one batch of sequences.
  *
  * @example
  * const cache = model.newCache();
@@ -133,7 +134,7 @@ const moveInto = (to: KeysAndValues, from: KeysAndValues): void =>
 export class KeyValueCache implements Disposable {
   readonly layers: readonly AttentionCache[];
 
-  /** @param limit how many tokens each layer holds @throws {ArgumentError} for a number below 1. */
+  /** @param limit how many tokens each layer can hold @throws {ArgumentError} for a number below 1. */
   constructor(layers: number, limit: number) {
     checkCounts("KeyValueCache", { layers });
     this.layers = Array.from({ length: layers }, () => new AttentionCache(limit));
@@ -154,12 +155,12 @@ export class KeyValueCache implements Disposable {
     return this.layers[0]!.limit;
   }
 
-  /** Forgets everything. The memory stays for what comes next. */
+  /** Removes all tokens. The memory is kept for reuse. */
   reset(): void {
     for (const layer of this.layers) layer.reset();
   }
 
-  /** Forgets everything, and gives the memory back. */
+  /** Removes all tokens and frees the memory. */
   dispose(): void {
     for (const layer of this.layers) layer.dispose();
   }

@@ -4,15 +4,15 @@ import { checkProbability } from "./checks.ts";
 import { Module } from "./module.ts";
 
 /**
- * Sets each element to 0 with a probability, and the others to x / (1 − p), while it is being trained; after `eval()` it gives back what
- * comes in.
+ * In training mode, zeroes each element with probability p and scales the others by 1 / (1 − p). After `eval()` it
+ * returns its input.
  *
  * @param p in [0, 1)
  *
  * @example
  * new Dropout(0.1).eval().forward(x); // x
  *
- * @throws {ArgumentError} for a probability out of its range.
+ * @throws {ArgumentError} for a probability out of range.
  */
 export class Dropout extends Module<[x: Tensor], Tensor> {
   readonly p: number;

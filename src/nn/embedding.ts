@@ -3,7 +3,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { zero_ } from "../ops/copy/inplace.ts";
 import { embedding } from "../ops/embedding/embedding.ts";
 import { embeddingBag } from "../ops/embedding/embedding_bag.ts";
-import type { BagMode } from "../ops/embedding/modes.ts";
+import type { BagMode } from "../ops/embedding/primitive.ts";
 import { select } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { checkCounts } from "./checks.ts";
@@ -12,12 +12,15 @@ import { Module } from "./module.ts";
 
 /** Options of {@link Embedding}. */
 export interface EmbeddingOptions extends LayerOptions {
-  /** The row that stands for padding, a negative one counted from the end: it starts with zeros and gets no gradient. Default: none. */
+  /**
+   * The row for padding, which starts as zeros and gets no gradient. A negative index counts from the end. Default:
+   * none.
+   */
   paddingIndex?: number | undefined;
 }
 
 /**
- * Rows of a table by their numbers.
+ * Looks up rows of a table by index.
  *
  * | parameter | shape |
  * |---|---|
@@ -26,7 +29,7 @@ export interface EmbeddingOptions extends LayerOptions {
  * @example
  * new Embedding(50_257, 768).forward(tensor([[1, 2, 3]], { dtype: "int32" })); // [1, 3, 768]
  *
- * @throws {ArgumentError} for sizes below 1, and a padding index that is no row.
+ * @throws {ArgumentError} for sizes below 1, and a padding index out of range.
  */
 export class Embedding extends Module<[indices: Tensor], Tensor> {
   readonly rows: number;
@@ -42,7 +45,7 @@ export class Embedding extends Module<[indices: Tensor], Tensor> {
     this.weight = table("Embedding", rows, width, paddingIndex, options);
   }
 
-  /** @param indices whole numbers, [...] @returns [..., width] @throws {ArgumentError} for one that is no row. */
+  /** @param indices integers, [...] @returns [..., width] @throws {ArgumentError} for an index out of range. */
   override forward(indices: Tensor): Tensor {
     return embedding(indices, this.weight, { paddingIndex: this.paddingIndex });
   }
@@ -55,17 +58,17 @@ export class Embedding extends Module<[indices: Tensor], Tensor> {
 
 /** Options of {@link EmbeddingBag}. */
 export interface EmbeddingBagOptions extends EmbeddingOptions {
-  /** What becomes of the rows of a bag. Default `"mean"`. */
+  /** How the rows of a bag are reduced. Default `"mean"`. */
   mode?: BagMode | undefined;
-  /** Whether the last offset is the number of all indices, and no bag. Default false. */
+  /** Whether the last offset is the number of indices, not the start of a bag. Default false. */
   includeLastOffset?: boolean | undefined;
 }
 
-/** What {@link EmbeddingBag} takes beside indices. */
+/** What {@link EmbeddingBag} takes besides indices. */
 export interface EmbeddingBagInputs {
-  /** Where bags begin, where `indices` has rank 1. */
+  /** Where each bag starts, if `indices` has rank 1. */
   readonly offsets?: Tensor | undefined;
-  /** One for each index; with `mode: "sum"`. */
+  /** One weight for each index; with `mode: "sum"`. */
   readonly perSampleWeights?: Tensor | undefined;
 }
 
@@ -80,7 +83,7 @@ export interface EmbeddingBagInputs {
  * const bag = new EmbeddingBag(10, 4, { mode: "sum" });
  * bag.forward(tensor([1, 2, 4], { dtype: "int32" }), { offsets: tensor([0, 2], { dtype: "int32" }) }); // [2, 4]
  *
- * @throws {ArgumentError} for sizes below 1, and a padding index that is no row.
+ * @throws {ArgumentError} for sizes below 1, and a padding index out of range.
  */
 export class EmbeddingBag extends Module<[indices: Tensor, inputs?: EmbeddingBagInputs], Tensor> {
   readonly rows: number;
@@ -104,7 +107,7 @@ export class EmbeddingBag extends Module<[indices: Tensor, inputs?: EmbeddingBag
     this.weight = table("EmbeddingBag", rows, width, paddingIndex, options);
   }
 
-  /** @param indices [bags, size], or [all of them] with `offsets` @returns [bags, width] */
+  /** @param indices [bags, size], or [count] with `offsets` @returns [bags, width] */
   override forward(indices: Tensor, inputs: EmbeddingBagInputs = {}): Tensor {
     const { mode, includeLastOffset, paddingIndex } = this;
     return embeddingBag(indices, this.weight, { ...inputs, mode, includeLastOffset, paddingIndex });
@@ -128,7 +131,7 @@ function table(
     throw new ArgumentError(
       layer,
       "invalidPaddingIndex",
-      `paddingIndex is a row from ${-rows} to ${rows - 1}, ${String(paddingIndex)} came`,
+      `expected paddingIndex to be a row from ${-rows} to ${rows - 1}, got ${String(paddingIndex)}`,
     );
   const weight = parameter([rows, width], (options.initialization ?? pytorchInitialization).embedding, options);
   if (paddingIndex !== undefined) noGrad(() => zero_(select(weight, 0, paddingIndex)));

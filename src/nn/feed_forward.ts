@@ -5,19 +5,19 @@ import type { LayerOptions } from "./initialization.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
 
-/** What {@link MLP} and {@link SwiGLU} are made of. */
+/** Options of {@link MLP} and {@link SwiGLU}. */
 export interface FeedForwardOptions extends LayerOptions {
-  /** The size of the last axis of what comes in and goes out. */
+  /** The size of the last axis of the input and the output. */
   width: number;
-  /** The size between. Default 4 · width. */
+  /** The hidden size. Default 4 · width. */
   hidden?: number | undefined;
   /** Whether the projections have biases. Default true for {@link MLP}, false for {@link SwiGLU}. */
   bias?: boolean | undefined;
 }
 
-/** What {@link MLP} is made of. */
+/** Options of {@link MLP}. */
 export interface MLPOptions extends FeedForwardOptions {
-  /** The formula of gelu: with erf, or GPT-2's with tanh. Default `"none"`. */
+  /** `"tanh"` for GPT-2's approximation of gelu, `"none"` for the exact formula with erf. Default `"none"`. */
   approximate?: GeluOptions["approximate"];
 }
 

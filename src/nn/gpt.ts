@@ -1,6 +1,6 @@
 import { ArgumentError } from "../core/errors.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
-import { add } from "../ops/elementwise/binary.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { TransformerBlock } from "./block.ts";
@@ -8,53 +8,53 @@ import { checkCounts } from "./checks.ts";
 import { Dropout } from "./dropout.ts";
 import { Embedding } from "./embedding.ts";
 import { readConfig } from "./hugging_face/config.ts";
-import { type Gpt2Config, gpt2Places, optionsOfGpt2 } from "./hugging_face/gpt2.ts";
-import type { Place, TensorSource } from "./hugging_face/places.ts";
+import { type Gpt2Config, gpt2Mappings, optionsOfGpt2 } from "./hugging_face/gpt2.ts";
+import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
 import { gpt2Initialization, type LayerOptions, noInitialization } from "./initialization.ts";
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { LayerNorm } from "./normalization.ts";
 import type { StateDict } from "./state_dict.ts";
 
-/** Probabilities with which {@link GPT} drops elements in training. */
+/** The dropout probabilities of {@link GPT} in training. */
 export interface GPTDropout {
   /** Of the embeddings. Default 0. */
   readonly embedding?: number | undefined;
-  /** Of attention's probabilities. Default 0. */
+  /** Of attention probabilities. Default 0. */
   readonly attention?: number | undefined;
-  /** Of what each part of a block adds. Default 0. */
+  /** Of what each part of a block adds to the residual stream. Default 0. */
   readonly residual?: number | undefined;
 }
 
-/** What {@link GPT} is made of. */
+/** Options of {@link GPT}. */
 export interface GPTOptions extends LayerOptions {
-  /** How many different tokens there are. */
+  /** The number of tokens in the vocabulary. */
   vocabularySize: number;
-  /** How many tokens it sees at most. */
+  /** The maximum number of tokens in a sequence. */
   contextLength: number;
-  /** How many blocks. */
+  /** The number of blocks. */
   layers: number;
-  /** How many heads each attention has; they divide `width`. */
+  /** The number of attention heads; `width` is a multiple of it. */
   heads: number;
-  /** Of embeddings and blocks. */
+  /** The size of embeddings and hidden states. */
   width: number;
-  /** The size between the feed-forward's projections. Default 4 · width. */
+  /** The hidden size of the feed-forward. Default 4 · width. */
   hidden?: number | undefined;
-  /** One probability for all, or each its own. Default 0. */
+  /** The dropout probability: one for all, or one for each kind. Default 0. */
   dropout?: number | GPTDropout | undefined;
   /** Whether linear layers and norms have biases. Default true. */
   bias?: boolean | undefined;
-  /** The feed-forward's formula. Default `"geluTanh"`, GPT-2's. */
+  /** The activation of the feed-forward. Default `"geluTanh"`, GPT-2's. */
   activation?: "gelu" | "geluTanh" | undefined;
-  /** Of the norms. Default 1e-5. */
+  /** The eps of the norms. Default 1e-5. */
   eps?: number | undefined;
-  /** Whether the table of embeddings makes the logits too. Default true. */
+  /** Whether the output head shares the token embedding's weight. Default true. */
   tied?: boolean | undefined;
 }
 
 /**
- * A language model in GPT-2's architecture: learned positions, {@link TransformerBlock}s that normalise before each part, gelu with tanh, and
- * the table of embeddings as its head. Weights start as GPT-2's: {@link gpt2Initialization}.
+ * A language model in GPT-2's architecture: learned position embeddings, pre-norm {@link TransformerBlock}s, gelu with
+ * tanh, and an output head tied to the token embedding. Weights are initialized as GPT-2's: {@link gpt2Initialization}.
  *
  * | parameter | shape |
  * |---|---|
@@ -62,19 +62,20 @@ export interface GPTOptions extends LayerOptions {
  * | `positionEmbedding.weight` | [contextLength, width] |
  * | `blocks.0. …` | see {@link TransformerBlock} |
  * | `finalNorm.weight`, `finalNorm.bias` | [width] |
- * | `head.weight` | [vocabularySize, width], where it is not tied |
+ * | `head.weight` | [vocabularySize, width], if not tied |
  *
  * @example
  * const model = new GPT({ vocabularySize: 256, contextLength: 64, layers: 4, heads: 4, width: 128 });
  * const logits = model.forward(tokens); // int32[12, 64] → float32[12, 64, 256]
  * crossEntropy(logits, targets, { dim: 2 }).backward();
  *
- * @throws {ArgumentError} for sizes below 1, heads that do not divide the width, and probabilities outside [0, 1).
+ * @throws {ArgumentError} for sizes below 1, a width that is not a multiple of `heads`, and probabilities outside [0,
+ * 1).
  */
 export class GPT extends LanguageModel {
   override readonly vocabularySize: number;
   override readonly contextLength: number;
-  override readonly slides = false;
+  override readonly hasRelativePositions = false;
   override readonly tokenEmbedding: Embedding;
   readonly positionEmbedding: Embedding;
   readonly dropout: Dropout;
@@ -109,15 +110,17 @@ export class GPT extends LanguageModel {
   }
 
   /**
-   * A model of Hugging Face's GPT-2 family, from a folder with its `config.json` and `model.safetensors`, which may be in parts.
+   * Loads a GPT-2 model of Hugging Face's `transformers` from a folder with `config.json` and `model.safetensors`,
+   * which may be sharded.
    *
-   * @param options `dtype`: what weights are converted to. Default float32
+   * @param options `dtype`: the dtype that weights are converted to. Default float32
    *
    * @example
    * const model = GPT.fromPretrained("gpt2").eval();
    *
-   * @throws {FileError} {@link FileFormatError} for files that are not there, or broken. @throws {ArgumentError} for a config of another
-   * architecture. @throws {StateDictError} for tensors that do not fit it.
+   * @throws {FileError} for files that do not exist. @throws {FileFormatError} for damaged files. @throws
+   * {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not match the
+   * config.
    */
   static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): GPT {
     using tensors = openSafetensors(folder);
@@ -125,13 +128,14 @@ export class GPT extends LanguageModel {
   }
 
   /**
-   * The same of what such files hold.
+   * Makes a model of the contents of such files.
    *
    * @param config the contents of `config.json`
    * @param tensors by Hugging Face's names, with or without the prefix `transformer.`
-   * @param options `dtype`: what weights are converted to. Default float32
+   * @param options `dtype`: the dtype that weights are converted to. Default float32
    *
-   * @throws {ArgumentError} for a config of another architecture. @throws {StateDictError} for tensors that do not fit it.
+   * @throws {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not
+   * match the config.
    */
   static fromHuggingFace(
     config: Gpt2Config,
@@ -147,14 +151,14 @@ export class GPT extends LanguageModel {
   protected override embed(tokens: Tensor, position: number): Tensor {
     const rows = this.positionEmbedding.weight;
     const count = tokens.shape[1]!;
-    // All rows need no view, whose gradient would be copied into zeros.
+    // No view for all rows: its gradient would be copied into zeros.
     const positions = count === rows.shape[0] ? rows : narrow(rows, 0, position, count);
     return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), positions));
   }
 
   /** @internal */
-  override huggingFacePlaces(): Place[] {
-    return gpt2Places(this);
+  override huggingFaceMappings(): TensorMapping[] {
+    return gpt2Mappings(this);
   }
 }
 
@@ -165,6 +169,6 @@ function dropoutOf(dropout: GPTOptions["dropout"] = 0): GPTDropout {
   throw new ArgumentError(
     "GPT",
     "invalidProbability",
-    `dropout is a probability or an object of them, ${String(dropout)} came`,
+    `expected dropout to be a probability or an object of probabilities, got ${String(dropout)}`,
   );
 }

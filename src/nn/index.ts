@@ -1,4 +1,4 @@
-/** Layers, models and generation: what the package exports as `nn`. */
+/** Layers, models and generation. Exported as `nn`. */
 export {
   type AttentionInputs,
   type AttentionOptions,
@@ -22,7 +22,7 @@ export { generateText, type TextCodec } from "./generation/text.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";
 export type { Gpt2Config } from "./hugging_face/gpt2.ts";
 export type { LlamaConfig, RopeConfig } from "./hugging_face/llama.ts";
-export type { TensorSource } from "./hugging_face/places.ts";
+export type { TensorSource } from "./hugging_face/mappings.ts";
 export {
   gpt2Initialization,
   type Initialization,

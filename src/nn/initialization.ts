@@ -1,4 +1,4 @@
-/** How weights start. */
+/** Weight initialization. */
 import { empty, ones, zeros } from "../ops/creation/full.ts";
 import { uniform } from "../ops/random/rand.ts";
 import { normal } from "../ops/random/randn.ts";
@@ -7,37 +7,37 @@ import type { FloatDType } from "../tensor/dtype.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
-/** What every layer takes. */
+/** Options that every layer takes. */
 export interface LayerOptions {
-  /** Of the parameters. Default float32. */
+  /** The dtype of the parameters. Default float32. */
   dtype?: FloatDType | undefined;
-  /** Where the weights' random numbers come from: the same seed, the same weights. Default: the one that `manualSeed` seeds. */
+  /** The random number generator of the weights. Default: the global one, which `manualSeed` seeds. */
   generator?: Generator | undefined;
-  /** How the weights start. Default {@link pytorchInitialization}. */
+  /** How the weights are initialized. Default {@link pytorchInitialization}. */
   initialization?: Initialization | undefined;
 }
 
-/** @internal Those alone, for the parts of a layer. */
+/** @internal Picks these options for the submodules of a layer. */
 export const layerOptions = ({ dtype, generator, initialization }: LayerOptions): LayerOptions => ({
   ...{ dtype, generator, initialization },
 });
 
-/** Draws one parameter of a shape. */
+/** Makes the initial values of one parameter. */
 export type Initializer = (shape: Shape, options: Pick<LayerOptions, "dtype" | "generator">) => Tensor;
 
-/** How the parameters of a model start, by what they do. */
+/** The initializers of a model's parameters, by kind. */
 export interface Initialization {
   /** Weights [outputs, inputs] of linear layers. */
   readonly weight: Initializer;
-  /** Those of linear layers whose result is added to the residual stream. */
+  /** Weights of linear layers whose output is added to the residual stream. */
   readonly residual: Initializer;
-  /** The biases of linear layers, given the number of inputs. */
+  /** Biases of linear layers with so many inputs. */
   readonly bias: (inputs: number) => Initializer;
-  /** Tables [rows, width] of embeddings. */
+  /** Weights [rows, width] of embeddings. */
   readonly embedding: Initializer;
 }
 
-/** Every number is drawn from a normal distribution of mean 0. */
+/** A normal distribution with mean 0 and this standard deviation. */
 export const normalOf =
   (deviation: number): Initializer =>
   (shape, { dtype = "float32", generator }) =>
@@ -48,8 +48,8 @@ const uniformWithin =
   (shape, { dtype = "float32", generator }) =>
     uniform(-bound, bound, shape, { dtype, generator });
 
-/** 1 / √inputs of a weight [outputs, inputs], which is its last axis. */
-const byInputs: Initializer = (shape, options) => uniformWithin(1 / Math.sqrt(shape.at(-1)!))(shape, options);
+/** Uniform in ±1 / √inputs for a weight [outputs, inputs]. */
+const uniformByInputs: Initializer = (shape, options) => uniformWithin(1 / Math.sqrt(shape.at(-1)!))(shape, options);
 
 const zero: Initializer = (shape, { dtype = "float32" }) => zeros(shape, { dtype });
 
@@ -57,22 +57,23 @@ const zero: Initializer = (shape, { dtype = "float32" }) => zeros(shape, { dtype
 export const one: Initializer = (shape, { dtype = "float32" }) => ones(shape, { dtype });
 
 /**
- * As PyTorch's layers: weights and biases of linear layers uniform in ±1 / √inputs, embeddings normal with a deviation of 1.
+ * PyTorch's defaults: weights and biases of linear layers uniform in ±1 / √inputs, embeddings normal with a standard
+ * deviation of 1.
  *
- * Source: `torch.nn.Linear.reset_parameters`, whose `kaiming_uniform_(a=√5)` comes to that bound.
+ * Source: `torch.nn.Linear.reset_parameters`, whose `kaiming_uniform_(a=√5)` equals that bound.
  */
 export const pytorchInitialization: Initialization = {
-  weight: byInputs,
-  residual: byInputs,
+  weight: uniformByInputs,
+  residual: uniformByInputs,
   bias: (inputs) => uniformWithin(1 / Math.sqrt(inputs)),
   embedding: normalOf(1),
 };
 
 /**
- * As GPT-2: everything normal, and what is added to the residual stream smaller by 1 / √(2 · layers), as each layer adds to it twice.
- * Biases are 0.
+ * GPT-2's: normal, with projections into the residual stream scaled by 1 / √(2 · layers), because each layer adds to it
+ * twice. Biases are 0.
  *
- * @param deviation of weights and embeddings; GPT-2's, and Llama's, is 0.02
+ * @param deviation the standard deviation of weights and embeddings; 0.02 in GPT-2
  *
  * Source: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section 2.3.
  */
@@ -83,7 +84,7 @@ export const gpt2Initialization = (layers: number, deviation = 0.02): Initializa
   embedding: normalOf(deviation),
 });
 
-/** As Llama: everything normal of one deviation, biases 0. */
+/** Llama's: normal with one standard deviation. Biases are 0. */
 export const llamaInitialization = (deviation = 0.02): Initialization => ({
   weight: normalOf(deviation),
   residual: normalOf(deviation),
@@ -91,24 +92,24 @@ export const llamaInitialization = (deviation = 0.02): Initialization => ({
   embedding: normalOf(deviation),
 });
 
-const undrawn: Initializer = (shape, { dtype = "float32" }) => empty(shape, { dtype });
+const uninitialized: Initializer = (shape, { dtype = "float32" }) => empty(shape, { dtype });
 
-/** Undefined contents: for a model whose weights are all loaded next. */
+/** Leaves weights uninitialized, for a model whose weights are all loaded next. */
 export const noInitialization: Initialization = {
-  weight: undrawn,
-  residual: undrawn,
-  bias: () => undrawn,
-  embedding: undrawn,
+  weight: uninitialized,
+  residual: uninitialized,
+  bias: () => uninitialized,
+  embedding: uninitialized,
 };
 
-/** @internal A parameter as an initializer draws it. */
+/** @internal A parameter with an initializer's values. */
 export function parameter(shape: Shape, initialize: Initializer, { dtype, generator }: LayerOptions): Tensor {
-  const made = initialize(shape, { dtype, generator });
-  made.requiresGrad = true;
-  return made;
+  const values = initialize(shape, { dtype, generator });
+  values.requiresGrad = true;
+  return values;
 }
 
-/** @internal One that starts with zeros. */
+/** @internal A parameter of zeros. */
 export const zeroParameter = (shape: Shape, options: LayerOptions): Tensor => parameter(shape, zero, options);
-/** @internal One that starts with ones. */
+/** @internal A parameter of ones. */
 export const oneParameter = (shape: Shape, options: LayerOptions): Tensor => parameter(shape, one, options);

@@ -8,7 +8,7 @@ import { Module } from "./module.ts";
 export interface LinearOptions extends LayerOptions {
   /** Whether there is a bias. Default true. */
   bias?: boolean | undefined;
-  /** Whether its result is added to the residual stream, for which an initialization may have weights of its own. Default false. */
+  /** Whether its output is added to the residual stream: selects the initializer. Default false. */
   residual?: boolean | undefined;
 }
 

@@ -5,69 +5,72 @@ import { TransformerBlock } from "./block.ts";
 import { checkCounts } from "./checks.ts";
 import { Embedding } from "./embedding.ts";
 import { readConfig } from "./hugging_face/config.ts";
-import { type LlamaConfig, llamaPlaces, optionsOfLlama } from "./hugging_face/llama.ts";
-import type { Place, TensorSource } from "./hugging_face/places.ts";
+import { type LlamaConfig, llamaMappings, optionsOfLlama } from "./hugging_face/llama.ts";
+import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, noInitialization } from "./initialization.ts";
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { RMSNorm } from "./normalization.ts";
 import type { StateDict } from "./state_dict.ts";
 
-/** What {@link Llama} is made of. */
+/** Options of {@link Llama}. */
 export interface LlamaOptions extends LayerOptions {
-  /** How many different tokens there are. */
+  /** The number of tokens in the vocabulary. */
   vocabularySize: number;
-  /** How many tokens it sees at most. */
+  /** The maximum number of tokens in a sequence. */
   contextLength: number;
-  /** How many blocks. */
+  /** The number of blocks. */
   layers: number;
-  /** How many heads of queries each attention has. */
+  /** The number of query heads. */
   heads: number;
-  /** How many heads of keys and values, of which `heads` is a multiple. Default `heads`. */
+  /** The number of key and value heads; `heads` is a multiple of it. Default `heads`. */
   keyValueHeads?: number | undefined;
-  /** Of embeddings and blocks. */
+  /** The size of embeddings and hidden states. */
   width: number;
   /** The size of each head. Default width / heads. */
   headWidth?: number | undefined;
-  /** The size between the feed-forward's projections. Default: 8/3 · width, rounded up to a multiple of 32. */
+  /** The hidden size of the feed-forward. Default: 8/3 · width, rounded up to a multiple of 32. */
   hidden?: number | undefined;
-  /** Of the norms. Default 1e-5. */
+  /** The eps of the norms. Default 1e-5. */
   eps?: number | undefined;
-  /** Of the rotary positions. Default 10,000. */
+  /** The base (theta) of the rotary position embeddings. Default 10,000. */
   ropeBase?: number | undefined;
-  /** How rotary positions are stretched to a longer context. Default: not. */
+  /** How rotary position embeddings are scaled to a longer context. Default: no scaling. */
   ropeScaling?: RopeScaling | undefined;
-  /** Whether attention's projections have biases. Default false. */
+  /** Whether the attention projections have biases. Default false. */
   attentionBias?: boolean | undefined;
   /** Whether the feed-forward's projections have biases. Default false. */
   feedForwardBias?: boolean | undefined;
-  /** The probability with which a probability of attention is dropped in training. Default 0. */
+  /** The dropout probability of attention probabilities in training. Default 0. */
   attentionDropout?: number | undefined;
-  /** Whether the table of embeddings makes the logits too. Default false. */
+  /** Whether the output head shares the token embedding's weight. Default false. */
   tied?: boolean | undefined;
 }
 
 /**
- * A language model in Llama's architecture: rotary positions in Hugging Face's convention of halves, {@link RMSNorm}, {@link SwiGLU}, and keys and values
- * that several heads of queries may share. Weights start as {@link llamaInitialization}.
+ * A language model in Llama's architecture: rotary position embeddings in Hugging Face's convention (pairs from the two
+ * halves of a row), {@link RMSNorm}, {@link SwiGLU} and grouped-query attention. Weights are initialized by
+ * {@link llamaInitialization}.
  *
  * | parameter | shape |
  * |---|---|
  * | `tokenEmbedding.weight` | [vocabularySize, width] |
  * | `blocks.0. …` | see {@link TransformerBlock} |
  * | `finalNorm.weight` | [width] |
- * | `head.weight` | [vocabularySize, width], where it is not tied |
+ * | `head.weight` | [vocabularySize, width], if not tied |
  *
  * @example
- * const model = new Llama({ vocabularySize: 256, contextLength: 64, layers: 4, heads: 4, keyValueHeads: 2, width: 128 });
+ * const sizes = { vocabularySize: 256, contextLength: 64, layers: 4, heads: 4, keyValueHeads: 2, width: 128 };
+ * const model = new Llama(sizes);
  * const logits = model.forward(tokens); // int32[12, 64] → float32[12, 64, 256]
  *
- * @throws {ArgumentError} for sizes below 1, and numbers of heads that do not divide each other or the width.
+ * @throws {ArgumentError} for sizes below 1, a width that is not a multiple of `heads`, and `heads` that is not a
+ * multiple of `keyValueHeads`.
  */
 export class Llama extends LanguageModel {
   override readonly vocabularySize: number;
   override readonly contextLength: number;
-  override readonly slides = true;
+  override readonly hasRelativePositions = true;
   override readonly tokenEmbedding: Embedding;
   override readonly blocks: readonly TransformerBlock[];
   override readonly finalNorm: RMSNorm;
@@ -88,15 +91,17 @@ export class Llama extends LanguageModel {
   }
 
   /**
-   * A model of Hugging Face's Llama family, from a folder with its `config.json` and `model.safetensors`, which may be in parts.
+   * Loads a Llama model of Hugging Face's `transformers` from a folder with `config.json` and `model.safetensors`,
+   * which may be sharded.
    *
-   * @param options `dtype`: what weights are converted to. Default float32
+   * @param options `dtype`: the dtype that weights are converted to. Default float32
    *
    * @example
    * const model = Llama.fromPretrained("llama-3.2-1b", { dtype: "bfloat16" }).eval();
    *
-   * @throws {FileError} {@link FileFormatError} for files that are not there, or broken. @throws {ArgumentError} for a config of another
-   * architecture. @throws {StateDictError} for tensors that do not fit it.
+   * @throws {FileError} for files that do not exist. @throws {FileFormatError} for damaged files. @throws
+   * {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not match the
+   * config.
    */
   static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): Llama {
     using tensors = openSafetensors(folder);
@@ -104,13 +109,14 @@ export class Llama extends LanguageModel {
   }
 
   /**
-   * The same of what such files hold.
+   * Makes a model of the contents of such files.
    *
    * @param config the contents of `config.json`
    * @param tensors by Hugging Face's names
-   * @param options `dtype`: what weights are converted to. Default float32
+   * @param options `dtype`: the dtype that weights are converted to. Default float32
    *
-   * @throws {ArgumentError} for a config of another architecture. @throws {StateDictError} for tensors that do not fit it.
+   * @throws {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not
+   * match the config.
    */
   static fromHuggingFace(
     config: LlamaConfig,
@@ -128,8 +134,8 @@ export class Llama extends LanguageModel {
   }
 
   /** @internal */
-  override huggingFacePlaces(): Place[] {
-    return llamaPlaces(this);
+  override huggingFaceMappings(): TensorMapping[] {
+    return llamaMappings(this);
   }
 }
 
@@ -137,12 +143,12 @@ const blockOf = (options: LlamaOptions): TransformerBlock =>
   new TransformerBlock({
     ...layerOptions(options),
     ...{ width: options.width, heads: options.heads, keyValueHeads: options.keyValueHeads },
-    ...{ headWidth: options.headWidth, hidden: options.hidden ?? usualHidden(options.width) },
+    ...{ headWidth: options.headWidth, hidden: options.hidden ?? defaultHidden(options.width) },
     ...({ norm: "rmsNorm", feedForward: "swiglu", causal: true } as const),
     ...{ eps: options.eps, attentionDropout: options.attentionDropout },
     ...{ bias: options.attentionBias ?? false, feedForwardBias: options.feedForwardBias ?? false },
     rotary: { base: options.ropeBase, scaling: options.ropeScaling },
   });
 
-/** As many parameters in three matrices as 4 · width makes in two. */
-const usualHidden = (width: number): number => Math.ceil((8 * width) / 3 / 32) * 32;
+/** The three matrices of SwiGLU then have as many parameters as the two of an MLP with 4 · width. */
+const defaultHidden = (width: number): number => Math.ceil((8 * width) / 3 / 32) * 32;

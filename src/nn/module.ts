@@ -1,21 +1,22 @@
-import { detach } from "../autograd/backward.ts";
 import { noGrad } from "../autograd/modes.ts";
 import { getOrMake } from "../core/collections.ts";
 import { toDType } from "../ops/copy/cast.ts";
+import { detach } from "../ops/gradient/backward.ts";
 import { type FloatDType, isFloat } from "../tensor/dtype.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
-import { modulesIn, slotsOf, tensorSlotsIn } from "./slots.ts";
+import { joinPath, type Slot, slotsOf } from "./slots.ts";
 import { type LoadOptions, type LoadReport, loadInto, type StateDict } from "./state_dict.ts";
 import { formatSummary } from "./summary.ts";
 
 /**
- * A layer, or a model of layers. What its own properties hold is its state: tensors that require gradients are parameters, other tensors
- * buffers, modules its parts, and arrays and maps of these are looked into. Names are PyTorch's: `blocks.0.attention.output.weight`. A
- * `#private` field is no state.
+ * The base class of layers and models. A module's own properties are its state: tensors that require gradients are
+ * parameters, other tensors are buffers, modules are submodules, and arrays and maps of these are traversed. Names are
+ * PyTorch's: `blocks.0.attention.output.weight`. A `#private` field is not part of the state.
  *
- * A tensor that is in several places (tied weights) is one parameter, under the first of its names. One whose `requiresGrad` is set to
- * false is frozen: it is a buffer, saved and loaded, and no optimiser is given it.
+ * A tensor in several properties (tied weights) is one parameter, under the first of its names. A parameter whose
+ * `requiresGrad` is set to false is frozen: it becomes a buffer, which is saved and loaded but not trained. A tensor
+ * that an operation returned is not part of the state.
  *
  * @example
  * class Perceptron extends Module<[x: Tensor], Tensor> {
@@ -27,13 +28,16 @@ import { formatSummary } from "./summary.ts";
  * }
  */
 export abstract class Module<Arguments extends readonly unknown[] = never[], Result = unknown> {
-  /** Whether it is being trained: where not, dropout leaves everything as it is. {@link train} and {@link eval} set it. */
+  /**
+   * Whether the module is in training mode. In evaluation mode dropout does nothing. Set by {@link train} and {@link
+   * eval}.
+   */
   training = true;
 
-  /** What the module computes. */
+  /** Computes the module's result. */
   abstract forward(...values: Arguments): Result;
 
-  /** The tensors that require gradients, each once, in the order of their declaration: what an optimiser is given. */
+  /** The tensors that require gradients, each once, in the order of declaration: what an optimizer takes. */
   parameters(): Tensor[] {
     return [...this.namedParameters().values()];
   }
@@ -43,34 +47,44 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return new Map([...this.namedState()].filter(([, tensor]) => tensor.requiresGrad));
   }
 
-  /** The tensors that require no gradient, each once, by name: part of the state, and not trained. */
+  /** The tensors that do not require gradients, each once, by name: part of the state, but not trained. */
   namedBuffers(): Map<string, Tensor> {
     return new Map([...this.namedState()].filter(([, tensor]) => !tensor.requiresGrad));
   }
 
-  /** This module and all parts of it, each once. */
+  /** This module and all its submodules, each once. */
   modules(): Module[] {
     return [...this.namedModules().values()];
   }
 
-  /** The {@link modules} by name; that of this module is empty. */
+  /** The {@link modules} by the first of their names. The name of this module is empty. */
   namedModules(): Map<string, Module> {
-    return modulesIn(this);
+    const named = new Map<string, Module>();
+    const seen = new Set<Module>();
+    const visit = (name: string, module: Module): void => {
+      if (seen.has(module)) return;
+      seen.add(module);
+      named.set(name, module);
+      for (const slot of slotsOf(module))
+        if (slot.value instanceof Module) visit(joinPath(name, slot.name), slot.value);
+    };
+    visit("", this);
+    return named;
   }
 
-  /** Parameters and buffers by name, as views of their memory without history: what a file holds. */
+  /** Parameters and buffers by name, as views of the same memory without autograd history. */
   stateDict(): StateDict {
     return Object.fromEntries([...this.namedState()].map(([name, tensor]) => [name, detach(tensor)]));
   }
 
   /**
-   * Copies values into parameters and buffers. All of it, or nothing: where something does not fit, nothing is changed.
+   * Copies values into parameters and buffers: all of them, or none if anything does not match.
    *
-   * @param state tensors by name, such as those of {@link stateDict}. A tied tensor may come under any of its names
-   * @param options `strict: false` leaves out what is missing here or there; shapes and dtypes must fit all the same
-   * @returns the names that were missing, and those that were not expected: none unless `strict` is false
+   * @param state tensors by name, as {@link stateDict} returns them. A tied tensor may be under any of its names
+   * @param options `strict: false` ignores missing and unexpected names; shapes and dtypes must match nevertheless
+   * @returns the missing and the unexpected names: none unless `strict` is false
    *
-   * @throws {StateDictError} that lists what is missing, what is not expected, and what has another shape or dtype.
+   * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
    */
   loadStateDict(state: Readonly<StateDict>, options: LoadOptions = {}): LoadReport {
     const aliases = new Map<Tensor, string[]>();
@@ -78,20 +92,20 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return loadInto(this.constructor.name, aliases, state, options);
   }
 
-  /** Sets {@link training} here and in all parts. Returns the module. */
+  /** Sets {@link training} here and in all submodules. Returns the module. */
   train(mode = true): this {
     for (const module of this.modules()) module.training = mode;
     return this;
   }
 
-  /** `train(false)`: dropout is off. */
+  /** Switches to evaluation mode, in which dropout does nothing: `train(false)`. */
   eval(): this {
     return this.train(false);
   }
 
   /**
-   * Converts all parameters and buffers that are floats. They become new tensors, without gradients: make an optimiser afterwards.
-   * Returns the module.
+   * Converts all floating-point parameters and buffers to a dtype. They become new tensors without gradients, so create
+   * the optimizer afterwards. Returns the module.
    *
    * @example
    * model.to("bfloat16");
@@ -103,17 +117,22 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return this;
   }
 
-  /** Forgets all gradients. */
+  /** Sets all gradients to null. */
   zeroGrad(): void {
     for (const parameter of this.namedState().values()) parameter.grad = null;
   }
 
-  /** A table of the layers that have parameters of their own: names, shapes, how many numbers and bytes. */
+  /** A table of the layers that have tensors of their own: names, shapes, element counts and bytes. */
   summary(): string {
-    return formatSummary(this);
+    const layers = [...this.namedModules()].map(([name, module]) => ({
+      name,
+      kind: module.constructor.name,
+      tensors: [...slotsOf(module)].filter(isTensorSlot).map((slot) => [slot.name, slot.value] as const),
+    }));
+    return formatSummary(layers);
   }
 
-  /** @internal What stands between the parentheses when the module is printed. */
+  /** @internal The text between the parentheses when the module is printed. */
   details(): string {
     return "";
   }
@@ -142,6 +161,18 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
   }
 }
 
+const isTensorSlot = (slot: Slot): slot is Slot<Tensor> => slot.value instanceof Tensor && slot.value.isLeaf;
+
+/** Every slot of a tensor in a module and its submodules. A tensor in several slots is yielded once for each. */
+function* tensorSlotsIn(module: Module, prefix = "", ancestors: readonly Module[] = []): Generator<Slot<Tensor>> {
+  if (ancestors.includes(module)) return;
+  for (const slot of slotsOf(module)) {
+    const name = joinPath(prefix, slot.name);
+    if (slot.value instanceof Module) yield* tensorSlotsIn(slot.value, name, [...ancestors, module]);
+    else if (isTensorSlot(slot)) yield { ...slot, name };
+  }
+}
+
 function convert(tensor: Tensor, dtype: FloatDType): Tensor {
   if (tensor.dtype === dtype) return tensor;
   const converted: Tensor = keep(noGrad(() => toDType(tensor, dtype)));
@@ -149,7 +180,7 @@ function convert(tensor: Tensor, dtype: FloatDType): Tensor {
   return converted;
 }
 
-/** @internal Runs `body` with a module as {@link Module.eval} sets it, and puts every part back as it was. */
+/** @internal Runs `body` with a module in evaluation mode, then restores the mode of every submodule. */
 export function inEvaluation<Result>(module: Module, body: () => Result): Result {
   const training = module.modules().filter((part) => part.training);
   for (const part of training) part.training = false;

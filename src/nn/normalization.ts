@@ -7,9 +7,9 @@ import { checkCounts } from "./checks.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
 import { Module } from "./module.ts";
 
-/** What {@link LayerNorm} and {@link RMSNorm} have in common. */
+/** The interface of {@link LayerNorm} and {@link RMSNorm}. */
 export interface Normalization extends Module<[x: Tensor], Tensor> {
-  /** Adds to the residual stream: `sum` is x + residual, `out` its norm. */
+  /** A residual connection and its norm in one pass: `sum` is x + residual, `out` the norm of `sum`. */
   addForward(x: Tensor, residual: Tensor): SumAndNorm;
 }
 
@@ -29,7 +29,7 @@ export interface LayerNormOptions extends LayerOptions {
  * | `weight` | `normalizedShape`; starts with ones |
  * | `bias` | `normalizedShape`; starts with zeros; null without |
  *
- * @param normalizedShape the sizes of the last axes; a number is that of the last one
+ * @param normalizedShape the sizes of the last axes; a number is the size of the last axis
  *
  * @example
  * new LayerNorm(768).forward(randn([2, 16, 768]));

@@ -2,9 +2,9 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
 
 /**
- * Modules one after the other, each given the result of the one before. Their names are their numbers: `0.weight`.
+ * A chain of modules: each gets the output of the one before. They are named by index: `0.weight`.
  *
- * (A list of modules that are called otherwise needs no class: an array in a property is looked into.)
+ * A list of modules that is not a chain needs no class: a property can be an array of modules.
  *
  * @example
  * new Sequential(new Linear(784, 128), new Dropout(0.1), new Linear(128, 10)).forward(x);

@@ -5,38 +5,42 @@ import { isFloat } from "../tensor/dtype.ts";
 import { sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
-/** Tensors by the names of a module's parameters and buffers. */
+/** A module's parameters and buffers by name. */
 export type StateDict = Record<string, Tensor>;
 
 /** Options of `loadStateDict`. */
 export interface LoadOptions {
-  /** Whether every name of one side must be on the other. Default true. */
+  /** Whether missing and unexpected names are errors. Default true. */
   strict?: boolean;
 }
 
-/** Which names were on one side only. */
+/** The names that were missing or unexpected. */
 export interface LoadReport {
-  /** The module has them, the state does not. */
+  /** Names in the module that are not in the state. */
   readonly missing: readonly string[];
-  /** The state has them, the module does not. */
+  /** Names in the state that are not in the module. */
   readonly unexpected: readonly string[];
 }
 
-/** A state that does not fit a module. Nothing of it was loaded. */
+/** A state that does not match a module. Nothing was loaded. */
 export class StateDictError extends OrchardError {
   override readonly name = "StateDictError";
-  /** Names that the module has and the state does not. */
+  /** Names in the module that are not in the state. */
   readonly missing: readonly string[];
-  /** Names that the state has and the module does not. */
+  /** Names in the state that are not in the module. */
   readonly unexpected: readonly string[];
-  /** Names with another shape or dtype. */
+  /** Names whose shape or dtype differs. */
   readonly different: readonly string[];
 
-  constructor(operation: string, module: string, found: Differences) {
-    super(operation, "stateDiffers", `the state does not fit ${module}, and nothing of it was loaded:${listOf(found)}`);
-    this.missing = found.missing;
-    this.unexpected = found.unexpected;
-    this.different = found.different.map(({ name }) => name);
+  constructor(operation: string, module: string, differences: Differences) {
+    super(
+      operation,
+      "stateDiffers",
+      `the state does not match ${module}; nothing was loaded:${formatDifferences(differences)}`,
+    );
+    this.missing = differences.missing;
+    this.unexpected = differences.unexpected;
+    this.different = differences.different.map(({ name }) => name);
   }
 }
 
@@ -46,22 +50,22 @@ interface Differences extends LoadReport {
 
 interface Different {
   readonly name: string;
-  readonly came: Tensor;
-  readonly wanted: Tensor;
+  readonly got: Tensor;
+  readonly expected: Tensor;
 }
 
 const headings = {
   missing: "missing from the state",
-  unexpected: "not expected by the module ({ strict: false } leaves both out)",
-  different: "of another shape or dtype (make the module so, or convert with to())",
+  unexpected: "unexpected in the state ({ strict: false } ignores missing and unexpected names)",
+  different: "another shape or dtype (change the module's sizes, or convert it with to())",
 } as const;
 
-function listOf({ missing, unexpected, different }: Differences): string {
+function formatDifferences({ missing, unexpected, different }: Differences): string {
   const lines = {
     missing,
     unexpected,
     different: different.map(
-      ({ name, came, wanted }) => `${name}: ${came.describe()} came, ${wanted.describe()} is wanted`,
+      ({ name, got, expected }) => `${name}: expected ${expected.describe()}, got ${got.describe()}`,
     ),
   };
   return (["missing", "unexpected", "different"] as const)
@@ -70,28 +74,28 @@ function listOf({ missing, unexpected, different }: Differences): string {
     .join("");
 }
 
-/** @internal What the loaders of files add. */
+/** @internal Further options for weights from files. */
 export interface ConvertOptions extends LoadOptions {
-  /** Whether a float may be another float than is wanted, and is converted. */
+  /** Whether floating-point tensors are converted to the expected dtype. */
   readonly convert?: boolean;
-  /** Whether the state's tensors are disposed of once they are copied. */
+  /** Whether the state's tensors are disposed of after the copy. */
   readonly consume?: boolean;
 }
 
-/** @internal A tensor to be written, and the names that its value may have. */
+/** @internal The tensors to write, each with the names that its value may have in a state. */
 export type Targets = ReadonlyMap<Tensor, readonly string[]>;
 
-/** @internal Copies values into tensors: all of them, or none. @throws {StateDictError} */
+/** @internal Copies a state's values into tensors: all of them, or none. @throws {StateDictError} */
 export function loadInto(
   module: string,
   targets: Targets,
   state: Readonly<StateDict>,
   { strict = true, convert = false, consume = false }: ConvertOptions = {},
 ): LoadReport {
-  const found = compare(targets, state, convert);
-  const { missing, unexpected, different, matched } = found;
+  const comparison = compare(targets, state, convert);
+  const { missing, unexpected, different, matched } = comparison;
   if (different.length > 0 || (strict && missing.length + unexpected.length > 0))
-    throw new StateDictError("loadStateDict", module, found);
+    throw new StateDictError("loadStateDict", module, comparison);
   for (const source of matched.values()) source.checkAlive("loadStateDict");
   noGrad(() => {
     for (const [target, source] of matched) {
@@ -107,21 +111,21 @@ function compare(
   state: Readonly<StateDict>,
   convert: boolean,
 ): Differences & { matched: Map<Tensor, Tensor> } {
-  const expected = new Set([...targets.values()].flat());
-  const unexpected = Object.keys(state).filter((name) => !expected.has(name));
+  const known = new Set([...targets.values()].flat());
+  const unexpected = Object.keys(state).filter((name) => !known.has(name));
   const missing: string[] = [];
   const different: Different[] = [];
   const matched = new Map<Tensor, Tensor>();
-  for (const [wanted, names] of targets) {
+  for (const [expected, names] of targets) {
     const name = names.find((each) => Object.hasOwn(state, each));
     if (name === undefined) {
       missing.push(names[0]!);
       continue;
     }
-    const came = state[name]!;
-    matched.set(wanted, came);
-    const fits = came.dtype === wanted.dtype || (convert && isFloat(came.dtype) && isFloat(wanted.dtype));
-    if (!fits || !sameShape(came.shape, wanted.shape)) different.push({ name, came, wanted });
+    const got = state[name]!;
+    matched.set(expected, got);
+    const isConvertible = got.dtype === expected.dtype || (convert && isFloat(got.dtype) && isFloat(expected.dtype));
+    if (!isConvertible || !sameShape(got.shape, expected.shape)) different.push({ name, got, expected });
   }
   return { missing, unexpected, different, matched };
 }

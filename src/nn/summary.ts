@@ -1,23 +1,29 @@
 import { bytesOf } from "../tensor/dtype.ts";
 import { formatShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import type { Module } from "./module.ts";
-import { ownTensorsOf } from "./slots.ts";
 
 const header = ["layer", "kind", "state", "numbers", "bytes"];
-/** Columns that hold figures. */
-const isRight = [false, false, false, true, true];
+/** Which columns are aligned to the right. */
+const isRightAligned = [false, false, false, true, true];
 
-/** @internal The table of `Module.summary()`: one line a module that has tensors of its own, and what they come to. */
-export function formatSummary(module: Module): string {
+/** @internal A module in the table, with its own tensors by name, without those of its submodules. */
+export interface SummaryLayer {
+  /** Empty for the model itself. */
+  readonly name: string;
+  /** The name of its class. */
+  readonly kind: string;
+  readonly tensors: readonly (readonly [name: string, tensor: Tensor])[];
+}
+
+/** @internal The table of `Module.summary()`: one row for each module that has tensors of its own, and the totals. */
+export function formatSummary(layers: readonly SummaryLayer[]): string {
   const counted = new Set<Tensor>();
-  const rows = [...module.namedModules()].flatMap(([name, part]) => {
-    const own = [...ownTensorsOf(part)];
-    if (own.length === 0) return [];
-    const fresh = own.map(({ value }) => value).filter((value) => !counted.has(value));
-    const state = own.map(({ name, value }) => `${name} ${formatShape(value.shape)}${noteOf(value, counted)}`);
-    for (const value of fresh) counted.add(value);
-    return [[name || "(itself)", part.constructor.name, state.join(", "), ...figures(fresh)]];
+  const rows = layers.flatMap(({ name, kind, tensors }) => {
+    if (tensors.length === 0) return [];
+    const untied = tensors.map(([, tensor]) => tensor).filter((tensor) => !counted.has(tensor));
+    const state = tensors.map(([own, tensor]) => `${own} ${formatShape(tensor.shape)}${noteOf(tensor, counted)}`);
+    for (const tensor of untied) counted.add(tensor);
+    return [[name || "(itself)", kind, state.join(", "), ...figures(untied)]];
   });
   return [...aligned([header, ...rows]), totals([...counted])].join("\n");
 }
@@ -42,12 +48,12 @@ function totals(tensors: readonly Tensor[]): string {
   return [of("parameters", parameters), ...(buffers.length > 0 ? [of("in buffers", buffers)] : [])].join("; ");
 }
 
-/** Columns of the width of their widest cell, two blanks apart, with a rule below the first row. */
+/** Pads every column to its widest cell, separates columns by two spaces, and draws a rule below the header. */
 function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const lines = rows.map((row) =>
     row
-      .map((cell, column) => (isRight[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+      .map((cell, column) => (isRightAligned[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
       .join("  "),
   );
   const rule = widths.map((width) => "─".repeat(width)).join("  ");
@@ -56,7 +62,7 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
 
 const units = ["B", "KB", "MB", "GB", "TB"];
 
-/** Three digits, and a unit of a power of 1,000. */
+/** Three significant digits and a decimal unit. */
 function formatBytes(bytes: number): string {
   const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
   const value = bytes / 1000 ** power;

@@ -5,9 +5,9 @@ import { DebugFile, writeWhole } from "./debug_file.ts";
 const DIGITS = 12;
 
 /**
- * How often things happened, in a file that several processes share: each thread has one line, adds it with one write to the end, and writes only there
- * from then on. So no process waits for another, none overwrites another's, and what is there is right at any time, however the process ends. Totals are
- * the sums of the lines.
+ * How often things happened, in a file that several processes share: each thread has one line, adds it with one write
+ * to the end, and writes only there from then on. So no process waits for another, none overwrites another's, and what
+ * is there is right at any time, however the process ends. Totals are the sums of the lines.
  *
  * @example
  * 2026-01-31T12:00:00.000Z pid 4711 thread 0 forward 000000000012 backward 000000000008
@@ -24,12 +24,12 @@ export class CallCounts<Name extends string> {
     this.file = new DebugFile(path, (name) => this.addLine(name));
   }
 
-  raise(name: Name): void {
+  increment(name: Name): void {
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
     this.file.use((descriptor) => writeWhole(descriptor, this.line(), this.position));
   }
 
-  /** Adds the line, and finds where it came to lie: lines are never moved. */
+  /** Adds the line, and finds its position, which stays. */
   private addLine(path: string): number {
     const end = openSync(path, "a");
     try {

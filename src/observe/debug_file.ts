@@ -1,11 +1,13 @@
-/** Files that record what happens. Where one can't be written, that is told once, and the work that is recorded goes on. */
+/**
+ * Files that record what happens. Where one can't be written, a warning is logged once, and the work that is recorded goes on.
+ */
 import { openSync, writeSync } from "node:fs";
 import { warnOnce } from "../core/warn.ts";
 
-/** A file that is opened when it is first needed, and given up at the first failure. */
+/** A file that is opened when it is first needed, and abandoned at the first failure. */
 export class DebugFile {
   private descriptor: number | undefined;
-  private isGivenUp = false;
+  private isAbandoned = false;
 
   /** @param open gives the descriptor */
   constructor(
@@ -13,21 +15,23 @@ export class DebugFile {
     private readonly open: (path: string) => number,
   ) {}
 
-  /** Does something with the open file, unless it was given up. */
+  /** Does something with the open file, unless it was abandoned. */
   use(body: (descriptor: number) => void): void {
-    if (this.isGivenUp) return;
+    if (this.isAbandoned) return;
     try {
       this.descriptor ??= this.open(this.path);
       body(this.descriptor);
     } catch (error) {
-      this.isGivenUp = true;
+      this.isAbandoned = true;
       const why = error instanceof Error ? error.message : String(error);
       warnOnce(`${this.path} can't be written, so nothing more is recorded there: ${why}`);
     }
   }
 }
 
-/** A file to which several processes add lines, each with one write to the end, so that none is lost and none is torn. */
+/**
+ * A file to which several processes add lines, each with one write to the end, so that each is whole.
+ */
 export const appended = (path: string): DebugFile => new DebugFile(path, (name) => openSync(name, "a"));
 
 /** Writes all of it. @throws where the file takes a part only. */

@@ -1,4 +1,6 @@
-/** `ORCHARD_DEBUG_FLASH_ATN=1`: what each pass of attention did, on standard error, and how many there were, in a file. */
+/**
+ * `ORCHARD_DEBUG_FLASH_ATN=1`: what each pass of attention did, on standard error, and how many there were, in a file.
+ */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CallCounts } from "./call_counts.ts";
@@ -35,7 +37,7 @@ export class FlashAttentionLog implements Recorder {
       log(pass, `failed on ${backend} after ${report.milliseconds.toFixed(3)} ms: ${firstLine(failure)}`);
       return;
     }
-    this.counts.raise(pass);
+    this.counts.increment(pass);
     // Metal's work is only encoded by then, and goes on.
     log(pass, describe(`fused on ${backend}`, operands, report, backend === "metal" ? "ms to encode" : "ms"));
   }

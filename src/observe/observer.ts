@@ -1,6 +1,6 @@
 /**
- * Records of operations and allocations: none, unless the environment asks for one. Then `observer` is undefined, and whoever would report
- * something has one branch to take.
+ * Records of operations and allocations: none, unless the environment asks for one. Then `observer` is undefined, and
+ * whoever would report something has one branch to take.
  */
 import { threadId } from "node:worker_threads";
 import { environment, environmentFlag } from "../core/environment.ts";
@@ -40,7 +40,10 @@ export interface OperationRun extends ObservedCall {
   /** In milliseconds since the process began. */
   readonly start: number;
   readonly milliseconds: number;
-  /** How often elements were copied for it: to the device, to another storage mode, to be contiguous, or by the operation `copy`. */
+  /**
+   * How often elements were copied for it: to the device, to another storage mode, to be contiguous, or by the
+   * operation `copy`.
+   */
   readonly copies: number;
   /** The command buffers that it lies in. */
   readonly tickets: TicketRange | undefined;
@@ -55,7 +58,10 @@ export interface Allocation {
   readonly storage: "shared" | "private" | "host" | "script";
   /** The label that the caller gave, or the operation that runs. */
   readonly label: string;
-  /** Of the allocator, with it; undefined for JavaScript's own memory, of which only the garbage collector knows what is live. */
+  /**
+   * Of the allocator, with it; undefined for JavaScript's own memory, of which only the garbage collector knows what is
+   * live.
+   */
   readonly usage: { readonly liveBytes: number; readonly peakBytes: number } | undefined;
 }
 

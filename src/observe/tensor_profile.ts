@@ -4,7 +4,8 @@ import { appended, writeWhole } from "./debug_file.ts";
 import type { Allocation, Recorder } from "./observer.ts";
 
 /**
- * `ORCHARD_TENSOR_PROFILE=1`: a line for each allocation, added to `orchard_tensor_profile.log` in the temporary folder by all processes.
+ * `ORCHARD_TENSOR_PROFILE=1`: a line for each allocation, added to `orchard_tensor_profile.log` in the temporary folder
+ * by all processes.
  *
  * @example
  * pid=4711 ms=12.345 bytes=1048576 storage=shared live=2097152 peak=3145728 label=matmul
@@ -15,7 +16,8 @@ export class TensorProfile implements Recorder {
   allocated({ byteLength, storage, label, usage }: Allocation): void {
     const { liveBytes = "-", peakBytes = "-" } = usage ?? {};
     const time = performance.now().toFixed(3);
-    const line = `pid=${process.pid} ms=${time} bytes=${byteLength} storage=${storage} live=${liveBytes} peak=${peakBytes} label=${label.replace(/\s+/g, " ")}\n`;
+    const memory = `bytes=${byteLength} storage=${storage} live=${liveBytes} peak=${peakBytes}`;
+    const line = `pid=${process.pid} ms=${time} ${memory} label=${label.replace(/\s+/g, " ")}\n`;
     this.file.use((descriptor) => writeWhole(descriptor, line));
   }
 }

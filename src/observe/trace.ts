@@ -1,8 +1,8 @@
 /**
  * `ORCHARD_TRACE=file.json`: a trace that https://ui.perfetto.dev opens.
  *
- * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the threads, `M` a name. Times are in
- * microseconds.
+ * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the
+ * threads, `M` a name. Times are in microseconds.
  */
 import type { Allocation, Completion, ObservedTensor, OperationRun, Recorder, TicketRange } from "./observer.ts";
 import { TraceFile } from "./trace_file.ts";
@@ -58,9 +58,9 @@ export class Trace implements Recorder {
     this.allocatedBytes[storage] += byteLength;
     this.add({ ph: "C", name: "allocated bytes so far", ts: now(), args: { ...this.allocatedBytes } });
     if (usage === undefined) return;
-    const place = storage === "host" ? "host" : "metal";
-    this.add({ ph: "C", name: `live bytes (${place})`, ts: now(), args: { live: usage.liveBytes } });
-    this.add({ ph: "C", name: `peak bytes (${place})`, ts: now(), args: { peak: usage.peakBytes } });
+    const device = storage === "host" ? "host" : "metal";
+    this.add({ ph: "C", name: `live bytes (${device})`, ts: now(), args: { live: usage.liveBytes } });
+    this.add({ ph: "C", name: `peak bytes (${device})`, ts: now(), args: { peak: usage.peakBytes } });
   }
 
   encoded({ last }: TicketRange, completion: Completion): void {
@@ -69,7 +69,7 @@ export class Trace implements Recorder {
     this.closeTickets();
   }
 
-  /** Ends the spans of the command buffers that are seen to be done: nobody tells when that was. */
+  /** Ends the spans of the command buffers that are done by now: the device does not report when. */
   private closeTickets(): void {
     if (this.openTickets.size === 0) return;
     const completed = this.completion()?.completed ?? 0;

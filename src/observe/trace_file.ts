@@ -4,8 +4,8 @@ import { DebugFile, writeWhole } from "./debug_file.ts";
 const END = "\n]\n";
 
 /**
- * A JSON array on disk that is whole after each element: one write puts the next element and the bracket over the bracket that was there. So it
- * can be read while the process runs, and whenever it ends.
+ * A JSON array on disk that is whole after each element: one write puts the next element and the bracket over the
+ * bracket that was there. So it can be read while the process runs, and whenever it ends.
  */
 export class TraceFile {
   private readonly file: DebugFile;
@@ -13,7 +13,7 @@ export class TraceFile {
   private end = 0;
 
   constructor(path: string) {
-    this.file = new DebugFile(path, created);
+    this.file = new DebugFile(path, createFile);
   }
 
   /** @param element as JSON */
@@ -36,8 +36,11 @@ export class TraceFile {
   }
 }
 
-/** A file of its own: another process that still writes to one of this name goes on with that one, which has no name any more. */
-function created(path: string): number {
+/**
+ * A file of its own: another process that still writes to one of this name goes on with that one, which no longer has
+ * a name.
+ */
+function createFile(path: string): number {
   const known = statSync(path, { throwIfNoEntry: false });
   if (known && !known.isFile()) throw new Error("it is there and no file");
   rmSync(path, { force: true });

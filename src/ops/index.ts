@@ -1,7 +1,11 @@
 /** The public operations: one line a file, sorted. */
 export * from "./activation/dropout.ts";
-export * from "./activation/gelu.ts";
-export * from "./activation/silu.ts";
+export { type GeluOptions, gelu } from "./activation/gelu.ts";
+export * from "./activation/hardswish.ts";
+export * from "./activation/relu.ts";
+export * from "./activation/sigmoid.ts";
+export { silu } from "./activation/silu.ts";
+export * from "./activation/softplus.ts";
 export * from "./activation/swiglu.ts";
 export { type FlashAttentionResult, flashAttention } from "./attention/flash_attention.ts";
 export type {
@@ -20,62 +24,27 @@ export * from "./creation/eye.ts";
 export * from "./creation/full.ts";
 export * from "./creation/linspace.ts";
 export * from "./creation/tensor.ts";
-export {
-  add,
-  atan2,
-  bitwiseAnd,
-  bitwiseOr,
-  bitwiseXor,
-  type DivOptions,
-  div,
-  floorDivide,
-  fmod,
-  maximum,
-  minimum,
-  mul,
-  type Operand,
-  pow,
-  type ResultOf,
-  remainder,
-  sub,
-} from "./elementwise/binary.ts";
+export * from "./elementwise/arithmetic.ts";
+export * from "./elementwise/bitwise.ts";
+export * from "./elementwise/clamp.ts";
 export * from "./elementwise/comparison.ts";
-export * from "./elementwise/ternary.ts";
-export {
-  abs,
-  bitwiseNot,
-  ceil,
-  cos,
-  erf,
-  exp,
-  exp2,
-  expm1,
-  type FloatOf,
-  floor,
-  isfinite,
-  isinf,
-  isnan,
-  log,
-  log1p,
-  log2,
-  log10,
-  logicalNot,
-  neg,
-  reciprocal,
-  relu,
-  round,
-  rsqrt,
-  sigmoid,
-  sign,
-  sin,
-  sqrt,
-  square,
-  tan,
-  tanh,
-} from "./elementwise/unary.ts";
+export { type DivOptions, div, floorDivide, fmod, remainder } from "./elementwise/division.ts";
+export * from "./elementwise/erf.ts";
+export * from "./elementwise/exponential.ts";
+export * from "./elementwise/extrema.ts";
+export * from "./elementwise/hyperbolic.ts";
+export * from "./elementwise/lerp.ts";
+export * from "./elementwise/logarithm.ts";
+export * from "./elementwise/logic.ts";
+export * from "./elementwise/power.ts";
+export * from "./elementwise/predicates.ts";
+export * from "./elementwise/rounding.ts";
+export * from "./elementwise/trigonometric.ts";
+export type { FloatOf, Operand, ResultOf } from "./elementwise/types.ts";
+export * from "./elementwise/where.ts";
 export * from "./embedding/embedding.ts";
 export * from "./embedding/embedding_bag.ts";
-export type { BagMode } from "./embedding/modes.ts";
+export type { BagMode } from "./embedding/primitive.ts";
 export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
 export * from "./indexing/masked_fill.ts";
 export * from "./indexing/one_hot.ts";

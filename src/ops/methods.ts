@@ -1,92 +1,34 @@
-/** Operations as methods: `a.add(b)` is `add(a, b)`. The table fills the prototype, and the types are made from it. */
-import { backward, detach } from "../autograd/backward.ts";
+/**
+ * Operations as methods: `a.add(b)` is `add(a, b)`. A function whose first operand is the tensor says what becomes of
+ * its dtype, as in `reshape.method = "same" as const`. From that come the methods of the prototype, and their types:
+ *
+ * - `same`: it stays.
+ * - `parts`: it stays, in each of a list of tensors.
+ * - `float`: floats stay, all else becomes float32.
+ * - `bool`: bool.
+ * - `truth`: bool, but uint8 of uint8.
+ * - `int64`: int64.
+ * - `promoted`: what it and another operand have in common.
+ * - `summed`: floats stay, all else becomes int64; or the option `dtype`.
+ * - `averaged`: it stays; or the option `dtype`.
+ * - `own`: as {@link OwnMethods} says.
+ */
+
 import type { BackwardOptions } from "../autograd/pass.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
+import { backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
-
-/** Functions whose first operand is the tensor, by what becomes of its dtype. */
-const table = {
-  /** It stays. */
-  same: [
-    ...["add_", "sub_", "mul_", "div_", "copy_", "fill_", "zero_"],
-    ...["neg", "abs", "sign", "square", "relu", "floor", "ceil", "round", "bitwiseNot"],
-    ...[
-      "clone",
-      "contiguous",
-      "reshape",
-      "expand",
-      "permute",
-      "transpose",
-      "swapaxes",
-      "movedim",
-      "flatten",
-      "unflatten",
-    ],
-    ...[
-      "squeeze",
-      "unsqueeze",
-      "slice",
-      "narrow",
-      "select",
-      "diagonal",
-      "diag",
-      "flip",
-      "roll",
-      "repeat",
-      "tile",
-      "pad",
-    ],
-    ...["tril", "triu", "gather", "indexSelect", "takeAlongDim", "scatterAdd", "indexAdd", "maskedFill", "maskedFill_"],
-    ...["matmul", "mm", "bmm", "addmm", "dot", "linear", "dropout", "rope"],
-    ...["amax", "amin", "norm", "var", "variance", "std", "layerNorm", "rmsNorm"],
-  ],
-  /** It stays, in each of a list of tensors. */
-  parts: ["split", "chunk", "unbind"],
-  /** Floats stay, all else becomes float32. */
-  float: [
-    ...[
-      "exp",
-      "exp2",
-      "expm1",
-      "log",
-      "log2",
-      "log10",
-      "log1p",
-      "sqrt",
-      "rsqrt",
-      "reciprocal",
-      "tanh",
-      "sigmoid",
-      "erf",
-    ],
-    ...["sin", "cos", "tan", "softplus", "gelu", "silu", "logsumexp"],
-  ],
-  bool: [
-    ...["isnan", "isinf", "isfinite", "logicalNot", "logicalAnd", "logicalOr", "logicalXor"],
-    ...["eq", "ne", "lt", "le", "gt", "ge"],
-  ],
-  /** bool, but uint8 of uint8. */
-  truth: ["all", "any"],
-  int64: ["argmax", "argmin", "argsort", "oneHot", "multinomial"],
-  /** What it and another operand have in common. */
-  promoted: [
-    ...["add", "sub", "mul", "div", "pow", "maximum", "minimum", "remainder", "fmod", "floorDivide", "atan2"],
-    ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "lerp", "outer", "swiglu"],
-  ],
-  /** Floats stay, all else becomes int64; or the option `dtype`. */
-  summed: ["sum", "prod", "cumsum", "cumprod"],
-  /** It stays; or the option `dtype`. */
-  averaged: ["mean", "softmax", "logSoftmax"],
-  /** As {@link OwnMethods} says. */
-  own: ["clamp", "max", "min", "sort", "topk", "varMean"],
-} as const satisfies Readonly<Record<string, readonly (keyof Operations)[]>>;
 
 /** Methods that are no operations, or have another name there. */
 const core = { backward, detach, to: operations.toDType } as const;
 
 type Operations = typeof operations;
-type NameOf<Kind extends keyof typeof table> = (typeof table)[Kind][number];
+
+/** The functions that are methods of a kind. */
+type NameOf<Kind extends string> = {
+  [Name in keyof Operations]: Operations[Name] extends { readonly method: Kind } ? Name : never;
+}[keyof Operations];
 
 /** The parameters after the tensor. */
 type Rest<F> = F extends (x: never, ...rest: infer R) => unknown ? R : never;
@@ -137,7 +79,9 @@ interface CoreMethods<D extends DType> {
   backward(gradient?: Tensor, options?: BackwardOptions): void;
   /** The same elements without the history: a view that requires no gradient. */
   detach(): Tensor<D>;
-  /** The elements in another dtype; the tensor itself where it has that dtype already. @see {@link operations.toDType} */
+  /**
+   * The elements in another dtype; the tensor itself where it has that dtype already. @see {@link operations.toDType}
+   */
   to<E extends DType>(dtype: E): Tensor<E>;
 }
 
@@ -156,14 +100,12 @@ declare module "../tensor/tensor.ts" {
       Converting<NameOf<"averaged">, D> {}
 }
 
+const isMethod = ([, value]: readonly [string, unknown]): boolean => typeof value === "function" && "method" in value;
+
 /** The functions that are methods, by their names. */
 export const methods: Readonly<Record<string, unknown>> = {
   ...core,
-  ...Object.fromEntries(
-    Object.values(table)
-      .flat()
-      .map((name) => [name, (operations as Operations)[name]]),
-  ),
+  ...Object.fromEntries(Object.entries(operations).filter(isMethod)),
 };
 
 for (const [name, operation] of Object.entries(methods)) {

@@ -1,18 +1,22 @@
+import { checkNumber, notNegative } from "../core/options.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
-import type { Slot } from "./optimizer.ts";
-import { checkBetas, checkNumber, notNegative } from "./options.ts";
+import { checkBetas } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
+import type { Slot } from "./slot.ts";
 
 /** Options of {@link AdamW} and {@link Adam}. */
 export interface AdamOptions extends FusedOptions {
-  /** How much of the averages of gradients and of their squares stays in a step. Default [0.9, 0.999]. */
+  /** Decay rates of the first and second moment (β₁ and β₂). Default [0.9, 0.999]. */
   betas: readonly [number, number];
-  /** Added to the root of the second moment. Default 1e-8. */
+  /** Added to the denominator, the square root of the second moment. Default 1e-8. */
   eps: number;
-  /** Of AdamW: the share of the learning rate by which a weight shrinks (default 0.01). Of Adam: of the weight, added to its gradient (0). */
+  /**
+   * The weight decay coefficient λ. AdamW subtracts lr · λ · p from each weight p (decoupled, default 0.01). Adam adds
+   * λ · p to the gradient (L2 penalty, default 0).
+   */
   weightDecay: number;
-  /** Divides by the largest second moment so far (Reddi et al., 2018). Default false. */
+  /** Uses the maximum of all second moments so far (Reddi et al., 2018). Default false. */
   amsgrad: boolean;
 }
 
@@ -39,7 +43,7 @@ abstract class AdamBase extends FusedOptimizer<AdamOptions> {
   protected override ruleOf = ({ amsgrad }: ParameterGroup<AdamOptions>): RuleName =>
     amsgrad ? "adamAmsgrad" : "adam";
 
-  /** Averages start at 0, which the corrections make up for: a division by 1 - betaᵗ. */
+  /** The moments start at 0. Bias correction makes up for it: a division by 1 - βᵗ. */
   protected override coefficientsOf({ group, steps }: Slot<AdamOptions>): Coefficients {
     const { lr, eps, weightDecay, maximize } = group;
     const [beta1, beta2] = group.betas;
@@ -47,22 +51,26 @@ abstract class AdamBase extends FusedOptimizer<AdamOptions> {
       ...noCoefficients,
       sign: maximize ? -1 : 1,
       l2: this.isDecoupled ? 0 : weightDecay,
-      shrink: this.isDecoupled ? lr * weightDecay : 0,
+      decoupledDecay: this.isDecoupled ? lr * weightDecay : 0,
       stepSize: lr / (1 - beta1 ** steps),
-      take1: 1 - beta1,
-      take2: 1 - beta2,
-      root: 1 / Math.sqrt(1 - beta2 ** steps),
+      oneMinusBeta1: 1 - beta1,
+      oneMinusBeta2: 1 - beta2,
+      biasCorrection: 1 / Math.sqrt(1 - beta2 ** steps),
       eps,
     };
   }
 }
 
 /**
- * Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019), PyTorch's AdamW: of gradients g
+ * Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019), as PyTorch's
+ * AdamW. For a parameter p with gradient g in step t:
  *
- *     m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²,   p ← p - lr (λ p + m̂ / (√v̂ + eps)),   m̂ = m / (1 - β₁ᵗ),   v̂ = v / (1 - β₂ᵗ)
+ *     m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²
+ *     m̂ = m / (1 - β₁ᵗ),   v̂ = v / (1 - β₂ᵗ)
+ *     p ← p - lr (λ p + m̂ / (√v̂ + eps))
  *
- * Moments are float32 whatever the parameter is (float64 of float64). All parameters are updated in a few launches, each byte read once and written once.
+ * The moments are float32 (float64 for float64 parameters). A step updates all parameters in a few launches; each byte
+ * is read once and written once.
  *
  * @example
  * const optimizer = new AdamW(model.parameters(), { lr: 3e-4, weightDecay: 0.1 });
@@ -70,7 +78,7 @@ abstract class AdamBase extends FusedOptimizer<AdamOptions> {
  * optimizer.step();
  * optimizer.zeroGrad();
  *
- * @throws {ArgumentError} for an option or a list of parameters that is none. @throws {DTypeError} for integer parameters.
+ * @throws {ArgumentError} for an invalid option or parameter list. @throws {DTypeError} for integer parameters.
  */
 export class AdamW extends AdamBase {
   protected override readonly isDecoupled = true;
@@ -80,7 +88,7 @@ export class AdamW extends AdamBase {
   }
 }
 
-/** Adam (Kingma and Ba, 2015), PyTorch's: as {@link AdamW}, but the weight decay is added to the gradient. */
+/** Adam (Kingma and Ba, 2015), as PyTorch's: {@link AdamW} with the weight decay added to the gradient. */
 export class Adam extends AdamBase {
   protected override readonly isDecoupled = false;
 

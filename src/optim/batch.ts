@@ -1,6 +1,7 @@
 /**
- * Parameters that are updated by one launch. What is remembered of all of them lies in one tensor [planes, elements], a plane for each name, in
- * which each parameter has a range; so a launch binds it once, and has room for more parameters.
+ * Parameters that one launch updates. The state of all of them is one tensor [planes, elements]: one plane for each
+ * state name, with a range for each parameter. A launch binds this tensor once, which leaves bindings for more
+ * parameters.
  */
 import { empty } from "../backend/dispatch.ts";
 import { copyInto } from "../ops/copy/copy.ts";
@@ -8,30 +9,28 @@ import { rowMajorStrides } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 
-/** As many as Metal has room for: it binds 31 buffers, and a parameter takes three (before, gradient, after) beside the state and the numbers. */
-export const MOST_PARAMETERS = 9;
-/** Ranges begin at multiples of so many elements: at lines of a cache. */
+/** Ranges start at multiples of this many elements, to align them to cache lines. */
 const ALIGNMENT = 32;
 
-/** A parameter, and what is remembered of it by name. */
-export interface Remembered {
+/** A parameter and its state tensors by name. */
+export interface Member {
   readonly parameter: Tensor;
   state: Record<string, Tensor>;
 }
 
 /** The state of several parameters, laid out together. */
 export interface Batch {
-  readonly members: readonly Remembered[];
-  /** [planes, elements]; null where nothing is remembered. */
+  readonly members: readonly Member[];
+  /** [planes, elements]; null for a rule without state. */
   readonly state: Tensor | null;
-  /** Elements of a plane. */
+  /** The number of elements of a plane. */
   readonly plane: number;
-  /** Where each member's range begins. */
+  /** The offset of each member's range in a plane. */
   readonly starts: readonly number[];
 }
 
-/** Brings the states of parameters into one tensor; their own become views of it. */
-export function makeBatch(members: readonly Remembered[]): Batch {
+/** Copies the states of parameters into one tensor. Their own state tensors become views of it. */
+export function makeBatch(members: readonly Member[]): Batch {
   const starts: number[] = [];
   let plane = 0;
   for (const { parameter } of members) {
@@ -45,7 +44,7 @@ export function makeBatch(members: readonly Remembered[]): Batch {
   return { members, state, plane, starts };
 }
 
-function moveInto({ storage, dtype }: Tensor, plane: number, start: number, member: Remembered): void {
+function moveInto({ storage, dtype }: Tensor, plane: number, start: number, member: Member): void {
   const { shape } = member.parameter;
   const views = Object.entries(member.state).map(([name, own], row) => {
     const view = keep(new Tensor(storage, dtype, shape, rowMajorStrides(shape), row * plane + start));
@@ -56,10 +55,10 @@ function moveInto({ storage, dtype }: Tensor, plane: number, start: number, memb
   member.state = Object.fromEntries(views);
 }
 
-/** Whether these parameters' states still lie where a batch was made of them. */
-export const isBatchOf = ({ members, state }: Batch, wanted: readonly Remembered[]): boolean =>
-  members.length === wanted.length &&
-  wanted.every((member, index) => {
+/** Whether a batch consists of these parameters, and their state tensors are still views of it. */
+export const isBatchOf = ({ members, state }: Batch, candidates: readonly Member[]): boolean =>
+  members.length === candidates.length &&
+  candidates.every((member, index) => {
     const own = Object.values(member.state);
     return (
       member === members[index] &&

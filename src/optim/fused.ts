@@ -1,24 +1,26 @@
-/** Optimizers whose steps are one rule for each element. */
-import { getOrMake } from "../core/collections.ts";
+/** Optimizers whose update rule is elementwise. */
+
 import type { Tensor } from "../tensor/tensor.ts";
-import { type Batch, isBatchOf, MOST_PARAMETERS, makeBatch } from "./batch.ts";
+import { type Batch, isBatchOf, makeBatch } from "./batch.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
-import { Optimizer, type Slot, type Update } from "./optimizer.ts";
+import { Optimizer } from "./optimizer.ts";
+import { MAX_PARAMETERS } from "./primitive.ts";
 import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
+import type { Slot, Update } from "./slot.ts";
 import { gradientDType, updateBatch } from "./update.ts";
 
-/** What all of them can do. */
+/** Options that all fused optimizers take. */
 export interface FusedOptions extends LearningRate {
-  /** Steps uphill: the gradient's sign is changed. Default false. */
+  /** Maximizes the loss: the sign of the gradient is flipped. Default false. */
   maximize: boolean;
   /**
-   * Keeps float32 values of float16 and bfloat16 parameters, to which small steps are added without loss; the parameter is their rounding. Costs 4
-   * bytes an element. Default false.
+   * Keeps a float32 copy of float16 and bfloat16 parameters, to which small updates are added without loss. The
+   * parameter is that copy, rounded. Costs 4 bytes per element. Default false.
    */
   masterWeights: boolean;
 }
 
-/** An optimizer with a rule of {@link ruleNames}: all parameters are updated together. */
+/** An optimizer with one of the rules of {@link RuleName}. A launch updates many parameters. */
 export abstract class FusedOptimizer<Options extends FusedOptions> extends Optimizer<Options> {
   protected abstract ruleOf(group: ParameterGroup<Options>): RuleName;
   protected abstract coefficientsOf(slot: Slot<Options>): Coefficients;
@@ -32,7 +34,8 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
   private batches: readonly Batch[] = [];
 
   protected override update(updates: readonly Update<Options>[]): void {
-    const groups = groupBy(updates, ({ slot, gradient }) => this.kindOf(slot, gradient)).flatMap(inBatches);
+    const byLaunch = Map.groupBy(updates, ({ slot, gradient }) => this.launchKey(slot, gradient));
+    const groups = [...byLaunch.values()].flatMap(inBatches);
     const batches = groups.map((group) => {
       const slots = group.map(({ slot }) => slot);
       const batch = this.batches.find((known) => isBatchOf(known, slots)) ?? makeBatch(slots);
@@ -44,20 +47,14 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
     this.batches = batches;
   }
 
-  /** What parameters have in common that one launch can update. */
-  private kindOf({ group, parameter, state }: Slot<Options>, gradient: Tensor): string {
+  /** Parameters of one key can be updated by one launch: the same rule, dtypes and state names. */
+  private launchKey({ group, parameter, state }: Slot<Options>, gradient: Tensor): string {
     const dtypes = [parameter.dtype, gradientDType(gradient, parameter.dtype)];
     return [this.ruleOf(group), ...dtypes, ...Object.keys(state)].join(" ");
   }
 }
 
-function groupBy<Item>(items: readonly Item[], kindOf: (item: Item) => string): Item[][] {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) getOrMake(groups, kindOf(item), () => []).push(item);
-  return [...groups.values()];
-}
-
 const inBatches = <Item>(items: readonly Item[]): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / MOST_PARAMETERS) }, (_, index) =>
-    items.slice(index * MOST_PARAMETERS, (index + 1) * MOST_PARAMETERS),
+  Array.from({ length: Math.ceil(items.length / MAX_PARAMETERS) }, (_, index) =>
+    items.slice(index * MAX_PARAMETERS, (index + 1) * MAX_PARAMETERS),
   );

@@ -1,8 +1,9 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { checkNames, checkNumber, count, positive } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
-import { mul } from "../ops/elementwise/binary.ts";
-import { isfinite } from "../ops/elementwise/unary.ts";
+import { mul } from "../ops/elementwise/arithmetic.ts";
+import { isfinite } from "../ops/elementwise/predicates.ts";
 import { stack } from "../ops/join/cat.ts";
 import { all } from "../ops/reduction/logic.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -10,24 +11,23 @@ import { tidy } from "../tensor/tidy.ts";
 import { replaceGradient } from "./clip.ts";
 import type { LearningRate } from "./groups.ts";
 import type { Optimizer } from "./optimizer.ts";
-import { checkNames, checkNumber, count, positive } from "./options.ts";
 
 /** Options of {@link GradScaler}, and what it saves with its state. */
 export interface GradScalerOptions {
-  /** The first factor. Default 65,536. */
+  /** The initial scale factor. Default 65,536. */
   initialScale: number;
-  /** By which the factor grows after `growthInterval` steps without infinity or NaN. Default 2. */
+  /** Multiplies the scale after `growthInterval` consecutive steps without infinity or NaN. Default 2. */
   growthFactor: number;
-  /** By which it shrinks after a step with one. Default 0.5. */
+  /** Multiplies the scale after a step with infinity or NaN. Default 0.5. */
   backoffFactor: number;
-  /** Default 2000. */
+  /** How many consecutive finite steps it takes to grow the scale. Default 2000. */
   growthInterval: number;
 }
 
-/** What {@link GradScaler.stateDict} gives; JSON holds it. */
+/** What {@link GradScaler.stateDict} returns. It can be saved as JSON. */
 export interface GradScalerState extends GradScalerOptions {
   readonly scale: number;
-  /** Steps without infinity or NaN since the factor last changed. */
+  /** How many steps without infinity or NaN there were since the scale last changed. */
   readonly growthTracker: number;
 }
 
@@ -36,8 +36,8 @@ const defaults: GradScalerOptions = { initialScale: 65536, growthFactor: 2, back
 type AnyOptimizer = Pick<Optimizer<LearningRate>, "step" | "slots">;
 
 /**
- * Multiplies a loss so that gradients in float16 do not vanish, as PyTorch's `GradScaler`: gradients are divided again before a step, a step with
- * infinity or NaN is left out, and the factor follows.
+ * Loss scaling for float16, as PyTorch's `GradScaler`: the loss is multiplied so that gradients do not underflow,
+ * gradients are divided before the step, a step with infinity or NaN is skipped, and the scale adapts.
  *
  * @example
  * const scaler = new GradScaler();
@@ -47,13 +47,15 @@ type AnyOptimizer = Pick<Optimizer<LearningRate>, "step" | "slots">;
  * scaler.step(optimizer);
  * scaler.update();
  *
- * @throws {ArgumentError} for an option that is none.
+ * @throws {ArgumentError} for an invalid option.
  */
 export class GradScaler {
   private readonly options: GradScalerOptions;
   private factor: number;
   private growthTracker = 0;
-  /** Optimizers whose gradients are divided already, since the last `update`; whether all of them were finite. */
+  /**
+   * Optimizers whose gradients were unscaled since the last `update`, and whether all of their gradients were finite.
+   */
   private readonly unscaled = new Map<AnyOptimizer, boolean>();
   private readonly stepped = new Set<AnyOptimizer>();
 
@@ -63,19 +65,19 @@ export class GradScaler {
     this.factor = this.options.initialScale;
   }
 
-  /** The factor of now. */
+  /** The current scale factor. */
   get currentScale(): number {
     return this.factor;
   }
 
-  /** loss · scale: call `backward()` on it. */
+  /** The loss times the scale: call `backward()` on it. */
   scale(loss: Tensor): Tensor {
     return mul(loss, this.factor);
   }
 
   /**
-   * Divides an optimizer's gradients by the factor, in float32: those of float16 become float32, in which they do not vanish again. {@link step} does it
-   * where it was not done. Waits for the device.
+   * Divides an optimizer's gradients by the scale. float16 gradients become float32, in which they do not underflow
+   * again. {@link step} calls this if it was not called. Waits for the device.
    *
    * @throws {ArgumentError} `unscaledTwice` between two updates.
    */
@@ -84,13 +86,13 @@ export class GradScaler {
       throw new ArgumentError(
         "GradScaler.unscale",
         "unscaledTwice",
-        "the gradients are divided already; call update() after each step",
+        "the gradients are already unscaled; call update() after each step",
       );
     const owners = optimizer.slots.map(({ parameter }) => parameter).filter(({ grad }) => grad !== null);
     const areFinite = noGrad(() =>
       tidy(() => {
         for (const owner of owners)
-          replaceGradient(owner, mul(toDType(owner.grad!, widened(owner.grad!)), 1 / this.factor));
+          replaceGradient(owner, mul(toDType(owner.grad!, accumulationDType(owner.grad!)), 1 / this.factor));
         const finite = owners.map(({ grad }) => all(isfinite(grad!)));
         return finite.length === 0 || Boolean(all(stack(finite)).item());
       }),
@@ -99,7 +101,7 @@ export class GradScaler {
   }
 
   /**
-   * Steps, unless a gradient is infinite or NaN. Returns whether it did.
+   * Steps the optimizer unless a gradient is infinite or NaN. Returns whether it stepped.
    *
    * @throws {ArgumentError} `steppedTwice` between two updates.
    */
@@ -108,7 +110,7 @@ export class GradScaler {
       throw new ArgumentError(
         "GradScaler.step",
         "steppedTwice",
-        "this optimizer has stepped already; call update() after each step",
+        "this optimizer has already stepped; call update() after each step",
       );
     if (!this.unscaled.has(optimizer)) this.unscale(optimizer);
     this.stepped.add(optimizer);
@@ -117,13 +119,13 @@ export class GradScaler {
     return areFinite;
   }
 
-  /** Sets the factor for the next step: smaller where a gradient was infinite or NaN, larger where none was for long enough. */
+  /** Adapts the scale: lower after an infinite or NaN gradient, higher after `growthInterval` steps without one. */
   update(): void {
     if (this.unscaled.size === 0)
       throw new ArgumentError(
         "GradScaler.update",
         "noStep",
-        "there was no step since the last update; call step(optimizer) first",
+        "expected a step since the last update; call step(optimizer) first",
       );
     const { growthFactor, backoffFactor, growthInterval } = this.options;
     const isClean = [...this.unscaled.values()].every(Boolean);
@@ -137,12 +139,12 @@ export class GradScaler {
     this.stepped.clear();
   }
 
-  /** Options, factor and the steps since it changed. */
+  /** The options, the scale and the steps since it changed. */
   stateDict(): GradScalerState {
     return { ...this.options, scale: this.factor, growthTracker: this.growthTracker };
   }
 
-  /** @throws {ArgumentError} for a state that is none. */
+  /** @throws {ArgumentError} for an invalid state. */
   loadStateDict({ scale, growthTracker, ...options }: GradScalerState): void {
     checkNames("GradScaler.loadStateDict", options, defaults);
     checkNumber("GradScaler.loadStateDict", "scale", scale, positive);
@@ -155,14 +157,14 @@ export class GradScaler {
 
 const wholeOrZero = {
   holds: (value: number) => Number.isSafeInteger(value) && value >= 0,
-  wanted: "a whole number of at least 0",
+  expected: "a whole number of at least 0",
 };
 
-const widened = ({ dtype }: Tensor) => (dtype === "float64" ? "float64" : "float32");
+const accumulationDType = ({ dtype }: Tensor) => (dtype === "float64" ? "float64" : "float32");
 
 function checked(options: GradScalerOptions): GradScalerOptions {
-  const aboveOne = { holds: (value: number) => value > 1 && value < Infinity, wanted: "a number above 1" };
-  const belowOne = { holds: (value: number) => value > 0 && value < 1, wanted: "a number between 0 and 1" };
+  const aboveOne = { holds: (value: number) => value > 1 && value < Infinity, expected: "a number above 1" };
+  const belowOne = { holds: (value: number) => value > 0 && value < 1, expected: "a number between 0 and 1" };
   checkNumber("GradScaler", "initialScale", options.initialScale, positive);
   checkNumber("GradScaler", "growthFactor", options.growthFactor, aboveOne);
   checkNumber("GradScaler", "backoffFactor", options.backoffFactor, belowOne);

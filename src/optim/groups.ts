@@ -1,46 +1,47 @@
-/** What an optimizer is given: parameters, or groups of them with options of their own. All of it is checked here. */
+/** The parameters of an optimizer, in groups with their own options. All checks of them are here. */
 import { ArgumentError, DTypeError } from "../core/errors.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
-/** Parameters, or by their names (`model.namedParameters()`), under which `stateDict()` then keeps their state. */
+/** Parameters as a list, or by name (`model.namedParameters()`): `stateDict()` then uses these names. */
 export type ParameterList = readonly Tensor[] | ReadonlyMap<string, Tensor>;
 
-/** Parameters with options of their own; what is left out is as for all. */
+/** Parameters with their own options. Options that are left out have the optimizer's values. */
 export type GroupOptions<Options> = Partial<Options> & { readonly parameters: ParameterList };
 
-/** What optimizers take as their first argument. */
+/** The first argument of an optimizer. */
 export type Parameters<Options> = ParameterList | readonly GroupOptions<Options>[];
 
-/** What every optimizer has. */
+/** The option that every optimizer has. */
 export interface LearningRate {
   /** The learning rate. */
   lr: number;
 }
 
-/** Parameters that share their options, which may be changed between steps: `optimizer.groups[0].lr = 1e-4`. */
+/** Parameters that share their options, which can be changed between steps: `optimizer.groups[0].lr = 1e-4`. */
 export type ParameterGroup<Options> = Options & {
   readonly parameters: readonly Tensor[];
   /** The learning rate that {@link Optimizer.scaleLearningRate} multiplies. */
   initialLr: number;
 };
 
-/** A parameter and its name: the one that it came with, or its number. */
+/** A parameter and its name, or its index if it was given without a name. */
 export interface NamedParameter {
   readonly name: string;
   readonly parameter: Tensor;
 }
 
-/** A group as it was asked for, with every option. */
+/** A group with every option filled in. */
 export interface ParsedGroup<Options> {
   readonly named: readonly NamedParameter[];
   readonly options: Options;
 }
 
 /**
- * The groups that an optimizer was asked for.
+ * Checks an optimizer's first argument, and fills in the default options.
  *
- * @throws {ArgumentError} `noParameters`, `notATensor`, `sameParameterTwice`, `sameNameTwice`, `noGradient`, `notALeaf`, `repeats`.
+ * @throws {ArgumentError} `noParameters`, `notATensor`, `sameParameterTwice`, `sameNameTwice`, `noGradient`,
+ * `notALeaf`, `repeats`.
  * @throws {DTypeError} for integers and bools. @throws {DisposedError}
  */
 export function parseGroups<Options extends object>(
@@ -63,7 +64,7 @@ export function parseGroups<Options extends object>(
     throw new ArgumentError(
       operation,
       "noParameters",
-      "there are no parameters; give model.parameters(), or tensors that require a gradient",
+      "expected at least one parameter, got none; pass model.parameters(), or tensors that require gradients",
     );
   return groups;
 }
@@ -74,7 +75,7 @@ function groupsOf<Options>(operation: string, parameters: Parameters<Options>): 
     throw new ArgumentError(
       operation,
       "notAList",
-      `a list of tensors, a map of them or a list of groups is wanted, ${typeof parameters} came`,
+      `expected a list of tensors, a map of tensors or a list of groups, got ${typeof parameters}`,
     );
   const isGroup = (each: unknown) => typeof each === "object" && each !== null && "parameters" in each;
   if (!parameters.some(isGroup)) return [{ parameters } as unknown as GroupOptions<Options>];
@@ -83,7 +84,7 @@ function groupsOf<Options>(operation: string, parameters: Parameters<Options>): 
   throw new ArgumentError(
     operation,
     "mixedGroups",
-    `groups ({ parameters, … }) and tensors are mixed: element ${other} is no group`,
+    `expected every element to be a group ({ parameters, … }), got a tensor as element ${other}`,
   );
 }
 
@@ -94,32 +95,37 @@ const entriesOf = (list: ParameterList, first: number): [string, Tensor][] =>
 
 function checkParameter(operation: string, name: string, parameter: unknown): asserts parameter is Tensor {
   if (!(parameter instanceof Tensor))
-    throw new ArgumentError(operation, "notATensor", `parameter ${name} is no tensor but ${typeof parameter}`);
+    throw new ArgumentError(
+      operation,
+      "notATensor",
+      `expected parameter ${name} to be a tensor, got ${typeof parameter}`,
+    );
   parameter.checkAlive(operation);
+  const described = parameter.describe();
   if (!isFloat(parameter.dtype))
     throw new DTypeError(
       operation,
       "notAFloat",
-      `parameter ${name} is ${parameter.describe()}; only floats can be optimized`,
+      `expected parameter ${name} to have a floating-point dtype, got ${described}`,
     );
   if (!parameter.isLeaf)
     throw new ArgumentError(
       operation,
       "notALeaf",
-      `parameter ${name}, ${parameter.describe()}, is the result of an operation; give the tensor that it was made of, or detach() it`,
+      `expected parameter ${name} to be a leaf, got the result of an operation, ${described}; detach() it`,
     );
   if (!parameter.requiresGrad)
     throw new ArgumentError(
       operation,
       "noGradient",
-      `parameter ${name}, ${parameter.describe()}, requires no gradient; set requiresGrad, or leave it out`,
+      `expected parameter ${name}, ${described}, to require gradients; set requiresGrad, or leave it out`,
     );
   const repeated = parameter.shape.findIndex((size, axis) => size > 1 && parameter.strides[axis] === 0);
   if (repeated >= 0)
     throw new ArgumentError(
       operation,
       "repeats",
-      `axis ${repeated} of parameter ${name}, ${parameter.describe()}, repeats its elements (expand); optimize what was expanded`,
+      `axis ${repeated} of parameter ${name}, ${described}, is expanded; optimize the tensor that was expanded`,
     );
 }
 
@@ -141,7 +147,7 @@ function checkNew(
     throw new ArgumentError(
       operation,
       "sameNameTwice",
-      `two parameters are named ${name}; names must tell them apart in stateDict()`,
+      `two parameters are named ${name}; stateDict() needs unique names`,
     );
   seen.set(parameter, name);
   names.add(name);

@@ -1,4 +1,5 @@
-/** Optimizers, and what goes with them: clipping, loss scaling, schedules. Public as `optim`. */
+/** Optimizers, gradient clipping, loss scaling and learning rate schedules. Exported as `optim`. */
+export type { Json } from "../io/json.ts";
 export { Adam, type AdamOptions, AdamW } from "./adam.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
 export type { FusedOptions } from "./fused.ts";
@@ -18,4 +19,4 @@ export {
   type Schedule,
 } from "./schedule.ts";
 export { SGD, type SGDOptions } from "./sgd.ts";
-export type { GroupState, Json, OptimizerStateDict } from "./state_dict.ts";
+export type { GroupState, OptimizerStateDict } from "./state_dict.ts";

@@ -1,14 +1,17 @@
+import { checkNumber, notNegative } from "../core/options.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
-import type { Slot } from "./optimizer.ts";
-import { checkBetas, checkNumber, notNegative } from "./options.ts";
+import { checkBetas } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
+import type { Slot } from "./slot.ts";
 
 /** Options of {@link Lion}. */
 export interface LionOptions extends FusedOptions {
-  /** How much of the momentum enters a step, and how much of it stays. Default [0.9, 0.99]. */
+  /**
+   * Decay rates: of the momentum in the update direction (β₁), and of the momentum itself (β₂). Default [0.9, 0.99].
+   */
   betas: readonly [number, number];
-  /** The share of the learning rate by which a weight shrinks. Default 0. */
+  /** Decoupled weight decay λ: lr · λ · p is subtracted from each weight p. Default 0. */
   weightDecay: number;
 }
 
@@ -21,17 +24,17 @@ const defaults: LionOptions = {
 };
 
 /**
- * Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023): steps of one size in the direction of the momentum's sign, half of Adam's
- * memory.
+ * Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023): the update is the sign of the momentum. It
+ * takes half of Adam's memory.
  *
  *     p ← p - lr (sign(β₁ m + (1 - β₁) g) + λ p),   m ← β₂ m + (1 - β₂) g
  *
- * Its learning rate is 3 to 10 times smaller than Adam's, its weight decay as many times larger.
+ * Use a learning rate 3 to 10 times smaller than Adam's, and a weight decay larger by the same factor.
  *
  * @example
  * const optimizer = new Lion(model.parameters(), { lr: 1e-4, weightDecay: 1 });
  *
- * @throws {ArgumentError} for an option or a list of parameters that is none. @throws {DTypeError} for integer parameters.
+ * @throws {ArgumentError} for an invalid option or parameter list. @throws {DTypeError} for integer parameters.
  */
 export class Lion extends FusedOptimizer<LionOptions> {
   constructor(parameters: Parameters<LionOptions>, options: Partial<LionOptions> = {}) {
@@ -51,10 +54,10 @@ export class Lion extends FusedOptimizer<LionOptions> {
     return {
       ...noCoefficients,
       sign: maximize ? -1 : 1,
-      shrink: lr * weightDecay,
+      decoupledDecay: lr * weightDecay,
       stepSize: lr,
-      take1: 1 - betas[0],
-      take2: 1 - betas[1],
+      oneMinusBeta1: 1 - betas[0],
+      oneMinusBeta2: 1 - betas[1],
     };
   }
 }

@@ -1,27 +1,30 @@
 import { ShapeError } from "../core/errors.ts";
+import { belowOne, checkNumber, count, notNegative } from "../core/options.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { copyInto } from "../ops/copy/copy.ts";
-import { add, div, maximum, mul, sub } from "../ops/elementwise/binary.ts";
+import { add, mul, sub } from "../ops/elementwise/arithmetic.ts";
+import { div } from "../ops/elementwise/division.ts";
+import { maximum } from "../ops/elementwise/extrema.ts";
 import { addmm } from "../ops/matmul/addmm.ts";
 import { mm } from "../ops/matmul/matmul.ts";
 import { norm } from "../ops/reduction/norm.ts";
 import { transpose } from "../ops/view/permute.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
-import { Optimizer, stateDType, type Update } from "./optimizer.ts";
-import { checkNumber, count, decayRate, notNegative } from "./options.ts";
+import { Optimizer } from "./optimizer.ts";
+import { stateDType, type Update } from "./slot.ts";
 
 /** Options of {@link Muon}. */
 export interface MuonOptions extends LearningRate {
-  /** How much of the momentum stays in a step. Default 0.95. */
+  /** The decay rate μ of the momentum. Default 0.95. */
   momentum: number;
-  /** Looks ahead (Nesterov): the gradient is averaged with the momentum once more. Default true. */
+  /** Nesterov momentum: the gradient is averaged with the momentum once more. Default true. */
   nesterov: boolean;
-  /** The share of the learning rate by which a weight shrinks. Default 0. */
+  /** Decoupled weight decay λ: lr · λ · p is subtracted from each weight p. Default 0. */
   weightDecay: number;
-  /** Steps of the Newton-Schulz iteration. Default 5. */
+  /** The number of Newton-Schulz iterations. Default 5. */
   newtonSchulzSteps: number;
-  /** Keeps float32 values of float16 and bfloat16 parameters. Default false. */
+  /** Keeps a float32 copy of float16 and bfloat16 parameters. Default false. */
   masterWeights: boolean;
 }
 
@@ -35,19 +38,21 @@ const defaults: MuonOptions = {
 };
 
 /**
- * Muon (Keller Jordan, "Muon: An optimizer for hidden layers in neural networks", 2024): the momentum of a matrix, made nearly orthogonal.
+ * Muon (Keller Jordan, "Muon: An optimizer for hidden layers in neural networks", 2024): the update is the momentum of
+ * a matrix, approximately orthogonalized.
  *
  *     m ← μ m + (1 - μ) g,   u = μ m + (1 - μ) g, or m without nesterov
  *     p ← p - lr (λ p + √max(1, rows / columns) · orthogonalize(u))
  *
- * For the weights of hidden layers, which are matrices: embeddings, biases and norms belong to another optimizer, {@link AdamW} say. A step has some matrix
- * products a parameter, in float32 (float64 of float64).
+ * It is meant for the weight matrices of hidden layers. Pass embeddings, biases and norms to another optimizer, such as
+ * {@link AdamW}. A step computes several matrix products per parameter, in float32 (float64 for float64 parameters).
  *
  * @example
  * const muon = new Muon(matrices, { lr: 0.02 });
  * const adamW = new AdamW(others, { lr: 3e-4 });
  *
- * @throws {ShapeError} `notAMatrix`, naming each parameter that is none. @throws {ArgumentError} @throws {DTypeError} as others.
+ * @throws {ShapeError} `notAMatrix`, naming each parameter that is not a matrix. @throws {ArgumentError} for an invalid
+ * option or parameter list. @throws {DTypeError} for integer parameters.
  */
 export class Muon extends Optimizer<MuonOptions> {
   constructor(parameters: Parameters<MuonOptions>, options: Partial<MuonOptions> = {}) {
@@ -58,13 +63,13 @@ export class Muon extends Optimizer<MuonOptions> {
     throw new ShapeError(
       this.name,
       "notAMatrix",
-      `only matrices can be made orthogonal, and these are none: ${names}; give them to AdamW`,
+      `expected every parameter to be a matrix, got ${names}; pass these to AdamW`,
     );
   }
 
   protected override checkOptions(group: ParameterGroup<MuonOptions>): void {
     super.checkOptions(group);
-    checkNumber(this.name, "momentum", group.momentum, decayRate);
+    checkNumber(this.name, "momentum", group.momentum, belowOne);
     checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
     checkNumber(this.name, "newtonSchulzSteps", group.newtonSchulzSteps, count);
   }
@@ -94,18 +99,24 @@ function updateMatrix({ slot, gradient }: Update<MuonOptions>): void {
   copyInto(parameter, next);
 }
 
-/** Of a polynomial that brings singular values to about 1, with the largest slope at 0 (Keller Jordan's, https://kellerjordan.github.io/posts/muon/). */
+/**
+ * Coefficients of the Newton-Schulz polynomial, which maps singular values to about 1 and has the largest derivative at
+ * 0.
+ *
+ * Source: https://kellerjordan.github.io/posts/muon/
+ */
 const [A, B, C] = [3.4445, -4.775, 2.0315];
-const LEAST_NORM = 1e-7;
+/** The norm is at least this, against a division by 0. */
+const EPSILON = 1e-7;
 
 /**
- * A matrix with the singular vectors of x and singular values between about 0.7 and 1.2: steps of Newton and Schulz, X ← A X + (B X Xᵀ + C (X Xᵀ)²) X, from
- * x / ‖x‖.
+ * A matrix with the singular vectors of x and singular values between about 0.7 and 1.2. Newton-Schulz iterations
+ * X ← A X + (B X Xᵀ + C (X Xᵀ)²) X, starting from x / ‖x‖.
  */
 export function orthogonalize(x: Tensor, steps: number): Tensor {
-  const isTall = x.shape[0]! > x.shape[1]!; // the product of the shorter side is the smaller one
+  const isTall = x.shape[0]! > x.shape[1]!; // X Xᵀ is smaller when X has fewer rows than columns
   const wide = isTall ? transpose(x, 0, 1) : x;
-  let next: Tensor = div(wide, maximum(norm(wide), LEAST_NORM));
+  let next: Tensor = div(wide, maximum(norm(wide), EPSILON));
   for (let step = 0; step < steps; step++) {
     const gram = mm(next, transpose(next, 0, 1));
     next = addmm(next, addmm(gram, gram, gram, { beta: B, alpha: C }), next, { beta: A });

@@ -1,19 +1,19 @@
 import { ArgumentError } from "../core/errors.ts";
+import { checkNumber, finite, notNegative } from "../core/options.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
-import type { Slot } from "./optimizer.ts";
-import { checkNumber, finite, notNegative } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
+import type { Slot } from "./slot.ts";
 
 /** Options of {@link SGD}. */
 export interface SGDOptions extends FusedOptions {
-  /** How much of the sum of gradients stays in a step. Default 0: there is none. */
+  /** The momentum factor μ. Default 0: no momentum. */
   momentum: number;
-  /** How much of a gradient does not enter that sum, but for the first. Default 0. */
+  /** The fraction of each gradient, except the first, that does not enter the momentum. Default 0. */
   dampening: number;
-  /** Of the weight, added to its gradient. Default 0. */
+  /** The weight decay coefficient λ: λ · p is added to the gradient of p (L2 penalty). Default 0. */
   weightDecay: number;
-  /** Looks ahead (Nesterov): the momentum is added to the gradient again. Default false. */
+  /** Nesterov momentum: the momentum is added to the gradient once more. Default false. */
   nesterov: boolean;
 }
 
@@ -28,16 +28,16 @@ const defaults: SGDOptions = {
 };
 
 /**
- * Stochastic gradient descent, PyTorch's: of gradients g + λ p
+ * Stochastic gradient descent, as PyTorch's. With g ← g + λ p:
  *
  *     m ← μ m + (1 - dampening) g,   p ← p - lr m,   with nesterov p ← p - lr (g + μ m)
  *
- * The first gradient is m.
+ * In the first step m is the gradient.
  *
  * @example
  * const optimizer = new SGD(model.parameters(), { lr: 0.1, momentum: 0.9, nesterov: true });
  *
- * @throws {ArgumentError} for an option or a list of parameters that is none. @throws {DTypeError} for integer parameters.
+ * @throws {ArgumentError} for an invalid option or parameter list. @throws {DTypeError} for integer parameters.
  */
 export class SGD extends FusedOptimizer<SGDOptions> {
   constructor(parameters: Parameters<SGDOptions>, options: Partial<SGDOptions> = {}) {
@@ -50,7 +50,7 @@ export class SGD extends FusedOptimizer<SGDOptions> {
     checkNumber(this.name, "dampening", group.dampening, finite);
     checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
     if (group.nesterov && (group.momentum === 0 || group.dampening !== 0))
-      throw new ArgumentError(this.name, "invalidOption", "nesterov wants a momentum above 0 and no dampening");
+      throw new ArgumentError(this.name, "invalidOption", "nesterov needs a momentum above 0 and a dampening of 0");
   }
 
   protected override ruleOf = ({ momentum, nesterov }: ParameterGroup<SGDOptions>): RuleName =>
@@ -63,8 +63,8 @@ export class SGD extends FusedOptimizer<SGDOptions> {
       sign: maximize ? -1 : 1,
       l2: weightDecay,
       stepSize: lr,
-      keep: momentum,
-      take1: steps === 1 ? 1 : 1 - dampening,
+      momentum,
+      oneMinusBeta1: steps === 1 ? 1 : 1 - dampening,
     };
   }
 }

@@ -1,14 +1,12 @@
-/** An optimizer's state as a plain record, and back. */
+/** Converts an optimizer's state to a plain record and back. */
 import { ArgumentError } from "../core/errors.ts";
+import type { Json } from "../io/json.ts";
 import { clone } from "../ops/copy/copy.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
-import { type Optimizer, type Slot, stateDType } from "./optimizer.ts";
-
-/** What JSON holds. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+import { type Slot, stateDType } from "./slot.ts";
 
 /** The options of a group, and the names of its parameters. */
 export interface GroupState {
@@ -16,22 +14,26 @@ export interface GroupState {
   readonly parameters: readonly string[];
 }
 
-/** `tensors` can be saved as safetensors, everything else as JSON. */
+/** What {@link Optimizer.stateDict} returns. `tensors` can be saved as safetensors, everything else as JSON. */
 export interface OptimizerStateDict {
-  /** The optimizer's class. */
+  /** The name of the optimizer's class. */
   readonly optimizer: string;
   readonly groups: readonly GroupState[];
-  /** Steps that each parameter took part in, by its name. */
+  /** How many steps updated each parameter, by its name. */
   readonly steps: Readonly<Record<string, number>>;
-  /** Such as `"0.firstMoment"`: the parameter's name (by default its number) and the tensor's. */
+  /** By the parameter's name (its index by default) and the state's: `"0.firstMoment"`. */
   readonly tensors: Readonly<Record<string, Tensor>>;
 }
 
-export function saveState<Options extends LearningRate>({
-  name,
-  groups,
-  slots,
-}: Optimizer<Options>): OptimizerStateDict {
+/** What is saved and loaded of an optimizer. */
+interface Owner<Options> {
+  readonly name: string;
+  readonly groups: readonly ParameterGroup<Options>[];
+  readonly slots: readonly Slot<Options>[];
+  stateNames(group: ParameterGroup<Options>, parameter: Tensor): readonly string[];
+}
+
+export function saveState<Options extends LearningRate>({ name, groups, slots }: Owner<Options>): OptimizerStateDict {
   const namesIn = (group: ParameterGroup<Options>) =>
     slots.filter((slot) => slot.group === group).map((slot) => slot.name);
   return {
@@ -49,13 +51,13 @@ function optionsOf<Options extends LearningRate>(group: ParameterGroup<Options>)
   return structuredClone(options) as unknown as Record<string, Json>;
 }
 
-export function loadState<Options extends LearningRate>(optimizer: Optimizer<Options>, dict: OptimizerStateDict): void {
+export function loadState<Options extends LearningRate>(optimizer: Owner<Options>, dict: OptimizerStateDict): void {
   const differences = differencesOf(optimizer, dict);
   if (differences.length > 0)
     throw new ArgumentError(
       optimizer.name,
       "stateDiffers",
-      `the state is not that of this optimizer:\n${differences.map((line) => `  ${line}`).join("\n")}`,
+      `the state does not match this optimizer:\n${differences.map((line) => `  ${line}`).join("\n")}`,
     );
   for (const [index, group] of optimizer.groups.entries())
     Object.assign(group, structuredClone(dict.groups[index]!.options));
@@ -63,7 +65,7 @@ export function loadState<Options extends LearningRate>(optimizer: Optimizer<Opt
 }
 
 function loadSlot<Options extends LearningRate>(
-  optimizer: Optimizer<Options>,
+  optimizer: Owner<Options>,
   slot: Slot<Options>,
   { steps, tensors }: OptimizerStateDict,
 ): void {
@@ -71,30 +73,27 @@ function loadSlot<Options extends LearningRate>(
   slot.steps = steps[slot.name]!;
   const names = slot.steps === 0 ? [] : optimizer.stateNames(slot.group, slot.parameter);
   slot.state = Object.fromEntries(names.map((key) => [key, keep(clone(tensors[`${slot.name}.${key}`]!))]));
-  for (const tensor of old) tensor.dispose(); // last: they may be what is loaded
+  for (const tensor of old) tensor.dispose(); // last: they may be the tensors being loaded
 }
 
-/** What keeps a record from being the state of an optimizer, one line each. */
-function differencesOf<Options extends LearningRate>(
-  optimizer: Optimizer<Options>,
-  dict: OptimizerStateDict,
-): string[] {
-  if (dict.optimizer !== optimizer.name) return [`it is the state of ${dict.optimizer}, wanted is ${optimizer.name}`];
+/** The differences between a record and the state that an optimizer expects, one line each. */
+function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, dict: OptimizerStateDict): string[] {
+  if (dict.optimizer !== optimizer.name) return [`expected the state of ${optimizer.name}, got ${dict.optimizer}`];
   const own = saveState(optimizer);
   if (dict.groups.length !== own.groups.length)
-    return [`it has ${dict.groups.length} groups, wanted are ${own.groups.length}`];
+    return [`expected ${own.groups.length} groups, got ${dict.groups.length}`];
   const groups = own.groups.flatMap((group, index) => groupDifferences(index, group, dict.groups[index]!));
   if (groups.length > 0) return groups;
-  const wanted = new Set<string>();
-  const slots = optimizer.slots.flatMap((slot) => slotDifferences(optimizer, slot, dict, wanted));
-  const extra = Object.keys(dict.tensors).filter((name) => !wanted.has(name));
+  const expected = new Set<string>();
+  const slots = optimizer.slots.flatMap((slot) => slotDifferences(optimizer, slot, dict, expected));
+  const extra = Object.keys(dict.tensors).filter((name) => !expected.has(name));
   return [...slots, ...extra.map((name) => `unexpected tensor ${name}`)];
 }
 
 function groupDifferences(index: number, own: GroupState, { options, parameters }: GroupState): string[] {
-  const lines = (what: string, wanted: readonly string[], came: readonly string[]) => [
-    ...wanted.filter((name) => !came.includes(name)).map((name) => `group ${index}: missing ${what} ${name}`),
-    ...came.filter((name) => !wanted.includes(name)).map((name) => `group ${index}: unexpected ${what} ${name}`),
+  const lines = (what: string, expected: readonly string[], got: readonly string[]) => [
+    ...expected.filter((name) => !got.includes(name)).map((name) => `group ${index}: missing ${what} ${name}`),
+    ...got.filter((name) => !expected.includes(name)).map((name) => `group ${index}: unexpected ${what} ${name}`),
   ];
   return [
     ...lines("option", Object.keys(own.options), Object.keys(options)),
@@ -103,23 +102,23 @@ function groupDifferences(index: number, own: GroupState, { options, parameters 
 }
 
 function slotDifferences<Options extends LearningRate>(
-  optimizer: Optimizer<Options>,
+  optimizer: Owner<Options>,
   { name, parameter, group }: Slot<Options>,
   { steps, tensors, groups }: OptimizerStateDict,
-  wanted: Set<string>,
+  expected: Set<string>,
 ): string[] {
   const taken = steps[name];
   if (taken === undefined || !Number.isSafeInteger(taken) || taken < 0)
-    return [`parameter ${name}: a number of steps is wanted, ${String(taken)} came`];
+    return [`parameter ${name}: expected a number of steps, got ${String(taken)}`];
   if (taken === 0) return [];
   const options = groups[optimizer.groups.indexOf(group)]!.options as unknown as ParameterGroup<Options>;
   const dtype = stateDType(parameter);
   return optimizer.stateNames(options, parameter).flatMap((key) => {
     const full = `${name}.${key}`;
-    wanted.add(full);
+    expected.add(full);
     const tensor = tensors[full];
     if (!(tensor instanceof Tensor)) return [`missing tensor ${full}`];
-    const fits = tensor.dtype === dtype && sameShape(tensor.shape, parameter.shape);
-    return fits ? [] : [`tensor ${full} is ${tensor.describe()}, wanted is ${dtype}[${parameter.shape.join(", ")}]`];
+    if (tensor.dtype === dtype && sameShape(tensor.shape, parameter.shape)) return [];
+    return [`tensor ${full}: expected ${dtype}[${parameter.shape.join(", ")}], got ${tensor.describe()}`];
   });
 }

@@ -1,7 +1,7 @@
 /**
- * float32 arithmetic as every backend does it: single operations, each rounded once. Products and quotients are `Math.fround(a * b)`
- * and `Math.fround(a / b)`; a float64 result of two float32 operands rounds to the same float32 as the exact one (Figueroa, "When is
- * double rounding innocuous?", 1995).
+ * float32 arithmetic as every backend does it: single operations, each rounded once. Products and quotients are
+ * `Math.fround(a * b)` and `Math.fround(a / b)`; a float64 result of two float32 operands rounds to the same float32 as
+ * the exact one (Figueroa, "When is double rounding innocuous?", 1995).
  */
 
 const wide = new Float64Array(1);
@@ -9,7 +9,10 @@ const halves = new Uint32Array(wide.buffer);
 const narrow = new Float32Array(1);
 const word = new Uint32Array(narrow.buffer);
 
-/** a · b + c, rounded once. The product is exact in float64; the sum is rounded to odd, so that the second rounding does no harm. */
+/**
+ * a · b + c, rounded once. The product is exact in float64; the sum is rounded to odd, so that the second rounding does
+ * no harm.
+ */
 export function fma(a: number, b: number, c: number): number {
   const product = a * b;
   const sum = product + c;

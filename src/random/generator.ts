@@ -10,8 +10,9 @@ export interface GeneratorState {
 }
 
 /**
- * A source of random numbers: a seed, and the number of calls that it has served. Each call of a random operation takes one number, before
- * a backend is chosen, so that a run with the same seed repeats exactly on every backend, with or without fallbacks.
+ * A source of random numbers: a seed, and the number of calls that it has served. Each call of a random operation takes
+ * one number, before a backend is chosen, so that a run with the same seed repeats exactly on every backend, with or
+ * without fallbacks.
  *
  * @example
  * const generator = new Generator(42);
@@ -25,7 +26,9 @@ export class Generator {
   private seed_: bigint;
   private offset = 0n;
 
-  /** @param seed a whole number of at least 0 and below 2⁶⁴; by default the system's entropy. @throws {ArgumentError} */
+  /**
+   * @param seed a whole number of at least 0 and below 2⁶⁴; by default the system's entropy. @throws {ArgumentError}
+   */
   constructor(seed: number | bigint = entropy()) {
     this.seed_ = checkWord("Generator", "seed", seed);
   }
@@ -68,7 +71,7 @@ function checkWord(operation: string, name: string, value: unknown): bigint {
   throw new ArgumentError(
     operation,
     "invalidSeed",
-    `${name} is a whole number of at least 0 and below 2^64 (a bigint from 2^53 on), ${String(value)} came`,
+    `expected ${name} to be a whole number of at least 0 and below 2^64 (a bigint from 2^53 on), got ${String(value)}`,
   );
 }
 
@@ -76,7 +79,8 @@ function checkWord(operation: string, name: string, value: unknown): bigint {
 export const defaultGenerator = new Generator();
 
 /**
- * Seeds the default generator: what follows is the same numbers in every run and on every backend. Returns the generator.
+ * Seeds the default generator: what follows is the same numbers in every run and on every backend. Returns the
+ * generator.
  *
  * @param seed a whole number of at least 0 and below 2⁶⁴
  *

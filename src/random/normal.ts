@@ -1,7 +1,7 @@
 /**
- * The normal distribution by Box and Muller: from two words, √(−2 ln u) · cos 2πv and √(−2 ln u) · sin 2πv. The logarithm, the sine and the
- * cosine are polynomials of our own, since no two libraries' functions agree in the last bit. The same operations in the same order are
- * in `kernels/random/normal.h` and `native/cpu/random/normal.h`.
+ * The normal distribution by Box and Muller: from two words, √(−2 ln u) · cos 2πv and √(−2 ln u) · sin 2πv. The
+ * logarithm, the sine and the cosine are polynomials of our own, since no two libraries' functions agree in the last
+ * bit. The same operations in the same order are in `kernels/random/normal.h` and `native/cpu/random/normal.h`.
  */
 import { bitsOf, floatOf, fma } from "./float32.ts";
 
@@ -62,8 +62,8 @@ export function exponential(word: number): number {
 /** Cosine and sine of 2π · w · 2⁻³², cut to 26 bits. The nearest quarter turn is taken out exactly. */
 export function cosineAndSine(word: number): [number, number] {
   const quarter = ((word + 2 ** 29) >>> 30) & 3;
-  const rest = (word - (quarter << 30)) >> 6;
-  const x = fround(rest * RADIANS);
+  const remainder = (word - (quarter << 30)) >> 6;
+  const x = fround(remainder * RADIANS);
   const square = fround(x * x);
   const sine = fma(fround(x * square), horner(square, SIN), x);
   const cosine = fma(fround(square * square), horner(square, COS), fma(-0.5, square, 1));
@@ -117,14 +117,14 @@ function logarithm64(value: number): number {
   const w = z * z;
   const even = w * (LOG64[1] + w * (LOG64[3] + w * LOG64[5]));
   const odd = z * (LOG64[0] + w * (LOG64[2] + w * (LOG64[4] + w * LOG64[6])));
-  const rest = s * (halfSquare + (odd + even)) + exponent * LN2_LOW64;
-  return exponent * LN2_HIGH64 - (halfSquare - rest - f);
+  const correction = s * (halfSquare + (odd + even)) + exponent * LN2_LOW64;
+  return exponent * LN2_HIGH64 - (halfSquare - correction - f);
 }
 
 function cosineAndSine64(word: number, low: number): [number, number] {
   const quarter = ((word + 2 ** 29) >>> 30) & 3;
-  const rest = ((word - (quarter << 30)) | 0) + (low >>> 11) * 2 ** -21;
-  const x = rest * ((2 * Math.PI) / 2 ** 32);
+  const remainder = ((word - (quarter << 30)) | 0) + (low >>> 11) * 2 ** -21;
+  const x = remainder * ((2 * Math.PI) / 2 ** 32);
   const z = x * x;
   const [s1, s2, s3, s4, s5, s6] = SIN64;
   const [c1, c2, c3, c4, c5, c6] = COS64;

@@ -1,23 +1,26 @@
 import { type PhiloxKey, philox } from "./philox.ts";
 
 /**
- * A permutation of 0 … n − 1 whose every element is a function of its place, with no sort and no memory beside the result.
+ * A permutation of 0 … n − 1 whose every element is a function of its index, with no sort and no memory beside the
+ * result.
  *
- * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is changed by a mix of the
- * other half and a key (Luby and Rackoff, 1988). A place that lands at n or beyond walks on until it is below (Black and Rogaway, "Ciphers with
- * arbitrary finite domains", 2002). A network makes even permutations only, so that even and odd ones of the places would not be as
- * frequent: a further bit of the key says whether places 0 and 1 change before.
+ * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is
+ * changed by a mix of the other half and a key (Luby and Rackoff, 1988). An index that lands at n or beyond is permuted again,
+ * until it is below (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network makes even
+ * permutations only, so that even and odd permutations would not be equally frequent: a further bit of the key says
+ * whether indices 0 and 1 are swapped before.
  */
 export interface Permutation {
   readonly leftBits: number;
   readonly rightBits: number;
-  /** Whether places 0 and 1 change before. */
+  /** Whether indices 0 and 1 are swapped before. */
   readonly swaps: boolean;
   /** 32 bits each, one a round. */
   readonly keys: readonly number[];
 }
 
-const ROUNDS = 24;
+/** Of the Feistel network. */
+export const ROUNDS = 24;
 const LEAST_BITS = 6;
 
 /** The permutation of n numbers under a key: its size by n, its round keys by the words of blocks 0 to 6. */
@@ -29,16 +32,16 @@ export function permutationOf(n: number, key: PhiloxKey, counter: readonly [numb
   return { leftBits, rightBits: bits - leftBits, swaps, keys: words.slice(0, ROUNDS) };
 }
 
-/** Which number is at a place of a permutation of n. */
-export function permuted(permutation: Permutation, n: number, place: number): number {
-  let at = feistel(permutation, permutation.swaps && place < 2 ? 1 - place : place);
+/** The number at an index of a permutation of n. */
+export function permuted(permutation: Permutation, n: number, index: number): number {
+  let at = feistel(permutation, permutation.swaps && index < 2 ? 1 - index : index);
   while (at >= n) at = feistel(permutation, at);
   return at;
 }
 
-function feistel({ leftBits, rightBits, keys }: Permutation, place: number): number {
-  let left = Math.floor(place / 2 ** rightBits);
-  let right = place % 2 ** rightBits;
+function feistel({ leftBits, rightBits, keys }: Permutation, index: number): number {
+  let left = Math.floor(index / 2 ** rightBits);
+  let right = index % 2 ** rightBits;
   for (let round = 0; round < keys.length; round += 2) {
     left = lowest(left ^ mixed(right + keys[round]!), leftBits);
     right = lowest(right ^ mixed(left + keys[round + 1]!), rightBits);

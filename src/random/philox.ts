@@ -1,12 +1,15 @@
 /**
- * Random numbers without a state: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
- * a function from a 128-bit counter and a 64-bit key to four 32-bit words. Every number of a tensor is a function of its place, so it
- * is the same bit by bit on every backend, in any layout, tiling and number of threads, and can be made again instead of stored.
+ * Random numbers without a state: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1,
+ * 2, 3", SC 2011), a function from a 128-bit counter and a 64-bit key to four 32-bit words. Every number of a tensor is
+ * a function of its place, so it is the same bit by bit on every backend, in any layout, tiling and number of threads,
+ * and can be made again instead of stored.
  *
- * Key: two words for each call of a random operation, from the generator's seed and the call's number (see {@link callKey}).
+ * Key: two words for each call of a random operation, from the generator's seed and the call's number (see {@link
+ * callKey}).
  *
- * Counter, for element i of a tensor, counted row-major: (⌊i / 4⌋ mod 2³², ⌊i / 2³⁴⌋, 0, 0); the element's word w is word i mod 4. An
- * operation that draws along several axes names them: the race of `multinomial` has (⌊category / 4⌋, sample, row, 0).
+ * Counter, for element i of a tensor, counted row-major: (⌊i / 4⌋ mod 2³², ⌊i / 2³⁴⌋, 0, 0); the element's word w is
+ * word i mod 4. An operation that draws along several axes names them: the race of `multinomial` has (⌊category / 4⌋,
+ * sample, row, 0).
  *
  * From words to numbers:
  *
@@ -14,12 +17,14 @@
  * |---|---|
  * | uniform float32 | (w >> 8) · 2⁻²⁴: 24 bits, in [0, 1) |
  * | uniform float16, bfloat16 | the float32, cut to 11 or 8 significant bits: rounding down never gives 1 |
- * | uniform float64 | 53 bits in [0, 1): w is the upper word, and the lower one, l, is the same word of the counter (…, …, 1, 0): (w · 2²¹ + (l >> 11)) · 2⁻⁵³ |
+ * | uniform float64 | (w · 2²¹ + (l >> 11)) · 2⁻⁵³: 53 bits, in [0, 1) |
  * | normal | pairs of elements (0, 1) and (2, 3) of a block share two words: see `normal.ts` |
- * | integers of a range of n | ⌊(w · 2³² + l) · n / 2⁶⁴⌋: each value's probability differs from 1 / n by less than 2⁻⁶⁴ |
+ * | integers of a range of n | ⌊(w · 2³² + l) · n / 2⁶⁴⌋: the probability of each is 1 / n, within 2⁻⁶⁴ |
  *
- * All float32 arithmetic on the way is single operations, each rounded once, with `fma` where a product meets a sum: no compiler is left
- * anything to contract, so a GPU gives the same bits. See `docs/architecture.md`.
+ * The lower word l is the same word of the counter (…, …, 1, 0).
+ *
+ * All float32 arithmetic on the way is single operations, each rounded once, with `fma` where a product meets a sum: no
+ * compiler is left anything to contract, so a GPU gives the same bits. See `docs/architecture.md`.
  */
 
 export const MULTIPLIERS = [0xd2511f53, 0xcd9e8d57] as const;
@@ -76,7 +81,10 @@ export const splitWords = (value: bigint): [number, number] => [
   Number((value >> 32n) & 0xffffffffn),
 ];
 
-/** The key of a generator's call: the first two words that the call's number gives under the seed. All 128 bits of the counter stay free. */
+/**
+ * The key of a generator's call: the first two words that the call's number gives under the seed. All 128 bits of the
+ * counter stay free.
+ */
 export function callKey(seed: bigint, offset: bigint): PhiloxKey {
   const [low, high] = splitWords(offset);
   const [first, second] = philox([low, high, 0, 0], splitWords(seed));

@@ -10,8 +10,9 @@ export function bfloat16ToNumber(half: number): number {
 }
 
 /**
- * The bits of the bfloat16 nearest to a float64, ties to even. On the way through float32 the value is rounded to odd, so that
- * two roundings never differ from one (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+ * The bits of the bfloat16 nearest to a float64, ties to even. On the way through float32 the value is rounded to odd,
+ * so that two roundings never differ from one (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums",
+ * 2008).
  */
 export function numberToBfloat16(value: number): number {
   if (Number.isNaN(value)) return 0x7fc0;

@@ -1,6 +1,6 @@
 /** The element types, their sizes and their arrays: one table, exhaustive by type. */
 
-/** The order is part of the native interfaces: a dtype's code is its place here. */
+/** The order is part of the native interfaces: a dtype's code is its index here. */
 export const dtypes = [
   "float64",
   "float32",
@@ -80,7 +80,10 @@ export type ElementOf<D extends DType> = D extends "bool" ? boolean : D extends 
 export const isFloat = (dtype: DType): dtype is FloatDType => dtypeFacts[dtype].kind === "float";
 export const isInteger = (dtype: DType): dtype is IntegerDType => !isFloat(dtype) && dtype !== "bool";
 export const bytesOf = (dtype: DType): number => dtypeFacts[dtype].bytes;
-/** The dtype in which sums and statistics of floats are kept: float64 of float64, float32 of narrower ones and of everything else. */
+/**
+ * The dtype in which sums and statistics of floats are kept: float64 of float64, float32 of narrower ones and of
+ * everything else.
+ */
 export const accumulationDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
 export const isDType = (name: unknown): name is DType => typeof name === "string" && name in dtypeFacts;
 
@@ -96,7 +99,9 @@ const integerRanges: Readonly<Record<IntegerDType | "bool", readonly [bigint, bi
 /** The smallest and the largest value of an integer type. */
 export const integerRange = (dtype: IntegerDType | "bool"): readonly [bigint, bigint] => integerRanges[dtype];
 
-/** The dtype of a typed array's elements; undefined where tensors have no such type (16-bit integers, clamped bytes). */
+/**
+ * The dtype of a typed array's elements; undefined where tensors have no such type (16-bit integers, clamped bytes).
+ */
 export function dtypeOfArray(array: ArrayBufferView): DType | undefined {
   return dtypeByArray[Object.prototype.toString.call(array).slice(8, -1)];
 }

@@ -12,7 +12,7 @@ export function readElements<D extends DType>(tensor: Tensor<D>): DataOf<D> {
   return copy.result;
 }
 
-/** Whether the elements lie as they are read. */
+/** Whether the elements are stored as they are read. */
 const isDense = ({ dtype, isContiguous }: Tensor): boolean => isContiguous && dtype !== "bfloat16";
 
 interface Writable {
@@ -58,37 +58,37 @@ export class ElementCopy<D extends DType> {
     const { shape, strides, offset, dtype } = this.tensor;
     const target = this.result as Writable;
     const isBits = dtype === "bfloat16";
-    const place = coordinatesOf(this.done, shape);
-    let at = place.reduce((sum, index, axis) => sum + index * strides[axis]!, offset);
+    const coordinates = coordinatesOf(this.done, shape);
+    let at = coordinates.reduce((sum, index, axis) => sum + index * strides[axis]!, offset);
     for (let next = this.done; next < end; next++) {
       const stored = source[at]!;
       target[next] = isBits ? bfloat16ToNumber(stored as number) : stored;
       for (let axis = shape.length - 1; axis >= 0; axis--) {
         at += strides[axis]!;
-        if (++place[axis]! < shape[axis]!) break;
+        if (++coordinates[axis]! < shape[axis]!) break;
         at -= shape[axis]! * strides[axis]!;
-        place[axis] = 0;
+        coordinates[axis] = 0;
       }
     }
   }
 }
 
-/** The place of the row-major `index`-th element, for each axis. */
+/** The coordinates of the row-major `index`-th element. */
 function coordinatesOf(index: number, shape: readonly number[]): number[] {
-  const place = new Array<number>(shape.length).fill(0);
-  let rest = index;
+  const coordinates = new Array<number>(shape.length).fill(0);
+  let remainder = index;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const size = Math.max(shape[axis]!, 1);
-    place[axis] = rest % size;
-    rest = Math.floor(rest / size);
+    coordinates[axis] = remainder % size;
+    remainder = Math.floor(remainder / size);
   }
-  return place;
+  return coordinates;
 }
 
-/** One element: its row-major place among all. */
+/** One element, by its row-major index. */
 export function elementAt<D extends DType>(tensor: Tensor<D>, index: number): number | bigint {
   const { shape, strides, offset, dtype } = tensor;
-  const at = coordinatesOf(index, shape).reduce((sum, place, axis) => sum + place * strides[axis]!, offset);
+  const at = coordinatesOf(index, shape).reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, offset);
   const stored = tensor.storage.array(dtype)[at]!;
   return dtype === "bfloat16" ? bfloat16ToNumber(stored as number) : stored;
 }

@@ -8,8 +8,8 @@ const CUT_ABOVE = 1000;
 const LINE = 80;
 
 /**
- * `Tensor float32[2, 2]` and its elements; axes of tensors with over 1,000 elements are cut to their first and last three, and only what is
- * shown is read. Rows are wrapped at 80 columns.
+ * `Tensor float32[2, 2]` and its elements; axes of tensors with over 1,000 elements are cut to their first and last
+ * three, and only what is shown is read. Rows are wrapped at 80 columns.
  */
 export function formatTensor(tensor: Tensor): string {
   const grad = tensor.requiresGrad ? ", requires grad" : "";
@@ -54,7 +54,7 @@ function keptIndices(size: number, cut: boolean): number[] {
   return [...edge, CUT, ...edge.map((index) => size - EDGE + index)];
 }
 
-/** Calls `body` with the row-major place of each element that is shown, in order. */
+/** Calls `body` with the row-major index of each element that is shown, in order. */
 function visit(
   shape: readonly number[],
   kept: readonly number[][],

@@ -2,8 +2,8 @@
 import { ArgumentError, OutOfMemoryError } from "../core/errors.ts";
 import { observer } from "../observe/observer.ts";
 
-/** Host memory is reached by the CPU at any time; a Metal buffer once the device is done with it. */
-export type Place = "host" | "metal";
+/** Where memory is. The CPU accesses the host's at any time, and a Metal buffer once the device is done with it. */
+export type MemoryDevice = "host" | "metal";
 
 const storageModes = ["shared", "private"] as const;
 
@@ -12,9 +12,9 @@ export type StorageMode = (typeof storageModes)[number];
 
 /** One block of bytes. */
 export interface Memory {
-  readonly place: Place;
+  readonly device: MemoryDevice;
   readonly byteLength: number;
-  /** The mode of a Metal buffer; other places have none. */
+  /** The mode of a Metal buffer; host memory has none. */
   readonly storage?: StorageMode;
   /** Whether the bytes are gone with the device context that they were in; memory of the host is in none. */
   readonly isClosed?: boolean;
@@ -22,19 +22,26 @@ export interface Memory {
   hostBuffer(): ArrayBuffer;
   /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */
   hostBytes(): Uint8Array;
-  /** After the host has written the elements of shared memory: to the mode that is wanted, by default the device's. */
+  /**
+   * After the host has written the elements of shared memory: moves them to the mode of the hint, by default the
+   * device's.
+   */
   moveToHint?(storage?: StorageMode): void;
   /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
-  settled(): Promise<void> | null;
-  /** Gives the bytes back at once; nothing may use them afterwards. Forgotten memory is given back by garbage collection. */
+  whenReady(): Promise<void> | null;
+  /**
+   * Frees the bytes at once; nothing may use them afterwards. Memory that is not released is freed by garbage
+   * collection.
+   */
   release(): void;
 }
 
-/** How memory is wanted. */
+/** Wishes for an allocation. */
 export interface AllocationHint {
   /**
-   * Of a Metal buffer; other places have no choice. It holds until something else needs the elements: the CPU, which reads what is private, moves it
-   * to shared memory for good. Default: `"shared"`, or what `metalContext().configure("storage", …)` said.
+   * Of a Metal buffer; host memory has no choice. It holds until something else needs the elements: when the CPU reads
+   * a private buffer, it moves to shared memory for good. Default: `"shared"`, or what
+   * `metalContext().configure("storage", …)` said.
    */
   readonly storage?: StorageMode | undefined;
   readonly label?: string | undefined;
@@ -42,12 +49,12 @@ export interface AllocationHint {
 
 /** JavaScript's own memory: small blocks, and all of them where there is no native allocator. */
 export class ScriptMemory implements Memory {
-  readonly place = "host";
+  readonly device = "host";
   private readonly bytes: Uint8Array<ArrayBuffer>;
 
   constructor(content: number | ArrayBuffer) {
-    // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times as fast as a
-    // buffer, which it gets when it is asked for one.
+    // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times
+    // as fast as a buffer, which is made when it is asked for.
     if (observer && typeof content === "number") observer.allocated(content, "script");
     this.bytes = typeof content === "number" ? scriptBytes(content || 1) : new Uint8Array(content);
   }
@@ -61,11 +68,11 @@ export class ScriptMemory implements Memory {
   hostBytes(): Uint8Array {
     return this.bytes;
   }
-  settled(): null {
+  whenReady(): null {
     return null;
   }
   release(): void {
-    // Garbage collection gives it back.
+    // Garbage collection frees it.
   }
 }
 
@@ -80,7 +87,9 @@ function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
 /** @internal JavaScript's arrays have 4 GB at most, of whatever memory. */
 export const noSuchBlock = (byteLength: number): string => `JavaScript has no ${byteLength} bytes in one block`;
 
-/** Allocates host memory; null where a block is none of its business. The cpu backend installs one for large blocks. */
+/**
+ * Allocates host memory; null for a block that it leaves to JavaScript. The cpu backend installs one for large blocks.
+ */
 export type HostAllocator = (byteLength: number) => Memory | null;
 
 let nativeAllocator: HostAllocator | undefined;
@@ -100,6 +109,6 @@ export function checkStorage(operation: string, storage: StorageMode | undefined
   throw new ArgumentError(
     operation,
     "unknownStorage",
-    `storage is one of ${storageModes.join(", ")}; ${String(storage)} came`,
+    `expected storage to be one of ${storageModes.join(", ")}, got ${String(storage)}`,
   );
 }

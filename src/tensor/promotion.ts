@@ -1,7 +1,7 @@
 /**
- * Type promotion, as PyTorch's `promote_types`: what two dtypes become together. PyTorch has a 16-bit integer between the
- * 8-bit ones and int32; Orchard has not, so int8 with uint8 is int32. PyTorch refuses to mix uint32 with a signed type;
- * here that is int64, which holds both.
+ * Type promotion, as PyTorch's `promote_types`: what two dtypes become together. PyTorch has a 16-bit integer between
+ * the 8-bit ones and int32; Orchard has not, so int8 with uint8 is int32. PyTorch refuses to mix uint32 with a signed
+ * type; here that is int64, which holds both.
  */
 import { type DType, type FloatDType, isFloat, isInteger } from "./dtype.ts";
 
@@ -89,7 +89,10 @@ export type PromoteScalar<D extends DType> = D extends FloatDType ? D : D | "flo
 
 export const promote = <A extends DType, B extends DType>(a: A, b: B): Promote<A, B> => promotion[a][b];
 
-/** The rank of a dtype's kind: bool, integers, floats. A 0-d tensor or a number changes the result only with a higher one. */
+/**
+ * The rank of a dtype's kind: bool, integers, floats. A 0-d tensor or a number changes the result only with a higher
+ * one.
+ */
 const kindRank = (dtype: DType): number => (isFloat(dtype) ? 2 : isInteger(dtype) ? 1 : 0);
 
 /** The dtype of a plain number on its own, as PyTorch's `result_type` sees it. */
@@ -106,8 +109,8 @@ export interface PromotionOperand {
 }
 
 /**
- * The common dtype of operands (`torch.result_type`): the highest priority decides, and a lower one changes it only where its
- * kind is higher (an int32 tensor and the number 0.5 are float32).
+ * The common dtype of operands (`torch.result_type`): the highest priority decides, and a lower one changes it only
+ * where its kind is higher (an int32 tensor and the number 0.5 are float32).
  */
 export function resultType(operands: readonly PromotionOperand[]): DType {
   const perPriority: (DType | undefined)[] = [undefined, undefined, undefined];

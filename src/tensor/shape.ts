@@ -25,8 +25,8 @@ export function rowMajorStrides(shape: Shape): number[] {
 }
 
 /**
- * The strides of a tensor without gaps whose axes lie in memory in the order of others' strides; row-major where an axis repeats itself,
- * which says nothing of an order.
+ * The strides of a tensor without gaps whose axes lie in memory in the order of others' strides; row-major where an
+ * axis repeats itself, which says nothing of an order.
  */
 export function denseStrides(shape: Shape, like: readonly number[]): number[] {
   if (shape.some((size, axis) => size > 1 && like[axis] === 0)) return rowMajorStrides(shape);
@@ -35,7 +35,10 @@ export function denseStrides(shape: Shape, like: readonly number[]): number[] {
   return shape.map((_, axis) => dense[inward.indexOf(axis)]!);
 }
 
-/** Whether elements lie row-major without gaps. Strides of axes with one element, and of shapes without any, don't matter. */
+/**
+ * Whether elements lie row-major without gaps. Strides of axes with one element, and of shapes without any, don't
+ * matter.
+ */
 export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
   let stride = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
@@ -59,14 +62,14 @@ export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 /** Checks a shape that a caller gave. @throws {ShapeError} for a size that is no whole number ≥ 0, or a rank over 8. */
 export function checkShape(operation: string, shape: Shape): Shape {
   if (!Array.isArray(shape))
-    throw new ShapeError(operation, "invalidShape", `a list of sizes is wanted as shape, ${String(shape)} came`);
+    throw new ShapeError(operation, "invalidShape", `expected shape to be a list of sizes, got ${String(shape)}`);
   checkRank(operation, shape);
   for (const size of shape) {
     if (!Number.isSafeInteger(size) || size < 0)
       throw new ShapeError(
         operation,
         "invalidShape",
-        `sizes must be whole numbers of at least 0, ${formatShape(shape)} came`,
+        `expected sizes to be whole numbers of at least 0, got ${formatShape(shape)}`,
       );
   }
   if (!Number.isSafeInteger(elementCount(shape)))
@@ -79,7 +82,7 @@ export function checkRank(operation: string, shape: Shape): void {
     throw new ShapeError(
       operation,
       "rankTooHigh",
-      `rank ${shape.length} came (${formatShape(shape)}), at most ${MAX_RANK} is possible`,
+      `expected a rank of at most ${MAX_RANK}, got rank ${shape.length} (${formatShape(shape)})`,
     );
 }
 
@@ -102,7 +105,8 @@ export function broadcastShapes(operation: string, ...shapes: readonly Shape[]):
         throw new ShapeError(
           operation,
           "shapesDiffer",
-          `${shapes.map(formatShape).join(" and ")} can't be broadcast together: axis ${at - rank} has ${result[at]} and ${size}; sizes must be equal or 1`,
+          `${shapes.map(formatShape).join(" and ")} can't be broadcast together: axis ${at - rank} has ${result[at]} ` +
+            `and ${size}; sizes must be equal or 1`,
         );
       result[at] = size;
     }
@@ -127,7 +131,7 @@ export function normalizeAxis(operation: string, dim: number, rank: number): num
     throw new ShapeError(
       operation,
       "axisOutOfRange",
-      `dim ${dim} came, a tensor of rank ${rank} has ${-least} to ${least - 1}`,
+      `expected dim to be from ${-least} to ${least - 1} for a tensor of rank ${rank}, got dim ${dim}`,
     );
   return dim < 0 ? dim + least : dim;
 }
@@ -141,19 +145,19 @@ export function normalizeAxes(operation: string, dims: number | readonly number[
   return axes.filter((axis) => axis < rank).sort((a, b) => a - b);
 }
 
-/** A loop nest over operands of one shape, as short as it can be. */
+/** A loop nest over operands of one shape, with as few loops as can be. */
 export interface LoopNest {
-  readonly shape: number[];
+  readonly shape: readonly number[];
   /** For each operand, its strides. */
-  readonly strides: number[][];
+  readonly strides: readonly (readonly number[])[];
 }
 
 /**
- * Drops axes of one element and merges neighbours that are one run in every operand, so that a contiguous call has rank 1 (0 for
- * one element) and kernels see few axes.
+ * Drops axes of one element and merges adjacent axes that are contiguous in every operand, so that a contiguous call
+ * has rank 1 (0 for one element) and kernels see few axes.
  */
 export function collapse(shape: Shape, operands: readonly (readonly number[])[]): LoopNest {
-  const merged: LoopNest = { shape: [], strides: operands.map(() => []) };
+  const merged = { shape: [] as number[], strides: operands.map((): number[] => []) };
   for (let axis = 0; axis < shape.length; axis++) {
     const size = shape[axis]!;
     if (size === 1) continue;

@@ -5,8 +5,8 @@ import type { Memory } from "./memory.ts";
 let created = 0;
 
 /**
- * The memory behind one or more tensors. It counts its owners (tensors and what autograd has saved); the last one to
- * leave gives the memory back at once, and storages that are forgotten are given back by garbage collection.
+ * The memory behind one or more tensors. It counts its owners (tensors and what autograd has saved): when the last one
+ * releases it, the memory is freed at once. Storages that are never released are freed by garbage collection.
  */
 export class Storage {
   /** Counts changes in place, so that autograd notices that what it saved has changed. */
@@ -26,7 +26,7 @@ export class Storage {
   /** @throws {DisposedError} @throws what {@link lose} was given. */
   get memory(): Memory {
     if (this.lostBy !== undefined) throw this.lostBy;
-    if (this.current === null) throw new DisposedError("storage", "disposed", "its memory was given back by dispose()");
+    if (this.current === null) throw new DisposedError("storage", "disposed", "its memory was freed by dispose()");
     return this.current;
   }
 
@@ -39,7 +39,7 @@ export class Storage {
     return this.current?.isClosed === true;
   }
 
-  /** The contents were never computed and can't be: whoever asks for them gets the cause. */
+  /** The contents were never computed and can't be: reading them throws the cause. */
   lose(cause: unknown): void {
     this.lostBy = cause;
   }
@@ -49,13 +49,13 @@ export class Storage {
     return created;
   }
 
-  /** The contents now live elsewhere; the old memory is given back. */
+  /** The contents now lie in other memory; the old one is freed. */
   moveTo(memory: Memory): void {
-    this.exchange(memory).release();
+    this.swap(memory).release();
   }
 
-  /** Puts other memory in place of the present one, which is now the caller's. */
-  exchange(memory: Memory): Memory {
+  /** Replaces the memory, and returns the former one, which is now the caller's. */
+  swap(memory: Memory): Memory {
     const old = this.memory;
     this.current = memory;
     this.array_ = null;
@@ -66,7 +66,8 @@ export class Storage {
   array<D extends DType>(dtype: D): StorageArray<D> {
     const { memory } = this;
     let buffer = memory.hostBuffer();
-    if (this.memory !== memory) buffer = this.memory.hostBuffer(); // the device failed, and what it lost was computed elsewhere
+    // the device failed, and what it lost was computed elsewhere
+    if (this.memory !== memory) buffer = this.memory.hostBuffer();
     const cached = this.array_ as StorageArray<D> | null;
     if (cached !== null && this.arrayDType === dtype && cached.buffer === buffer) return cached;
     const { array: ArrayOf, bytes } = dtypeFacts[dtype];

@@ -10,7 +10,10 @@ import { tidyScope } from "./tidy.ts";
 /** Called with a gradient as it passes; what it returns, if anything, passes on instead. */
 export type GradientHook = (gradient: Tensor) => Tensor | undefined;
 
-/** @internal Which result of which recorded operation a tensor is: all that it knows of the graph, whose nodes are autograd's. */
+/**
+ * @internal Which result of which recorded operation a tensor is: all that it knows of the graph, whose nodes are
+ * autograd's.
+ */
 export interface GradientEdge {
   readonly node: {
     hooksOf(output: number): GradientHook[];
@@ -23,7 +26,8 @@ export interface GradientEdge {
 /**
  * A block of elements of one dtype with a shape. Views (`transpose`, `slice`, `expand`, …) share their storage.
  *
- * Make one with {@link tensor}, `zeros`, `randn` and their like. Operations are functions (`add(a, b)`) and methods (`a.add(b)`).
+ * Make one with {@link tensor}, `zeros`, `randn` and their like. Operations are functions (`add(a, b)`) and methods
+ * (`a.add(b)`).
  *
  * @example
  * const x = tensor([[1, 2], [3, 4]]);
@@ -47,7 +51,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   private leafRequiresGrad = false;
   private disposed = false;
 
-  /** @internal Shape and strides are not copied: callers pass arrays that nobody changes. */
+  /** @internal Shape and strides are not copied: callers pass arrays that are not changed. */
   constructor(
     storage: Storage,
     dtype: D,
@@ -98,9 +102,13 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   set requiresGrad(value: boolean) {
     if (this.edge !== null)
-      throw new ArgumentError("requiresGrad", "notALeaf", "only a leaf's can be set; use detach() to cut this one off");
+      throw new ArgumentError(
+        "requiresGrad",
+        "notALeaf",
+        "expected a leaf, got the result of an operation; detach() gives a leaf",
+      );
     if (value && !isFloat(this.dtype))
-      throw new ArgumentError("requiresGrad", "notAFloat", `only floats have gradients, this tensor is ${this.dtype}`);
+      throw new ArgumentError("requiresGrad", "notAFloat", `expected a float dtype for a gradient, got ${this.dtype}`);
     this.leafRequiresGrad = value;
   }
 
@@ -131,9 +139,10 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * A copy of the elements, row-major. It never blocks the event loop: it waits for the device without holding it, and copies what is
-   * large a millisecond's worth at a time. (Operations themselves compute within their call on the backends `cpu` and `reference`, and are
-   * only encoded there on `metal`.) Changing the tensor in place before the promise settles gives a mixture of both.
+   * A copy of the elements, row-major. It never blocks the event loop: it waits for the device without holding it, and
+   * copies what is large a millisecond's worth at a time. (Operations themselves compute within their call on the
+   * backends `cpu` and `reference`, and are only encoded there on `metal`.) Changing the tensor in place before the
+   * promise settles gives a mixture of both.
    */
   async data(): Promise<DataOf<D>> {
     this.checkAlive("data");
@@ -142,7 +151,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     try {
       const copy = new ElementCopy(this);
       for (;;) {
-        const settled = storage.memory.settled();
+        const settled = storage.memory.whenReady();
         if (settled !== null) await settled;
         else if (copy.copyNext(copy.part)) return copy.result;
         else await turnOfEventLoop();
@@ -166,7 +175,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   item(): ElementOf<D> {
     this.checkAlive("item");
     if (this.size !== 1)
-      throw new ArgumentError("item", "notOneElement", `one element is wanted, ${this.describe()} came`);
+      throw new ArgumentError("item", "notOneElement", `expected a tensor of one element, got ${this.describe()}`);
     return this.element(elementAt(this, 0));
   }
 
@@ -186,7 +195,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Adds a hook on the gradient, called once in each backward pass with the whole sum. Returns a function that takes it away.
+   * Adds a hook on the gradient, called once in each backward pass with the whole sum. Returns a function that removes
+   * it.
    *
    * @throws {ArgumentError} where the tensor requires no gradient.
    */
@@ -201,7 +211,10 @@ export class Tensor<D extends DType = DType> implements Disposable {
     };
   }
 
-  /** Has `backward()` leave a gradient in `grad` here too, on a tensor that is no leaf (leaves have it anyway). Returns the tensor. */
+  /**
+   * Has `backward()` leave a gradient in `grad` here too, on a tensor that is no leaf (leaves have it anyway). Returns
+   * the tensor.
+   */
   retainGrad(): this {
     this.checkRequiresGrad("retainGrad");
     this.edge?.node.retainGradOf(this.edge.output, this);
@@ -213,7 +226,10 @@ export class Tensor<D extends DType = DType> implements Disposable {
     if (!this.requiresGrad) throw new ArgumentError(operation, "noGradient", `${this.describe()} requires no gradient`);
   }
 
-  /** Gives up this tensor; its memory goes back at once where no view and no backward pass needs it. A second call has no effect. */
+  /**
+   * Disposes of this tensor; its memory is freed at once where no view and no backward pass needs it. A second call has
+   * no effect.
+   */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
@@ -224,7 +240,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.dispose();
   }
 
-  /** Shape, dtype and a cut table of the elements. */
+  /** Shape, dtype and a table of the elements, abbreviated where it is long. */
   toString(): string {
     return this.disposed ? `Tensor ${this.describe()} (disposed)` : formatTensor(this);
   }

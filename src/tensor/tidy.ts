@@ -9,7 +9,10 @@ export class TidyScope {
     this.made.push(tensor);
   }
 
-  /** Disposes of what was made but for what is kept, which the scope around takes over. Returns what was made and is kept. */
+  /**
+   * Disposes of what was made but for what is kept, which the scope around takes over. Returns what was made and is
+   * kept.
+   */
   close(kept: ReadonlySet<Tensor>, around: TidyScope | null): Tensor[] {
     const staying = this.made.filter((tensor) => kept.has(tensor));
     for (const tensor of this.made) if (!kept.has(tensor) && !tensor.isKept && !isParameter(tensor)) tensor.dispose();
@@ -23,9 +26,9 @@ export class TidyScope {
 export const tidyScope = new ContextVariable<TidyScope | null>(null);
 
 /**
- * Runs `body` and gives back the memory of every tensor made in it, but for those that it returns (alone, or anywhere inside arrays
- * and plain objects) and those that are gradients or require one. No program needs it: forgotten tensors are collected. It bounds the
- * peak of a tight loop. What a backward pass still needs stays until then.
+ * Runs `body` and gives back the memory of every tensor made in it, but for those that it returns (alone, or anywhere
+ * inside arrays and plain objects) and those that are gradients or require one. No program needs it: forgotten tensors
+ * are collected. It bounds the peak of a tight loop. What a backward pass still needs stays until then.
  *
  * @example
  * const loss = tidy(() => square(sub(predict(x), y)).mean());

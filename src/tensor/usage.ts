@@ -1,9 +1,12 @@
 /** How much memory tensors take outside JavaScript's own. */
-import type { Place } from "./memory.ts";
+import type { MemoryDevice } from "./memory.ts";
 
 /** What tensors take now. */
 export interface LiveMemory {
-  /** Bytes of blocks that are in use, by tensors, by what autograd saved and by work under way. Cached free blocks are not counted. */
+  /**
+   * Bytes of blocks that are in use, by tensors, by what autograd saved and by work under way. Cached free blocks are
+   * not counted.
+   */
   readonly liveBytes: number;
   /** How many blocks that is. */
   readonly blocks: number;
@@ -15,24 +18,24 @@ export interface MemoryUsage extends LiveMemory {
   readonly peakBytes: number;
 }
 
-/** Where the figures of a place come from. */
+/** Counts the memory of a device. */
 export interface Meter {
   usage(): MemoryUsage;
   /** Starts the peak anew, from what is live now. */
   resetPeak(): void;
 }
 
-const meters = new Map<Place, Meter>();
+const meters = new Map<MemoryDevice, Meter>();
 
-/** @internal Registers who counts a place's memory. */
-export function meter<Own extends Meter>(place: Place, own: Own): Own {
-  meters.set(place, own);
+/** @internal Registers the meter of a device's memory. */
+export function meter<Own extends Meter>(device: MemoryDevice, own: Own): Own {
+  meters.set(device, own);
   return own;
 }
 
 /**
- * @internal A meter for an allocator that knows what is live only: what is live grows by allocations alone, so that a call of `usage` after
- * each of them misses no peak.
+ * @internal A meter for an allocator that knows what is live only: what is live grows by allocations alone, so that a
+ * call of `usage` after each of them misses no peak.
  */
 export function peakOf(read: () => LiveMemory): Meter {
   let peakBytes = 0;
@@ -51,16 +54,17 @@ export function peakOf(read: () => LiveMemory): Meter {
 const nothing: MemoryUsage = { liveBytes: 0, blocks: 0, peakBytes: 0 };
 
 /**
- * The native memory that tensors take now, by place: `host` is the cpu backend's blocks (of 64 KB and more; smaller ones are
- * JavaScript's own and not counted), `metal` the device's buffers. Peaks have what operations take while they run, too. Loads nothing.
+ * The native memory that tensors take now, by device: `host` is the cpu backend's blocks (of 64 KB and more; smaller
+ * ones are JavaScript's own and not counted), `metal` the device's buffers. Peaks have what operations take while they
+ * run, too. Loads nothing.
  *
  * @example
  * resetPeakMemory();
  * trainStep();
  * console.log(memory().host.peakBytes / 2 ** 20, "MB at most");
  */
-export function memory(): Record<Place, MemoryUsage> {
-  const of = (place: Place) => meters.get(place)?.usage() ?? nothing;
+export function memory(): Record<MemoryDevice, MemoryUsage> {
+  const of = (device: MemoryDevice) => meters.get(device)?.usage() ?? nothing;
   return { host: of("host"), metal: of("metal") };
 }
 

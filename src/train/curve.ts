@@ -1,4 +1,4 @@
-/** The loss curve as a picture: SVG, and PNG made of it. */
+/** The loss curve as an SVG, and as a PNG rendered from it. */
 import inter from "@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf" with { type: "file" };
 import type { Resvg } from "@resvg/resvg-wasm";
 import program from "@resvg/resvg-wasm/index_bg.wasm" with { type: "file" };
@@ -18,29 +18,38 @@ export interface Curves {
 const [WIDTH, HEIGHT] = [960, 540];
 const MARGIN = { top: 48, right: 24, bottom: 48, left: 64 } as const;
 const COLORS = { training: "#3b82f6", heldOut: "#ea580c", text: "#334155", grid: "#e2e8f0" } as const;
-/** More points than the picture has columns are not seen. */
-const MOST_POINTS = 2000;
+/** Longer curves are downsampled. The picture has fewer columns than this. */
+const MAX_POINTS = 2000;
 
-/** Draws the losses over the steps: each one faint, their running mean strong, the held-out ones with points. */
+/**
+ * Draws the losses over the steps: the training losses faint, their running mean strong, the held-out losses with dots.
+ */
 export function drawCurve({ training, heldOut }: Curves): string {
-  const shown = thinned(training.filter(isFinitePoint));
-  const tested = heldOut.filter(isFinitePoint);
-  const scales = scalesOf([...shown, ...tested]);
+  const shown = downsample(training.filter(isFinitePoint));
+  const evaluated = heldOut.filter(isFinitePoint);
+  const scales = scalesOf([...shown, ...evaluated]);
   const path = (points: readonly Point[]) => pathOf(points, scales);
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" font-family="Inter, sans-serif" font-size="13" fill="${COLORS.text}">
+  const size = `viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}"`;
+  const text = `font-family="Inter, sans-serif" font-size="13" fill="${COLORS.text}"`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${size} ${text}>
 <title>Loss over steps</title>
 <rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>
 ${axes(scales)}
 <path class="training" d="${path(shown)}" fill="none" stroke="${COLORS.training}" stroke-opacity="0.25"/>
 <path class="smoothed" d="${path(smoothed(shown))}" fill="none" stroke="${COLORS.training}" stroke-width="2"/>
-<path class="held-out" d="${path(tested)}" fill="none" stroke="${COLORS.heldOut}" stroke-width="2"/>
-${tested.map(({ step, loss }) => `<circle class="held-out" cx="${at(scales.x, step)}" cy="${at(scales.y, loss)}" r="3" fill="${COLORS.heldOut}"/>`).join("\n")}
-${legend(shown.at(-1), tested.at(-1))}
+<path class="held-out" d="${path(evaluated)}" fill="none" stroke="${COLORS.heldOut}" stroke-width="2"/>
+${evaluated.map((point) => dotAt(point, scales)).join("\n")}
+${legend(shown.at(-1), evaluated.at(-1))}
 </svg>
 `;
 }
 
-/** The same picture as PNG, with a typeface that is part of the package, so that it is the same on every machine. */
+const dotAt = ({ step, loss }: Point, { x, y }: Scales): string =>
+  `<circle class="held-out" cx="${pixel(x, step)}" cy="${pixel(y, loss)}" r="3" fill="${COLORS.heldOut}"/>`;
+
+/**
+ * Renders the picture as a PNG. The typeface is part of the package, so that the result is the same on every machine.
+ */
 export async function toPng(svg: string): Promise<Uint8Array> {
   const [Resvg, typeface] = await Promise.all([renderer(), Bun.file(inter).bytes()]);
   const font = { fontBuffers: [typeface], loadSystemFonts: false, defaultFontFamily: "Inter" };
@@ -52,16 +61,16 @@ export async function toPng(svg: string): Promise<Uint8Array> {
   }
 }
 
-let rendering: Promise<typeof Resvg> | undefined;
+let loading: Promise<typeof Resvg> | undefined;
 
-/** WebAssembly, compiled when a picture is first asked for. */
+/** The renderer, a WebAssembly module that is loaded on first use. */
 function renderer(): Promise<typeof Resvg> {
-  rendering ??= (async () => {
+  loading ??= (async () => {
     const { initWasm, Resvg } = await import("@resvg/resvg-wasm");
     await initWasm(await Bun.file(program).bytes());
     return Resvg;
   })();
-  return rendering;
+  return loading;
 }
 
 type Scale = ReturnType<typeof scaleLinear<number, number>>;
@@ -80,8 +89,8 @@ function scalesOf(points: readonly Point[]): Scales {
   return { x, y };
 }
 
-/** A coordinate, to a tenth of a pixel. */
-const at = (scale: Scale, value: number): string => scale(value).toFixed(1);
+/** A coordinate, rounded to a tenth of a pixel. */
+const pixel = (scale: Scale, value: number): string => scale(value).toFixed(1);
 
 const pathOf = (points: readonly Point[], { x, y }: Scales): string =>
   line<Point>(
@@ -89,9 +98,9 @@ const pathOf = (points: readonly Point[], { x, y }: Scales): string =>
     ({ loss }) => y(loss),
   ).digits(1)(points) ?? "";
 
-/** At most {@link MOST_POINTS}, each the mean of adjacent ones. */
-function thinned(points: readonly Point[]): Point[] {
-  const width = Math.ceil(points.length / MOST_POINTS);
+/** At most {@link MAX_POINTS} points, each the mean of adjacent ones. */
+function downsample(points: readonly Point[]): Point[] {
+  const width = Math.ceil(points.length / MAX_POINTS);
   if (width <= 1) return [...points];
   return Array.from({ length: Math.ceil(points.length / width) }, (_, index) => {
     const part = points.slice(index * width, (index + 1) * width);
@@ -99,7 +108,7 @@ function thinned(points: readonly Point[]): Point[] {
   });
 }
 
-/** An exponential running mean over about a hundredth of the curve, unbiased at its start as Adam's means are. */
+/** An exponential moving average over about a hundredth of the curve, with bias correction as in Adam. */
 function smoothed(points: readonly Point[]): Point[] {
   const decay = 1 - 1 / Math.max(1, points.length / 100);
   let [mean, weight] = [0, 0];
@@ -111,20 +120,31 @@ function smoothed(points: readonly Point[]): Point[] {
 
 function axes({ x, y }: Scales): string {
   const [left, right, bottom] = [MARGIN.left, WIDTH - MARGIN.right, HEIGHT - MARGIN.bottom];
-  const rows = y.ticks(6).map((loss) => {
-    const height = at(y, loss);
-    return `<path d="M${left},${height}H${right}" stroke="${COLORS.grid}"/><text x="${left - 8}" y="${height}" dy="4" text-anchor="end">${y.tickFormat(6)(loss)}</text>`;
+  const rows = y.ticks(6).flatMap((loss) => {
+    const height = pixel(y, loss);
+    const label = y.tickFormat(6)(loss);
+    return [
+      `<path d="M${left},${height}H${right}" stroke="${COLORS.grid}"/>`,
+      `<text x="${left - 8}" y="${height}" dy="4" text-anchor="end">${label}</text>`,
+    ];
   });
-  const columns = x
-    .ticks(8)
-    .map((step) => `<text x="${at(x, step)}" y="${bottom + 20}" text-anchor="middle">${x.tickFormat(8)(step)}</text>`);
-  const names = `<text x="${(left + right) / 2}" y="${HEIGHT - 8}" text-anchor="middle">step</text><text transform="translate(18 ${HEIGHT / 2}) rotate(-90)" text-anchor="middle">loss (nats a token)</text>`;
-  return [...rows, ...columns, names].join("\n");
+  const columns = x.ticks(8).map((step) => {
+    const label = x.tickFormat(8)(step);
+    return `<text x="${pixel(x, step)}" y="${bottom + 20}" text-anchor="middle">${label}</text>`;
+  });
+  const sideways = `transform="translate(18 ${HEIGHT / 2}) rotate(-90)"`;
+  const titles = [
+    `<text x="${(left + right) / 2}" y="${HEIGHT - 8}" text-anchor="middle">step</text>`,
+    `<text ${sideways} text-anchor="middle">loss (nats per token)</text>`,
+  ];
+  return [...rows, ...columns, ...titles].join("\n");
 }
 
 function legend(training: Point | undefined, heldOut: Point | undefined): string {
-  const entry = (left: number, color: string, name: string, last: Point | undefined) =>
-    `<path d="M${left},24h24" stroke="${color}" stroke-width="3"/><text x="${left + 32}" y="28">${name}${last ? ` ${last.loss.toFixed(3)}` : ""}</text>`;
+  const entry = (left: number, color: string, name: string, last: Point | undefined) => {
+    const label = last ? `${name} ${last.loss.toFixed(3)}` : name;
+    return `<path d="M${left},24h24" stroke="${color}" stroke-width="3"/><text x="${left + 32}" y="28">${label}</text>`;
+  };
   return [
     entry(MARGIN.left, COLORS.training, "training", training),
     entry(MARGIN.left + 180, COLORS.heldOut, "held out", heldOut),

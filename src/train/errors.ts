@@ -1,6 +1,9 @@
 import { OrchardError } from "../core/errors.ts";
 
-/** Runs a command; what a user can mend is a sentence on stderr and exit code 1. Anything else is a bug and shows its stack. */
+/**
+ * Runs a command. An error that the user can fix is printed to stderr, with exit code 1. Any other error is a bug, and
+ * is thrown with its stack.
+ */
 export async function reportErrors(body: () => Promise<number>): Promise<number> {
   try {
     return await body();

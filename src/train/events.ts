@@ -1,34 +1,34 @@
-/** What happens in a training run, for whoever shows, writes or plots it. */
+/** The events of a training run, for listeners that show, log or plot it. */
 
-/** One step of the optimiser. */
+/** One optimizer step. */
 export interface StepEvent {
   readonly kind: "step";
   /** Counted from 1. */
   readonly step: number;
-  /** The mean of −log p over the step's tokens, before the step, in nats. */
+  /** The mean of −log p over the tokens of the step, before the update, in nats. */
   readonly loss: number;
   readonly learningRate: number;
-  /** The global norm of the gradients, before they were clipped. */
+  /** The global norm of the gradients, before clipping. */
   readonly gradientNorm: number;
-  /** Seen since the run's first step, in earlier sessions too. */
+  /** How many tokens the run was trained on, including earlier sessions. */
   readonly tokens: number;
   readonly tokensPerSecond: number;
-  /** Until the last step, at the pace of the latest ones; without evaluations. */
+  /** The estimated time until the last step, without evaluations. */
   readonly secondsLeft: number;
-  /** Of tensors, on all devices. */
+  /** The memory of tensors on all devices. */
   readonly liveBytes: number;
-  /** Of the process. */
+  /** The resident memory of the process. */
   readonly residentBytes: number;
 }
 
-/** The loss on data that is held out of training. */
+/** The loss on held-out data. */
 export interface EvaluationEvent {
   readonly kind: "evaluation";
   readonly step: number;
   readonly loss: number;
 }
 
-/** What the model writes now. */
+/** Text that the model generated. */
 export interface SampleEvent {
   readonly kind: "sample";
   readonly step: number;
@@ -46,12 +46,12 @@ export interface CheckpointEvent {
 /** The first event of a session. */
 export interface StartEvent {
   readonly kind: "start";
-  /** The step from which the session goes on, 0 for a new run. */
+  /** The step that the session starts from, 0 for a new run. */
   readonly step: number;
   readonly steps: number;
   readonly backend: string;
   readonly parameters: number;
-  /** Of the run's settings, each as a JSON value. */
+  /** The settings of the run, as JSON values. */
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
@@ -62,7 +62,7 @@ export interface EndEvent {
   readonly reason: "finished" | "interrupted" | "failed";
 }
 
-/** Something that a user should know, such as a checkpoint that could not be read. */
+/** A message for the user, such as a checkpoint that could not be written. */
 export interface NoteEvent {
   readonly kind: "note";
   readonly step: number;
@@ -71,9 +71,9 @@ export interface NoteEvent {
 
 export type RunEvent = StartEvent | StepEvent | EvaluationEvent | SampleEvent | CheckpointEvent | NoteEvent | EndEvent;
 
-/** Is told of every event, in order. */
+/** Receives every event, in order. */
 export interface Listener {
   on(event: RunEvent): void;
-  /** After the last event, also where the run failed. */
+  /** Called after the last event, also if the run failed. */
   close?(): void | Promise<void>;
 }

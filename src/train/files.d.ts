@@ -1,4 +1,4 @@
-/** Files that are imported for their paths. */
+/** Files that are imported as paths. */
 declare module "*.ttf" {
   const path: string;
   export default path;

@@ -1,36 +1,40 @@
-/** Where runs are: a folder for each. */
+/** The folders of runs. */
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 
-/** Where runs go that name no folder, in the working directory. */
+/** The default parent folder of runs, in the working directory. */
 export const RUNS = "runs";
 
 export const checkpointsIn = (run: string): string => join(run, "checkpoints");
 
 const isRun = (folder: string): boolean => existsSync(checkpointsIn(folder));
 
-/** A new run's folder: the one that is named, or one named by the time. @throws {ArgumentError} where a run is there already. @throws {FileError} */
+/**
+ * Creates the folder of a new run: the one that is named, or one named by the time.
+ *
+ * @throws {ArgumentError} if the folder already has a run. @throws {FileError}
+ */
 export function makeRunFolder(named: string | undefined, now = new Date()): string {
   const folder = resolve(named ?? join(RUNS, timestamp(now)));
   if (isRun(folder)) {
-    const advice = `go on with it by --resume ${folder}, or name another folder by --out`;
-    throw new ArgumentError("train", "runExists", `${folder} holds a run; ${advice}`);
+    const advice = `resume it with --resume ${folder}, or name another folder with --out`;
+    throw new ArgumentError("train", "runExists", `${folder} already has a run; ${advice}`);
   }
   withFileErrors("train", folder, () => mkdirSync(checkpointsIn(folder), { recursive: true }));
   return folder;
 }
 
-/** Such as `2026-01-31-235959`, by the machine's clock. */
+/** The time in UTC, such as `2026-01-31-235959`. */
 const timestamp = (now: Date): string => now.toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
 
-/** The run that is named, or the latest under {@link RUNS}. @throws {ArgumentError} where there is none. */
+/** The run that is named, or the latest in {@link RUNS}. @throws {ArgumentError} if there is none. */
 export function findRun(operation: string, named: string | undefined): string {
   const folder = named === undefined ? latestRun() : resolve(named);
   if (folder !== undefined && isRun(folder)) return folder;
-  const missing = folder === undefined ? `there is no run under ${resolve(RUNS)}` : `${folder} holds no run`;
-  throw new ArgumentError(operation, "noRun", `${missing}; \`orchard train\` makes one`);
+  const missing = folder === undefined ? `there is no run in ${resolve(RUNS)}` : `${folder} has no run`;
+  throw new ArgumentError(operation, "noRun", `${missing}; start one with \`orchard train\``);
 }
 
 function latestRun(): string | undefined {

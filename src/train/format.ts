@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Human-readable numbers. */
 
 const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
 

@@ -1,21 +1,33 @@
-/** `orchard generate`: a trained model writes on, as fast as it computes. */
+/** `orchard generate`: generates text with a trained model. */
 import { statSync } from "node:fs";
+import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { generateText } from "../nn/generation/text.ts";
 import { Generator } from "../random/generator.ts";
 import { reportErrors } from "./errors.ts";
 import { checkpointsIn, findRun } from "./folder.ts";
-import type { GenerateWords } from "./generate_command.ts";
 import { makeModel } from "./model.ts";
 import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
 
-/** Returns the exit code. @param named a run's folder or a checkpoint's file; the latest run where it is left out */
-export function runGenerate(named: string | undefined, words: GenerateWords): Promise<number> {
+/** The flags of the command line. */
+export interface GenerateFlags {
+  readonly prompt: string;
+  readonly tokens: number;
+  readonly temperature: number;
+  readonly topK?: number;
+  readonly topP?: number;
+  readonly repetitionPenalty?: number;
+  readonly seed?: number;
+  readonly backend?: BackendName;
+}
+
+/** Returns the exit code. @param named the folder of a run or a checkpoint file; by default the latest run */
+export function runGenerate(named: string | undefined, flags: GenerateFlags): Promise<number> {
   return reportErrors(async () => {
-    if (words.backend) setBackend(words.backend);
+    if (flags.backend) setBackend(flags.backend);
     const { model, tokenizer } = await loadModel(named);
-    const { prompt, tokens: maxTokens, backend: _, ...options } = words;
+    const { prompt, tokens: maxTokens, backend: _, ...options } = flags;
     process.stdout.write(prompt);
     for await (const piece of generateText(model, tokenizer, prompt, { ...options, maxTokens }))
       process.stdout.write(piece);

@@ -1,4 +1,4 @@
-/** Ctrl-C: the first asks the run to stop after its step, the second ends the process. */
+/** Ctrl-C: the first one stops the run after its current step, the second one ends the process. */
 
 export interface Interrupt extends Disposable {
   readonly signal: AbortSignal;
@@ -6,13 +6,13 @@ export interface Interrupt extends Disposable {
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** Listens until it is disposed of. */
+/** Handles signals until it is disposed of. */
 export function onInterrupt(): Interrupt {
   const controller = new AbortController();
   const listener = (signal: NodeJS.Signals) => {
     if (controller.signal.aborted) process.exit(signal === "SIGINT" ? 130 : 143);
     controller.abort();
-    console.error("\nstopping after this step, and saving; once more ends at once");
+    console.error("\nstopping after this step, then saving; press Ctrl-C again to end at once");
   };
   for (const signal of SIGNALS) process.on(signal, listener);
   return {

@@ -1,4 +1,4 @@
-/** The model and the optimiser that settings ask for. */
+/** Makes the model and the optimizer of a run from its settings. */
 import { GPT } from "../nn/gpt.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { Llama } from "../nn/llama.ts";
@@ -8,7 +8,7 @@ import { cosineWithWarmup, type Schedule } from "../optim/schedule.ts";
 import type { Generator } from "../random/generator.ts";
 import type { Settings } from "./settings.ts";
 
-/** A model with weights of float32 drawn from the generator, then converted. */
+/** A model with float32 weights from the generator, converted to the dtype of the settings. */
 export function makeModel(settings: Settings, vocabularySize: number, generator: Generator): LanguageModel {
   const { architecture, layers, heads, width, context, dropout, dtype } = settings;
   const sizes = { vocabularySize, contextLength: context, layers, heads, width, generator };
@@ -19,7 +19,7 @@ export function makeModel(settings: Settings, vocabularySize: number, generator:
   return model.to(dtype);
 }
 
-/** AdamW, of whose parameters the matrices decay; biases and norms do not. 16-bit weights are roundings of float32 ones that it keeps. */
+/** AdamW with weight decay of matrices, but not of biases and norms. 16-bit weights have float32 master weights. */
 export function makeOptimizer(model: LanguageModel, settings: Settings): AdamW {
   const { learningRate: lr, beta2, weightDecay, dtype } = settings;
   const named = [...model.namedParameters()];
@@ -35,10 +35,10 @@ export function makeOptimizer(model: LanguageModel, settings: Settings): AdamW {
   );
 }
 
-/** Of gradients in float16, the smallest of which would be 0 without it. */
+/** Loss scaling for float16, in which small gradients would underflow. */
 export const makeScaler = ({ dtype }: Settings): GradScaler | undefined =>
   dtype === "float16" ? new GradScaler() : undefined;
 
-/** What the learning rate is multiplied with in each step: up to 1 in the warm-up, then half a cosine down. */
+/** The learning rate schedule: linear warmup, then cosine decay. */
 export const makeSchedule = ({ warmup, steps, learningRate, finalLearningRate }: Settings): Schedule =>
   cosineWithWarmup({ warmup, total: steps, floor: finalLearningRate / learningRate });

@@ -1,15 +1,16 @@
-/** What happens when the loss, or the gradients, are not finite: the step is not taken, and the operation that made the first NaN, or infinity, is named. */
+/** A loss or gradients that are not finite: the step is not taken, and the operation that caused it is found. */
 import { AnomalyError, detectAnomaly } from "../backend/anomaly.ts";
 import { OrchardError } from "../core/errors.ts";
 import type { Batch } from "../data/windows.ts";
-import { isfinite } from "../ops/elementwise/unary.ts";
+import { isfinite } from "../ops/elementwise/predicates.ts";
 import { all } from "../ops/reduction/logic.ts";
 import type { GeneratorState } from "../random/generator.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
-import { accumulateGradients, type StepResult, type Trainee } from "./step.ts";
+import { accumulateGradients } from "./gradients.ts";
+import type { StepResult, Trainee } from "./trainee.ts";
 
-/** A loss, or gradients, that are not finite. */
+/** A loss or gradients that are not finite. */
 export class NotFiniteError extends OrchardError {
   override readonly name = "NotFiniteError";
 
@@ -17,9 +18,9 @@ export class NotFiniteError extends OrchardError {
     what: string,
     /** The step that was not taken, counted from 1. */
     readonly step: number,
-    /** The operation that made the first NaN out of numbers, or the first infinity out of finite ones, where one could be found. */
+    /** The operation that returned the first NaN, or the first infinity from finite operands, where one was found. */
     readonly firstOperation: string | undefined,
-    /** The first parameter that is not finite itself; undefined where all are. */
+    /** The first parameter that is itself not finite; undefined where all are finite. */
     readonly brokenParameter: string | undefined,
     origin: string,
   ) {
@@ -27,7 +28,12 @@ export class NotFiniteError extends OrchardError {
   }
 }
 
-/** @throws {NotFiniteError} unless all is finite. With a scaler of float16's losses gradients may overflow: it skips such a step. */
+/**
+ * Checks a step before it changes anything. With a loss scaler the gradients may overflow: the scaler skips such a
+ * step.
+ *
+ * @throws {NotFiniteError} unless everything is finite.
+ */
 export function checkFinite(
   { loss, gradientNorm }: StepResult,
   trainee: Trainee,
@@ -45,12 +51,12 @@ export function checkFinite(
 
 function originOf(broken: string | undefined, cause: AnomalyError | undefined): string {
   if (broken !== undefined) return `: the weights ${broken} are not finite`;
-  return cause ? `: ${cause.message}` : ": all results are finite, and the norm of all gradients together is not";
+  return cause ? `: ${cause.message}` : ": every result is finite, but the global norm of the gradients is not";
 }
 
 const isAllFinite = (parameter: Tensor): boolean => tidy(() => Boolean(all(isfinite(parameter)).item()));
 
-/** Computes the gradients again, with the same random numbers, and looks at every result. */
+/** Computes the gradients again with the same random numbers and anomaly detection on. */
 function firstAnomaly(
   trainee: Trainee,
   batches: readonly Batch[],

@@ -1,10 +1,10 @@
-/** How fast a run is. */
+/** Measures the speed of a run. */
 
-/** Weighs the latest steps most: a step's weight halves after this many. */
+/** The weight of a step in the moving average halves after this many steps. */
 const HALF_LIFE = 20;
 const DECAY = 0.5 ** (1 / HALF_LIFE);
 
-/** The running mean of the seconds a step takes, from moments of a clock. What happens before `start` does not count. */
+/** An exponential moving average of the seconds per step. Time before `start` is not counted. */
 export class Pace {
   private seconds = 0;
   private weight = 0;
@@ -16,7 +16,7 @@ export class Pace {
     this.since = this.now();
   }
 
-  /** A step has ended, and the next begins. Returns the mean seconds of a step. */
+  /** Ends a step and starts the next one. Returns the mean seconds per step. */
   lap(): number {
     const now = this.now();
     this.seconds = DECAY * this.seconds + (1 - DECAY) * ((now - this.since) / 1000);

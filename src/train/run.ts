@@ -1,4 +1,6 @@
-/** The run itself: steps, and between them evaluations, samples and checkpoints, until the last step or a signal. */
+/**
+ * The training loop: steps, with evaluations, samples and checkpoints between them, until the last step or a signal.
+ */
 import { setImmediate } from "node:timers/promises";
 import { memory } from "../tensor/usage.ts";
 import type { Listener, StepEvent } from "./events.ts";
@@ -12,8 +14,9 @@ import { evaluate } from "./step.ts";
 export interface Outcome {
   readonly reason: "finished" | "interrupted";
   readonly step: number;
-  /** Of the last step, and of the last evaluation; NaN where there was none. */
+  /** The loss of the last step; NaN if there was none. */
   readonly loss: number;
+  /** The loss of the last evaluation; NaN if there was none. */
   readonly heldOutLoss: number;
   /** The newest checkpoint that could be written. */
   readonly checkpoint: string | undefined;
@@ -22,27 +25,27 @@ export interface Outcome {
 }
 
 /**
- * Trains until the last step, or until the signal is given, after whose step the run is saved.
+ * Trains until the last step, or until the signal is aborted: then the current step ends and the run is saved.
  *
- * @param checkpoints the folder that they go to
+ * @param checkpoints the folder of checkpoints
  *
  * @throws {NotFiniteError} for a loss or gradients that are not finite.
  */
 export async function runSession(
   session: Session,
   checkpoints: string,
-  tell: Listener,
+  listener: Listener,
   signal?: AbortSignal,
 ): Promise<Outcome> {
-  const run = new Run(session, checkpoints, tell);
+  const run = new Run(session, checkpoints, listener);
   try {
     const outcome = await run.toTheEnd(signal);
-    tell.on({ kind: "end", step: session.step, reason: outcome.reason });
+    listener.on({ kind: "end", step: session.step, reason: outcome.reason });
     return outcome;
   } catch (error) {
-    // The state is that of before the step: it is good, unless the weights are what is not finite.
+    // The state is that before the failed step, which is worth saving unless its weights are not finite.
     if (error instanceof NotFiniteError && error.brokenParameter === undefined) await run.save();
-    tell.on({ kind: "end", step: session.step, reason: "failed" });
+    listener.on({ kind: "end", step: session.step, reason: "failed" });
     throw error;
   }
 }
@@ -58,17 +61,17 @@ class Run {
   constructor(
     private readonly session: Session,
     private readonly checkpoints: string,
-    private readonly tell: Listener,
+    private readonly listener: Listener,
   ) {}
 
   async toTheEnd(signal: AbortSignal | undefined): Promise<Outcome> {
     const { settings } = this.session;
-    this.tellStart();
+    this.emitStart();
     while (this.session.step < settings.steps && !signal?.aborted) {
       this.pace.start();
       await this.takeStep();
       await this.betweenSteps();
-      await setImmediate(); // timers and signals have their turn
+      await setImmediate(); // lets timers and signal handlers run
     }
     const reason = this.session.step < settings.steps ? "interrupted" : "finished";
     if (reason === "finished") await this.evaluate();
@@ -83,16 +86,16 @@ class Run {
     return { reason, step: session.step, loss, heldOutLoss: heldOut.loss, checkpoint: file, unsaved: problem };
   }
 
-  private tellStart(): void {
+  private emitStart(): void {
     const { step, settings, model, backend } = this.session;
     const parameters = model.parameters().reduce((total, { size }) => total + size, 0);
-    this.tell.on({ kind: "start", step, steps: settings.steps, backend, parameters, settings: { ...settings } });
+    this.listener.on({ kind: "start", step, steps: settings.steps, backend, parameters, settings: { ...settings } });
   }
 
   private async takeStep(): Promise<void> {
     const { loss, gradientNorm } = await this.session.takeStep();
     this.loss = loss;
-    this.tell.on(this.stepEvent(gradientNorm, this.pace.lap()));
+    this.listener.on(this.stepEvent(gradientNorm, this.pace.lap()));
   }
 
   private stepEvent(gradientNorm: number, secondsPerStep: number): StepEvent {
@@ -123,27 +126,29 @@ class Run {
     const { step, model } = this.session;
     if (this.heldOut.step === step) return;
     this.heldOut = { step, loss: await evaluate(model, this.session.heldOutBatches()) };
-    this.tell.on({ kind: "evaluation", ...this.heldOut });
+    this.listener.on({ kind: "evaluation", ...this.heldOut });
   }
 
   private async sample(): Promise<void> {
     const { step, settings } = this.session;
     const text = await writeSample(this.session);
-    this.tell.on({ kind: "sample", step, prompt: settings.prompt, text });
+    this.listener.on({ kind: "sample", step, prompt: settings.prompt, text });
   }
 
-  /** A checkpoint that can't be written (a full disk) does not end the run: the one before it stays, and later ones are tried. */
+  /**
+   * A checkpoint that cannot be written, because of a full disk say, does not end the run. Later ones are tried again.
+   */
   async save(): Promise<void> {
     const { step } = this.session;
     if (this.checkpoint.step === step) return;
     try {
       const file = await this.session.save(this.checkpoints);
       this.checkpoint = { step, file };
-      this.tell.on({ kind: "checkpoint", step, file });
+      this.listener.on({ kind: "checkpoint", step, file });
     } catch (problem) {
       this.checkpoint = { ...this.checkpoint, step, problem };
       const reason = problem instanceof Error ? problem.message : String(problem);
-      this.tell.on({ kind: "note", step, text: `the run could not be saved: ${reason}` });
+      this.listener.on({ kind: "note", step, text: `the run could not be saved: ${reason}` });
     }
   }
 }

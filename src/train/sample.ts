@@ -1,7 +1,9 @@
 import { generateText } from "../nn/generation/text.ts";
 import type { Session } from "./session.ts";
 
-/** What the model writes after the prompt, the same whenever it is asked at the same step. Leaves the run's random numbers alone. */
+/**
+ * Generates text from the prompt. It depends only on weights, seed and step, and does not use the run's random numbers.
+ */
 export async function writeSample({ model, tokenizer, settings, step }: Session): Promise<string> {
   const { prompt, sampleTokens: maxTokens, temperature, seed } = settings;
   const pieces: string[] = [];

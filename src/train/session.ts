@@ -1,4 +1,4 @@
-/** A run in memory: the model, its optimiser, its text, and where it is in all of them. */
+/** The state of a run in memory: model, optimizer, data, and the positions in them. */
 import { getBackend } from "../backend/policy.ts";
 import { CheckpointError } from "../core/errors.ts";
 import type { TextDataset } from "../data/dataset.ts";
@@ -14,10 +14,11 @@ import type { OptimizerStateDict } from "../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
 import { makeModel, makeOptimizer, makeScaler, makeSchedule } from "./model.ts";
 import { type Settings, shapeSettings } from "./settings.ts";
-import { type StepResult, type Trainee, takeStep } from "./step.ts";
+import { takeStep } from "./step.ts";
 import { openText, tokenizerOf } from "./text.ts";
+import type { StepResult, Trainee } from "./trainee.ts";
 
-/** What a checkpoint says of the run that it is of. */
+/** What a checkpoint stores about its run. */
 export interface SavedRun {
   readonly settings: Settings;
   readonly scaler: ReturnType<GradScaler["stateDict"]> | null;
@@ -26,7 +27,11 @@ export interface SavedRun {
 /** @internal */
 export type RunCheckpoint = Checkpoint<{ optimizer: OptimizerStateDict; data: DataPosition; extra: SavedRun }>;
 
-/** The newest good checkpoint in a folder, or the one that is named. @throws {CheckpointError} @throws {FileError} @throws {FileFormatError} */
+/**
+ * Loads the newest valid checkpoint in a folder, or a checkpoint file.
+ *
+ * @throws {CheckpointError} @throws {FileError} @throws {FileFormatError}
+ */
 export async function loadRun(
   path: string,
   operation = "train",
@@ -37,11 +42,13 @@ export async function loadRun(
   throw new CheckpointError(
     operation,
     "notOfARun",
-    `${checkpoint.path} was not written by a training run: it has no settings`,
+    `expected a checkpoint of a training run, got ${checkpoint.path}, which has no settings`,
   );
 }
 
-/** Everything random in it comes from `settings.seed`: two sessions of the same settings and text have the same losses, bit by bit. */
+/**
+ * All randomness comes from `settings.seed`: two sessions with the same settings and text have bit-identical losses.
+ */
 export class Session implements Trainee {
   readonly backend: string = getBackend();
   readonly tokenizer: Tokenizer;
@@ -52,19 +59,20 @@ export class Session implements Trainee {
   readonly schedule: Schedule;
   readonly clip: number;
   step = 0;
-  /** As of the end of the last step: what a checkpoint holds. */
+  /** The positions at the end of the last step, which a checkpoint stores. */
   private committed: { readonly generator: GeneratorState; readonly data: DataPosition };
 
-  /** A new run. @throws {DataError} */
+  /** Starts a new run. @throws {DataError} */
   static async start(settings: Settings): Promise<Session> {
     const tokenizer = tokenizerOf(settings);
     return new Session(settings, tokenizer, await openText(settings, tokenizer));
   }
 
   /**
-   * Goes on with a run.
+   * Resumes a run.
    *
-   * @throws {CheckpointError} `otherShape` where the settings make another model than the checkpoint's. @throws {DataError} for other text.
+   * @throws {CheckpointError} `otherShape` for settings of another model than the checkpoint's. @throws {DataError} for
+   * other text.
    */
   static async resume(checkpoint: RunCheckpoint & { readonly extra: SavedRun }, settings: Settings): Promise<Session> {
     checkShape(checkpoint, settings);
@@ -93,18 +101,18 @@ export class Session implements Trainee {
     return batch * accumulate * context;
   }
 
-  /** The windows of one pass. */
+  /** The windows of one forward and backward pass. */
   nextBatch(): Batch {
     return this.text.train.next(this.settings.batch);
   }
 
-  /** The windows of the evaluation, always the same. */
+  /** The windows of an evaluation, always the same. */
   heldOutBatches(): Iterable<Batch> {
     const { batch, evaluationBatches } = this.settings;
     return this.text.heldOut.batches(batch, batch * evaluationBatches);
   }
 
-  /** One step of the optimiser. @throws {NotFiniteError} */
+  /** Takes one optimizer step. @throws {NotFiniteError} */
   async takeStep(): Promise<StepResult> {
     const batches = Array.from({ length: this.settings.accumulate }, () => this.nextBatch());
     const result = await takeStep(this, batches);
@@ -113,7 +121,7 @@ export class Session implements Trainee {
     return result;
   }
 
-  /** Writes a checkpoint of the last step's end. Returns its path. @throws {FileError} */
+  /** Saves a checkpoint of the state after the last step. Returns its path. @throws {FileError} */
   save(folder: string): Promise<string> {
     const { model, optimizer, step, settings, scaler, committed } = this;
     const extra: SavedRun = { settings, scaler: scaler?.stateDict() ?? null };
@@ -139,8 +147,8 @@ function checkShape({ path, extra }: { path: string; extra: SavedRun }, settings
   const differences = [...shapeSettings, "dtype" as const].filter((name) => extra.settings[name] !== settings[name]);
   if (differences.length === 0) return;
   const list = differences
-    .map((name) => `\n  ${name}: ${extra.settings[name]} there, ${settings[name]} wanted`)
+    .map((name) => `\n  ${name}: expected ${extra.settings[name]}, got ${settings[name]}`)
     .join("");
-  const advice = "leave these flags out to go on with it, or begin a new run";
-  throw new CheckpointError("train", "otherShape", `${path} is of another model; ${advice}:${list}`);
+  const advice = "leave these flags out to resume it, or start a new run";
+  throw new CheckpointError("train", "otherShape", `the settings do not match ${path}; ${advice}:${list}`);
 }

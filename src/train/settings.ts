@@ -1,4 +1,4 @@
-/** What a run is made of: all that decides on its numbers. Kept in its folder and in every checkpoint. */
+/** The settings of a run: everything that determines its results. They are saved in every checkpoint. */
 import { ArgumentError } from "../core/errors.ts";
 
 export const architectures = ["gpt", "llama"] as const;
@@ -10,29 +10,29 @@ export interface Settings {
   readonly layers: number;
   readonly heads: number;
   readonly width: number;
-  /** Tokens that the model sees at once. */
+  /** The context length in tokens. */
   readonly context: number;
   readonly dropout: number;
-  /** Of weights and activations; with 16 bits the optimiser keeps weights in float32 beside them. */
+  /** The dtype of weights and activations. 16-bit weights have float32 master weights in the optimizer. */
   readonly dtype: (typeof trainingDTypes)[number];
-  /** Files, folders and globs; none: the declaration files under `node_modules`. */
+  /** Files, folders and globs; empty: the declaration files in `node_modules`. */
   readonly data: readonly string[];
   readonly tokenizer: (typeof tokenizers)[number];
-  /** The share of the data that is never trained on. */
+  /** The fraction of the data that is held out for evaluation. */
   readonly heldOut: number;
   readonly steps: number;
-  /** Windows in a forward and backward pass. */
+  /** Windows per forward and backward pass. */
   readonly batch: number;
-  /** Passes whose gradients make one step. */
+  /** Gradient accumulation: passes per step. */
   readonly accumulate: number;
   readonly learningRate: number;
-  /** Where the cosine ends. */
+  /** The learning rate at the end of the cosine schedule. */
   readonly finalLearningRate: number;
-  /** Steps in which the learning rate rises from 0. */
+  /** Warmup steps, in which the learning rate rises from 0. */
   readonly warmup: number;
   readonly beta2: number;
   readonly weightDecay: number;
-  /** The largest global norm of a step's gradients; 0: any. */
+  /** The largest global norm of a step's gradients; 0: no clipping. */
   readonly clip: number;
   readonly seed: number;
   /** Steps between evaluations; 0: only at the end. */
@@ -40,7 +40,7 @@ export interface Settings {
   readonly evaluationBatches: number;
   /** Steps between checkpoints; 0: only at the end. */
   readonly saveEvery: number;
-  /** Checkpoints that stay. */
+  /** How many checkpoints to keep. */
   readonly keep: number;
   /** Steps between samples; 0: only at the end. */
   readonly sampleEvery: number;
@@ -49,10 +49,10 @@ export interface Settings {
   readonly temperature: number;
 }
 
-/** The settings that give a model its shape: a checkpoint of others can't be gone on with. */
+/** The settings that determine the shapes of the weights. A resumed run must not change them. */
 export const shapeSettings = ["architecture", "layers", "heads", "width", "context", "tokenizer"] as const;
 
-/** What all presets begin with. */
+/** The base of all presets. */
 const common: Settings = {
   architecture: "gpt",
   layers: 4,
@@ -86,13 +86,13 @@ const common: Settings = {
 
 const gpu = { layers: 6, heads: 6, width: 384, context: 256, batch: 64, steps: 5000, dropout: 0.2 } as const;
 
-/** What learns most in a minute of two cores: a high learning rate, and nothing between the first step and the last but evaluations. */
+/** Learns the most in a minute on two cores: a high learning rate, and only evaluations between the steps. */
 const brief = {
   ...{ steps: 1500, learningRate: 4e-3, finalLearningRate: 4e-4, warmup: 50 },
   ...{ evaluateEvery: 300, saveEvery: 500, sampleEvery: 0, sampleTokens: 500, temperature: 0.5 },
 } as const;
 
-/** nanoGPT's recipes for a CPU and for one GPU (github.com/karpathy/nanoGPT, README), and one for a device that is simulated. */
+/** nanoGPT's recipes for a CPU and one GPU (github.com/karpathy/nanoGPT, README), and one for a simulated device. */
 export const presets = {
   cpu: common,
   gpu: { ...common, ...gpu },
@@ -112,50 +112,55 @@ export const presets = {
 
 export type PresetName = keyof typeof presets;
 
-/** The recipe for a machine's backend. Metal on Linux is simulated, and the reference is plain TypeScript. */
+/** The preset for a backend. The small one is for Metal on Linux, which is simulated, and for the reference backend. */
 export function presetFor(backend: string): PresetName {
   if (backend === "cpu") return "cpu";
   return backend === "metal" && process.platform === "darwin" ? "gpu" : "tiny";
 }
 
-/** @throws {ArgumentError} for settings that no run can have. */
+/** @throws {ArgumentError} for invalid settings. */
 export function checkSettings(settings: Settings): Settings {
-  const wrong = Object.entries(rules).find(([name, { holds }]) => !holds(settings[name as keyof Settings] as number));
-  if (wrong) {
-    const [name, { wanted }] = wrong;
-    fail(`${name} is ${wanted}, ${settings[name as keyof Settings]} came`);
+  const invalid = Object.entries(ranges).find(
+    ([name, { holds }]) => !holds(settings[name as keyof Settings] as number),
+  );
+  if (invalid) {
+    const [name, { expected }] = invalid;
+    fail(`expected ${name} to be ${expected}, got ${settings[name as keyof Settings]}`);
   }
   const { width, heads, warmup, steps } = settings;
-  if (width % heads !== 0) fail(`width is a multiple of heads; ${width} is none of ${heads}`);
-  if (warmup >= steps) fail(`warmup ends before the last of ${steps} steps, ${warmup} came`);
+  if (width % heads !== 0) fail(`expected width to be a multiple of heads, got ${width} and ${heads}`);
+  if (warmup >= steps) fail(`expected warmup to be below the number of steps, ${steps}, got ${warmup}`);
   return settings;
 }
 
-interface Rule {
-  readonly wanted: string;
+interface Range {
+  readonly expected: string;
   holds(value: number): boolean;
 }
 
-const positiveCount: Rule = { wanted: "a whole number from 1 on", holds: (x) => Number.isSafeInteger(x) && x >= 1 };
-const count: Rule = { wanted: "a whole number from 0 on", holds: (x) => Number.isSafeInteger(x) && x >= 0 };
-const share: Rule = { wanted: "at least 0 and below 1", holds: (x) => x >= 0 && x < 1 };
-const positive: Rule = { wanted: "a finite number above 0", holds: (x) => x > 0 && Number.isFinite(x) };
-const notNegative: Rule = { wanted: "a finite number of at least 0", holds: (x) => x >= 0 && Number.isFinite(x) };
+const positiveCount: Range = {
+  expected: "a whole number of at least 1",
+  holds: (x) => Number.isSafeInteger(x) && x >= 1,
+};
+const count: Range = { expected: "a whole number of at least 0", holds: (x) => Number.isSafeInteger(x) && x >= 0 };
+const fraction: Range = { expected: "at least 0 and below 1", holds: (x) => x >= 0 && x < 1 };
+const positive: Range = { expected: "a finite number above 0", holds: (x) => x > 0 && Number.isFinite(x) };
+const notNegative: Range = { expected: "a finite number of at least 0", holds: (x) => x >= 0 && Number.isFinite(x) };
 
-const rules: { readonly [Name in keyof Settings]?: Rule } = {
+const ranges: { readonly [Name in keyof Settings]?: Range } = {
   layers: positiveCount,
   heads: positiveCount,
   width: positiveCount,
   context: positiveCount,
-  dropout: share,
-  heldOut: share,
+  dropout: fraction,
+  heldOut: fraction,
   steps: positiveCount,
   batch: positiveCount,
   accumulate: positiveCount,
   learningRate: positive,
   finalLearningRate: notNegative,
   warmup: count,
-  beta2: share,
+  beta2: fraction,
   weightDecay: notNegative,
   clip: notNegative,
   seed: count,

@@ -1,4 +1,4 @@
-/** The text that settings name, as windows of tokens. */
+/** Opens the text of a run as windows of tokens. */
 import { ByteTokenizer } from "../data/byte_tokenizer.ts";
 import { openTextDataset, type TextDataset } from "../data/dataset.ts";
 import { Gpt2Tokenizer } from "../data/gpt2_tokenizer.ts";
@@ -12,7 +12,7 @@ const makers: Readonly<Record<Settings["tokenizer"], () => Tokenizer>> = {
 
 export const tokenizerOf = ({ tokenizer }: Settings): Tokenizer => makers[tokenizer]();
 
-/** @throws {DataError} for text that is not there, or too little. */
+/** @throws {DataError} for text that does not exist or is too short. */
 export const openText = (settings: Settings, tokenizer: Tokenizer): Promise<TextDataset> =>
   openTextDataset({
     tokenizer,

@@ -1,7 +1,8 @@
-/** `orchard train`: a run from the command line, from its folder to its last line. */
+/** `orchard train`: a run from the command line. */
 import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
 import { formatCodepaths } from "../backend/format_codepaths.ts";
+import type { BackendName } from "../backend/names.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
 import type { DataReport } from "../data/dataset.ts";
 import type { Curves, Point } from "./curve.ts";
@@ -17,28 +18,37 @@ import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
-import { checkSettings, presetFor, presets, type Settings } from "./settings.ts";
-import type { RunWords } from "./train_command.ts";
+import { checkSettings, type PresetName, presetFor, presets, type Settings } from "./settings.ts";
 
-/** What shells know as "ended by Ctrl-C". */
+/** The flags of the command line: {@link Settings}, and those that do not change the results. */
+export interface RunFlags extends Partial<Settings> {
+  readonly preset?: PresetName;
+  readonly backend?: BackendName;
+  readonly strict?: true;
+  readonly out?: string;
+  readonly resume?: string | true;
+  readonly dashboard?: number | true;
+}
+
+/** The exit code for "ended by Ctrl-C" in shells. */
 const INTERRUPTED = 130;
 
 /** Returns the exit code: 0 finished, 130 interrupted and saved, 1 failed. */
-export function runTrain(words: RunWords): Promise<number> {
+export function runTrain(flags: RunFlags): Promise<number> {
   return reportErrors(async () => {
-    if (words.backend) setBackend(words.backend);
-    if (words.strict) setStrict(true);
-    const page = openDashboard(words); // first: where its port is taken no folder is made
+    if (flags.backend) setBackend(flags.backend);
+    if (flags.strict) setStrict(true);
+    const page = openDashboard(flags); // before the run's folder is created, in case its port is in use
     try {
-      return await train(words, page);
+      return await train(flags, page);
     } finally {
       await page?.close();
     }
   });
 }
 
-async function train(words: RunWords, page: Dashboard | undefined): Promise<number> {
-  const { session, folder } = await open(words);
+async function train(flags: RunFlags, page: Dashboard | undefined): Promise<number> {
+  const { session, folder } = await open(flags);
   console.log(describe(session, folder));
   if (page) console.log(`dashboard   ${page.url}`);
   const samples: string[] = [];
@@ -60,25 +70,28 @@ async function train(words: RunWords, page: Dashboard | undefined): Promise<numb
   }
 }
 
-async function open(words: RunWords): Promise<{ session: Session; folder: string }> {
-  if (words.resume === undefined) {
-    const settings = checkSettings(settingsOf(words, presets[words.preset ?? presetFor(getBackend())]));
+async function open(flags: RunFlags): Promise<{ session: Session; folder: string }> {
+  if (flags.resume === undefined) {
+    const settings = checkSettings(settingsOf(flags, presets[flags.preset ?? presetFor(getBackend())]));
     const session = await Session.start(settings);
-    return { session, folder: makeRunFolder(words.out) }; // after what may be wrong with the text
+    return { session, folder: makeRunFolder(flags.out) }; // after the text was found to be valid
   }
-  const folder = findRun("train", words.resume === true ? words.out : words.resume);
+  const folder = findRun("train", flags.resume === true ? flags.out : flags.resume);
   const checkpoint = await loadRun(checkpointsIn(folder));
-  const settings = checkSettings(settingsOf(words, checkpoint.extra.settings));
+  const settings = checkSettings(settingsOf(flags, checkpoint.extra.settings));
   return { session: await Session.resume(checkpoint, settings), folder };
 }
 
-/** Settings that are named on the command line, and for the others those of the preset or the checkpoint. */
-function settingsOf(words: RunWords, defaults: Settings): Settings {
-  const named = Object.entries(words).filter(([name, value]) => name in defaults && value !== undefined);
+/** The settings from the command line, over those of the preset or the checkpoint. */
+function settingsOf(flags: RunFlags, defaults: Settings): Settings {
+  const named = Object.entries(flags).filter(([name, value]) => name in defaults && value !== undefined);
   return { ...defaults, ...Object.fromEntries(named) };
 }
 
-/** What the log says of earlier sessions, up to the step from which this one goes on. Of a step that was taken again the last time counts. */
+/**
+ * The curves of earlier sessions from the log, up to the step that this one starts from. The last entry of a step
+ * counts.
+ */
 function curvesIn(folder: string, step: number): Curves {
   const events = readLog(folder).filter((event) => event.step <= step);
   const pointsOf = (kind: "step" | "evaluation"): Point[] => {
@@ -88,7 +101,7 @@ function curvesIn(folder: string, step: number): Curves {
   return { training: pointsOf("step"), heldOut: pointsOf("evaluation") };
 }
 
-const openDashboard = ({ dashboard: port }: RunWords): Dashboard | undefined =>
+const openDashboard = ({ dashboard: port }: RunFlags): Dashboard | undefined =>
   port === undefined ? undefined : new Dashboard(port === true ? 0 : port);
 
 const samplesInto = (texts: string[]): Listener => ({
@@ -99,8 +112,9 @@ function describe({ settings, model, text, step, backend }: Session, folder: str
   const { architecture, layers, heads, width, context, dtype, batch, accumulate, steps } = settings;
   const parameters = formatCount(model.parameters().reduce((total, { size }) => total + size, 0));
   const passes = accumulate === 1 ? "" : `${accumulate} × `;
+  const shape = `${layers} layers, ${heads} heads, width ${width}, context ${context}`;
   return [
-    `model       ${architecture}, ${layers} layers, ${heads} heads, width ${width}, context ${context}: ${parameters} parameters, ${dtype}`,
+    `model       ${architecture}, ${shape}: ${parameters} parameters, ${dtype}`,
     `text        ${describeText(text.report)}`,
     ...text.report.warnings.map((warning) => `            ${warning}`),
     `steps       ${step > 0 ? `from ${step} ` : ""}to ${steps}, of ${passes}${batch} windows`,
@@ -110,24 +124,24 @@ function describe({ settings, model, text, step, backend }: Session, folder: str
 }
 
 function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source }: DataReport): string {
-  const left = Object.entries(skipped)
+  const reasons = Object.entries(skipped)
     .filter(([, files]) => files.length > 0)
     .map(([reason, files]) => `${files.length} ${reason}`);
-  const leftOut = left.length > 0 ? `; left out: ${left.join(", ")}` : "";
-  const held = formatCount(heldOutTokens);
-  return `${documents} files, ${formatBytes(bytes)}, ${formatCount(tokens)} tokens (${held} held out) from ${source.join(", ")}${leftOut}`;
+  const ending = reasons.length > 0 ? `; skipped: ${reasons.join(", ")}` : "";
+  const counts = `${formatCount(tokens)} tokens (${formatCount(heldOutTokens)} held out)`;
+  return `${documents} files, ${formatBytes(bytes)}, ${counts} from ${source.join(", ")}${ending}`;
 }
 
 function summarize({ reason, step, loss, heldOutLoss, checkpoint, unsaved }: Outcome, folder: string, sample?: string) {
   const files = [CURVE_FILES.svg, CURVE_FILES.png, LOG_FILE].map((name) => join(folder, name)).join(", ");
-  const goOn = `bun run train --resume ${folder}`;
-  const saved = unsaved ? `not saved; the last good checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`;
+  const resume = `bun run train --resume ${folder}`;
+  const saved = unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`;
   return [
     `\n${reason} at step ${step}: loss ${loss.toFixed(4)}, held out ${heldOutLoss.toFixed(4)}`,
     saved,
     `curve and log: ${files}`,
-    reason === "finished" ? `more text: bun run generate ${folder}` : `to go on: ${goOn}`,
-    ...(sample === undefined ? [] : [`\na sample:\n${indented(sample)}`]),
-    `\nwhat computed:\n${formatCodepaths(codepaths())}`,
+    reason === "finished" ? `generate text: bun run generate ${folder}` : `resume: ${resume}`,
+    ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
+    `\nbackends:\n${formatCodepaths(codepaths())}`,
   ].join("\n");
 }

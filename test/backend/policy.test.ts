@@ -7,8 +7,8 @@ import { environmentFlag } from "../../src/core/environment.ts";
 import { ArgumentError, BackendError } from "../../src/core/errors.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add } from "../../src/ops/elementwise/binary.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
+import { add } from "../../src/ops/elementwise/arithmetic.ts";
+import { exp } from "../../src/ops/elementwise/exponential.ts";
 
 beforeEach(() => {
   setBackend("cpu");
@@ -60,7 +60,7 @@ describe("the backend that is tried first", () => {
   test("one that there is not is an error that names those that there are", () => {
     expect(() => setBackend("gpu" as never)).toThrow(ArgumentError);
     expect(() => withBackend("gpu" as never, () => 1)).toThrow(
-      '[withBackend] there is no backend "gpu"; there are metal, cpu, reference',
+      '[withBackend] expected a backend (metal, cpu, reference), got "gpu"',
     );
   });
 });
@@ -83,7 +83,7 @@ describe("codepaths", () => {
     expect(codepaths()).toEqual([]);
   });
 
-  test("tells why the backends before did not run a call", () => {
+  test("says why the backends before did not run a call", () => {
     const wide = tensor([1], { dtype: "float64" });
     expect(wayOf(() => withBackend("metal", () => exp(wide)))).toEqual(["exp: cpu (metal: Metal has no float64)"]);
   });
@@ -151,7 +151,7 @@ describe("the environment", () => {
     );
     const missing =
       "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there";
-    expect(said.split("\n").filter((line) => !line.includes("left out"))).toEqual([
+    expect(said.split("\n").filter((line) => !line.includes("is unavailable"))).toEqual([
       `[orchard] mul: reference (${missing})`,
       `[orchard] exp: reference (${missing})`,
     ]);
@@ -167,10 +167,10 @@ describe("the environment", () => {
 
   test("a value that a variable does not take is an error that names both", () => {
     expect(compute({ ORCHARD_BACKEND: "gpu" }).said).toContain(
-      'ArgumentError: [ORCHARD_BACKEND] there is no backend "gpu"; there are metal, cpu, reference',
+      'ArgumentError: [ORCHARD_BACKEND] expected a backend (metal, cpu, reference), got "gpu"',
     );
     expect(compute({ ORCHARD_STRICT: "yes" }).said).toContain(
-      'ArgumentError: [environment] ORCHARD_STRICT is "yes"; it takes 0 or 1.',
+      'ArgumentError: [environment] expected ORCHARD_STRICT to be 0 or 1, got "yes"',
     );
   });
 });
@@ -194,17 +194,17 @@ describe("without any dylib", () => {
         calls: 3,
       },
     ]);
-    expect(said).toBe("[orchard] cpu is left out: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there");
+    expect(said).toBe("[orchard] cpu is unavailable: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there");
   });
 
   test("a file that is no library is left out with the loader's reason", () => {
     const { outcome, said } = compute({ ORCHARD_BACKEND: "cpu", ORCHARD_CPU_LIBRARY: `${packageRoot}/package.json` });
     expect(outcome?.ways[0]?.backend).toBe("reference");
-    expect(said).toMatch(/^\[orchard\] cpu is left out: .*package\.json can't be used: .*$/);
+    expect(said).toMatch(/^\[orchard\] cpu is unavailable: .*package\.json can't be used: .*$/);
   });
 });
 
-describe("a backend that a call passes over is told of", () => {
+describe("a backend that a call skips is warned of", () => {
   test("never where it only lacks the dtype", () => {
     forgetFailures();
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);

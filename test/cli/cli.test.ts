@@ -43,9 +43,9 @@ describe("is refused, with the usage", () => {
     [["tune", "--quick", "--reset"], "tune takes --quick or --reset, not both"],
     [["metal", "check"], "missing required argument 'file.metal'"],
     [["doctor", "more"], "too many arguments for 'doctor'"],
-    [["train", "--layers", "many"], "argument 'many' is invalid. It is no number."],
+    [["train", "--layers", "many"], "argument 'many' is invalid. Expected a number."],
     [["train", "--backend", "cuda"], "argument 'cuda' is invalid. Allowed choices are metal, cpu, reference."],
-    [["generate", "--top-k", ""], "argument '' is invalid. It is no number."],
+    [["generate", "--top-k", ""], "argument '' is invalid. Expected a number."],
   ])("%p", (words, sentence) => {
     const { out, err, exitCode } = orchard(...words);
     expect([out, exitCode]).toEqual(["", 1]);
@@ -56,7 +56,7 @@ describe("is refused, with the usage", () => {
 
 test("train --help shows each setting with its values in every recipe", () => {
   const { out } = orchard("train", "--help");
-  expect(out).toMatch(/^ {2}--learning-rate <rate> +AdamW's/m);
+  expect(out).toMatch(/^ {2}--learning-rate <rate> +learning rate of AdamW/m);
   expect(out).toMatch(/^ +cpu +gpu +tiny +demo$/m);
   expect(out).toMatch(/^ {2}--layers +4 +6 +2 +4$/m);
   expect(out).toMatch(/^ {2}--prompt +"export " /m);

@@ -46,12 +46,12 @@ test("a toolchain that set-up brought is named, and set-up is not advised, whate
 
 test("a toolchain that does not start is to be removed first: set-up takes it for whole", () => {
   const { cache, toolchain } = machine("exit 1");
-  expect(doctor(cache).text).toContain(`mend: rm -r ${toolchain} && bun run setup\n`);
+  expect(doctor(cache).text).toContain(`fix: rm -r ${toolchain} && bun run setup\n`);
 });
 
 test("without any Swift, the command that brings it", () => {
   const command = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
-  expect(doctor(machine().cache).text).toMatch(new RegExp(`there is no Swift 6\\.0 or newer\\n +mend: ${command}\\n`));
+  expect(doctor(machine().cache).text).toMatch(new RegExp(`there is no Swift 6\\.0 or newer\\n +fix: ${command}\\n`));
 });
 
 test("a dylib that is not there, or is none, is the environment's fault where that names it", () => {
@@ -59,7 +59,7 @@ test("a dylib that is not there, or is none, is the environment's fault where th
   for (const path of [join(cache, "missing.so"), noLibrary(cache)]) {
     const { text, exitCode } = doctor(cache, path);
     expect(text).toContain(path);
-    expect(text).toContain("mend: unset ORCHARD_LIBRARY\n");
+    expect(text).toContain("fix: unset ORCHARD_LIBRARY\n");
     expect(exitCode).toBe(1);
   }
 });
@@ -69,7 +69,7 @@ test("a BLAS that the environment names and that is none is the environment's fa
   const { cache } = machine();
   const path = noLibrary(cache);
   const named = doctor(cache, undefined, { ORCHARD_BLAS: path }).text;
-  expect(named).toMatch(new RegExp(`cpu BLAS +none: .*${path} can't be loaded.*\\n +mend: unset ORCHARD_BLAS\\n`));
+  expect(named).toMatch(new RegExp(`cpu BLAS +none: .*${path} can't be loaded.*\\n +fix: unset ORCHARD_BLAS\\n`));
   const left = doctor(cache, undefined, { ORCHARD_BLAS: "none" }).text;
   expect(left).toMatch(/cpu BLAS +none: the backend's own matrix product serves\n[^ ]/);
 });

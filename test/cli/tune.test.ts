@@ -1,4 +1,7 @@
-/** `orchard tune`: what it makes of measurements, and the command in a process and a cache folder of its own. No test is about speed. */
+/**
+ * `orchard tune`: what it makes of measurements, and the command in a process and a cache folder of its own. No test is
+ * about speed.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +30,7 @@ test("a crossover is the bound up to which the unfused way gains the most", () =
   expect(bound({})).toBe(0);
 });
 
-test("every class of every backend is measured, told and entered", () => {
+test("every class of every backend is measured, logged and entered", () => {
   const steps: TuneStep[] = [];
   const lengths = [1, 2];
   const table = tune(["cpu"], { lengths, rounds: 1, milliseconds: 0 }, (step) => steps.push(step));
@@ -106,7 +109,7 @@ test("orchard tune measures, writes a table that is then in use, and --reset rem
   expect(orchard(cache, ["tune", "--reset"]).exitCode).toBe(0); // nothing to remove is no fault
 });
 
-test("the doctor says why a table is not used, and what mends it", () => {
+test("the doctor says why a table is not used, and what fixes it", () => {
   const cache = join(root, "foreign");
   mkdirSync(join(cache, "orchard"), { recursive: true });
   const path = join(cache, "orchard", "attention.json");
@@ -114,12 +117,12 @@ test("the doctor says why a table is not used, and what mends it", () => {
   writeFileSync(path, JSON.stringify(file));
   const { out } = orchard(cache, ["doctor"]);
   expect(out).toMatch(
-    /· attention +shipped crossovers: .*attention\.json is of version 0\.0\.9, .*\n +mend: orchard tune\n/,
+    /· attention +shipped crossovers: .*attention\.json is of version 0\.0\.9, .*\n +fix: orchard tune\n/,
   );
   expect(readFileSync(path, "utf8")).toBe(JSON.stringify(file)); // who looks changes nothing
 });
 
-test("where no table is wanted, or none can be written, it says so", () => {
+test("where a table is switched off, or can't be written, it says so", () => {
   const none = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: "none" });
   expect(none).toEqual({ out: "", err: expect.stringContaining("ORCHARD_ATTENTION_TABLE is none"), exitCode: 1 });
   const file = join(root, "file");

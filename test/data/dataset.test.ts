@@ -1,4 +1,4 @@
-/** What is found, what is left out, how it is split, and what is told when there is too little. */
+/** Which files are found and skipped, how they are split, and the errors for too little text. */
 import { describe, expect, test } from "bun:test";
 import {
   mkdirSync,
@@ -67,7 +67,7 @@ describe("files", () => {
     expect(await textOf(await open(folderOf(files), { heldOut: 0 }))).toBe("yyyyyy\nxxxxxx\nbbbbbb\n");
   });
 
-  test("of several files and globs come once each", async () => {
+  test("of several files and globs are read once each", async () => {
     const folder = folderOf(files);
     const paths = [join(folder, "**/*.txt"), join(folder, "a", "deep"), join(folder, "b.txt")];
     expect(await textOf(await open(paths, { heldOut: 0 }))).toBe("yyyyyy\nbbbbbb\n");
@@ -124,12 +124,12 @@ describe("files", () => {
   });
 });
 
-describe("what is held out", () => {
+describe("the held-out part", () => {
   const many = Object.fromEntries(
     Array.from({ length: 40 }, (_, at) => [`${at}.txt`, `${at + 10}${text(at + 1, 398)}`]),
   );
 
-  test("is whole documents, chosen by their contents", async () => {
+  test("consists of whole documents, chosen by their contents", async () => {
     const dataset = await open(folderOf(many));
     const { split, trainTokens, heldOutTokens, tokens } = dataset.report;
     expect([split, trainTokens + heldOutTokens]).toEqual(["documents", tokens]);
@@ -151,23 +151,23 @@ describe("what is held out", () => {
     expect(bytes.decode(first!.x.dataSync())).toBe(text(3, 1000).slice(800, 804));
   });
 
-  test("is nothing where nothing is wanted", async () => {
+  test("is empty with a fraction of 0", async () => {
     const dataset = await open(folderOf({ "one.txt": text(3) }), { heldOut: 0 });
     expect(dataset.report).toMatchObject({ split: "none", heldOutTokens: 0 });
     expect([...dataset.heldOut.batches(2)]).toEqual([]);
   });
 
-  test("that is shorter than a window is warned of", async () => {
+  test("that is shorter than a window gives a warning", async () => {
     const { report } = await open(folderOf({ "one.txt": text(3, 60) }), { contextLength: 10 });
     expect(report.warnings).toEqual([
       "the text has only 60 bytes",
-      "7 tokens are held out, fewer than a window has: nothing will be evaluated",
+      "only 7 tokens are held out, less than one window: there will be no evaluation",
     ]);
   });
 });
 
 describe("the token file", () => {
-  test("is used again, and made anew for another file, size, time, tokenizer or share", async () => {
+  test("is reused, and rebuilt for another file, size, time, tokenizer or fraction", async () => {
     const folder = folderOf({ "a.txt": text(1), "b.txt": text(5) });
     const cached = async (options = {}) => (await open(folder, options)).report.cached;
     expect([await cached(), await cached()]).toEqual([false, true]);
@@ -182,7 +182,7 @@ describe("the token file", () => {
     expect(await cached({ contextLength: 9 })).toBe(true);
   });
 
-  test("that is cut off, or whose manifest is damaged, is made anew", async () => {
+  test("that is truncated, or whose manifest is damaged, is rebuilt", async () => {
     const folder = folderOf({ "a.txt": text(1) });
     const { tokenFile } = (await open(folder)).report;
     truncateSync(tokenFile, 100);
@@ -192,7 +192,7 @@ describe("the token file", () => {
     expect(statSync(tokenFile).size).toBe(802);
   });
 
-  test("has 32 bits a token where the vocabulary needs them", async () => {
+  test("has 32 bits per token if the vocabulary needs them", async () => {
     const wide = { ...bytes, name: "wide", vocabularySize: 70_000, encode: () => [65_536, 69_999], separator: 1 };
     const folder = folderOf({ "a.txt": text(1), "b.txt": text(2) });
     const { train } = await open(folder, { tokenizer: wide as never as data.Tokenizer, heldOut: 0 });
@@ -205,7 +205,7 @@ describe("the token file", () => {
     expect(readdirSync(folder).length).toBe(32);
   });
 
-  test("tells how far its making is", async () => {
+  test("reports progress", async () => {
     const seen: data.DataProgress[] = [];
     await open(folderOf({ "a.txt": text(1), "b.txt": text(2) }), { onProgress: (each) => seen.push(each) });
     expect(seen.map(({ phase }) => phase)).toEqual(["reading", "encoding"]);
@@ -213,17 +213,17 @@ describe("the token file", () => {
   });
 });
 
-describe("what can't be trained on", () => {
-  test("a folder that is not there: the nearest name is told", async () => {
+describe("errors for unusable text", () => {
+  test("a folder that does not exist: the most similar name is suggested", async () => {
     mkdirSync(root.file("corpus"), { recursive: true });
     const error = await refused(open(root.file("corpsu")));
     expect([error.code, error.operation]).toEqual(["notFound", "openTextDataset"]);
-    expect(error.message).toContain(`there is no ${root.file("corpsu")}; did you mean ${root.file("corpus")}?`);
+    expect(error.message).toContain(`${root.file("corpsu")} does not exist; did you mean ${root.file("corpus")}?`);
     expect((await refused(open(root.file("absent", "deep", "x.txt")))).message).toContain(
-      `there is no ${root.file("absent")};`,
+      `${root.file("absent")} does not exist;`,
     );
     expect((await refused(open(root.file("corpus", "*.txt")))).message).toContain(
-      `no file below ${root.file("corpus")} matches *.txt`,
+      `no file in ${root.file("corpus")} matches *.txt`,
     );
   });
 
@@ -239,9 +239,7 @@ describe("what can't be trained on", () => {
     const folder = folderOf({ "short.txt": "12345678" }); // and the separator
     const error = await refused(open(folder, { contextLength: 9, heldOut: 0 }));
     expect(error.code).toBe("tooShort");
-    expect(error.message).toContain(
-      "the text has 9 tokens, 9 of them to train on; a window of 9 and the token after it take 10",
-    );
+    expect(error.message).toContain("expected at least 10 training tokens, got 9 of 9");
     expect((await open(folder, { contextLength: 8, heldOut: 0 })).train.windowCount).toBe(1);
   });
 
@@ -250,12 +248,12 @@ describe("what can't be trained on", () => {
     const error = await refused(open(folder, { vocabularySize: 122 }));
     expect([error.code, error.message]).toEqual([
       "vocabularyTooSmall",
-      expect.stringContaining("the token 122, and the vocabulary ends at 121; give the model at least 123"),
+      expect.stringContaining("expected a vocabulary of at least 123 tokens, got 122"),
     ]);
     await open(folder, { vocabularySize: 123 });
     const lying = { ...bytes, name: "lying", vocabularySize: 100, encode: () => [100], separator: 1 };
     expect((await refused(open(folder, { tokenizer: lying as never as data.Tokenizer }))).message).toContain(
-      "the tokenizer lying says that its numbers are below 100",
+      "expected tokens of lying below 100, got 100",
     );
   });
 
@@ -278,7 +276,8 @@ describe("without data, the declarations of TypeScript", () => {
     const index = JSON.stringify(join(import.meta.dir, "..", "..", "src", "index.ts"));
     const program = `
       import { data } from ${index};
-      const options = { tokenizer: new data.ByteTokenizer(), contextLength: 8, cacheFolder: ${JSON.stringify(cacheFolder)} };
+      const cacheFolder = ${JSON.stringify(cacheFolder)};
+      const options = { tokenizer: new data.ByteTokenizer(), contextLength: 8, cacheFolder };
       const opened = await data.openTextDataset(options).catch(({ message }) => ({ message }));
       console.log(JSON.stringify({ report: opened.report, message: opened.message }));`;
     const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd });
@@ -286,7 +285,7 @@ describe("without data, the declarations of TypeScript", () => {
     return JSON.parse(stdout.toString()) as { report?: data.DataReport; message?: string };
   }
 
-  test("below the nearest node_modules are used, and it is said that they are few", () => {
+  test("in the nearest node_modules are used, with a warning that they are few", () => {
     const folder = folderOf({
       "node_modules/a/index.d.ts": text(1),
       "node_modules/a/index.ts": text(2),
@@ -295,12 +294,11 @@ describe("without data, the declarations of TypeScript", () => {
     const { report } = opened(join(folder, "src", "deep"));
     const modules = join(folder, "node_modules");
     expect([report?.source, report?.files]).toEqual([[modules], 1]);
-    expect(report?.warnings[0]).toBe(
-      `no data is named, and the 1 declaration files below ${modules} have only 400 bytes; name a file, a folder or a glob`,
-    );
+    const found = `the 1 declaration files in ${modules} have only 400 bytes`;
+    expect(report?.warnings[0]).toBe(`no data was named, and ${found}; name a file, a folder or a glob`);
   });
 
-  test("are those of this package's dependencies where the project has none", () => {
+  test("are those of this package's dependencies if the project has none", () => {
     const { report } = opened(root.path);
     expect(report?.documents).toBeGreaterThan(100);
     expect(report?.warnings).toEqual([]);

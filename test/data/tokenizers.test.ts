@@ -10,7 +10,7 @@ import { data } from "../../src/index.ts";
 const tokenizers: data.Tokenizer[] = [new data.ByteTokenizer(), new data.Gpt2Tokenizer()];
 const gpt2 = tokenizers[1]!;
 
-/** Any well-formed text, with much of what pre-tokenizers look at. */
+/** Any well-formed text, with many characters that pre-tokenizers distinguish. */
 const texts = fc
   .array(
     fc.oneof(
@@ -43,7 +43,7 @@ const streamed = (tokenizer: data.Tokenizer, tokens: Iterable<number>): string[]
 };
 
 describe.each(tokenizers)("$name", (tokenizer) => {
-  test("any text comes back", () => {
+  test("any text round-trips", () => {
     fc.assert(
       fc.property(texts, (text) => {
         const tokens = tokenizer.encode(text);
@@ -64,7 +64,7 @@ describe.each(tokenizers)("$name", (tokenizer) => {
     expect(bytes).toEqual([...new TextEncoder().encode(text)]);
   });
 
-  test("no part of a stream has half a character, and none is held back longer than it must be", () => {
+  test("no part of a stream has a partial character, and complete ones are not held back", () => {
     for (const text of ["🍎", "a🍎b", "👩‍👩‍👧‍👦", "日本語", "\ufeffx", "𒀀𒀁"]) {
       const tokens = [...tokenizer.encode(text)];
       const parts = streamed(tokenizer, tokens);
@@ -87,10 +87,10 @@ describe.each(tokenizers)("$name", (tokenizer) => {
     expect(streamed(tokenizer, tokens)).toEqual(["", "", "", "\ufffd"]);
   });
 
-  test("a number that is no token is refused", () => {
+  test("an unknown token is refused", () => {
     for (const token of [-1, 0.5, tokenizer.vocabularySize, Number.NaN]) {
       expect(() => tokenizer.decode([token])).toThrow(ArgumentError);
-      expect(() => tokenizer.decoder().push(token)).toThrow(`${token} came`);
+      expect(() => tokenizer.decoder().push(token)).toThrow(`got ${token}`);
     }
   });
 
@@ -112,7 +112,7 @@ describe("gpt2", () => {
     expect(gpt2.decode([15496, 50_256])).toBe("Hello<|endoftext|>");
   });
 
-  test("a word without an end is cut, for the time that it takes grows with its square", () => {
+  test("an endless word is split, because the encoding time is quadratic in its length", () => {
     const word = "abcde".repeat(600);
     const pieces = [word.slice(0, 1024), word.slice(1024, 2048), word.slice(2048)];
     expect([...gpt2.encode(word)]).toEqual(pieces.flatMap((piece) => [...gpt2.encode(piece)]));
@@ -125,7 +125,7 @@ describe("gpt2", () => {
   });
 });
 
-test("bytes are UTF-8, and a newline stands between documents", () => {
+test("bytes are UTF-8, and a newline separates documents", () => {
   const bytes = new data.ByteTokenizer();
   expect([...bytes.encode("né")]).toEqual([110, 195, 169]);
   expect([bytes.endOfText, bytes.separator, bytes.vocabularySize]).toEqual([null, 10, 256]);
@@ -139,7 +139,8 @@ test("GPT-2's tables are loaded when the first text is encoded, and not before",
     const tokenizer = new data.Gpt2Tokenizer();
     const before = loaded();
     tokenizer.encode("a");
-    const names = Object.keys(require.cache).filter((path) => /bpeRanks/.test(path)).map((path) => path.split("/").at(-1));
+    const tables = Object.keys(require.cache).filter((path) => /bpeRanks/.test(path));
+    const names = tables.map((path) => path.split("/").at(-1));
     console.log(JSON.stringify([before, names]));`;
   const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
   expect([stderr.toString(), JSON.parse(stdout.toString())]).toEqual(["", [0, ["r50k_base.js"]]]);

@@ -1,4 +1,4 @@
-/** Batches: which windows, in which order, and that a run goes on exactly where it was. */
+/** Batches: their windows and order, and that a run resumes at its exact position. */
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -98,7 +98,7 @@ describe("training windows", () => {
     );
   });
 
-  test("go on from a checkpoint", async () => {
+  test("resume from a checkpoint", async () => {
     const { train } = await counting(97);
     train.next(40);
     await io.saveCheckpoint(root.file("run"), { model: {}, step: 1, data: train.getState() });
@@ -119,22 +119,20 @@ describe("training windows", () => {
     ])
       expect(() => other.train.setState(state)).toThrow(DataError);
     const context = await counting(97, { contextLength: 5 });
-    expect(() => context.train.setState(state)).toThrow(
-      /context 4, seed 0 came, this is tokens [0-9a-f]{8}, context 5, seed 0/,
-    );
+    expect(() => context.train.setState(state)).toThrow(/context 5, seed 0, got tokens [0-9a-f]{8}, context 4, seed 0/);
     for (const wrong of [{ index: -1 }, { index: 25 }, { epoch: 0.5 }])
       expect(() => train.setState({ ...state, ...wrong })).toThrow("there is no window");
     expect(train.getState()).toEqual(state);
   });
 
-  test("refuse a batch of none", async () => {
+  test("refuse an empty batch", async () => {
     const { train } = await counting(97);
     for (const size of [0, 1.5, -1]) expect(() => train.next(size)).toThrow(ArgumentError);
   });
 });
 
 describe("held-out windows", () => {
-  test("come in order, all of them, the last batch smaller, and again the same", async () => {
+  test("are all returned in order, the last batch smaller, the same every time", async () => {
     const { heldOut, report } = await counting(203, { heldOut: 0.5 });
     const first = report.trainTokens;
     expect([heldOut.tokenCount, heldOut.windowCount]).toEqual([102, 25]);

@@ -15,7 +15,9 @@ afterAll(writeGaps);
 const KILLS = 24;
 const LONGEST_MILLISECONDS = 60;
 
-/** Starts a saver, kills it some time after its first checkpoint, and returns the last step that it said was saved. */
+/**
+ * Starts a saver, kills it some time after its first checkpoint, and returns the last step that it reported as saved.
+ */
 async function killedSaver(folder: string, first: number, milliseconds: number): Promise<number> {
   const child = Bun.spawn([process.execPath, saver, folder, String(first), "400000", "2"], {
     stdout: "pipe",
@@ -60,7 +62,7 @@ interface Failed {
   readonly step: number;
 }
 
-/** Runs a saver in a shell until it can't save, and returns what it said. */
+/** Runs a saver in a shell until a save fails, and returns its error. */
 function failedSaver(shell: readonly string[], folder: string, elements: number): { saved: number; failed: Failed } {
   const command = [...shell, process.execPath, saver, folder, "1", String(elements), "1000"];
   const { stdout, stderr } = Bun.spawnSync(command);
@@ -69,7 +71,7 @@ function failedSaver(shell: readonly string[], folder: string, elements: number)
   return { saved: lines.length - 1, failed: JSON.parse(lines.at(-1)!) as Failed };
 }
 
-test("a file beyond the limit of sizes is told, and the folder is as it was", async () => {
+test("a file over the size limit is an error, and the folder is unchanged", async () => {
   const folder = root.file("limited");
   await io.saveCheckpoint(folder, { model: { w: tensor([1]) }, step: 0 });
   const { saved, failed } = failedSaver(["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash"], folder, 1_000_000);
@@ -81,14 +83,15 @@ const namespace = ["unshare", "--user", "--map-root-user", "--mount"];
 const hasNamespaces = process.platform === "linux" && Bun.spawnSync([...namespace, "true"]).exitCode === 0;
 if (!hasNamespaces) gaps.push("checkpoints on a full disk: this machine lets nobody mount one of a few megabytes");
 
-test.if(hasNamespaces)("a full disk is told, and the last checkpoint is used", () => {
+test.if(hasNamespaces)("a full disk is an error, and the last checkpoint is used", () => {
   const folder = root.file("full");
   mkdirSync(folder);
-  const mount = `mount -t tmpfs -o size=8m tmpfs ${folder} && "$@"; status=$?; ls -A ${folder} | grep -c tmp; exit $status`;
+  const count = `status=$?; ls -A ${folder} | grep -c tmp; exit $status`;
+  const mount = `mount -t tmpfs -o size=8m tmpfs ${folder} && "$@"; ${count}`;
   const command = [...namespace, "bash", "-c", mount, "bash", process.execPath, saver, folder, "1", "300000", "1000"];
   const lines = Bun.spawnSync(command).stdout.toString().trim().split("\n");
   const failed = JSON.parse(lines.at(-2)!) as Failed;
   expect(failed).toMatchObject({ name: "FileError", code: "diskFull", step: lines.length - 2 });
-  expect(failed.message).toContain("the disk is full; make room and try again (ENOSPC); nothing was written");
+  expect(failed.message).toContain("the disk is full; free some space and try again (ENOSPC); nothing was written");
   expect([lines.length > 3, lines.at(-1)]).toEqual([true, "0"]); // no temporary file is left
 });

@@ -1,4 +1,4 @@
-/** What a checkpoint holds comes back, bit by bit; what is damaged is found, told and passed over. */
+/** Checkpoints are restored exactly; damaged ones are detected, reported and skipped. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import {
   copyFileSync,
@@ -38,7 +38,7 @@ const save = (folder: string, step: number, options = {}) =>
 const names = (folder: string) => readdirSync(folder).sort();
 
 describe("saveCheckpoint and loadCheckpoint", () => {
-  test("weights, step, random state, position and everything else come back", async () => {
+  test("weights, step, random state, position and everything else are restored", async () => {
     const folder = newFolder();
     const generator = new Generator(2n ** 63n + 1n);
     randn([3], { generator });
@@ -61,7 +61,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     expect(randn([3], { generator: new Generator(0).setState(loaded.generator!) }).toArray()).toEqual(next);
   });
 
-  test("an optimizer goes on from its state, bit by bit", async () => {
+  test("an optimizer resumes bit-identically", async () => {
     const run = (w: Tensor<"float32">) => {
       w.requiresGrad = true;
       const optimizer = new optim.AdamW([w], { lr: 0.1 });
@@ -85,7 +85,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     expect([...again.dataSync()]).toEqual([...w.dataSync()]);
   });
 
-  test("any tree comes back", async () => {
+  test("any tree round-trips", async () => {
     const folder = newFolder();
     const leaf = fc.oneof(
       fc.double(),
@@ -129,10 +129,20 @@ describe("saveCheckpoint and loadCheckpoint", () => {
   });
 
   test.each([
-    ["a step with a fraction", { model: {}, step: 1.5 }, {}, "step is a whole number of at least 0, 1.5 came"],
-    ["none to keep", { model: {}, step: 1 }, { keep: 0 }, "keep is a whole number of at least 1, 0 came"],
-    ["a function", { model: {}, step: 1, extra: { a: [() => 1] } }, {}, "extra.a.0 is a function"],
-    ["an object of a class", { model: {}, step: 1, data: new Map() }, {}, "data is a Map"],
+    [
+      "a step with a fraction",
+      { model: {}, step: 1.5 },
+      {},
+      "expected step to be a whole number of at least 0, got 1.5",
+    ],
+    ["none to keep", { model: {}, step: 1 }, { keep: 0 }, "expected keep to be a whole number of at least 1, got 0"],
+    [
+      "a function",
+      { model: {}, step: 1, extra: { a: [() => 1] } },
+      {},
+      "expected extra.a.0 to be a number, string, boolean, bigint, null, tensor, array or plain object, got a function",
+    ],
+    ["an object of a class", { model: {}, step: 1, data: new Map() }, {}, "or plain object, got a Map"],
   ])("%s is refused", async (_, content, options, says) => {
     const folder = newFolder();
     const error = await io.saveCheckpoint(folder, content, options).catch((cause: unknown) => cause);
@@ -143,7 +153,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
 });
 
 describe("the folder", () => {
-  test("keeps the last ones, and everything that is no checkpoint", async () => {
+  test("keeps the last checkpoints, and every other file", async () => {
     const folder = newFolder();
     mkdirSync(folder);
     writeFileSync(join(folder, "log.jsonl"), "");
@@ -152,7 +162,7 @@ describe("the folder", () => {
     expect((await io.loadCheckpoint(folder)).step).toBe(100_000_000);
   });
 
-  test("without a checkpoint, or that is not there, is told", async () => {
+  test("without a checkpoint, or that does not exist, is an error", async () => {
     const folder = newFolder();
     expect(io.loadCheckpoint(folder)).rejects.toThrow(FileError);
     mkdirSync(folder);
@@ -160,7 +170,7 @@ describe("the folder", () => {
     expect(error).toBeInstanceOf(CheckpointError);
     expect(error).toMatchObject({
       code: "notFound",
-      message: expect.stringContaining(`${folder} holds no checkpoint`),
+      message: expect.stringContaining(`${folder} has no checkpoint`),
     });
   });
 });
@@ -169,7 +179,7 @@ describe("a damaged checkpoint", () => {
   const good = newFolder();
   const content = { model: { w: zeros([100]), v: tensor([1, 2, 3]) }, step: 2, extra: { note: "x".repeat(200) } };
 
-  /** A folder with a good checkpoint of step 1, and one of step 2 after a change. */
+  /** A folder with a valid checkpoint of step 1, and one of step 2 that `change` has altered. */
   async function folderAfter(change: (path: string) => void): Promise<{ folder: string; path: string }> {
     const folder = newFolder();
     await save(folder, 1);
@@ -179,36 +189,36 @@ describe("a damaged checkpoint", () => {
     return { folder, path };
   }
 
-  async function expectPassedOver({ folder, path }: { folder: string; path: string }): Promise<FileFormatError> {
+  async function expectSkipped({ folder, path }: { folder: string; path: string }): Promise<FileFormatError> {
     const { step, rejected, model } = await io.loadCheckpoint(folder);
     expect([step, model["w"]!.toArray()]).toEqual([1, [1, 2]]);
     expect(rejected.map((each) => each.path)).toEqual([path]);
     const { error } = rejected[0]!;
     expect(error).toBeInstanceOf(FileFormatError);
-    const told = warned.mock.calls.flat().filter((line) => String(line).includes("checkpoint"));
-    expect(told).toEqual([`[orchard] a checkpoint is passed over: ${error.message}`]);
+    const warnings = warned.mock.calls.flat().filter((line) => String(line).includes("checkpoint"));
+    expect(warnings).toEqual([`[orchard] skipped an invalid checkpoint: ${error.message}`]);
     expect(io.loadCheckpoint(path)).rejects.toThrow(error.message);
     return error as FileFormatError;
   }
 
-  test("by one bit anywhere is passed over, and said so", async () => {
+  test("with one flipped bit anywhere is refused", async () => {
     const { path } = await folderAfter(() => undefined);
     const bytes = readFileSync(path);
-    const places = new Set([0, 1, 7, 8, bytes.length - 1, bytes.indexOf("sha256") + 12, bytes.indexOf("note") + 10]);
-    for (let place = 3; place < bytes.length; place += 97) places.add(place);
-    for (const place of places) {
+    const positions = new Set([0, 1, 7, 8, bytes.length - 1, bytes.indexOf("sha256") + 12, bytes.indexOf("note") + 10]);
+    for (let position = 3; position < bytes.length; position += 97) positions.add(position);
+    for (const position of positions) {
       const flipped = Buffer.from(bytes);
-      flipped[place]! ^= 1 << (place % 8);
+      flipped[position]! ^= 1 << (position % 8);
       writeFileSync(path, flipped);
-      expect([place, await io.loadCheckpoint(path).catch((error: unknown) => (error as Error).name)]).toEqual([
-        place,
+      expect([position, await io.loadCheckpoint(path).catch((error: unknown) => (error as Error).name)]).toEqual([
+        position,
         "FileFormatError",
       ]);
     }
   });
 
-  test("by a bit among the weights says that it was altered", async () => {
-    const error = await expectPassedOver(
+  test("with a flipped bit in the weights is reported as damaged", async () => {
+    const error = await expectSkipped(
       await folderAfter((path) => {
         const bytes = readFileSync(path);
         bytes[bytes.length - 40]! ^= 4;
@@ -219,8 +229,8 @@ describe("a damaged checkpoint", () => {
     expect(error.message).toContain("it was altered, or the disk is failing");
   });
 
-  test.each([0, 5, 300, -1])("cut off at %p bytes says so", async (length) => {
-    const error = await expectPassedOver(
+  test.each([0, 5, 300, -1])("truncated to %p bytes is reported as truncated", async (length) => {
+    const error = await expectSkipped(
       await folderAfter((path) => truncateSync(path, length < 0 ? statSync(path).size + length : length)),
     );
     expect(error.code).toBe("truncated");
@@ -230,21 +240,23 @@ describe("a damaged checkpoint", () => {
     ["notACheckpoint", { format: "pt" }],
     ["otherVersion", { format: "orchard-checkpoint", version: "2" }],
     ["damaged", { format: "orchard-checkpoint", version: "1", state: "{}" }],
-  ])("that is none at all is %s", async (code, metadata) => {
+  ])("that is another kind of file is %s", async (code, metadata) => {
     const other = root.file("other.safetensors");
     await io.saveSafetensors(other, { w: zeros([2]) }, { metadata });
-    const error = await expectPassedOver(await folderAfter((path) => copyFileSync(other, path)));
+    const error = await expectSkipped(await folderAfter((path) => copyFileSync(other, path)));
     expect(error.code).toBe(code);
   });
 
-  test("without a good one before it is an error with every reason", async () => {
+  test("without a valid one before it is an error with every reason", async () => {
     const { folder, path } = await folderAfter((damaged) => writeFileSync(damaged, "x"));
     writeFileSync(join(folder, "checkpoint-00000001.safetensors"), new Uint8Array(20).fill(255));
     const error = await io.loadCheckpoint(folder).catch((cause: unknown) => cause);
-    expect(error).toMatchObject({ name: "CheckpointError", code: "noneGood" });
-    expect((error as Error).message).toContain(`${path}: it has 1 bytes`);
+    expect(error).toMatchObject({ name: "CheckpointError", code: "noneValid" });
     expect((error as Error).message).toContain(
-      "checkpoint-00000001.safetensors: its header would have 18446744073709551615",
+      `${path}: expected at least 8 bytes, which hold the header's length, got 1`,
+    );
+    expect((error as Error).message).toContain(
+      "checkpoint-00000001.safetensors: expected a header of at most 100000000 bytes, got 18446744073709551615",
     );
     rmSync(folder, { recursive: true });
   });

@@ -39,7 +39,7 @@ test("there are files of every dtype, with texts and without, and an empty one",
 describe.each(held)("%s.safetensors", (name) => {
   const { metadata, tensors } = contents[name]!;
 
-  test("is read as it was written, bit by bit", () => {
+  test("is read bit-identically", () => {
     using file = io.openSafetensors(fixture(name));
     expect(file.metadata).toEqual(metadata);
     expect([...file.names].sort()).toEqual(Object.keys(tensors).sort());
@@ -69,7 +69,7 @@ test("a dtype that tensors can't have is an error once it is asked for, and the 
       expect(content(file.tensor(name))).toEqual({ hex: contents["unheld"]!.tensors[name]!.hex! });
     else {
       expect(() => file.tensor(name)).toThrow(DTypeError);
-      expect(() => file.tensor(name)).toThrow(`tensor "${name}" is ${dtype}, which tensors here can't hold`);
+      expect(() => file.tensor(name)).toThrow(new RegExp(`expected tensor "${name}" to be one of .*, got ${dtype}`));
     }
   }
 });

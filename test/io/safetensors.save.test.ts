@@ -1,4 +1,4 @@
-/** What is written is read again, and a writer that fails leaves everything as it was. */
+/** Saved files round-trip, and a failed write changes nothing. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -30,7 +30,7 @@ const names = fc.string({ unit: "grapheme", maxLength: 12 }).filter((name) => na
 const texts = fc.dictionary(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), { maxKeys: 3 });
 
 describe("saveSafetensors", () => {
-  test("any tensors under any names with any texts come back, bit by bit", async () => {
+  test("any tensors with any names and metadata round-trip bit-identically", async () => {
     const path = folder.file("any.safetensors");
     const models = fc.array(fc.tuple(names, tensors), { maxLength: 8 });
     await fc.assert(
@@ -94,9 +94,9 @@ describe("saveSafetensors", () => {
   });
 
   test.each([
-    ["what is no tensor", { a: [1, 2] }, {}, ArgumentError, '"a" should be a tensor'],
-    ["the name of the texts", { __metadata__: zeros([1]) }, {}, ArgumentError, "can't be named __metadata__"],
-    ["texts that are none", {}, { step: 3 }, ArgumentError, '"step" is a number'],
+    ["what is no tensor", { a: [1, 2] }, {}, ArgumentError, 'expected "a" to be a tensor, got object'],
+    ["the name of the texts", { __metadata__: zeros([1]) }, {}, ArgumentError, "cannot be named __metadata__"],
+    ["texts that are none", {}, { step: 3 }, ArgumentError, 'expected metadata "step" to be a string, got number'],
   ])("%s is refused, and no file is made", async (_, model, metadata, kind, says) => {
     const path = folder.file("refused.safetensors");
     const save = io.saveSafetensors(path, model as Record<string, Tensor>, {
@@ -114,12 +114,12 @@ describe("saveSafetensors", () => {
     expect(io.saveSafetensors(folder.file("no.safetensors"), { x })).rejects.toThrow(DisposedError);
   });
 
-  test("a folder that is not there is told", async () => {
+  test("a folder that does not exist is an error", async () => {
     const path = folder.file("absent", "model.safetensors");
     const save = io.saveSafetensors(path, {});
     expect(save).rejects.toThrow(FileError);
     expect(save).rejects.toThrow("[saveSafetensors]");
-    expect(save).rejects.toThrow("there is no such file or folder (ENOENT); nothing was written");
+    expect(save).rejects.toThrow("no such file or folder (ENOENT); nothing was written");
   });
 });
 
@@ -142,16 +142,17 @@ describe("a writer that fails", () => {
       program(path),
     ]);
     expect(stdout.toString()).toStartWith("FileError fileTooLarge [saveSafetensors]");
-    expect(stdout.toString()).toContain("(EFBIG); nothing was written, and what was there is unchanged");
+    expect(stdout.toString()).toContain("(EFBIG); nothing was written, and an existing file is unchanged");
     expect(readFileSync(path).equals(before)).toBe(true);
     expect([...new Bun.Glob("*").scanSync({ cwd: folder.file("limited"), dot: true })]).toEqual(["model.safetensors"]);
   });
 
-  test("removes what writers left that were killed, and nothing else", async () => {
+  test("removes temporary files of killed writers, and nothing else", async () => {
     const path = folder.file("stale", "model.safetensors");
     mkdirSync(folder.file("stale"));
     const dead = Bun.spawnSync(["true"]).pid;
-    const others = ["notes.tmp", ".hidden", `.model.safetensors.${process.ppid}.0.tmp`]; // the last one's writer is alive
+    // The writer of the last one is alive.
+    const others = ["notes.tmp", ".hidden", `.model.safetensors.${process.ppid}.0.tmp`];
     for (const name of [...others, `.model.safetensors.${dead}.0.tmp`, `.other.${process.pid}.9999.tmp`])
       writeFileSync(folder.file("stale", name), "half");
     await io.saveSafetensors(path, { a: zeros([3]) });
@@ -159,7 +160,7 @@ describe("a writer that fails", () => {
     expect(names).toEqual([...others, "model.safetensors"].sort());
   });
 
-  test("where nobody may write says so", async () => {
+  test("without write permission is an error", async () => {
     const folder = process.platform === "darwin" ? "/System" : "/sys/kernel";
     const error = await io.saveSafetensors(`${folder}/model.safetensors`, {}).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ name: "FileError", code: "notPermitted" });

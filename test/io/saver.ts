@@ -1,4 +1,7 @@
-/** A process that saves checkpoints in a loop until it is killed, or can't: `bun saver.ts FOLDER FIRST_STEP ELEMENTS KEEP`. */
+/**
+ * A process that saves checkpoints in a loop until it is killed, or can't: `bun saver.ts FOLDER FIRST_STEP ELEMENTS
+ * KEEP`.
+ */
 import { loadCheckpoint } from "../../src/io/checkpoint/load.ts";
 import { saveCheckpoint } from "../../src/io/checkpoint/save.ts";
 import { fromArray } from "../../src/ops/creation/tensor.ts";

@@ -1,4 +1,4 @@
-/** Keys and values that are kept give what computing everything anew gives; a full cache forgets the oldest token. */
+/** Cached keys and values give the same results as recomputing them; a full cache drops the oldest token. */
 import { describe, expect, test } from "bun:test";
 import {
   amax,
@@ -81,7 +81,7 @@ describe("AttentionCache", () => {
     return { keys, values: keys.neg() };
   };
 
-  test("grows in steps, up to its limit, and keeps what it has", () => {
+  test("grows in steps, up to its limit, and keeps its contents", () => {
     using cache = new nn.AttentionCache(200);
     const rooms: number[] = [];
     for (let at = 0; at < 200; at++)
@@ -100,7 +100,7 @@ describe("AttentionCache", () => {
     using cache = new nn.AttentionCache(4);
     cache.append(keysAndValues(3));
     expect(() => cache.append(keysAndValues(2))).toThrow(ShapeError);
-    expect(() => cache.append(keysAndValues(2))).toThrow("2 tokens came at once, and 3 of 4 places are taken");
+    expect(() => cache.append(keysAndValues(2))).toThrow("expected at most 1 tokens, got 2");
     expect(cache.append(keysAndValues(1)).keys.shape[2]).toBe(4);
     expect(cache.append(keysAndValues(1)).keys.shape[2]).toBe(4);
     expect(cache.position).toBe(5);
@@ -121,7 +121,7 @@ describe("AttentionCache", () => {
   });
 
   test("a limit of 0 is refused", () => {
-    expect(() => new nn.AttentionCache(0)).toThrow("limit is a whole number of at least 1, 0 came");
-    expect(() => new nn.KeyValueCache(0, 3)).toThrow("layers is a whole number of at least 1, 0 came");
+    expect(() => new nn.AttentionCache(0)).toThrow("expected limit to be a whole number of at least 1, got 0");
+    expect(() => new nn.KeyValueCache(0, 3)).toThrow("expected layers to be a whole number of at least 1, got 0");
   });
 });

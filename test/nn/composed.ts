@@ -1,4 +1,4 @@
-/** The layers once more, of plain operations: what a layer must compute, given its parameters by name. */
+/** Reference implementations of the layers, composed of plain operations, given the parameters by name. */
 import {
   add,
   cat,

@@ -1,4 +1,4 @@
-/** What comes next: the choice of a token, the cache, where a text ends, and what is left behind. */
+/** Generation: sampling, the cache, the end of a text, and freed memory. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import {
   ArgumentError,
@@ -14,7 +14,7 @@ import {
   tensor,
 } from "../../src/index.ts";
 import { samplingOf } from "../../src/nn/generation/options.ts";
-import { candidatesOf, chooseToken, penalised } from "../../src/nn/generation/sampling.ts";
+import { candidatesOf, chooseToken, penalizeRepetition } from "../../src/nn/generation/sampling.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, width: 16 } as const;
 /** Larger weights than models start with, so that logits differ. */
@@ -46,7 +46,7 @@ describe("the choice of a token", () => {
   /** Probabilities by token. */
   const chances = (options: nn.SamplingOptions, come: readonly number[] = []): Map<number, number> => {
     const sampling = samplingOf("test", options);
-    const { tokens, weights } = candidatesOf(penalised(logits, come, sampling.repetitionPenalty), sampling);
+    const { tokens, weights } = candidatesOf(penalizeRepetition(logits, come, sampling.repetitionPenalty), sampling);
     const sum = Array.from(weights).reduce((total, weight) => total + weight, 0);
     return new Map(Array.from(tokens, (token, at) => [token, weights[at]! / sum]));
   };
@@ -78,7 +78,7 @@ describe("the choice of a token", () => {
     expectChances(chances({ topP: 0.8, topK: 3 }), { 1: 0.5, 3: 0.5 });
   });
 
-  test("the penalty makes tokens that have come less likely, each once", () => {
+  test("the penalty makes previous tokens less likely, each once", () => {
     const wanted = [1 / 2, 3, -4, 3, 0.5, 2];
     expectChances(chances({ repetitionPenalty: 2 }, [0, 2, 0, 0]), { ...softmax(wanted) });
   });
@@ -103,7 +103,7 @@ describe("the choice of a token", () => {
     expect(terms.reduce((sum, term) => sum + term, 0)).toBeLessThan(20.5);
   });
 
-  test("temperature 0 takes the largest, the first of equal ones, and no random number", () => {
+  test("temperature 0 takes the argmax, the first of ties, and no random number", () => {
     const source = new Generator(1);
     const greedy = samplingOf("test", { temperature: 0 });
     expect(chooseToken(logits, [], greedy, source)).toBe(1);
@@ -149,7 +149,7 @@ describe.each(kinds)("%s", (kind) => {
     expect([cache.position, cache.length, cache.limit]).toEqual([16, 16, 16]);
   });
 
-  test("with and without a cache the same tokens come", async () => {
+  test("the tokens are the same with and without a cache", async () => {
     const model = models[kind]();
     // GPT begins anew with every token where its context is full; what Llama's layers know of forgotten tokens stays.
     const maxTokens = kind === "GPT" ? 40 : sizes.contextLength - 3;
@@ -161,12 +161,12 @@ describe.each(kinds)("%s", (kind) => {
     expect(await run(false)).toEqual(tokens);
   });
 
-  test("goes on where the context is full", async () => {
+  test("continues when the context is full", async () => {
     const tokens = await collect(nn.generate(models[kind](), [1], { maxTokens: 50, seed: 1 }));
     expect(tokens.length).toBe(50);
   });
 
-  test("greedy: each token is the likeliest", async () => {
+  test("greedy: each token is the most likely one", async () => {
     const model = models[kind]();
     const text = [4, 5];
     for await (const token of nn.generate(model, text, { maxTokens: 10, temperature: 0 })) {
@@ -188,7 +188,7 @@ describe.each(kinds)("%s", (kind) => {
 describe("generate", () => {
   const model = models.GPT();
 
-  test("a seed repeats, another does not; a generator goes on", async () => {
+  test("a seed repeats the tokens, another does not; a generator advances", async () => {
     const run = (options: nn.GenerateOptions) => collect(nn.generate(model, [1], { maxTokens: 12, ...options }));
     expect(await run({ seed: 7 })).toEqual(await run({ seed: 7 }));
     expect(await run({ seed: 7 })).not.toEqual(await run({ seed: 8 }));
@@ -234,7 +234,7 @@ describe("generate", () => {
     expect(seen.size).toBeGreaterThan(2);
   });
 
-  test("runs without dropout, records nothing, and leaves the model as it was", async () => {
+  test("runs without dropout and autograd, and does not change the model", async () => {
     const own = new nn.GPT({
       ...sizes,
       dropout: 0.5,
@@ -270,15 +270,15 @@ describe("generate", () => {
   });
 
   test.each<readonly [string, nn.GenerateOptions]>([
-    ["temperature is a finite number of at least 0", { temperature: -1 }],
-    ["topK is a whole number of at least 1", { topK: 0 }],
-    ["topK is a whole number of at least 1", { topK: 1.5 }],
-    ["topP is a probability above 0", { topP: 0 }],
-    ["topP is a probability above 0", { topP: 1.1 }],
-    ["repetitionPenalty is a finite number above 0", { repetitionPenalty: 0 }],
-    ["maxTokens is a whole number of at least 0", { maxTokens: -1 }],
-    ["temperature is a finite number of at least 0", { temperature: Number.NaN }],
-    ["a seed and a generator came", { seed: 1, generator: new Generator(1) }],
+    ["expected temperature to be a finite number of at least 0", { temperature: -1 }],
+    ["expected topK to be a whole number of at least 1", { topK: 0 }],
+    ["expected topK to be a whole number of at least 1", { topK: 1.5 }],
+    ["expected topP to be a probability above 0", { topP: 0 }],
+    ["expected topP to be a probability above 0", { topP: 1.1 }],
+    ["expected repetitionPenalty to be a finite number above 0", { repetitionPenalty: 0 }],
+    ["expected maxTokens to be a whole number of at least 0", { maxTokens: -1 }],
+    ["expected temperature to be a finite number of at least 0", { temperature: Number.NaN }],
+    ["expected a seed or a generator, got both", { seed: 1, generator: new Generator(1) }],
   ])("refuses at once: %s", (said, options) => {
     expect(() => nn.generate(model, [1], options)).toThrow(ArgumentError);
     expect(() => nn.generate(model, [1], options)).toThrow(said);
@@ -294,20 +294,21 @@ describe("generate", () => {
     expect(() => nn.generate(model, tokens)).toThrow(expect.objectContaining({ code }));
   });
 
-  test("weights of NaN are told of", async () => {
+  test("weights of NaN are an error", async () => {
     const broken = models.GPT();
     broken.finalNorm.loadStateDict({
       weight: tensor(new Array<number>(16).fill(Number.NaN)),
       bias: new nn.LayerNorm(16).bias! as Tensor,
     });
-    await expect(collect(nn.generate(broken, [1], {}))).rejects.toThrow("NaN is among them");
+    const message = "expected logits with a finite maximum, got NaN";
+    await expect(collect(nn.generate(broken, [1], {}))).rejects.toThrow(message);
   });
 });
 
 const bytes = new data.ByteTokenizer();
 
 describe("generateText", () => {
-  /** A model that goes on with a text: each of its tokens is all but certain. */
+  /** A model that continues a text: each of its tokens is almost certain. */
   class Reciting extends nn.GPT {
     text: readonly number[] = [];
     override forward(): Tensor {
@@ -324,17 +325,17 @@ describe("generateText", () => {
     return collect(nn.generateText(reciting, tokenizer, "a", { maxTokens: text.length, temperature: 0 }));
   };
 
-  test("a character comes as one piece, with its last byte", async () => {
+  test("a character is yielded in one piece, with its last byte", async () => {
     const text = "aä€😀 ẞ\n";
     expect(await piecesOf([...new TextEncoder().encode(text)])).toEqual([...text]);
   });
 
-  test("what is no UTF-8, or stays incomplete, comes as U+FFFD", async () => {
+  test("invalid and incomplete UTF-8 is yielded as U+FFFD", async () => {
     expect(await piecesOf([0x61, 0xff, 0x62])).toEqual(["a", "\uFFFD", "b"]);
     expect(await piecesOf([0x61, 0xe2, 0x82])).toEqual(["a", "\uFFFD"]);
   });
 
-  test("ends where the tokenizer says that a text ends", async () => {
+  test("ends at the tokenizer's end-of-text token", async () => {
     const ending = { endOfText: 0, encode: (text: string) => bytes.encode(text), decoder: () => bytes.decoder() };
     expect(await piecesOf([0x61, 0x62, 0, 0x63], ending)).toEqual(["a", "b"]);
     expect(await piecesOf([0x61, 0, 0x63])).toEqual(["a", "\0", "c"]);

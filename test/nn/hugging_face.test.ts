@@ -1,6 +1,6 @@
 /**
- * Models of Hugging Face's `transformers`, loaded by their own names: logits and gradients for a batch are those that it computes, in float32
- * by FlashAttention's rule. See scripts/fixtures/models/make.py.
+ * Models of Hugging Face's `transformers`, loaded by their own names: logits and gradients for a batch are those that
+ * it computes, in float32 by FlashAttention's rule. See scripts/fixtures/models/make.py.
  */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -40,7 +40,7 @@ function compute(kind: Kind, dtype: "float32" | "float64"): Map<string, Tensor> 
   loss.backward();
   const parameters = model.namedParameters();
   const gradients = model
-    .huggingFacePlaces()
+    .huggingFaceMappings()
     .map(({ names, parameter, view = (x: Tensor) => x }) => [
       `gradient.${names[0]}`,
       view(parameters.get(parameter)!.grad!),
@@ -66,13 +66,13 @@ describe.each(names)("%s", (kind) => {
     expect(oracle.size).toBeGreaterThan(20);
   });
 
-  test("in float64, what transformers computes in float32, to 1e-5", () => {
+  test("in float64, the float32 results of transformers to 1e-5", () => {
     const far = [...oracle].filter(([name, got]) => !(errorOf(numbers(answers[name]!), numbers(got)) < 1e-5));
     expect(far.map(([name]) => name)).toEqual([]);
   });
 
-  // The plain computation of FlashAttention's rule is that of transformers. Its error in one tensor of a few numbers may be lucky: results,
-  // and gradients, are each held to its largest one, relative to a tensor's largest number.
+  // The plain computation of FlashAttention's rule is that of transformers. Its error in one tensor of a few numbers
+  // may be lucky: results, and gradients, are each held to its largest one, relative to a tensor's largest number.
   test.each(["cpu", "reference"] as const)(
     "in float32 on %s, at most 2 and 3 times as far off as transformers",
     (backend) => {
@@ -106,7 +106,7 @@ describe.each(names)("%s", (kind) => {
     expect(got.map((x) => x.toArray())).toEqual(wanted.map((x) => x.toArray()));
   });
 
-  test("huggingFaceState() gives back what was loaded, and saves as a file that loads", async () => {
+  test("huggingFaceState() returns what was loaded, and its saved file can be loaded", async () => {
     const model = kinds[kind].fromPretrained(folderOf(kind), { dtype: "float16" });
     const state = weightsOf(kind);
     const back = model.huggingFaceState();
@@ -121,7 +121,7 @@ describe.each(names)("%s", (kind) => {
     rmSync(folder, { recursive: true });
   });
 
-  test("what does not fit is listed by its names there, and nothing is loaded", () => {
+  test("mismatches are listed by Hugging Face's names, and nothing is loaded", () => {
     const model = kinds[kind].fromHuggingFace(configOf(kind), weightsOf(kind));
     const before = model.parameters().map((x) => x.toArray());
     const { [Object.keys(weightsOf(kind))[3]!]: lost, ...state } = weightsOf(kind);

@@ -1,4 +1,7 @@
-/** Every layer against the same of plain operations in float64, with finite differences; how weights start; what is refused. */
+/**
+ * Every layer against the same of plain operations in float64, with finite differences; how weights start; what is
+ * refused.
+ */
 import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,
@@ -220,7 +223,7 @@ describe.each(backends)("on %s", (backend) => {
 describe("Dropout", () => {
   const x = randn([50, 40], { generator: new Generator(4) });
 
-  test("drops in training, and scales what stays", () => {
+  test("zeroes elements in training, and scales the others", () => {
     const kept = new nn.Dropout(0.25).forward(x);
     const [before, after] = [x.dataSync(), kept.dataSync()];
     const dropped = after.filter((value) => value === 0).length;
@@ -229,7 +232,7 @@ describe("Dropout", () => {
     expect(largest(kept.sub(tensor(scaled, { shape: x.shape })))).toBeLessThan(1e-6);
   });
 
-  test("eval() leaves x as it is, in a block too", () => {
+  test("eval() returns x unchanged, in a block too", () => {
     expect(new nn.Dropout(0.25).eval().forward(x)).toBe(x);
     const make = (dropout: number) =>
       new nn.TransformerBlock({ ...options(), width: 4, heads: 2, dropout, attentionDropout: dropout });
@@ -278,7 +281,7 @@ describe("how weights start", () => {
     expect(new nn.LayerNorm(3).bias!.toArray()).toEqual([0, 0, 0]);
   });
 
-  test("GPT-2's: 0.02, what is added to the residual stream by 1 / √(2 layers) less, biases 0", () => {
+  test("GPT-2's: 0.02, scaled by 1 / √(2 layers) for the residual stream, biases 0", () => {
     const sizes = { vocabularySize: 97, contextLength: 64, layers: 8, heads: 2, width: 64 };
     const model = new nn.GPT({ ...sizes, generator: new Generator(1) });
     const deviations = [...model.namedParameters()]
@@ -327,7 +330,8 @@ describe("layers refuse", () => {
   test("an input of another rank or width", () => {
     const attention = new nn.MultiHeadAttention({ width: 4, heads: 2 });
     expect(() => attention.forward(randn([3, 4]))).toThrow(ShapeError);
-    expect(() => attention.forward(randn([1, 3, 5]))).toThrow("[batch, tokens, 4] is wanted, float32[1, 3, 5] came");
+    const message = "expected x to have shape [batch, tokens, 4], got float32[1, 3, 5]";
+    expect(() => attention.forward(randn([1, 3, 5]))).toThrow(message);
     expect(() => new nn.Linear(3, 2).forward(randn([4]))).toThrow(ShapeError);
   });
 });

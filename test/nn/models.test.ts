@@ -1,4 +1,4 @@
-/** GPT and Llama as wholes: against plain operations, on every backend, and what they refuse. */
+/** GPT and Llama: against plain operations, on every backend, and their errors. */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
@@ -35,7 +35,7 @@ const targets = [
   [1, 2, 9, 4, 6],
 ];
 
-/** Weights far from where models start, so that every part counts. */
+/** Weights far from their initialization, so that every part affects the result. */
 const initialization = nn.gpt2Initialization(1, 0.5);
 const gpt = (options: Partial<nn.GPTOptions> = {}) =>
   new nn.GPT({ ...sizes, initialization, generator: new Generator(2), ...options });
@@ -109,7 +109,7 @@ describe("architecture", () => {
     expect(losses.at(-1)!).toBeLessThan(losses[0]! / 2);
   });
 
-  test("dropout acts in training alone, in embeddings, attention and what is added", () => {
+  test("dropout is active only in training, in embeddings, attention and residual additions", () => {
     const logits = (model: nn.GPT) => model.forward(whole(tokens)).toArray();
     const plain = logits(gpt());
     for (const dropout of [0.5, { embedding: 0.5 }, { attention: 0.5 }, { residual: 0.5 }]) {
@@ -181,7 +181,7 @@ describe.each(tested.filter((name) => name !== "reference"))("on %s, as on refer
     }, 2e-5);
   });
 
-  test("tokens one by one, with a cache that is full at last", () => {
+  test("tokens one by one, until the cache is full", () => {
     expectSame(() => {
       const model = llama({ layers: 1 }).eval();
       using cache = model.newCache();
@@ -214,13 +214,14 @@ describe("models refuse", () => {
     const model = gpt().eval();
     using cache = model.newCache();
     noGrad(() => model.forward(whole([[1, 2, 3, 4]]), { cache }));
-    expect(() => model.forward(whole([[1, 2, 3]]), { cache })).toThrow("the context has 6 tokens, 3 came after 4");
+    expect(() => model.forward(whole([[1, 2, 3]]), { cache })).toThrow("expected at most 6 tokens, got 3 after 4");
   });
 
   test("heads that do not divide, and numbers out of their range", () => {
-    expect(() => gpt({ heads: 3 })).toThrow("3 heads do not divide a width of 8");
-    expect(() => llama({ width: 8, heads: 4, keyValueHeads: 3 })).toThrow("heads is a multiple of keyValueHeads");
-    expect(() => gpt({ layers: 0 })).toThrow("layers is a whole number of at least 1, 0 came");
-    expect(() => gpt({ dropout: 1 })).toThrow("p is a probability in [0, 1), 1 came");
+    expect(() => gpt({ heads: 3 })).toThrow("expected width to be a multiple of heads, got 8 and 3");
+    const message = "expected heads to be a multiple of keyValueHeads";
+    expect(() => llama({ width: 8, heads: 4, keyValueHeads: 3 })).toThrow(message);
+    expect(() => gpt({ layers: 0 })).toThrow("expected layers to be a whole number of at least 1, got 0");
+    expect(() => gpt({ dropout: 1 })).toThrow("expected p to be a probability in [0, 1), got 1");
   });
 });

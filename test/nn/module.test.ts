@@ -4,7 +4,7 @@ import { Generator, gelu, nn, relu, type Tensor, tensor, tidy, zeros } from "../
 
 const generator = () => new Generator(1);
 
-/** Everything that may hold state, and what may not. */
+/** A module with everything that is part of its state, and values that are not. */
 class Everything extends nn.Module<[x: Tensor], Tensor> {
   readonly scale = parameter([2]);
   readonly first = new nn.Linear(2, 2, { generator: generator() });
@@ -46,7 +46,7 @@ class Tied extends nn.Module<[tokens: Tensor], Tensor> {
 describe("state", () => {
   const module = new Everything();
 
-  test("is what its own properties hold, lists and maps of them too, in their order", () => {
+  test("consists of its own properties, including lists and maps, in order", () => {
     expect([...module.namedParameters().keys()]).toEqual(names);
     expect([...module.namedBuffers().keys()]).toEqual(["mean"]);
     expect(module.parameters()).toEqual([...module.namedParameters().values()]);
@@ -78,7 +78,7 @@ describe("state", () => {
     expect(tied.embedding.weight.grad?.shape).toEqual([5, 3]);
   });
 
-  test("a module in two places is one, and a module that holds itself has an end", () => {
+  test("a module in two properties is one, and a module that contains itself terminates", () => {
     class Loop extends nn.Module {
       readonly one = new nn.Linear(2, 2);
       readonly two = this.one;
@@ -140,7 +140,7 @@ describe("stateDict and loadStateDict", () => {
     expect([weight!.toArray(), weight!.requiresGrad]).toEqual([[[3, 4]], false]);
   });
 
-  test("a tied parameter may come under any of its names", () => {
+  test("a tied parameter may be under any of its names", () => {
     const tied = new Tied();
     const values = zeros([5, 3]).add(2) as Tensor;
     expect(tied.loadStateDict({ "head.weight": values })).toEqual({ missing: [], unexpected: [] });
@@ -149,7 +149,7 @@ describe("stateDict and loadStateDict", () => {
     expect(tied.embedding.weight.select(0, 0).toArray()).toEqual([3, 3, 3]);
   });
 
-  test("what does not fit is listed, all of it, and nothing is loaded", () => {
+  test("all mismatches are listed, and nothing is loaded", () => {
     const module = new Everything();
     const before = module.scale.toArray();
     const { "first.weight": _, ...state } = module.stateDict();
@@ -165,15 +165,15 @@ describe("stateDict and loadStateDict", () => {
         missing: ["first.weight"],
         unexpected: ["first.wieght", "extra"],
         different: ["mean", "hidden"],
-        message: `[loadStateDict] the state does not fit Everything, and nothing of it was loaded:
+        message: `[loadStateDict] the state does not match Everything; nothing was loaded:
   missing from the state:
     first.weight
-  not expected by the module ({ strict: false } leaves both out):
+  unexpected in the state ({ strict: false } ignores missing and unexpected names):
     first.wieght
     extra
-  of another shape or dtype (make the module so, or convert with to()):
-    mean: float64[2] came, float32[2] is wanted
-    hidden: float32[2] came, float32[4] is wanted`,
+  another shape or dtype (change the module's sizes, or convert it with to()):
+    mean: expected float32[2], got float64[2]
+    hidden: expected float32[4], got float32[2]`,
       }),
     );
     expect(module.scale.toArray()).toEqual(before);
@@ -181,7 +181,7 @@ describe("stateDict and loadStateDict", () => {
     expect(module.scale.toArray()).toEqual(before);
   });
 
-  test("strict: false loads what fits, and says what was left out", () => {
+  test("strict: false loads what matches, and reports the other names", () => {
     const module = new Everything();
     const report = module.loadStateDict({ scale: tensor([1, 2]), extra: zeros([1]) }, { strict: false });
     expect(report.unexpected).toEqual(["extra"]);
@@ -199,7 +199,7 @@ describe("stateDict and loadStateDict", () => {
 });
 
 describe("to(dtype)", () => {
-  test("converts floats, keeps what is tied or frozen, and leaves integers", () => {
+  test("converts floats, keeps tied and frozen tensors, and leaves integers", () => {
     const tied = new Tied();
     expect(tied.to("bfloat16")).toBe(tied);
     expect(tied.head.weight).toBe(tied.embedding.weight);
@@ -220,7 +220,7 @@ describe("to(dtype)", () => {
   });
 });
 
-describe("what it prints", () => {
+describe("printing", () => {
   class Small extends nn.Module<[x: Tensor], Tensor> {
     readonly layers = [new nn.Linear(100, 50), new nn.Dropout(0.1)];
     readonly norm = new nn.LayerNorm(50, { bias: false });
@@ -237,7 +237,7 @@ describe("what it prints", () => {
 )`);
   });
 
-  test("details of what has parts", () => {
+  test("details of modules with submodules", () => {
     expect(String(new nn.MLP({ width: 2, hidden: 3 }))).toBe(`MLP(
   gelu
   (up): Linear(2, 3)

@@ -1,4 +1,4 @@
-/** `ORCHARD_DEBUG_FLASH_ATN`: what is told of attention's passes, and counted. */
+/** `ORCHARD_DEBUG_FLASH_ATN`: what is logged of attention's passes, and counted. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ const countsIn = (folder: string): Counts[] =>
       return { pid, forward, backward };
     });
 
-describe("what is told", () => {
+describe("what is logged", () => {
   test.each(["ORCHARD_DEBUG_FLASH_ATN", "ORCHARD_DEBUG_FLASHATN"])("of fused passes, under %s=1", (name) => {
     const { lines, folder } = record(step, { [name]: "1" });
     expect(untimed(lines)).toEqual([
@@ -45,9 +45,9 @@ describe("what is told", () => {
 
   test("why the backends before did not run it", () => {
     const { lines } = record(step, { ...on, ...nowhere, ORCHARD_BACKEND: "metal" });
-    const [warning, ...told] = untimed(lines);
-    expect(warning).toContain("metal is left out");
-    expect(told[0]).toStartWith(
+    const [warning, ...logged] = untimed(lines);
+    expect(warning).toContain("metal is unavailable");
+    expect(logged[0]).toStartWith(
       "forward: path fused on cpu (metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there), float32, ",
     );
   });
@@ -64,11 +64,11 @@ describe("what is told", () => {
       flashAttention(wide, wide, wide);`,
       on,
     );
-    const told = (pass: string) => `${pass}: path unfused (as asked), float32, ${shapes}; copies 0, … ms`;
+    const logged = (pass: string) => `${pass}: path unfused (as asked), float32, ${shapes}; copies 0, … ms`;
     const wide = "q [1, 1, 2, 300], k [1, 1, 2, 300], v [1, 1, 2, 300]";
     expect(untimed(lines).sort()).toEqual([
-      ...Array.from({ length: 3 }, () => told("backward")),
-      ...Array.from({ length: 3 }, () => told("forward")),
+      ...Array.from({ length: 3 }, () => logged("backward")),
+      ...Array.from({ length: 3 }, () => logged("forward")),
       `forward: path unfused (dim or valueDim over 256), float32, ${wide}; copies 0, … ms`,
     ]);
     expect(recordsIn(folder)).toEqual([]); // no kernel of attention was called
@@ -94,10 +94,10 @@ describe("what is told", () => {
         console.log(JSON.stringify([out, logSumExp, ...leaves.map(({ grad }) => grad)].map((x) => x.toArray())));
       }`;
     const silent = record(program, {});
-    const told = record(program, on);
-    expect([silent.exitCode, told.lines.length]).toEqual([0, 4]);
+    const logged = record(program, on);
+    expect([silent.exitCode, logged.lines.length]).toEqual([0, 4]);
     expect(silent.printed.length).toBeGreaterThan(10_000);
-    expect(told.printed).toBe(silent.printed);
+    expect(logged.printed).toBe(silent.printed);
   });
 
   test("nothing, and no file, where it is off", () => {
@@ -107,7 +107,7 @@ describe("what is told", () => {
 });
 
 describe.if(hasMetal)("on metal", () => {
-  test("copies are told: of operands in the host's memory, and none the second time", () => {
+  test("copies are logged: of operands in the host's memory, and none the second time", () => {
     const { lines } = record(
       `const [q, k, v] = [0, 1, 2].map(() => orchard.reshape(tensor(new Float32Array(128)), [1, 1, 16, 8]));
       withBackend("metal", () => [flashAttention(q, k, v), flashAttention(q, k, v), flashAttention(q, q, q)]);`,
@@ -120,7 +120,7 @@ describe.if(hasMetal)("on metal", () => {
     ]);
   });
 
-  test("copies are told: from private memory to where the cpu reads, and none of views", () => {
+  test("copies are logged: from private memory to where the cpu reads, and none of views", () => {
     const { lines } = record(
       `const x = withBackend("metal", () => orchard.full([1, 16, 2, 8], 3, { dtype: "float32", storage: "private" }));
       const view = orchard.transpose(x, 1, 2);
@@ -143,13 +143,13 @@ describe.if(hasMetal)("on metal", () => {
       withBackend("metal", () => flashAttention(q, k, v));`,
       on,
     );
-    const told = untimed(lines).filter((line) => line.startsWith("forward"));
-    expect(told).toHaveLength(2);
+    const logged = untimed(lines).filter((line) => line.startsWith("forward"));
+    expect(logged).toHaveLength(2);
     const cause = /^forward: failed on metal after .* ms: (.*)$/.exec(
       lines.find((line) => line.includes("failed on"))!.replace("[orchard] flashAttention ", ""),
     )?.[1];
     expect(cause?.length).toBeGreaterThan(10);
-    expect(told[1]).toStartWith(`forward: path fused on cpu (metal: ${cause}), float32, `);
+    expect(logged[1]).toStartWith(`forward: path fused on cpu (metal: ${cause}), float32, `);
     expect(countsIn(folder)).toEqual([expect.objectContaining({ forward: 1, backward: 0 })]);
   });
 });
@@ -179,7 +179,7 @@ describe("the counts", () => {
     }
   });
 
-  test("that can't be written are told of once, and passes go on", () => {
+  test("that can't be written are warned of once, and passes go on", () => {
     const { lines, exitCode } = record(`${step} ${step.replace("const [q, k, v]", "const [a, b, c]")}`, {
       ...on,
       TMPDIR: "/nowhere",

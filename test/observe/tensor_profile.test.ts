@@ -70,7 +70,7 @@ test("the peak stays when memory is given back", () => {
   expect([large!.peak, small!.peak]).toEqual([large!.live, large!.live]);
 });
 
-test("JavaScript's own memory, of which nobody knows what is live; arrays that are handed over are none", () => {
+test("JavaScript's own memory, whose live bytes are unknown; arrays that are handed over are none", () => {
   const { file } = record(`withBackend("reference", () => orchard.exp(orchard.fromArray(new Float32Array(25))));`, on);
   expect(parse(file(LOG))).toEqual([
     expect.objectContaining({ bytes: 100, storage: "script", live: Number.NaN, peak: Number.NaN, label: "exp" }),
@@ -104,7 +104,7 @@ test("several processes add to one file, and no line is torn", async () => {
   for (const { pid } of children) expect(lines.filter((line) => line.pid === pid)).toHaveLength(300);
 });
 
-test("a file that can't be written is told of once, and work goes on", () => {
+test("a file that can't be written is warned of once, and work goes on", () => {
   const { lines, printed } = record("console.log(orchard.neg(orchard.neg(tensor([1, 2]))).toArray());", {
     ...on,
     TMPDIR: "/nowhere",

@@ -76,7 +76,7 @@ describe("the events", () => {
     expect(values("peak bytes (host)", "peak")).toEqual([one, two]);
   });
 
-  test("each has what the format wants of its phase", () => {
+  test("each has what the format requires of its phase", () => {
     const { events } = trace("const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v)));");
     expect(events.filter(({ ph }) => ph === "M").map(({ name, args }) => [name, args["name"]])).toEqual([
       ["process_name", `orchard ${events[0]!.pid}`],
@@ -266,7 +266,7 @@ describe("the path", () => {
   });
 });
 
-describe("a file that can't be written is told of once, and work goes on", () => {
+describe("a file that can't be written is warned of once, and work goes on", () => {
   const program = "console.log(orchard.neg(orchard.neg(tensor([1, 2]))).toArray());";
 
   test("in a folder that is not there", () => {

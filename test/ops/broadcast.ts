@@ -1,4 +1,7 @@
-/** Broadcasting, for oracles: which element of an operand an element of the result sees, and what gradients of operands are sums of. */
+/**
+ * Broadcasting, for oracles: which element of an operand an element of the result sees, and what gradients of operands
+ * are sums of.
+ */
 import type { Shape } from "../../src/tensor/shape.ts";
 import type { Block } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 /** A right call of every operation: what tests of all of them start from. */
-import type * as operations from "../../src/ops/index.ts";
-import { ones, tensor } from "../../src/ops/index.ts";
+import { type Definition, definitions } from "../../src/ops/elementwise/define.ts";
+import * as operations from "../../src/ops/index.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 
 type Functions = typeof operations;
@@ -8,6 +8,34 @@ type Functions = typeof operations;
 export type OperationName = {
   [Name in keyof Functions]: Functions[Name] extends (...values: never) => unknown ? Name : never;
 }[keyof Functions];
+
+const functions = operations as Readonly<Record<string, unknown>>;
+
+/** The operations' names, as they are exported. */
+export const operationNames = Object.entries(functions).flatMap(([name, value]) =>
+  typeof value === "function" ? [name as OperationName] : [],
+);
+
+/**
+ * Kinds of operations whose calls and mistakes need no list: elementwise ones, and functions of real numbers made of
+ * them.
+ */
+export const kinds = {
+  unary: named(({ operands, takes }) => operands === 1 && takes !== "bits"),
+  binary: named(({ operands, takes }) => operands === 2 && takes !== "bits"),
+  unaryOfBits: named(({ operands, takes }) => operands === 1 && takes === "bits"),
+  binaryOfBits: named(({ operands, takes }) => operands === 2 && takes === "bits"),
+  unaryOfNumbers: named(({ operands, takes }) => operands === 1 && takes === "numbers"),
+  binaryOfNumbers: named(({ operands, takes }) => operands === 2 && takes === "numbers"),
+  /** Of one operand, whose other arguments have defaults. */
+  float: operationNames.filter((name) => (functions[name] as { method?: string }).method === "float"),
+} as const;
+
+function named(applies: (definition: Definition) => boolean): readonly OperationName[] {
+  return operationNames.filter((name) => definitions.has(name) && applies(definitions.get(name)!));
+}
+
+const { ones, tensor } = operations;
 
 /** Operands of the calls: matrices of size × size, and what goes with them. */
 export const makeOperands = (size: number) => ({
@@ -30,7 +58,6 @@ type Arguments = (operands: Operands) => readonly unknown[];
 
 const unary: Arguments = ({ x }) => [x];
 const binary: Arguments = ({ x, y }) => [x, y];
-const bits: Arguments = ({ integers, bytes }) => [integers, bytes];
 const along: Arguments = ({ x }) => [x, { dim: 1 }];
 const sized: Arguments = ({ x }) => [x.shape];
 const counted: Arguments = ({ vector }) => [vector.size];
@@ -54,10 +81,8 @@ export function disposeLeaves(): void {
   made = [];
 }
 
-/** The arguments of each. */
-export const calls: Readonly<Record<OperationName, Arguments>> = {
-  abs: unary,
-  add: binary,
+/** The arguments of those that are of no kind above. */
+const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   addLayerNorm: ({ x, y, vector }) => [x, y, { weight: vector, bias: vector }],
   addRmsNorm: ({ x, y, vector }) => [x, y, { weight: vector }],
   add_: binary,
@@ -70,28 +95,20 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   argmax: along,
   argmin: along,
   argsort: along,
-  atan2: binary,
   bernoulli: unary,
   binaryCrossEntropyWithLogits: ({ x, y, vector, other }) => [x, y, { weight: vector, posWeight: other }],
-  bitwiseAnd: bits,
-  bitwiseNot: ({ integers }) => [integers],
-  bitwiseOr: bits,
-  bitwiseXor: bits,
   bmm: ({ batch }) => [batch, batch],
   cat: ({ x, y }) => [[x, y], { dim: 1 }],
-  ceil: unary,
   chunk: ({ x }) => [x, 3, { dim: 1 }],
   clamp: ({ x, y, value }) => [x, { min: value, max: y }],
   clone: unary,
   contiguous: unary,
   copy_: binary,
-  cos: unary,
   crossEntropy: ({ x, places, vector }) => [x, places, { weight: vector }],
   cumprod: along,
   cumsum: along,
   diag: unary,
   diagonal: unary,
-  div: binary,
   div_: binary,
   dot: ({ vector, other }) => [vector, other],
   dropout: unary,
@@ -100,65 +117,36 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   embeddingBag: ({ indices, x, y }) => [indices, x, { mode: "sum", perSampleWeights: y }],
   empty: sized,
   emptyLike: unary,
-  eq: binary,
-  erf: unary,
-  exp: unary,
-  exp2: unary,
   expand: ({ single, x }) => [single, x.shape],
-  expm1: unary,
   eye: counted,
   fill_: ({ x }) => [x, 1],
   flashAttention: ({ batch }) => [batch, batch, batch],
   flatten: unary,
   flip: ({ x }) => [x, [0, 1]],
-  floor: unary,
-  floorDivide: binary,
-  fmod: binary,
   fromArray: ({ x }) => [new Float32Array(x.size), x.shape],
   full: ({ x }) => [x.shape, 1],
   fullLike: ({ x }) => [x, 1],
   gather: ({ x, indices }) => [x, indices, { dim: 1 }],
-  ge: binary,
-  gelu: unary,
-  gt: binary,
   indexAdd: ({ x, places, y }) => [x, places, y, { dim: 1 }],
   indexSelect: ({ x, places }) => [x, places, { dim: 1 }],
-  isfinite: unary,
-  isinf: unary,
-  isnan: unary,
   layerNorm: ({ x, vector, other }) => [x, { weight: vector, bias: other }],
-  le: binary,
   lerp: ({ x, y, value }) => [x, y, value],
   linear: ({ x, y, vector }) => [x, y, vector],
   linspace: ({ vector }) => [0, 1, vector.size],
-  log: unary,
-  log10: unary,
-  log1p: unary,
-  log2: unary,
   logSoftmax: along,
-  logicalAnd: binary,
-  logicalNot: unary,
-  logicalOr: binary,
-  logicalXor: binary,
   logsumexp: along,
-  lt: binary,
   maskedFill: ({ x, mask, value }) => [x, mask, value],
   maskedFill_: ({ x, mask, value }) => [x, mask, value],
   matmul: binary,
   max: along,
-  maximum: binary,
   mean: along,
   min: along,
-  minimum: binary,
   mm: binary,
   movedim: ({ x }) => [x, 0, 1],
   mseLoss: binary,
-  mul: binary,
   mul_: binary,
   multinomial: ({ x }) => [x, 3],
   narrow: ({ x }) => [x, 1, 0, 3],
-  ne: binary,
-  neg: unary,
   norm: along,
   normal: ({ x }) => [0, 1, x.shape],
   oneHot: ({ places }) => [places, { numClasses: 7 }],
@@ -167,7 +155,6 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   outer: ({ vector, other }) => [vector, other],
   pad: ({ x }) => [x, [1, 1]],
   permute: ({ x }) => [x, [1, 0]],
-  pow: binary,
   prod: along,
   rand: sized,
   randLike: unary,
@@ -176,41 +163,25 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   randn: sized,
   randnLike: unary,
   randperm: counted,
-  reciprocal: unary,
-  relu: unary,
-  remainder: binary,
   repeat: ({ x }) => [x, [1, 2]],
   reshape: ({ x }) => [x, [x.size]],
   rmsNorm: ({ x, vector }) => [x, { weight: vector }],
   roll: ({ x }) => [x, 1],
   rope: unary,
-  round: unary,
-  rsqrt: unary,
   scaledDotProductAttention: ({ batch }) => [batch, batch, batch],
   scatterAdd: ({ x, indices, y }) => [x, indices, y, { dim: 1 }],
   select: ({ x }) => [x, 1, 0],
-  sigmoid: unary,
-  sign: unary,
-  silu: unary,
-  sin: unary,
   slice: ({ x }) => [x, { dim: 1, start: 1, step: 2 }],
   softmax: along,
-  softplus: unary,
   sort: along,
   split: ({ x }) => [x, 4, { dim: 1 }],
-  sqrt: unary,
-  square: unary,
   squeeze: ({ single }) => [single],
   stack: ({ x, y }) => [[x, y], { dim: 1 }],
   std: along,
-  sub: binary,
   sub_: binary,
   sum: along,
   swapaxes: ({ x }) => [x, 0, 1],
-  swiglu: binary,
   takeAlongDim: ({ x, indices }) => [x, indices, { dim: 1 }],
-  tan: unary,
-  tanh: unary,
   tensor: ({ x }) => [new Float32Array(x.size), { shape: x.shape }],
   tile: ({ x }) => [x, [2]],
   toDType: ({ x }) => [x, "float16"],
@@ -230,3 +201,16 @@ export const calls: Readonly<Record<OperationName, Arguments>> = {
   zeros: sized,
   zerosLike: unary,
 };
+
+/** The arguments of each. */
+export const calls = Object.fromEntries(
+  operationNames.map((name) => [name, others[name] ?? usualArguments(name)]),
+) as Readonly<Record<OperationName, Arguments>>;
+
+function usualArguments(name: OperationName): Arguments {
+  if (kinds.unary.includes(name) || kinds.float.includes(name)) return unary;
+  if (kinds.unaryOfBits.includes(name)) return ({ integers }) => [integers];
+  if (kinds.binary.includes(name)) return binary;
+  if (kinds.binaryOfBits.includes(name)) return ({ integers, bytes }) => [integers, bytes];
+  throw new Error(`${name} has no call: add one to test/ops/calls.ts`);
+}

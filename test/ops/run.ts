@@ -2,13 +2,13 @@
 import { afterAll, describe, test } from "bun:test";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { gapsFile, reportFolder } from "../../scripts/suite/report.ts";
-import { grad } from "../../src/autograd/backward.ts";
-import { gradcheck } from "../../src/autograd/gradcheck.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { type BackendName, backendNames } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
+import { grad } from "../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../src/ops/gradient/gradcheck.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import { broadcastShapes } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
@@ -89,7 +89,9 @@ function withRoundings(
 
 const absolute = (block: Block): Block => ({ ...block, values: block.values.map(Math.abs) });
 
-/** Of a sum of n terms, in units of the sum of their magnitudes; the oracle of a float64 has the same errors once more. */
+/**
+ * Of a sum of n terms, in units of the sum of their magnitudes; the oracle of a float64 has the same errors once more.
+ */
 const roundingsOf = (terms: number, dtype: DType): number => 2 * Math.sqrt(terms) * (dtype === "float64" ? 2 : 1);
 
 function blockOf(spec: OperandSpec, dtype: DType, random: Random): Block {
@@ -125,12 +127,16 @@ function fail(label: string, what: string, mismatch: ReturnType<typeof compare>)
   if (!mismatch) return;
   const { index, got, expected, allowed, largestAbsolute, largestUlps } = mismatch;
   throw new Error(
-    `${label}: ${what}, element ${index}: got ${got}, expected ${expected} (allowed difference ${allowed}; largest absolute error ${largestAbsolute}, ${largestUlps.toFixed(1)} ulp)\n` +
+    `${label}: ${what}, element ${index}: expected ${expected}, got ${got} (allowed difference ${allowed}; ` +
+      `largest absolute error ${largestAbsolute}, ${largestUlps.toFixed(1)} ulp)\n` +
       `again: bun test test/ops -t "${label.split(" ")[0]} "`,
   );
 }
 
-/** Gradients on a backend, with random cotangents, against those of the reference backend in float64 from the same values. */
+/**
+ * Gradients on a backend, with random cotangents, against those of the reference backend in float64 from the same
+ * values.
+ */
 function checkGradients(
   row: OperationRow<unknown>,
   sample: Sample<unknown>,

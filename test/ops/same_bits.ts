@@ -5,7 +5,10 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { tested } from "./run.ts";
 
-/** Tests that `compute`, whose results are compared by their bytes, gives the same on any number of threads and with any workers in any order. */
+/**
+ * Tests that `compute`, whose results are compared by their bytes, gives the same on any number of threads and with any
+ * workers in any order.
+ */
 export function testSameBits(compute: () => readonly unknown[]): void {
   test("on cpu, by any number of threads", () => {
     const { native } = cpuLibrary();

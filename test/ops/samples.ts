@@ -1,4 +1,6 @@
-/** Operands for tests of operations: values of a seeded generator, in memory of every layout, padded with loud values. */
+/**
+ * Operands for tests of operations: values of a seeded generator, in memory of every layout, padded with loud values.
+ */
 
 import { empty } from "../../src/backend/dispatch.ts";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -95,8 +97,9 @@ function widen(bits: number): number {
 const LOUD = 31; // elements of padding on each side
 
 /**
- * A tensor of the block's values in a layout, inside a larger storage whose other elements are loud: an access beyond the view changes
- * the answer. `expanded` repeats along the first axis, so it keeps only the block's first row there (see {@link expandedBlock}).
+ * A tensor of the block's values in a layout, inside a larger storage whose other elements are loud: an access beyond
+ * the view changes the answer. `expanded` repeats along the first axis, so it keeps only the block's first row there
+ * (see {@link expandedBlock}).
  */
 export function place(block: Block, layout: Layout, backend: "metal" | "cpu" | "reference", random: Random): Tensor {
   const { shape, dtype, values } = block;

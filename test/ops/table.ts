@@ -8,7 +8,10 @@ import type { Accuracy } from "./tolerance.ts";
 /** Rounds each step of a plain low-precision computation; the identity for the oracle itself. */
 export type Round = (value: number) => number;
 
-/** What the oracle itself is given. A formula may know it by this, and add up without loss: in float64 the plain computation rounds too. */
+/**
+ * What the oracle itself is given. A formula may know it by this, and add up without loss: in float64 the plain
+ * computation rounds too.
+ */
 export const exactly: Round = (value) => value;
 
 /** One call: operands, and whatever else the operation takes. */
@@ -31,8 +34,8 @@ export interface Expected {
   /** Default: the dtype of the first operand. */
   readonly dtype?: DType;
   /**
-   * The error that each value may have by analysis (pairwise summation: log₂ n · Σ |x|), in rounding errors of the type that computes. A lucky
-   * plain computation can be better than any bound, where there are few results.
+   * The error that each value may have by analysis (pairwise summation: log₂ n · Σ |x|), in rounding errors of the type
+   * that computes. A lucky plain computation can be better than any bound, where there are few results.
    */
   readonly roundings?: readonly number[];
 }
@@ -44,25 +47,27 @@ export interface OperationRow<Options = undefined> {
   readonly dtypes: readonly DType[];
   readonly samples: readonly Sample<Options>[];
   /**
-   * The definition, written without any code of the library, from operands that are exact. With a `round` it is the plain computation in
-   * low precision that FlashAttention's rule compares with: each step rounded.
+   * The definition, written without any code of the library, from operands that are exact. With a `round` it is the
+   * plain computation in low precision that FlashAttention's rule compares with: each step rounded.
    */
   readonly oracle: (inputs: readonly Block[], options: Options, round: Round) => Expected | readonly Expected[];
   readonly accuracy: Accuracy;
   /**
-   * Of an operation that is linear in each operand: how many terms its longest sum has. Results and gradients may then be off by
-   * 2 √n · Σ |terms| roundings too (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019), where a plain
-   * computation happens to be better.
+   * Of an operation that is linear in each operand: how many terms its longest sum has. Results and gradients may then
+   * be off by 2 √n · Σ |terms| roundings too (Higham and Mary, "A New Approach to Probabilistic Rounding Error
+   * Analysis", 2019), where a plain computation happens to be better.
    */
   readonly sumLength?: (inputs: readonly Block[], options: Options) => number;
   /**
-   * Whether it computes each element by itself, from operands that are broadcast. The gradient of one is then the sum of those of its
-   * repetitions, and may be off by as much as any sum: see `sumLength`.
+   * Whether it computes each element by itself, from operands that are broadcast. The gradient of one is then the sum
+   * of those of its repetitions, and may be off by as much as any sum: see `sumLength`.
    */
   readonly elementwise?: boolean;
   /** Whether it has a gradient, checked in float64 by finite differences and on each backend against that. */
   readonly gradient: boolean;
-  /** The error that gradients may have by analysis, in rounding errors of the largest one: as `roundings` of a result. */
+  /**
+   * The error that gradients may have by analysis, in rounding errors of the largest one: as `roundings` of a result.
+   */
   readonly gradientRoundings?: (inputs: readonly Block[], options: Options) => number;
   /** Backends and dtypes that lack it on purpose, with the reason; they are listed at the end of the run. */
   readonly lacks?: Partial<Record<BackendName, { readonly dtypes?: readonly DType[]; readonly reason: string }>>;

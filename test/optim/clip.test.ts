@@ -61,7 +61,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("takes more gradients than a launch does, of several chunks, and views with gaps", () => {
+  test("takes more gradients than a launch, of several chunks, and views with gaps", () => {
     on(backend, () => {
       const sizes = [16_384, 16_385, 40_000, ...Array.from({ length: 14 }, (_, at) => at + 1)];
       const list = sizes.map((size, at) => withGradient(draw(size, at)));
@@ -97,7 +97,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("clipGradValue keeps what is between, and NaN", () => {
+  test("clipGradValue keeps values in range, and NaN", () => {
     on(backend, () => {
       const owner = parameterOf([0, 0, 0, 0]);
       owner.grad = tensor([-3, 0.25, Number.NaN, 7]);
@@ -129,7 +129,7 @@ describe("clipGradNorm", () => {
     expect(valuesOf(b.grad!)[1]).toBeCloseTo(2, 5);
   });
 
-  test("of nothing is 0", () => {
+  test("without gradients is 0", () => {
     expect(clipGradNorm([parameterOf([1])], 1).item()).toBe(0);
   });
 
@@ -142,11 +142,12 @@ describe("clipGradNorm", () => {
     expect(valuesOf(gradient)).toEqual([3, Infinity]);
   });
 
-  test("spreads what is not finite, or refuses it where that is asked for", () => {
+  test("propagates non-finite values, or refuses them with errorIfNonfinite", () => {
     const [a, b] = [parameterOf([1]), parameterOf([1])];
     a.grad = tensor([Infinity]);
     b.grad = tensor([1]);
-    expect(() => clipGradNorm([a, b], 1, { errorIfNonfinite: true })).toThrow(/norm of the gradients is Infinity/);
+    const message = "expected a finite norm of the gradients, got Infinity";
+    expect(() => clipGradNorm([a, b], 1, { errorIfNonfinite: true })).toThrow(message);
     expect(valuesOf(b.grad)).toEqual([1]);
     clipGradNorm([a, b], 1);
     expect([valuesOf(a.grad!), valuesOf(b.grad!)]).toEqual([[Number.NaN], [0]]);

@@ -1,4 +1,6 @@
-/** What a step costs on metal, as the software device counts it: launches, and bytes of parameters, gradients and state. */
+/**
+ * What a step costs on metal, as the software device counts it: launches, and bytes of parameters, gradients and state.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";

@@ -6,7 +6,7 @@ import { on, parameterOf, tested, valuesOf } from "./run.ts";
 const { GradScaler, SGD } = optim;
 
 describe.each(tested)("GradScaler on %s", (backend) => {
-  test("divides gradients in float32, where those of float16 would vanish", () => {
+  test("divides gradients in float32, because float16 gradients would underflow", () => {
     on(backend, () => {
       const w = parameterOf([1, 2], "float16");
       const scaler = new GradScaler({ initialScale: 2 ** 16 });
@@ -59,7 +59,7 @@ describe("GradScaler's factor", () => {
     expect(factors(new GradScaler(options), clean)).toEqual(wanted);
   });
 
-  test("goes on from a saved state", () => {
+  test("resumes from a saved state", () => {
     const first = new GradScaler(options);
     factors(first, clean.slice(0, 7));
     const second = new GradScaler();
@@ -67,14 +67,14 @@ describe("GradScaler's factor", () => {
     expect(factors(second, clean.slice(7))).toEqual(wanted.slice(7));
   });
 
-  test("is asked for in order", () => {
+  test("methods must be called in order", () => {
     const scaler = new GradScaler();
     const w = parameterOf([0]);
     const optimizer = new SGD([w]);
     scaler.unscale(optimizer);
-    expect(() => scaler.unscale(optimizer)).toThrow(/divided already/);
+    expect(() => scaler.unscale(optimizer)).toThrow(/already unscaled/);
     scaler.step(optimizer);
-    expect(() => scaler.step(optimizer)).toThrow(/stepped already/);
+    expect(() => scaler.step(optimizer)).toThrow(/already stepped/);
     scaler.update();
     scaler.step(optimizer);
   });

@@ -1,4 +1,4 @@
-/** What a step changes and what it leaves alone: layouts, views, versions, threads, and what a device loses. */
+/** What a step changes and what it does not: layouts, views, versions, threads, and failed command buffers. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
@@ -87,7 +87,7 @@ describe.each(tested)("a step on %s", (backend) => {
     });
   });
 
-  test("an option that is changed between steps changes what is remembered", () => {
+  test("an option that changes between steps changes the state tensors", () => {
     on(backend, () => {
       const w = parameterOf([1], "bfloat16");
       const optimizer = new SGD([w], { lr: 0.5, momentum: 0.5, masterWeights: true });
@@ -116,7 +116,7 @@ describe.each(tested)("a step on %s", (backend) => {
   });
 });
 
-/** What lies in a storage beside a tensor's elements. */
+/** The elements of a storage outside of a tensor. */
 function surroundings(x: Tensor): unknown[] {
   const all = Array.from(x.storage.array("float32"));
   const own = new Set<number>();
@@ -155,7 +155,7 @@ test("the same bits on any number of threads and instruction set", () => {
   }
 });
 
-describe.if(tested.includes("metal"))("what metal loses", () => {
+describe.if(tested.includes("metal"))("failed command buffers on metal", () => {
   let warn: ReturnType<typeof spyOn>;
   beforeEach(() => {
     warn = spyOn(console, "warn").mockImplementation(() => undefined);

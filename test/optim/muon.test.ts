@@ -13,7 +13,7 @@ const product = (a: Matrix, b: Matrix): Matrix =>
 const combined = (p: number, a: Matrix, q: number, b: Matrix): Matrix =>
   a.map((row, i) => row.map((value, j) => p * value + q * b[i]![j]!));
 
-/** As https://github.com/KellerJordan/Muon has it, `zeropower_via_newtonschulz5`. */
+/** `zeropower_via_newtonschulz5` of https://github.com/KellerJordan/Muon. */
 function orthogonal(g: Matrix): Matrix {
   const [a, b, c] = [3.4445, -4.775, 2.0315];
   if (g.length > g[0]!.length) return transposed(orthogonal(transposed(g)));

@@ -1,4 +1,7 @@
-/** Optimizers as their papers and PyTorch's documentation write them, one parameter at a time, in float64 or with each operation rounded. */
+/**
+ * Optimizers as their papers and PyTorch's documentation write them, one parameter at a time, in float64 or with each
+ * operation rounded.
+ */
 
 /** What each optimizer is made of. */
 export interface OracleOptions {

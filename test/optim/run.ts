@@ -1,4 +1,4 @@
-/** What tests of optimizers share: running on a backend without fallbacks, optimizers by name, comparing. */
+/** Shared by the tests of optimizers: running on a backend without fallbacks, optimizers by name, comparing. */
 import { expect } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
@@ -36,7 +36,7 @@ export const parameterOf = (
   shape = [values.length],
 ): Tensor => tensor(Float64Array.from(values), { dtype, shape, requiresGrad: true });
 
-/** Numbers between -1 and 1 that a dtype holds. */
+/** Numbers between -1 and 1 that a dtype represents exactly. */
 export function draw(count: number, seed: number, dtype: FloatDType = "float32"): number[] {
   const [random, round] = [new Random(seed), rounder(dtype)];
   return Array.from({ length: count }, () => round(random.next() * 2 - 1));
@@ -52,8 +52,8 @@ export const bitsOf = (tensors: readonly Tensor[]): string =>
 const ROUNDINGS = 3;
 
 /**
- * By FlashAttention's rule, at most twice the error of the plain computation, plus a rounding; or as far off as the roundings of so many steps take it
- * that are independent of each other.
+ * By FlashAttention's rule, at most twice the error of the plain computation, plus a rounding; or as far off as the
+ * roundings of so many steps take it that are independent of each other.
  */
 export function expectClose(
   label: string,

@@ -18,7 +18,7 @@ describe("schedules", () => {
     expect(cosineWithWarmup({ warmup: 0, total: 10 })(0)).toBe(1);
   });
 
-  test("linear stays where it ends, constant everywhere", () => {
+  test("linear is constant after its end, constant everywhere", () => {
     const schedule = linear({ total: 4, to: 0.5 });
     expect([0, 1, 4, 9].map(schedule)).toEqual([1, 0.875, 0.5, 0.5]);
     expect([0, 7].map(constant())).toEqual([1, 1]);
@@ -30,7 +30,7 @@ describe("learning rates", () => {
     new AdamW([{ parameters: [parameterOf([1])] }, { parameters: [parameterOf([1])], lr: 0.5 }], { lr: 0.25 });
   const ratesOf = ({ groups }: optim.AdamW) => groups.map(({ lr }) => lr);
 
-  test("a schedule's factor multiplies each group's own", () => {
+  test("a schedule's factor multiplies each group's learning rate", () => {
     const own = optimizer();
     for (const factor of [0.5, 0.25]) own.scaleLearningRate(factor);
     expect(ratesOf(own)).toEqual([0.0625, 0.125]);

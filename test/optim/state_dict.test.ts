@@ -1,4 +1,4 @@
-/** What an optimizer saves, and how it goes on from there: bit by bit as if it had never stopped. */
+/** Saving and loading optimizers: they resume bit-identically. */
 import { describe, expect, test } from "bun:test";
 import { optim, type Tensor, tensor } from "../../src/index.ts";
 import { bitsOf, draw, make, type OptimizerName, on, parameterOf, tested } from "./run.ts";
@@ -141,14 +141,14 @@ describe("stateDict", () => {
   };
   const good = () => stepped(weight());
   const wrong: readonly (readonly [string, () => optim.OptimizerStateDict, RegExp])[] = [
-    ["of another optimizer", () => new Muon([weight()]).stateDict(), /state of Muon, wanted is AdamW/],
-    ["with another number of groups", () => ({ ...good(), groups: [] }), /0 groups, wanted are 1/],
+    ["of another optimizer", () => new Muon([weight()]).stateDict(), /expected the state of AdamW, got Muon/],
+    ["with another number of groups", () => ({ ...good(), groups: [] }), /expected 1 groups, got 0/],
     [
       "with a parameter more",
       () => stepped(weight()) && new AdamW([weight(), weight()]).stateDict(),
       /unexpected parameter 1/,
     ],
-    ["without steps", () => ({ ...good(), steps: {} }), /parameter 0: a number of steps is wanted, undefined came/],
+    ["without steps", () => ({ ...good(), steps: {} }), /parameter 0: expected a number of steps, got undefined/],
     [
       "without a tensor",
       () => ({ ...good(), tensors: {} }),
@@ -157,7 +157,7 @@ describe("stateDict", () => {
     [
       "of another shape",
       () => stepped(parameterOf([1, 2, 3])),
-      /0.firstMoment is float32\[3\], wanted is float32\[2, 3\]/,
+      /0.firstMoment: expected float32\[2, 3\], got float32\[3\]/,
     ],
     [
       "with a tensor more",

@@ -1,6 +1,7 @@
 /**
- * Steps over parameters of odd sizes and mixed dtypes, all in one optimizer, against the formulas in float64. The cpu backend takes thousands; the
- * others take a few of a training that is thousands of steps old, from a state that was loaded.
+ * Steps over parameters of many sizes and mixed dtypes, all in one optimizer, against the formulas in float64. The cpu
+ * backend takes thousands; the others take a few of a training that is thousands of steps old, from a state that was
+ * loaded.
  */
 import { describe, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
@@ -11,12 +12,12 @@ import { Oracle, type OracleOptions } from "./oracle.ts";
 import { draw, expectClose, make, on, tested } from "./run.ts";
 
 const dtypes = ["float32", "float16", "bfloat16"] as const;
-/** The largest in one dtype only: the formulas take their time. */
+/** The largest only in one dtype, because the formulas are slow. */
 const kinds = [
   ...[1, 2, 3, 5, 31, 33, 1023].flatMap((size) => dtypes.map((dtype) => ({ size, dtype }))),
   { size: 4097, dtype: "bfloat16" as const },
 ];
-/** Gradients come again after so many steps. */
+/** Gradients repeat after this many steps. */
 const PERIOD = 7;
 /** Steps before those that are taken here. */
 const AGE: Readonly<Record<BackendName, number>> = { cpu: 0, reference: 5000, metal: 5000 };

@@ -39,10 +39,10 @@ test("a checkpoint goes on in a new generator on every backend", () => {
   randn([7], { generator });
   const checkpoint = structuredClone(generator.getState());
   const ahead = () => [rand([9], { generator }), randn([5], { generator })].map(bytesOf);
-  const wanted = on(tested[0]!, ahead);
+  const expected = on(tested[0]!, ahead);
   for (const backend of tested) {
     generator.manualSeed(0).setState(checkpoint);
-    expect(on(backend, ahead)).toEqual(wanted);
+    expect(on(backend, ahead)).toEqual(expected);
     expect(generator.getState()).toEqual({ seed: 8n, offset: 3n });
   }
 });

@@ -39,11 +39,11 @@ describe.each(tested)("on %s", (backend) => {
   test("blocks count on, across 32 bits too, and an odd end is cut", () => {
     const key: PhiloxKey = [1, 2];
     const drawn = on(backend, () => randomBits([3, 5003], { key, counter: [0xfffffff0, 6, 7, 8] }).dataSync());
-    const wanted = Array.from({ length: 3753 }, (_, block) => {
+    const expected = Array.from({ length: 3753 }, (_, block) => {
       const low = 0xfffffff0 + block;
       return philox([low >>> 0, low > ones ? 7 : 6, 7, 8], key);
     });
-    expect([...drawn]).toEqual(wanted.flat().slice(0, 15009));
+    expect([...drawn]).toEqual(expected.flat().slice(0, 15009));
   });
 });
 

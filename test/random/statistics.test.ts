@@ -52,7 +52,7 @@ describe.each(["float64", "float32", "float16", "bfloat16"] as const)("%s", (dty
   });
 });
 
-test("neighbours, members of a pair and calls are independent", () => {
+test("adjacent elements, members of a pair and calls are independent", () => {
   const generator = new Generator(3);
   const values = numbersOf(randn([count], { generator }));
   const again = numbersOf(randn([count], { generator }));
@@ -153,7 +153,7 @@ describe("randperm", () => {
     expectPlausible(chiSquare(countsOf(permutations(n, 20_000, 13).map(isOdd), 2), [10_000, 10_000]));
   });
 
-  test("neighbours do not stay together", () => {
+  test("adjacent elements do not stay together", () => {
     const order = numbersOf(randperm(count, { generator: new Generator(14) }));
     expect(
       Math.abs(

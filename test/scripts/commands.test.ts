@@ -3,17 +3,18 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
 import { installDependencies } from "../../scripts/dependencies.ts";
 import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
 
 const empty = mkdtempSync(join(tmpdir(), "orchard-commands-"));
 
 /**
- * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. The report of a run that this test
- * may be a part of is left alone.
+ * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. The report of a
+ * run that this test may be a part of is left alone.
  */
 function script(name: string, environment: Record<string, string>, ...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `scripts/${name}.ts`, ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/launch.ts", name, ...words], {
     cwd: packageRoot,
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -46,10 +47,22 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 
   test("check does the rest, and names each part that it left out", () => {
     const { out, exitCode } = script("check", skip);
-    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["4 passed, 0 failed", 0]);
-    for (const part of ["Types", "Format and lint", "The cpu backend, built"])
+    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["7 passed, 0 failed", 0]);
+    for (const part of [
+      "Types",
+      "Format and lint",
+      "Layers of src",
+      "Format of C\\+\\+ and MSL",
+      "Length of lines",
+      "The cpu backend, built",
+    ])
       expect(out).toMatch(new RegExp(`^ +${part} +[12] passed, 0 failed`, "m"));
-    for (const part of ["Swift without warnings", "Kernels, strictly typed", "Tests of test/backend/metal/"])
+    for (const part of [
+      "Format of Swift",
+      "Swift without warnings",
+      "Kernels, strictly typed",
+      "Tests of test/backend/metal/",
+    ])
       expect(out).toMatch(new RegExp(`^ +${part}.* left out: ORCHARD_SKIP_METAL=1$`, "m"));
   });
 
@@ -75,7 +88,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 
   test("anything but 0 and 1 is a mistake", () => {
     const { err, exitCode } = script("setup", { ORCHARD_SKIP_METAL: "yes" });
-    expect(err).toContain('ORCHARD_SKIP_METAL is "yes"; it takes 0 or 1.');
+    expect(err).toContain('expected ORCHARD_SKIP_METAL to be 0 or 1, got "yes"');
     expect(exitCode).toBe(1);
   });
 });
@@ -86,6 +99,19 @@ describe("where Swift can't be had", () => {
     expect(err).toMatch(process.platform === "darwin" ? /xcode-select --install.*\n$/ : /ORCHARD_SKIP_METAL=1.*\n$/);
     expect([err.trimEnd().split("\n").length, exitCode]).toEqual([1, 1]);
   });
+});
+
+test("an unknown command is an error that names those that there are", () => {
+  const { err, exitCode } = script("nothing", {});
+  const known = "bench, build, check, demo, fixtures, generate, setup, test, train";
+  expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
+});
+
+test("every script of package.json that is launched is a command", () => {
+  const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
+  const { err } = script("", {});
+  for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
+  expect(launched).toHaveLength(9);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {

@@ -12,7 +12,9 @@ test("this machine's own loader resolves every name that the dylib needs", () =>
 });
 
 test("set-up, where it was done before, brings nothing and says which Swift there is", () => {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/setup.ts"], { cwd: packageRoot });
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/launch.ts", "setup"], {
+    cwd: packageRoot,
+  });
   expect(stdout.toString()).toMatch(/^Swift \d+\.\d+(\.\d+)?: \/\S+\/swift\n$/);
   expect([stderr.toString(), exitCode]).toEqual(["", 0]);
 });

@@ -30,7 +30,7 @@ describe("environment variables", () => {
   });
 
   test("the software device's settings are those of its own table", () => {
-    const rows = read("swift/Sources/MetalRuntime/settings.cpp").matchAll(/Setting::\w+, "(\w+)"/g);
+    const rows = read("swift/Sources/MetalRuntime/support/settings.cpp").matchAll(/Setting::\w+, "(\w+)"/g);
     const settings = [...rows].map(([, name]) => `ORCHARD_METAL_${name!.toUpperCase()}`).sort();
     const declared = Object.keys(environmentVariables).filter((name) => name.startsWith("ORCHARD_METAL_"));
     expect(declared.sort()).toEqual(settings);
@@ -107,7 +107,7 @@ describe("set-up", () => {
   test("the README gives the two commands, each for a machine with Bun and for one without", () => {
     for (const name of ["demo", "test"] as const) {
       expect(read("README.md")).toContain(`| \`bun run ${name}\` | \`npx --yes bun@`);
-      expect(packageFile.scripts[name]).toBe(`bun scripts/${name}.ts`);
+      expect(packageFile.scripts[name]).toBe(`bun scripts/launch.ts ${name}`);
     }
   });
 

@@ -1,4 +1,7 @@
-/** A small model of two attention layers, trained as a user would: what its losses are. Each token repeats the one three places before it. */
+/**
+ * A small model of two attention layers, trained as a user would: prints its losses. Each token repeats the one three
+ * places before it.
+ */
 import {
   type AttentionPath,
   flashAttention,

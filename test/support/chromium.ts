@@ -1,4 +1,4 @@
-/** A real browser: the machine's, or on Linux the Chromium of an npm package, which needs nothing installed. */
+/** A real browser: the machine's, or on Linux the Chromium of an npm package, which needs no system packages. */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import puppeteer, { type Browser } from "puppeteer-core";

@@ -1,6 +1,6 @@
-/** A thread of JavaScript that multiplies matrices in the cpu backend and reports whether each product was right. */
+/** A thread of JavaScript that multiplies matrices in the cpu backend and reports whether each product was correct. */
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
-import { cpuMatmul } from "../../src/backend/cpu/matmul.ts";
+import { multiply } from "./cpu-matmul.ts";
 
 declare const self: Worker;
 
@@ -17,7 +17,7 @@ function countWrong(worker: number, size: number): number {
   const b = Float32Array.from(a, (_, index) => (index % size) + worker);
   const out = new Float32Array(size * size);
   const matrices = { a: operand(a), b: operand(b), out: operand(out), batchShape: [] };
-  cpuMatmul(cpuLibrary().native, { dtype: "float32", m: size, n: size, k: size, ...matrices }, "worker");
+  multiply({ dtype: "float32", m: size, n: size, k: size, ...matrices }, "worker");
   return out.reduce((wrong, value, index) => wrong + Number(value !== size * ((index % size) + worker)), 0);
 }
 

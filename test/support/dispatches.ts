@@ -1,8 +1,12 @@
-/** A program that dispatches a kernel 10,000 times with arrays of its own, and prints resident memory after each tenth. */
+/**
+ * A program that dispatches a kernel 10,000 times with arrays of its own, and prints resident memory after each tenth.
+ */
 import { MetalContext, metalKernel } from "../../src/index.ts";
 
 const source = `#include <metal_stdlib>
-kernel void add(device const float* x, device float* y, constant float& a, uint i [[thread_position_in_grid]]) { y[i] += a * x[i]; }`;
+kernel void add(device const float* x, device float* y, constant float& a, uint i [[thread_position_in_grid]]) {
+  y[i] += a * x[i];
+}`;
 
 const context = new MetalContext();
 const kernel = metalKernel({ name: "add", source, context });

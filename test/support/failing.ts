@@ -1,4 +1,4 @@
-/** Run as a test file by name, to see what the suite says of tests that fail. */
+/** A test file that fails, run by name to test the suite's report. */
 import { expect, test } from "bun:test";
 
 test("two is one", () => expect(2).toBe(1));

@@ -1,15 +1,16 @@
 /**
- * A program for `test/ops/attention/offsets.test.ts`: attention on operands and results whose elements lie far apart along one axis: more than 2³³
- * elements on Metal. JavaScript has no arrays of more than 4 GB, so that on the other backends it is the mask alone, whose elements are bytes, and
- * more than 2³¹. Nothing of that size is in memory: buffers are addresses, to which pages come where they are touched. Takes the name of a backend,
- * and prints a line of JSON for each axis.
+ * A program for `test/ops/attention/offsets.test.ts`: attention on operands and results whose elements lie far apart
+ * along one axis: more than 2³³ elements on Metal. JavaScript has no arrays of more than 4 GB, so that on the other
+ * backends it is the mask alone, whose elements are bytes, and more than 2³¹. Nothing of that size is in memory:
+ * buffers are addresses, to which pages come where they are touched. Takes the name of a backend, and prints a line of
+ * JSON for each axis.
  */
 
 import { executeInto } from "../../src/backend/dispatch.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { attentionBackward, attentionForward } from "../../src/ops/attention/primitives.ts";
+import { attentionBackward, attentionForward } from "../../src/ops/attention/passes.ts";
 import {
   type AttentionAttributes,
   dropoutOf,

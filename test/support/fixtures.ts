@@ -1,4 +1,7 @@
-/** Reads test/fixtures/<family>.json: results of PyTorch, made by `bun run fixtures` and described in test/fixtures/README.md. */
+/**
+ * Reads test/fixtures/<family>.json: results of PyTorch, made by `bun run fixtures` and described in
+ * test/fixtures/README.md.
+ */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
@@ -40,11 +43,11 @@ export interface FixtureCase {
   /** Tensors and scalars in PyTorch's order. */
   readonly inputs: readonly (FixtureTensor | FixtureScalar)[];
   readonly options: Readonly<Record<string, FixtureOption>>;
-  /** null: PyTorch promises nothing about this output. */
+  /** null if PyTorch does not specify this output. */
   readonly outputs: readonly (FixtureTensor | null)[];
-  /** One for each output; null where it is not floating. */
+  /** One for each output; null if it is not floating-point. */
   readonly cotangents?: readonly (FixtureTensor | null)[];
-  /** One for each input; null where it is not a floating tensor. */
+  /** One for each input; null if it is not a floating-point tensor. */
   readonly gradients?: readonly (FixtureTensor | null)[];
   /** PyTorch refuses the call. */
   readonly error: boolean;

@@ -1,4 +1,4 @@
-/** Programs that train without disposing of anything, and say what their memory does: it must stay flat. */
+/** Programs that train without disposing of anything, and print their memory use, which must stay flat. */
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { MemoryPoint } from "./memory-point.ts";

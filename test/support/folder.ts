@@ -1,4 +1,4 @@
-/** A folder of its own for a file of tests, and what is in it. */
+/** A temporary folder of a test file. */
 import { afterAll } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ export interface TestFolder {
   readonly path: string;
   /** The path of a file in it. */
   file(...names: string[]): string;
-  /** Names of what is in it, hidden files too. */
+  /** The names of its files, including hidden ones. */
   names(): string[];
 }
 

@@ -1,11 +1,12 @@
 /**
- * Forgets tensors in a loop that neither waits nor collects. Prints the bytes that it made, and the most that were live at once. It is a process of its
- * own, since the collector lets garbage grow with all that a process holds: after other tests that is a lot.
+ * Forgets tensors in a loop that neither waits nor collects. Prints the bytes that it made, and the most that were live
+ * at once. It is a process of its own, since the collector lets garbage grow with all that a process holds: after other
+ * tests that is a lot.
  */
 import { setBackend } from "../../src/backend/policy.ts";
 import { ones } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { mul } from "../../src/ops/elementwise/binary.ts";
+import { mul } from "../../src/ops/elementwise/arithmetic.ts";
 import { memory } from "../../src/tensor/usage.ts";
 
 /** How often each is done, what is done, and how many bytes it makes. */

@@ -1,4 +1,4 @@
-/** A file of tests that meets gaps, for the test of what the suite makes of them. */
+/** A test file with gaps, for the test of the suite's report. */
 import { afterAll, expect, test } from "bun:test";
 import { gaps, writeGaps } from "../ops/run.ts";
 

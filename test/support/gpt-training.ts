@@ -1,9 +1,9 @@
 /**
- * A program that trains a small GPT and disposes of nothing. Prints what its memory does: twenty lines of JSON, and one more once the training is
- * over and garbage is collected.
+ * A program that trains a small GPT and disposes of nothing. Prints what its memory does: twenty lines of JSON, and one
+ * more once the training is over and garbage is collected.
  *
- * Words: `loop` (as a user would write it, with nothing but what the package exports) or `run` (as `orchard train` does, with evaluations, samples
- * and checkpoints); a folder; the number of steps.
+ * Words: `loop` (as a user would write it, with nothing but what the package exports) or `run` (as `orchard train`
+ * does, with evaluations, samples and checkpoints); a folder; the number of steps.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ function show(step: number, loss: () => number): void {
   printMemory(step, last);
 }
 
-/** Never waits, except where a loss is shown. */
+/** Never waits, except to print a loss. */
 async function loop(): Promise<void> {
   manualSeed(1);
   const tokenizer = new data.ByteTokenizer();

@@ -1,7 +1,7 @@
-/** What a program that trains says of its memory, a line of JSON at a time: see `flat-memory.ts`. */
+/** A training program's report of its memory, one line of JSON each: see `flat-memory.ts`. */
 import { memory } from "../../src/tensor/usage.ts";
 
-/** What one line says. */
+/** The contents of one line. */
 export interface MemoryPoint {
   readonly step: number;
   readonly residentBytes: number;

@@ -1,6 +1,6 @@
 /**
- * Opens a trace with the engine behind the Performance panel of Chrome's developer tools, in a process of its own, as that engine wants a rectangle
- * of the DOM, and prints what it shows: {@link OpenedTrace}.
+ * Opens a trace with the engine behind the Performance panel of Chrome's developer tools, in a process of its own, as
+ * that engine wants a rectangle of the DOM, and prints what it shows: {@link OpenedTrace}.
  */
 import { TraceModel } from "@paulirish/trace_engine";
 

@@ -1,23 +1,24 @@
 /**
- * Runs before every test file: the suite sees the defaults, whatever the shell has set. What a run may choose (another
- * dylib, the checker, a cache) passes through.
+ * Runs before every test file. It unsets environment variables, so that the suite sees the defaults, except those that
+ * a run may choose: another dylib, the checker, a cache.
  */
 import { plugin } from "bun";
 
-// A test that hangs ends; no test is about time. A cold cache of kernels on a busy machine takes its minutes. A default timeout holds in
-// the file that sets it (Bun 1.4.5 has no setting for a project), so that each file gets the statement, in its first line.
-const patience = 'import { setDefaultTimeout as setPatience } from "bun:test"; setPatience(600_000);';
+// The timeout only ends tests that hang: compiling kernels into a cold cache can take minutes on a busy machine. A
+// default timeout applies to the file that sets it (Bun 1.4.5 has no project setting), so the statement is inserted
+// into the first line of each file.
+const statement = 'import { setDefaultTimeout as setSuiteTimeout } from "bun:test"; setSuiteTimeout(600_000);';
 plugin({
-  name: "patience",
+  name: "timeout",
   setup: (build) => {
     build.onLoad({ filter: /\.test\.ts$/ }, async ({ path }) => ({
-      contents: `${patience} ${await Bun.file(path).text()}`,
+      contents: `${statement} ${await Bun.file(path).text()}`,
       loader: "ts",
     }));
   },
 });
 
-const chosen = new Set([
+const allowed = new Set([
   "ORCHARD_LIBRARY",
   "ORCHARD_CPU_LIBRARY",
   "ORCHARD_CPU_ISA",
@@ -31,8 +32,8 @@ const chosen = new Set([
 ]);
 
 for (const name of Object.keys(process.env)) {
-  if (name.startsWith("ORCHARD_") && !chosen.has(name)) delete process.env[name];
+  if (name.startsWith("ORCHARD_") && !allowed.has(name)) delete process.env[name];
 }
 
-// Nor do routes depend on what was measured on the machine that runs the suite.
+// Attention must not depend on crossovers that were measured on this machine.
 process.env["ORCHARD_ATTENTION_TABLE"] = "none";

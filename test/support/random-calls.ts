@@ -1,6 +1,6 @@
 /**
- * Throws random calls at the dylib: random functions, handles, sizes, descriptor bytes and orders. Each answer must be a status
- * that orchard.h names. Run as a program, so that a crash is an exit code and not the end of the tests:
+ * Throws random calls at the dylib: random functions, handles, sizes, descriptor bytes and orders. Each answer must be
+ * a status that orchard.h names. Run as a program, so that a crash is an exit code and not the end of the tests:
  *
  *   bun test/support/random-calls.ts <seed> <calls> <threads>
  */
@@ -26,13 +26,15 @@ function generator(seed: number) {
 const source = `#include <metal_stdlib>
 using namespace metal;
 constant uint n [[function_constant(0)]];
-kernel void copy(device const float* a [[buffer(0)]], device float* b [[buffer(1)]], uint i [[thread_position_in_grid]]) { b[i] = a[i]; }
-kernel void fold(device float* a [[buffer(0)]], threadgroup float* t [[threadgroup(0)]], uint i [[thread_index_in_threadgroup]]) {
+kernel void copy(device const float* a [[buffer(0)]], device float* b [[buffer(1)]],
+                 uint i [[thread_position_in_grid]]) { b[i] = a[i]; }
+kernel void fold(device float* a [[buffer(0)]], threadgroup float* t [[threadgroup(0)]],
+                 uint i [[thread_index_in_threadgroup]]) {
   t[i] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup); a[i] = t[0] + (is_function_constant_defined(n) ? n : 0);
 }`;
 
-/** Functions that are left out of the storm: they would block it, or change what it measures. */
-const spared = new Set([
+/** Functions that are excluded: they would block, or change what is measured. */
+const excluded = new Set([
   "orchard_abi_version",
   "orchard_capture_begin",
   "orchard_configure",
@@ -41,7 +43,7 @@ const spared = new Set([
 ]);
 type Kind = "buffer" | "library" | "pipeline";
 
-const names = Object.keys(declarations).filter((name) => !spared.has(name)) as (keyof typeof declarations)[];
+const names = Object.keys(declarations).filter((name) => !excluded.has(name)) as (keyof typeof declarations)[];
 
 /** Gives up every owner. */
 function releaseFully(handle: number): void {
@@ -127,7 +129,7 @@ class Storm {
     }
   }
 
-  /** In one of three, nothing but handles is left to chance, so that the storm also dispatches. */
+  /** In one of three calls only handles are random, so that some dispatches succeed. */
   private dispatch(): Parameters<typeof writeBlock>[1] {
     if (this.random() < 0.33) return this.soundDispatch();
     const binding = (index: number) => ({
@@ -173,7 +175,7 @@ class Storm {
     for (const handle of Object.values(this.handles).flat()) releaseFully(handle);
   }
 
-  /** One random call. `length` always tells the truth about the view, as any caller's must. */
+  /** One random call. `length` is always correct for the view, as any caller's must be. */
   step(): void {
     const name = this.pick(names);
     const out = new BigUint64Array(4);

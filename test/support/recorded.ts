@@ -1,4 +1,4 @@
-/** Programs in processes of their own, with a temporary folder of their own, and what they leave there. */
+/** Programs in separate processes with their own temporary folders, and the files they write there. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,12 +6,12 @@ import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { withoutAnnouncement } from "./child.ts";
 
-/** False where the metal backend was not built, as asked. */
+/** False if the metal backend was skipped on request. */
 export const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
 
 export const newFolder = (): string => mkdtempSync(join(tmpdir(), "orchard-recorded-"));
 
-/** Names that programs find in scope, beside what the package exports. */
+/** Names in the scope of programs, besides the package's exports. */
 const prelude = `
   import * as orchard from ${JSON.stringify(join(packageRoot, "src", "index.ts"))};
   const { backward, flashAttention, metalContext, randn, sum, tensor, withBackend, zeros } = orchard;

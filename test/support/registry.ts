@@ -1,9 +1,9 @@
-/** A package registry of what is installed here, for projects of tests that add packages where there is no network. */
+/** A package registry of the installed packages, for tests that add packages without a network. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 
-/** A registry that is open until it is disposed of. */
+/** A registry that runs until it is disposed of. */
 export interface LocalRegistry extends Disposable {
   readonly url: string;
   /** Names that were asked for, and served. */
@@ -53,7 +53,7 @@ const installed = Map.groupBy(packagesIn(""), ({ name }) => name);
 const foldersOf = (name: string): string[] =>
   (installed.get(name) ?? []).map(({ folder }) => folder).sort((a, b) => a.length - b.length);
 
-/** What a registry says of a package: the versions that are here. */
+/** A registry's description of a package: the installed versions. */
 function describe(name: string, folders: readonly string[], url: string): object {
   const manifests = folders.map((folder) => {
     const path = join(root, folder, "package.json");

@@ -1,15 +1,15 @@
 /**
- * A program that trains without ever disposing of anything, and prints what its memory does: twenty lines of JSON, and one more once the
- * training is over and garbage is collected.
+ * A program that trains without disposing of anything, and prints its memory use: twenty lines of JSON, and
+ * one more once the training is over and garbage is collected.
  *
- * Words: the backend; the number of steps; `sync` (a loop that never lets the event loop turn) or `async`; the sizes of the
- * layers, as `64x128x32`; optionally `private`, for Metal buffers that the CPU can't see.
+ * Words: the backend; the number of steps; `sync` (a loop that never lets the event loop turn) or `async`; the sizes of
+ * the layers, as `64x128x32`; optionally `private`, for Metal buffers that the CPU can't see.
  */
 import { noGrad } from "../../src/autograd/modes.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { setBackend, setStrict } from "../../src/backend/policy.ts";
-import { relu } from "../../src/ops/elementwise/unary.ts";
+import { relu } from "../../src/ops/activation/relu.ts";
 import { randn } from "../../src/ops/random/randn.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import "../../src/index.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withBackend } from "../../src/backend/policy.ts";
 import { ShapeError } from "../../src/core/errors.ts";
-import { add, mul } from "../../src/ops/elementwise/binary.ts";
+import { add, mul } from "../../src/ops/elementwise/arithmetic.ts";
 import { expand } from "../../src/ops/view/expand.ts";
 import { broadcastShapes, type Shape } from "../../src/tensor/shape.ts";
 import { counted, places, shapes } from "./arbitraries.ts";

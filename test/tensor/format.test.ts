@@ -4,7 +4,7 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
-import { mul } from "../../src/ops/elementwise/binary.ts";
+import { mul } from "../../src/ops/elementwise/arithmetic.ts";
 import { expand } from "../../src/ops/view/expand.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";

@@ -1,14 +1,14 @@
 /** When a tensor's memory goes back: by count, by scope, by collection; and what `memory()` says of it. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { backward, detach } from "../../src/autograd/backward.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { setBackend, withBackend } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { fill_ } from "../../src/ops/copy/inplace.ts";
 import { empty, ones, zeros } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add, mul } from "../../src/ops/elementwise/binary.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
+import { add, mul } from "../../src/ops/elementwise/arithmetic.ts";
+import { exp } from "../../src/ops/elementwise/exponential.ts";
+import { backward, detach } from "../../src/ops/gradient/backward.ts";
 import { sum } from "../../src/ops/reduction/sum.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withBackend } from "../../src/backend/policy.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
-import { add } from "../../src/ops/elementwise/binary.ts";
+import { add } from "../../src/ops/elementwise/arithmetic.ts";
 import { type DType, dtypes, type IntegerDType, integerRange } from "../../src/tensor/dtype.ts";
 import { type PromotionOperand, promote, resultType, type Scalar, scalarDType } from "../../src/tensor/promotion.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
@@ -26,8 +26,11 @@ function smallestHolding(a: DType, b: DType): DType {
   return (["uint8", "int8", "uint32", "int32", "int64"] as const).find(holds)!;
 }
 
-/** PyTorch's answer in Orchard's dtypes: it has 16-bit integers, which Orchard lacks, and refuses to mix uint32 with other integers. */
-function wanted({ inputs, outputs, error }: FixtureCase): DType {
+/**
+ * PyTorch's answer in Orchard's dtypes: it has 16-bit integers, which Orchard lacks, and refuses to mix uint32 with
+ * other integers.
+ */
+function expected({ inputs, outputs, error }: FixtureCase): DType {
   if (!error && outputs[0]!.dtype !== "int16") return outputs[0]!.dtype as DType;
   const [a, b] = inputs.map((input) => operandOf(input).dtype) as [DType, DType];
   return smallestHolding(a, b);
@@ -35,7 +38,7 @@ function wanted({ inputs, outputs, error }: FixtureCase): DType {
 
 test("every pair of tensors, of 0-d tensors and of numbers is what torch.result_type says", () => {
   expect(cases.length).toBeGreaterThanOrEqual(dtypes.length ** 2 * 3);
-  for (const one of cases) expect([one.name, resultType(one.inputs.map(operandOf))]).toEqual([one.name, wanted(one)]);
+  for (const one of cases) expect([one.name, resultType(one.inputs.map(operandOf))]).toEqual([one.name, expected(one)]);
 });
 
 describe("promote", () => {

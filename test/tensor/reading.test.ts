@@ -6,7 +6,7 @@ import { environmentFlag } from "../../src/core/environment.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { fromArray } from "../../src/ops/creation/tensor.ts";
-import { exp } from "../../src/ops/elementwise/unary.ts";
+import { exp } from "../../src/ops/elementwise/exponential.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import { type DataOf, type DType, dtypes } from "../../src/tensor/dtype.ts";
@@ -39,7 +39,7 @@ describe("a timer goes on while data() is awaited", () => {
     async () => {
       on("metal", () => longProduct()).dataSync(); // compiles
       const result = on("metal", longProduct);
-      expect(result.storage.memory.settled()).not.toBeNull();
+      expect(result.storage.memory.whenReady()).not.toBeNull();
       const pending = result.data();
       expect(await turnsDuring(pending)).toBeGreaterThan(3);
       expect((await pending)[16_383]).toBe(1024);

@@ -1,4 +1,4 @@
-/** `{ storage }`: honoured by whatever makes a tensor, one by one and by default, and told by `storageMode`. */
+/** `{ storage }`: honoured by whatever makes a tensor, one by one and by default, and shown by `storageMode`. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
 import { orderFrom } from "../../src/backend/policy.ts";
@@ -75,7 +75,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
     expect(x.dataSync()).toEqual(values);
   });
 
-  test("reading moves what is private, and views tell of the same memory", () => {
+  test("reading moves what is private, and views show the same memory", () => {
     onMetal(() => {
       const x = tensor([[1, 2]], { storage: "private" });
       const view = transpose(x, 0, 1);
@@ -115,14 +115,14 @@ test.each(["cpu", "reference"] as const)("on %s a hint changes nothing", (backen
 test("a mode that there is not is refused, wherever the tensor were to be", () => {
   for (const make of Object.values(makers)) {
     expect(() => make("managed" as StorageMode)).toThrow(ArgumentError);
-    expect(() => make("managed" as StorageMode)).toThrow(/storage is one of shared, private; managed came/);
+    expect(() => make("managed" as StorageMode)).toThrow(/expected storage to be one of shared, private, got managed/);
   }
 });
 
 describe("more bytes than JavaScript's arrays have", () => {
   const make = (storage?: StorageMode) => empty([2 ** 30 + 1], { dtype: "float32", storage });
 
-  test.each(tested)("are no memory on %s, which is told in one line for each backend", (backend) => {
+  test.each(tested)("are no memory on %s, which is reported in one line for each backend", (backend) => {
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
     if (backend === "metal") metalContext().configure("poison", false); // which would touch every page
     try {

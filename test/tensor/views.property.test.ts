@@ -50,14 +50,16 @@ test("a view reads the elements at its offsets, by every way of reading", async 
 /** A size in up to four factors, with ones between. */
 const factored = (size: number): fc.Arbitrary<number[]> =>
   fc.array(fc.nat(11), { minLength: 1, maxLength: 4 }).map((choices) => {
-    let rest = size;
+    let remainder = size;
     const factors = choices.map((choice) => {
-      const divisors = Array.from({ length: rest }, (_, index) => index + 1).filter((divisor) => rest % divisor === 0);
+      const divisors = Array.from({ length: remainder }, (_, index) => index + 1).filter(
+        (divisor) => remainder % divisor === 0,
+      );
       const factor = divisors[choice % divisors.length]!;
-      rest /= factor;
+      remainder /= factor;
       return factor;
     });
-    return [...factors, rest];
+    return [...factors, remainder];
   });
 
 /** By trial: whether elements at these offsets have one stride for each axis of a shape. */
@@ -107,7 +109,7 @@ test("isRowMajor says whether the elements lie one after the other", () => {
   );
 });
 
-test("a collapsed loop nest visits the same places in the same order, in every operand", () => {
+test("a collapsed loop nest visits the same elements in the same order, in every operand", () => {
   fc.assert(
     fc.property(shapes(4), steps, steps, (shape, first, second) => {
       const a = viewAfter(counted(shape), first);

@@ -1,4 +1,6 @@
-/** The same run on every backend: the same text, weights and masks of dropout, so that curves differ by rounding only. */
+/**
+ * The same run on every backend: the same text, weights and masks of dropout, so that curves differ by rounding only.
+ */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";

@@ -76,7 +76,7 @@ describe("a run", () => {
     expect(out).toMatch(/^text +1 files, 17\.\d KB, .*K tokens/m);
     expect(out).toMatch(/^backend +cpu$/m);
     expect(out).toMatch(/^finished at step 20: loss \d\.\d{4}, held out \d\.\d{4}$/m);
-    expect(out).toMatch(/^a sample:\n {2}│ export /m);
+    expect(out).toMatch(/^sample:\n {2}│ export /m);
     expect(out).toMatch(/^ {2}flashAttention +cpu +\d+ {2}\S/m);
     expect(err).not.toContain("failed");
     expect(err).toMatch(/20\/20 │ loss \d\.\d{3} │ held out \d\.\d{3} │ .* tokens\/s │ .* left │ .* │ cpu/);
@@ -90,7 +90,7 @@ describe("a run", () => {
     await train(run, "--steps", "3", "--warmup", "1");
     const { err, exitCode } = await train(run, "--steps", "3", "--warmup", "1");
     expect(exitCode).toBe(1);
-    expect(err).toContain(`${run} holds a run; go on with it by --resume ${run}`);
+    expect(err).toContain(`${run} already has a run; resume it with --resume ${run}`);
   });
 
   test("with a dashboard says where it is, and serves it while it trains", async () => {
@@ -139,7 +139,7 @@ describe("a run that is", () => {
     truncateSync(join(checkpoints, newest), 1000);
     const { out, err, exitCode } = await orchard("train", "--resume", killed);
     expect(exitCode).toBe(0);
-    expect(err).toContain(`a checkpoint is passed over`);
+    expect(err).toContain(`skipped an invalid checkpoint`);
     expect(err).toContain(newest);
     expect(out).toMatch(/^steps +from \d+ to 40/m);
     expect(lossesOf(killed)).toEqual(lossesOf(whole));
@@ -152,7 +152,7 @@ describe("a run that is", () => {
     const longer = await orchard("train", "--resume", run, "--steps", "8");
     expect(longer.out).toMatch(/^finished at step 8/m);
     const wider = await orchard("train", "--resume", run, "--width", "32");
-    expect([wider.exitCode, wider.err]).toEqual([1, expect.stringContaining("width: 16 there, 32 wanted")]);
+    expect([wider.exitCode, wider.err]).toEqual([1, expect.stringContaining("width: expected 16, got 32")]);
   });
 });
 
@@ -171,7 +171,7 @@ describe("a disk that is full", () => {
     expect(exitCode).toBe(1);
     expect(stderr.toString()).toContain("the run could not be saved");
     expect(stdout.toString()).toContain("finished at step 6");
-    expect(stdout.toString()).toContain("not saved; the last good checkpoint: none");
+    expect(stdout.toString()).toContain("not saved; the last checkpoint: none");
     expect(readdirSync(join(run, "checkpoints"))).toEqual([]);
   });
 
@@ -189,7 +189,7 @@ describe("a disk that is full", () => {
     expect(exitCode).toBe(1);
     expect(stderr.toString()).toMatch(/JsonLog stopped: \[train\] .*log\.jsonl: .*\(EFBIG\)/);
     expect(stderr.toString()).toMatch(/the run could not be saved: .*\(EFBIG\)/);
-    expect(stderr.toString()).toMatch(/CurveFiles failed at the end: \[train\] .*loss\.png: .*\(EFBIG\)/);
+    expect(stderr.toString()).toMatch(/CurveFiles failed to close: \[train\] .*loss\.png: .*\(EFBIG\)/);
     expect(stdout.toString()).toContain("finished at step 100");
     expect(saved().sort()).toEqual(before);
     expect(readdirSync(run).sort()).toEqual(["checkpoints", "log.jsonl", "loss.svg"]);
@@ -209,7 +209,7 @@ describe("is refused", () => {
     ["an empty file", () => [writeTo("empty.txt", "")], "empty"],
     ["a text shorter than the context", () => [writeTo("short.txt", "short")], "shorter context"],
     ["a binary file", () => [writeTo("binary.dat", "\0\x01\x02".repeat(100))], "binary"],
-    ["heads that do not divide the width", () => [text, "--heads", "3"], "width is a multiple of heads"],
+    ["heads that do not divide the width", () => [text, "--heads", "3"], "expected width to be a multiple of heads"],
     ["a dashboard's port that is none", () => [text, "--dashboard", "99999"], "99999"],
   ];
   test.each(cases)("%s, in one sentence, and no folder is made", async (_, words, sentence) => {
@@ -228,7 +228,7 @@ describe("is refused", () => {
     ]) {
       const { err, exitCode } = await orchard(...words);
       expect(exitCode).toBe(1);
-      expect(err).toContain(`${folder} holds no run`);
+      expect(err).toContain(`${folder} has no run`);
     }
   });
 
@@ -257,12 +257,20 @@ describe("generate", () => {
     const layer = (width: number) => ({ model: new Linear(width, width), step: 1 });
     const cases: readonly (readonly [string, (path: string) => Promise<unknown>, string])[] = [
       [
-        "a file that is no checkpoint",
+        "a file that is not a checkpoint",
         (path) => Bun.write(path, "export const x = 1;\n".repeat(10)),
         "is it a safetensors file?",
       ],
-      ["an empty file", (path) => Bun.write(path, ""), "it has 0 bytes"],
-      ["weights that are no checkpoint", (path) => saveSafetensors(path, { x: zeros([2]) }), "no checkpoint"],
+      [
+        "an empty file",
+        (path) => Bun.write(path, ""),
+        "expected at least 8 bytes, which hold the header's length, got 0",
+      ],
+      [
+        "weights that are not a checkpoint",
+        (path) => saveSafetensors(path, { x: zeros([2]) }),
+        "expected a checkpoint, got another safetensors file",
+      ],
     ];
     test.each(cases)("%s", async (_, write, sentence) => {
       const path = join(folder, `bad-${runs++}.safetensors`);
@@ -272,7 +280,7 @@ describe("generate", () => {
 
     test("a checkpoint that is of no run", async () => {
       const path = await saveCheckpoint(newRun(), layer(2));
-      await checkRefused(path, `${path} was not written by a training run`);
+      await checkRefused(path, `expected a checkpoint of a training run, got ${path}`);
     });
 
     test("a checkpoint whose weights have another shape than its settings", async () => {

@@ -1,4 +1,7 @@
-/** The dashboard's page in a real browser: what it shows of events that came before it was opened, and of those that come after. */
+/**
+ * The dashboard's page in a real browser: what it shows of events that came before it was opened, and of those that
+ * come after.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
 import { Dashboard } from "../../src/train/dashboard/server.ts";
@@ -29,12 +32,14 @@ afterEach(async () => {
   expect(problems).toEqual([]);
 });
 
-const tell = (...events: readonly RunEvent[]) => {
+const emit = (...events: readonly RunEvent[]) => {
   for (const event of events) dashboard.on(event);
 };
 const open = () => page.goto(dashboard.url, { waitUntil: "networkidle0" });
 const textOf = (id: string) => page.$eval(`#${id}`, ({ textContent }) => textContent);
-/** Waits until an element's text has this in it. What runs in the page is text: this project's types are those of Bun. */
+/**
+ * Waits until an element's text has this in it. What runs in the page is text: this project's types are those of Bun.
+ */
 const shows = (id: string, text: string) =>
   page.waitForFunction(`document.getElementById("${id}")?.textContent?.includes(${JSON.stringify(text)})`);
 const countOf = (selector: string) => page.$$eval(selector, ({ length }) => length);
@@ -44,7 +49,8 @@ const colored = (chart: string, color: readonly [number, number, number]): Promi
   page.evaluate(`(() => {
     const canvas = document.querySelector("#${chart} canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    const isNear = (at) => ${JSON.stringify(color)}.every((value, k) => Math.abs(data[at + k] - value) < 24) && data[at + 3] > 128;
+    const matches = (at) => (value, k) => Math.abs(data[at + k] - value) < 24;
+    const isNear = (at) => ${JSON.stringify(color)}.every(matches(at)) && data[at + 3] > 128;
     return Array.from({ length: data.length / 4 }, (_, pixel) => isNear(4 * pixel)).filter(Boolean).length;
   })()`) as Promise<number>;
 const blue = [59, 130, 246] as const;
@@ -52,7 +58,7 @@ const orange = [234, 88, 12] as const;
 
 describe("a page", () => {
   test("that is opened during a run shows what has happened", async () => {
-    tell(startEvent, ...Array.from({ length: 100 }, (_, k) => stepEvent(k + 1)), {
+    emit(startEvent, ...Array.from({ length: 100 }, (_, k) => stepEvent(k + 1)), {
       kind: "evaluation",
       step: 100,
       loss: 1.234,
@@ -67,21 +73,21 @@ describe("a page", () => {
   });
 
   test("follows the run", async () => {
-    tell(startEvent);
+    emit(startEvent);
     await open();
     await shows("state", "running");
     expect(await colored("loss-chart", blue)).toBe(0);
-    tell(stepEvent(1), stepEvent(2, { loss: 2.5 }));
+    emit(stepEvent(1), stepEvent(2, { loss: 2.5 }));
     await shows("step", "2 of 400");
     expect(await textOf("loss")).toBe("2.500");
-    tell({ kind: "end", step: 2, reason: "interrupted" });
+    emit({ kind: "end", step: 2, reason: "interrupted" });
     await shows("state", "interrupted");
     expect(await colored("loss-chart", blue)).toBeGreaterThan(0);
   });
 
   test("shows samples as text, the latest first, and notes", async () => {
     const sample = (step: number, text: string): RunEvent => ({ kind: "sample", step, prompt: "export ", text });
-    tell(startEvent, sample(1, "<b>one</b>"), sample(2, "two"), {
+    emit(startEvent, sample(1, "<b>one</b>"), sample(2, "two"), {
       kind: "note",
       step: 2,
       text: "a checkpoint is broken",
@@ -97,13 +103,13 @@ describe("a page", () => {
   });
 
   test("says that a loss is not finite, and draws a gap", async () => {
-    tell(startEvent, stepEvent(1), stepEvent(2, { loss: Number.NaN }));
+    emit(startEvent, stepEvent(1), stepEvent(2, { loss: Number.NaN }));
     await open();
     await shows("loss", "not finite");
   });
 
   test("says when the process has ended", async () => {
-    tell(startEvent);
+    emit(startEvent);
     await open();
     await shows("state", "running");
     await dashboard.close();
@@ -112,14 +118,14 @@ describe("a page", () => {
 });
 
 test("a long run's page is given a part of its steps, from the first to the last", async () => {
-  tell(startEvent, ...Array.from({ length: 20_000 }, (_, k) => stepEvent(k + 1)));
+  emit(startEvent, ...Array.from({ length: 20_000 }, (_, k) => stepEvent(k + 1)));
   await open();
   await shows("step", "20000 of 400");
 });
 
 test("a port that is taken is an error which names it", () => {
   const other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-  expect(() => new Dashboard(other.port)).toThrow(`no page can be served on port ${other.port}`);
+  expect(() => new Dashboard(other.port)).toThrow(`the dashboard cannot use port ${other.port}`);
   other.stop();
 });
 

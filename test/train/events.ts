@@ -1,6 +1,6 @@
 import type { RunEvent, StepEvent } from "../../src/train/events.ts";
 
-/** Events as a run of 400 steps tells them. */
+/** Events as a run of 400 steps emits them. */
 export const startEvent: RunEvent = {
   kind: "start",
   step: 0,

@@ -1,4 +1,7 @@
-/** A run on Metal, which fails in one way or another, ends with the losses, the moments and the sample that it has when nothing fails. */
+/**
+ * A run on Metal, which fails in one way or another, ends with the losses, the moments and the sample that it has when
+ * nothing fails.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, type Mock, spyOn, test } from "bun:test";
 import type { Implementation } from "../../src/backend/backend.ts";
 import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
@@ -57,7 +60,9 @@ const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count:
   "command-buffer": (step) => ({ skip: step % 3, count: 1 }),
 };
 
-/** Operations of the forward pass, the backward pass and the update. An allocation is refused where it happens to be. */
+/**
+ * Operations of the forward pass, the backward pass and the update. An allocation is refused where it happens to be.
+ */
 const operations = ["attentionForward", "attentionBackward", "optimizerUpdate"] as const;
 
 type Refusing = Pick<Implementation<never>, "unsupported">;

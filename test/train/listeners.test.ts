@@ -1,4 +1,4 @@
-/** What a run tells: the log, the bar, and what happens where one of them fails. */
+/** The listeners of a run: the log, the progress bar, and what happens if one of them fails. */
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,31 +31,32 @@ test("the log has a line of JSON for each event, of later sessions too; numbers 
   expect(parsed.every(({ time }) => Math.abs(Date.parse(time) - Date.now()) < 60_000)).toBe(true);
 });
 
-test("the bar shows loss, held-out loss, speed, time left, memory and backend; samples and notes are lines of their own", () => {
+test("the bar shows loss, held-out loss, speed, time left, memory and backend; samples and notes are lines", () => {
   const program = `
     import { ProgressBar } from "./src/train/listeners/progress.ts";
     import { startEvent, stepEvent } from "./test/train/events.ts";
     const bar = new ProgressBar();
     for (const event of [startEvent, stepEvent(1), { kind: "evaluation", step: 1, loss: 4.5678 },
       { kind: "sample", step: 1, prompt: "ex", text: "port\\nlet" }, { kind: "note", step: 1, text: "mind this" },
-      { kind: "checkpoint", step: 1, file: "a.safetensors" }, { kind: "end", step: 1, reason: "finished" }]) bar.on(event);
+      { kind: "checkpoint", step: 1, file: "a.safetensors" }, { kind: "end", step: 1, reason: "finished" }])
+      bar.on(event);
     bar.close();`;
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
   expect([stdout.toString(), exitCode]).toEqual(["", 0]);
   const shown = stderr.toString();
   expect(shown).toContain("1/400 │ loss 5.000 │ held out 4.568 │ 45.7K tokens/s │ 1 min 1 s left │ 3.0 MB │ cpu");
-  expect(shown).toContain("step 1, a sample:\n  │ export\n  │ let\n");
+  expect(shown).toContain("step 1, sample:\n  │ export\n  │ let\n");
   expect(shown).toContain("step 1: mind this\n");
   expect(shown).toContain("step 1, saved: a.safetensors\n");
 });
 
 describe("several listeners", () => {
   const recorder = () => {
-    const told: RunEvent[] = [];
-    return { told, on: (event: RunEvent) => void told.push(event) };
+    const received: RunEvent[] = [];
+    return { received, on: (event: RunEvent) => void received.push(event) };
   };
 
-  test("are told in order; one that fails is told nothing more, and the others what happened to it", () => {
+  test("get events in order; one that fails gets no more events, and the others get a note", () => {
     class Failing implements Listener {
       calls = 0;
       on(): void {
@@ -67,7 +68,7 @@ describe("several listeners", () => {
     const listeners = new Listeners([failing, other]);
     for (const step of [1, 2]) listeners.on(stepEvent(step));
     expect(failing.calls).toBe(1);
-    expect(other.told).toEqual([
+    expect(other.received).toEqual([
       { kind: "note", step: 1, text: "Failing stopped: no space left on device" },
       stepEvent(1),
       stepEvent(2),
@@ -81,7 +82,7 @@ describe("several listeners", () => {
     const good: Listener = { on: () => undefined, close: () => void closed++ };
     await new Listeners([broken, good]).close();
     expect(closed).toBe(1);
-    expect(said.mock.calls).toEqual([["Object failed at the end: broken"]]);
+    expect(said.mock.calls).toEqual([["Object failed to close: broken"]]);
     said.mockRestore();
   });
 });

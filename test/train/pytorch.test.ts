@@ -1,6 +1,6 @@
 /**
- * A training run beside PyTorch's, from the same weights and batches: the gradients of its first step, and 200 losses. See
- * scripts/fixtures/training.py.
+ * A training run beside PyTorch's, from the same weights and batches: the gradients of its first step, and 200 losses.
+ * See scripts/fixtures/training.py.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -14,9 +14,11 @@ import { loadSafetensors } from "../../src/io/safetensors/open.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { Generator } from "../../src/random/generator.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
+import { accumulateGradients } from "../../src/train/gradients.ts";
 import { makeModel, makeOptimizer, makeSchedule } from "../../src/train/model.ts";
 import { presets, type Settings } from "../../src/train/settings.ts";
-import { accumulateGradients, type StepResult, type Trainee, takeStep } from "../../src/train/step.ts";
+import { takeStep } from "../../src/train/step.ts";
+import type { StepResult, Trainee } from "../../src/train/trainee.ts";
 import "../../src/index.ts";
 import { checkFindings } from "../ops/run.ts";
 import { ulpOf } from "../ops/tolerance.ts";

@@ -1,4 +1,4 @@
-/** Runs, in this process: what they tell, that they repeat and go on bit by bit, and how they end. */
+/** Runs in this process: their events, that they are deterministic and resume bit-identically, and how they end. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,8 +7,8 @@ import { noGrad } from "../../src/autograd/modes.ts";
 import { getBackend, setBackend } from "../../src/backend/policy.ts";
 import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import { fill_ } from "../../src/ops/copy/inplace.ts";
-import { add, mul } from "../../src/ops/elementwise/binary.ts";
-import { sqrt } from "../../src/ops/elementwise/unary.ts";
+import { add, mul } from "../../src/ops/elementwise/arithmetic.ts";
+import { sqrt } from "../../src/ops/elementwise/power.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import type { RunEvent, StepEvent } from "../../src/train/events.ts";
 import { NotFiniteError } from "../../src/train/not_finite.ts";
@@ -46,7 +46,7 @@ const stepsIn = (events: readonly RunEvent[]) => events.filter((event): event is
 let runs = 0;
 const newFolder = () => join(folder, `checkpoints-${runs++}`);
 
-/** Runs a session; `during` is told every event as it happens. */
+/** Runs a session; `during` gets every event as it happens. */
 async function run(
   session: Session,
   checkpoints = newFolder(),
@@ -63,7 +63,7 @@ async function run(
 }
 
 describe("a run", () => {
-  test("tells of steps, evaluations, checkpoints and samples when they are due, and of its end", async () => {
+  test("emits steps, evaluations, checkpoints and samples when they are due, and its end", async () => {
     const checkpoints = newFolder();
     const { outcome, events } = await run(await Session.start(small), checkpoints);
     const at = (kind: RunEvent["kind"]) => events.filter((event) => event.kind === kind).map(({ step }) => step);
@@ -103,7 +103,7 @@ describe("a run", () => {
     expect(rates.slice(2)).toEqual(rates.slice(2).toSorted((a, b) => b - a));
   });
 
-  test("clips gradients of a large norm, and none where that is not wanted", async () => {
+  test("clips gradients of a large norm, unless clipping is off", async () => {
     const clipped = async (clip: number) => (await run(await Session.start({ ...small, clip }))).losses;
     const any = await clipped(0);
     expect(await clipped(1e6)).toEqual(any);
@@ -170,8 +170,8 @@ describe("a run that is stopped", () => {
     await run(await Session.start({ ...small, steps: 3, saveEvery: 0 }), checkpoints);
     const saved = await loadRun(checkpoints);
     const resumed = Session.resume(saved, { ...small, width: 32, layers: 3 });
-    expect(resumed).rejects.toThrow("is of another model");
-    expect(resumed).rejects.toThrow("layers: 2 there, 3 wanted\n  width: 16 there, 32 wanted");
+    expect(resumed).rejects.toThrow("the settings do not match");
+    expect(resumed).rejects.toThrow("layers: expected 2, got 3\n  width: expected 16, got 32");
   });
 });
 
@@ -230,7 +230,7 @@ describe("numbers that are not finite", () => {
 
   test("in their norm alone: it is said that no operation is to blame", async () => {
     const { error } = await broken(2, (session) => set(session, "finalNorm.bias", 1e38), { batch: 1 });
-    expect(error.message).toContain("all results are finite, and the norm of all gradients together is not");
+    expect(error.message).toContain("every result is finite, but the global norm of the gradients is not");
     expect(error.firstOperation).toBeUndefined();
   });
 

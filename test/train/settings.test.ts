@@ -8,14 +8,14 @@ describe("settings", () => {
   });
 
   const wrong: readonly (readonly [Partial<Settings>, string])[] = [
-    [{ layers: 0 }, "layers is a whole number from 1 on, 0 came"],
-    [{ batch: 1.5 }, "batch is a whole number from 1 on, 1.5 came"],
-    [{ learningRate: 0 }, "learningRate is a finite number above 0, 0 came"],
-    [{ learningRate: Number.NaN }, "learningRate is a finite number above 0, NaN came"],
-    [{ dropout: 1 }, "dropout is at least 0 and below 1, 1 came"],
-    [{ width: 130 }, "width is a multiple of heads; 130 is none of 4"],
-    [{ warmup: 2000 }, "warmup ends before the last of 2000 steps, 2000 came"],
-    [{ seed: -1 }, "seed is a whole number from 0 on, -1 came"],
+    [{ layers: 0 }, "expected layers to be a whole number of at least 1, got 0"],
+    [{ batch: 1.5 }, "expected batch to be a whole number of at least 1, got 1.5"],
+    [{ learningRate: 0 }, "expected learningRate to be a finite number above 0, got 0"],
+    [{ learningRate: Number.NaN }, "expected learningRate to be a finite number above 0, got NaN"],
+    [{ dropout: 1 }, "expected dropout to be at least 0 and below 1, got 1"],
+    [{ width: 130 }, "expected width to be a multiple of heads, got 130 and 4"],
+    [{ warmup: 2000 }, "expected warmup to be below the number of steps, 2000, got 2000"],
+    [{ seed: -1 }, "expected seed to be a whole number of at least 0, got -1"],
   ];
   test.each(wrong)("%p are refused", (settings, sentence) => {
     expect(() => checkSettings({ ...presets.cpu, ...settings })).toThrow(ArgumentError);

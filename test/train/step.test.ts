@@ -7,7 +7,8 @@ import { full } from "../../src/ops/creation/full.ts";
 import { Generator } from "../../src/random/generator.ts";
 import { makeModel, makeOptimizer } from "../../src/train/model.ts";
 import { presets } from "../../src/train/settings.ts";
-import { type Trainee, takeStep } from "../../src/train/step.ts";
+import { takeStep } from "../../src/train/step.ts";
+import type { Trainee } from "../../src/train/trainee.ts";
 import { tested } from "../ops/run.ts";
 import "../../src/index.ts";
 

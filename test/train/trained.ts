@@ -20,7 +20,7 @@ export const small: Settings = {
   ...{ evaluateEvery: 0, evaluationBatches: 1, saveEvery: 0, sampleTokens: 2, temperature: 0 },
 };
 
-/** What a run leaves: its curve, its optimiser's moments by name, and what its model says. */
+/** The result of a run: its curve, its optimizer's moments by name, and the text of its model. */
 export interface Trained {
   readonly losses: readonly number[];
   readonly norms: readonly number[];

@@ -9,6 +9,45 @@
 
 namespace orchard {
 
+ORCHARD_NAMES(AttentionPass, forward, backward)
+
+// Sizes, options, and for each operand in the order of the call whether it is there and how it lies. `left` and `right` of the band are
+// infinite where it has no bound.
+template <int operands> struct AttentionBlock {
+  DTypeField dtype; // of q
+  Whole batch, heads, queries, keys;
+  Real scale, softcap; // softcap 0: none
+  Flag is_bottom_right;
+  Word key[2]; // of dropout
+  Word threshold;
+  Real keep_scale;
+  Whole kv_heads, dim, value_dim;
+  Real left, right;
+  Flag is_packed;
+  Whole sequences; // how many are packed
+  Flag is_present[operands];
+  Whole element_bytes[operands], offsets[operands];
+  Whole batch_strides[operands], head_strides[operands], row_strides[operands], column_strides[operands];
+};
+
+constexpr int attention_forward_operands = 9, attention_backward_operands = 16;
+using AttentionForwardBlock = AttentionBlock<attention_forward_operands>;
+using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
+
+struct AttentionDropoutMaskBlock {
+  Whole batch, heads, queries, keys;
+  Word key[2];
+  Word threshold;
+  Real keep_scale;
+  Flag is_packed;
+  Whole sequences;
+  Whole offset; // of the mask
+};
+
+struct AttentionScoresBlock {
+  Name<AttentionPass> pass;
+};
+
 // Strides in elements, of batch, head, row and column; `data` is the first element, null where there is no such operand.
 struct AttentionOperand {
   char *data = nullptr;
@@ -71,8 +110,7 @@ struct AttentionProblem {
 // Keys whose scores are looked at together.
 constexpr int64_t attention_tile_keys = 128;
 
-// Adds to the scores that orchard_cpu_attention_scores tells of: those of whole tiles, whoever attends.
-enum class AttentionPass { forward, backward };
+// Adds to the scores that the function "attentionScores" reports: those of whole tiles, whoever attends.
 void count_scores(AttentionPass pass, int64_t scores) noexcept;
 
 // By dtype: float64, float32, float16, bfloat16. They run on all threads, and throw Failure where there is no memory.

@@ -29,7 +29,7 @@ template <class S, int vectors> class AttentionBackward {
   using Space = GradientSpace<T>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = Tile::width, tile_keys = attention_tile_keys;
-  static constexpr int64_t wanted_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
+  static constexpr int64_t least_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
   static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // of keys in the second-level cache
 
 public:
@@ -61,23 +61,23 @@ private:
 
   // Units that add to the same elements of the bias's gradient are one group.
   void plan() {
-    std::map<std::pair<int64_t, int64_t>, size_t> places;
+    std::map<std::pair<int64_t, int64_t>, size_t> group_of;
     int64_t most_keys = 0, units = 0;
     for (const AttentionSequence &sequence : p_.sequences) {
       most_keys = std::max(most_keys, sequence.keys);
       most_queries_ = std::max(most_queries_, sequence.queries);
       for (int64_t head = 0; head < p_.kv_heads; head++, units++) {
         std::pair<int64_t, int64_t> own{p_.grad_bias.batch ? sequence.batch : 0, p_.grad_bias.head ? head : 0};
-        auto [place, is_new] = places.try_emplace(p_.grad_bias.data ? own : std::pair{units, int64_t(0)}, groups_.size());
+        auto [entry, is_new] = group_of.try_emplace(p_.grad_bias.data ? own : std::pair{units, int64_t(0)}, groups_.size());
         if (is_new) groups_.emplace_back();
-        groups_[place->second].push_back({&sequence, head});
+        groups_[entry->second].push_back({&sequence, head});
       }
     }
     if (units == 0) return;
     size_t most_units = 0;
     for (const std::vector<Unit> &group : groups_) most_units = std::max(most_units, group.size());
-    int64_t heads = int64_t(most_units) * p_.group, wanted = divided_up(wanted_tasks, int64_t(groups_.size()));
-    chunks_ = std::clamp<int64_t>(std::min(wanted, most_partial_heads / heads), 1, std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
+    int64_t heads = int64_t(most_units) * p_.group, least_chunks = divided_up(least_tasks, int64_t(groups_.size()));
+    chunks_ = std::clamp<int64_t>(std::min(least_chunks, most_partial_heads / heads), 1, std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
     most_chunk_ = chunk_of(most_keys);
     sums_size_ = rounded_up(most_queries_, width) * dim_row_;
     summed_heads_ = chunks_ == 1 ? 1 : heads;
@@ -123,13 +123,13 @@ private:
     return chunks_ > 1 ? 1 : attention_grain(tasks, products);
   }
 
-  // Gives every array its place, each at a vector's alignment, and returns how many numbers they take.
+  // Divides the memory among the arrays, each at a vector's alignment, and returns how many numbers they take.
   int64_t divide(T *scratch, Space &space) const {
     int64_t used = 0, queries = rounded_up(most_queries_, width);
     auto take = [&](int64_t count) {
-      T *place = scratch + used;
+      T *array = scratch + used;
       used += rounded_up(count, lanes<T>);
-      return place;
+      return array;
     };
     int64_t block = std::min(block_keys_, most_chunk_), summed = p_.group == 1 ? block : most_chunk_;
     space.keys = take(block * dim_row_), space.values = take(block * value_row_);
@@ -138,8 +138,8 @@ private:
     space.grad_out = take(width * value_row_), space.grad_out_rows = take(width * value_row_);
     space.log_sum_exp = take(queries), space.delta = take(queries);
     space.s = take(tile_keys * width), space.dp = take(tile_keys * width);
-    space.factors = take(p_.dropout.threshold ? tile_keys * width : 0), space.slopes = take(p_.softcap != 0 ? tile_keys * width : 0);
-    for (auto [flags, count] : {std::pair{&space.loud_keys, block}, {&space.loud_queries, width}, {&space.loud_grad_out, width}})
+    space.factors = take(p_.dropout.threshold ? tile_keys * width : 0), space.cap_derivatives = take(p_.softcap != 0 ? tile_keys * width : 0);
+    for (auto [flags, count] : {std::pair{&space.nonfinite_keys, block}, {&space.nonfinite_queries, width}, {&space.nonfinite_grad_out, width}})
       *flags = reinterpret_cast<bool *>(take(divided_up(count, sizeof(T))));
     return used;
   }
@@ -173,8 +173,8 @@ private:
     int64_t size = chunk_of(sequence.keys), chunk = std::min(part.chunk * size, sequence.keys), end = std::min(chunk + size, sequence.keys), scores = 0;
     for (int64_t first = chunk; first < end; first += block_keys_) {
       Space block = space;
-      int64_t place = p_.group == 1 ? 0 : first - chunk;
-      block.grad_keys += place * dim_row_, block.grad_values += place * value_row_;
+      int64_t offset = p_.group == 1 ? 0 : first - chunk;
+      block.grad_keys += offset * dim_row_, block.grad_values += offset * value_row_;
       scores += run_block(part, first, std::min(block_keys_, end - first), block);
     }
     if (p_.grad_q.data && chunks_ == 1) write_queries(sequence, part.head, space.grad_queries);
@@ -212,7 +212,7 @@ private:
     int64_t end = rounded_up(keys, panel_rows);
     pack_matrix(rows_of<S>(p_.k, batch, unit.kv_head, row, p_.dim), keys, end, dim_row_, space.keys);
     pack_matrix(rows_of<S>(p_.v, batch, unit.kv_head, row, p_.value_dim), keys, end, value_row_, space.values);
-    space.has_loud_keys = take_out_loud(space.keys, keys, dim_row_, space.loud_keys);
+    space.has_nonfinite_keys = clear_nonfinite_rows(space.keys, keys, dim_row_, space.nonfinite_keys);
   }
 
   void pack_queries(const AttentionSequence &sequence, int64_t head, int64_t query, Space &space) const {
@@ -221,8 +221,8 @@ private:
     pack_matrix(rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim), count, width, value_row_, space.grad_out_rows);
     turn_rows<int(width)>(space.query_rows, dim_row_, space.queries);
     turn_rows<int(width)>(space.grad_out_rows, value_row_, space.grad_out);
-    space.has_loud_queries = take_out_loud(space.query_rows, count, dim_row_, space.loud_queries);
-    space.has_loud_grad_out = take_out_loud(space.grad_out_rows, count, value_row_, space.loud_grad_out);
+    space.has_nonfinite_queries = clear_nonfinite_rows(space.query_rows, count, dim_row_, space.nonfinite_queries);
+    space.has_nonfinite_grad_out = clear_nonfinite_rows(space.grad_out_rows, count, value_row_, space.nonfinite_grad_out);
   }
 
   static Statistic statistic(const AttentionOperand &operand, const AttentionSequence &sequence, int64_t head, int64_t i) {

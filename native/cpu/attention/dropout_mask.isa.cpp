@@ -30,8 +30,8 @@ void run(const AttentionProblem &p, uint8_t *out) {
     parallel_for(p.heads * sequence.queries, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; row++) {
         int64_t head = row / sequence.queries, i = row % sequence.queries;
-        int64_t place = (sequence.batch * p.heads + head) * p.queries + sequence.query_start + i;
-        keep_row(p.dropout, sequence, head, i, out + place * p.keys + sequence.key_start);
+        int64_t row_index = (sequence.batch * p.heads + head) * p.queries + sequence.query_start + i;
+        keep_row(p.dropout, sequence, head, i, out + row_index * p.keys + sequence.key_start);
       }
     });
   }

@@ -1,7 +1,8 @@
 // Attention forward for few queries (decoding): no tile of them is worth packing keys for, and what counts is to read keys and values once.
 //
 //   for each head of keys and chunk of them, in parallel:
-//     for each tile of keys, each query that shares them:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
+//     for each tile of keys, each query that shares them:
+//       s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
 //     m, l and o are kept
 //   for each query, in parallel: those of its chunks become one, in their order, and o / l and m + ln l are written
 //
@@ -113,7 +114,7 @@ private:
     return space;
   }
 
-  // Those that share the task's head of keys: head, place in the sequence, number.
+  // Those that share the task's head of keys: head, index in the sequence, number.
   template <class Use> void for_each_query(const Task &task, Use use) const {
     int64_t at = 0;
     for (int64_t head = task.kv_head * p_.group; head < (task.kv_head + 1) * p_.group; head++)
@@ -168,12 +169,12 @@ private:
 
   void add_tile(const Task &task, const Tile &tile, int64_t head, int64_t i, T *s) const {
     int64_t end = rounded_up(tile.count, lanes<T>);
-    TilePlace place{task.sequence, head, i, 1, tile.first, tile.count};
-    scores_.apply(place, s, nullptr);
+    TilePairs pairs{task.sequence, head, i, 1, tile.first, tile.count};
+    scores_.apply(pairs, s, nullptr);
     std::fill(s + tile.count, s + end, minus_infinity);
     Row row = row_of(task.sequence, head, i, task.chunk);
     T decay = exponentiate(s, end, row);
-    if (p_.dropout.threshold) drop(place, s);
+    if (p_.dropout.threshold) drop(pairs, s);
     int64_t column = 0;
     for (; column + 4 * lanes<T> <= value_row_; column += 4 * lanes<T>) add_values<4>(tile, column, s, decay, row);
     for (; column < value_row_; column += lanes<T>) add_values<1>(tile, column, s, decay, row);
@@ -202,13 +203,13 @@ private:
   }
 
   // Those of two queries at once, as dropout draws them.
-  void drop(const TilePlace &place, T *s) const {
-    int64_t before = place.j % 2; // tiles of a window may begin anywhere
-    for (int64_t key = -before; key < place.keys; key += 2) {
+  void drop(const TilePairs &pairs, T *s) const {
+    int64_t before = pairs.j % 2; // tiles of a window may begin anywhere
+    for (int64_t key = -before; key < pairs.keys; key += 2) {
       T factors[4];
-      dropout_factors<2>(p_.dropout, place.sequence.index, place.head, rounded_down(place.i, 2), place.j + key, 2, factors);
-      for (int64_t at = std::max<int64_t>(key, 0); at < std::min(key + 2, place.keys); at++) {
-        T factor = factors[(at - key) * 2 + place.i % 2];
+      dropout_factors<2>(p_.dropout, pairs.sequence.index, pairs.head, rounded_down(pairs.i, 2), pairs.j + key, 2, factors);
+      for (int64_t at = std::max<int64_t>(key, 0); at < std::min(key + 2, pairs.keys); at++) {
+        T factor = factors[(at - key) * 2 + pairs.i % 2];
         s[at] = factor == T(0) ? T(0) : s[at] * factor;
       }
     }

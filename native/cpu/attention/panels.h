@@ -96,19 +96,19 @@ template <class T> inline bool all_finite(const T *numbers, int64_t count) {
   for (; i < count; i += lanes<T>) sums[0] += load_vector(numbers + i) * T(0);
   T own[lanes<T>];
   store_vector((sums[0] + sums[1]) + (sums[2] + sums[3]), own);
-  bool is_loud = false;
-  for (T sum : own) is_loud |= sum != T(0);
-  return !is_loud;
+  bool is_nonfinite = false;
+  for (T sum : own) is_nonfinite |= sum != T(0);
+  return !is_nonfinite;
 }
 
 // Rows that hold NaN or infinity. Products sum over all rows of a tile, those with a factor of 0 too, where 0 · NaN would be NaN: such rows are
 // taken out of what pack_matrix packed, and added apart for the pairs that have to do with them. Returns whether there are any, and only then says
 // which.
-template <class T> inline bool take_out_loud(T *packed, int64_t rows, int64_t stride, bool *loud) {
+template <class T> inline bool clear_nonfinite_rows(T *packed, int64_t rows, int64_t stride, bool *nonfinite) {
   if (all_finite(packed, rows * stride)) return false;
   for (int64_t r = 0; r < rows; r++) {
-    loud[r] = !all_finite(packed + r * stride, stride);
-    if (loud[r]) std::fill_n(packed + r * stride, stride, T(0));
+    nonfinite[r] = !all_finite(packed + r * stride, stride);
+    if (nonfinite[r]) std::fill_n(packed + r * stride, stride, T(0));
   }
   return true;
 }

@@ -44,10 +44,11 @@ Loop::Test zero_test(int64_t size) {
 }
 
 // out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool where the operation is a predicate.
-template <int operands> void compute(const ElementwiseOperations &operations, const ElementwiseBlock<operands> &block, Operands buffers) {
+template <class Operation, int operands>
+void compute(const ElementwiseOperations &operations, const ElementwiseBlock<Operation, operands> &block, Operands buffers) {
   constexpr int out = operands - 1;
   const DType dtype = block.dtype;
-  const auto [operation, row] = find(operations, block.operation, dtype);
+  const auto [operation, row] = find(operations, static_cast<int64_t>(block.operation.value), dtype);
   int64_t sizes[operands];
   for (int64_t &size : sizes) size = size_of(dtype);
   if (operation.has_condition) sizes[0] = 1;

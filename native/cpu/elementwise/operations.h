@@ -21,15 +21,20 @@ struct ElementwiseOperations {
   int64_t count;
 };
 
-// The blocks of the three functions. An operation is its place in the table, which orchard_cpu_tables exports.
-template <int operands> struct ElementwiseBlock {
-  Whole operation;
+// The tables of operations, as lists of names: an operation's ordinal is its place in its table.
+enum class Unary : int;
+enum class Binary : int;
+enum class Ternary : int;
+
+// The blocks of the three functions.
+template <class Operation, int operands> struct ElementwiseBlock {
+  Name<Operation> operation;
   DTypeField dtype;
   LoopBlock<operands> loop;
 };
-using UnaryBlock = ElementwiseBlock<2>;
-using BinaryBlock = ElementwiseBlock<3>;
-using TernaryBlock = ElementwiseBlock<4>;
+using UnaryBlock = ElementwiseBlock<Unary, 2>;
+using BinaryBlock = ElementwiseBlock<Binary, 3>;
+using TernaryBlock = ElementwiseBlock<Ternary, 4>;
 
 struct CopyBlock {
   DTypeField from, to;

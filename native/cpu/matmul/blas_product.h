@@ -7,7 +7,7 @@ namespace orchard {
 
 struct Blas;
 
-// Whether a BLAS can be asked: its dtypes are two, and its sizes are ints.
+// Whether a BLAS can compute it: it has two dtypes, and its sizes are ints.
 bool is_for_blas(const MatrixProduct &product);
 
 // The products of a batch, one after the other; one thread at a time is in the BLAS. Operands that a BLAS can't describe (neither

@@ -3,12 +3,13 @@
 //   for each block of columns (of b and the result), as many as fit a cache:
 //     pack those of b's columns that are not read where they lie, for all of k    [threads share the panels]
 //     for each block of rows (of a and the result), in parallel:
-//       for each block of k, for each tile's rows: pack a's numbers, or read them where they lie; sum tiles of the result
+//       for each block of k, for each tile's rows:
+//         pack a's numbers, or read them where they lie; sum tiles of the result
 //
 // Tiles of a plain product are summed into the result itself, others into memory of a thread's own, from where they are finished after the
 // last block of k: alpha * sum + beta * input, rounded once to the dtype.
 //
-// k is cut into blocks that depend on it alone and the rest at tiles, so a number of the result is the same sum in the same order for any
+// k is cut into blocks that depend on it alone and the remainder at tiles, so a number of the result is the same sum in the same order for any
 // number of threads.
 #include "kernel.h"
 
@@ -222,10 +223,10 @@ private:
   }
 
   void sum_into_result(const Part &part, int64_t row, int64_t column, Tile<T> &tile) const {
-    auto place = [&](const Matrix &matrix) { return const_cast<T *>(element_of<T>(matrix, row, column)); };
-    tile.c = place(p_.out), tile.c_stride = p_.out.row_stride;
+    auto element = [&](const Matrix &matrix) { return const_cast<T *>(element_of<T>(matrix, row, column)); };
+    tile.c = element(p_.out), tile.c_stride = p_.out.row_stride;
     if (part.depth > 0) tile.input = tile.c, tile.input_stride = tile.c_stride;
-    else tile.input = p_.has_input() ? place(p_.input) : nullptr, tile.input_stride = p_.input.row_stride;
+    else tile.input = p_.has_input() ? element(p_.input) : nullptr, tile.input_stride = p_.input.row_stride;
   }
 
   void sum_into_space(const Part &part, int64_t offset, Tile<T> &tile) const {

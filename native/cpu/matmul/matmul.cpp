@@ -1,3 +1,4 @@
+// The function "matmul".
 #include "../blas.h"
 #include "../isa.h"
 #include "../parallel.h"
@@ -47,7 +48,7 @@ bool is_better_without(const Blas &library, const MatrixProduct &product) {
 using Multiply = void (*)(const MatrixProduct &);
 
 bool is_batch_of_small_products(const BatchedProduct &batch) {
-  return batch.rank > 0 && batch.first.operations() < small_operations;
+  return batch.batch.rank > 0 && batch.first.operations() < small_operations;
 }
 
 const Blas *blas_for(const BatchedProduct &batch) {
@@ -57,7 +58,7 @@ const Blas *blas_for(const BatchedProduct &batch) {
   return library && is_better_without(*library, batch.first) ? nullptr : library;
 }
 
-// Bodies must not throw: the first failure is kept, and told when all are done.
+// Bodies must not throw: the first failure is kept, and thrown when all are done.
 void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
   std::mutex mutex;
   std::optional<Failure> failure;
@@ -82,14 +83,14 @@ void check_factors(const MatrixProduct &product) {
   bool is_integer = product.dtype >= DType::int64;
   auto is_whole = [](double value) { return value == std::trunc(value) && std::abs(value) < 9.2e18; };
   if (is_integer && !(is_whole(product.alpha) && is_whole(product.beta)))
-    fail(ORCHARD_CPU_INVALID_ARGUMENT, "integer products take whole numbers as alpha and beta");
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected whole numbers as alpha and beta of an integer product");
 }
 
 // Turns a row times a matrix into a matrix times a column. True where the kernels for the latter can take it.
 bool is_vector_product(BatchedProduct &batch) {
   if (batch.first.m == 1 && batch.first.n != 1) {
     batch.first = batch.first.transposed();
-    std::swap(batch.a, batch.b);
+    std::swap(batch.batch.strides[matmul_a], batch.batch.strides[matmul_b]);
   }
   return is_matrix_times_vector(batch.first);
 }
@@ -107,11 +108,13 @@ void multiply(BatchedProduct &batch) {
   else multiply_one_by_one(own, batch);
 }
 
-} // namespace
-
-int32_t orchard_cpu_matmul(const double *block, const void *a, const void *b, const void *input, void *out) {
-  return guarded([&] {
-    BatchedProduct batch = read_product(block, a, b, input, out);
-    multiply(batch);
-  });
+// Without an input, or with beta 0, `input` is not read. float64 and float32 go to the BLAS where there is one. float16 and bfloat16 are
+// summed in float32 and rounded once. Integers wrap, alpha and beta are whole. bool is unsupported. k = 0 leaves beta input, or zeros.
+void matmul(const MatmulBlock &block, Operands operands) {
+  BatchedProduct batch = read_product(block, operands);
+  multiply(batch);
 }
+
+ORCHARD_FUNCTION("matmul", matmul, MatmulBlock, matmul_operands)
+
+} // namespace

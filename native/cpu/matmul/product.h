@@ -1,14 +1,24 @@
-// A matrix product as the interface describes it, and one matrix of its batch.
+// A matrix product as a call describes it, and one matrix of its batch.
 #pragma once
 
-#include "../block.h"
-#include "../dtypes.h"
-
-#include <utility>
+#include "../functions.h"
+#include "../nest.h"
 
 namespace orchard {
 
-constexpr int max_batch_rank = 6;
+// The operands, as the arrays of a product have them.
+enum MatmulOperand : int { matmul_a, matmul_b, matmul_input, matmul_out, matmul_operands };
+
+// out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n. Strides and offsets count
+// elements. Stride 0 repeats an operand; out must not overlap itself or a or b, and may be the very elements of input.
+struct MatmulBlock {
+  DTypeField dtype;
+  Whole m, n, k;
+  Flag has_input;
+  Real alpha, beta;
+  Whole row_strides[matmul_operands], column_strides[matmul_operands], offsets[matmul_operands];
+  NestBlock<matmul_operands> batch;
+};
 
 // A matrix in memory: the address of element (0, 0), and strides in elements.
 struct Matrix {
@@ -33,22 +43,18 @@ struct MatrixProduct {
   }
 };
 
-// The same for every index of a batch: each operand moves by its own stride along each of `rank` axes.
+// The same for every index of a batch: each operand moves by its own strides.
 struct BatchedProduct {
   MatrixProduct first;
-  int rank;
-  int64_t shape[max_batch_rank];
-  int64_t a[max_batch_rank], b[max_batch_rank], out[max_batch_rank], input[max_batch_rank];
+  Nest<matmul_operands> batch;
 
-  int64_t count() const;
+  int64_t count() const { return batch.count(); }
   // The product at a row-major index of the batch.
   MatrixProduct at(int64_t index) const;
   // Drops axes of length 1, and lets an axis along which b stays and the rows of the others go on become rows.
   void simplify();
 };
 
-// Reads the block of orchard_cpu_matmul.
-BatchedProduct read_product(const double *block, const void *a, const void *b, const void *input, void *out);
-
+BatchedProduct read_product(const MatmulBlock &block, Operands operands);
 
 } // namespace orchard

@@ -32,9 +32,9 @@ template <class T> T dot(const T *a, const T *b, int64_t count) {
   for (; i + unrolled * lanes<T> <= count; i += unrolled * lanes<T>)
     for (int u = 0; u < unrolled; u++)
       sums[u] = multiply_add<T>(load_vector(a + i + u * lanes<T>), load_vector(b + i + u * lanes<T>), sums[u]);
-  T rest = 0;
-  for (; i < count; i++) rest += a[i] * b[i];
-  return sum_of_lanes<T>((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+  T remainder = 0;
+  for (; i < count; i++) remainder += a[i] * b[i];
+  return sum_of_lanes<T>((sums[0] + sums[1]) + (sums[2] + sums[3])) + remainder;
 }
 
 // sums[i] += a[0][i] x[0] + … + a[3][i] x[3]

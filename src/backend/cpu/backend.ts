@@ -34,7 +34,7 @@ export const cpuBackend: Backend = {
   },
 
   allocate: (byteLength) => allocateHost(byteLength),
-  reach: () => undefined, // storages show their memory to the CPU themselves
+  makeResident: () => undefined, // storages show their memory to the CPU themselves
 };
 
 /** Blocks from this size on come from the dylib's allocator, which keeps their pages; smaller ones are JavaScript's own. */
@@ -69,7 +69,7 @@ const meterOf = (native: Native): Meter => ({
 
 /** A block of the dylib's allocator. */
 class BlockMemory implements Memory {
-  readonly place = "host";
+  readonly device = "host";
   private readonly bytes: Uint8Array;
 
   constructor(private readonly block: NativeBlock) {
@@ -85,7 +85,7 @@ class BlockMemory implements Memory {
   hostBytes(): Uint8Array {
     return this.bytes;
   }
-  settled(): null {
+  whenReady(): null {
     return null;
   }
   release(): void {

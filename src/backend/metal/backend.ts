@@ -6,7 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
 import { type MetalContext, metalContext } from "./context.ts";
-import { noteEncoded, settleReaders, settleUsers } from "./journal.ts";
+import { noteEncoded, waitForReaders, waitForUsers } from "./journal.ts";
 import { takeTickets } from "./launch.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
@@ -29,25 +29,25 @@ export const metalBackend: Backend = {
 
   allocate: (byteLength, hint) => new MetalMemory(metalContext(), byteLength, hint),
 
-  reach({ storage }: Tensor) {
-    if (storage.memory.place === "metal") return;
+  makeResident({ storage }: Tensor) {
+    if (storage.memory.device === "metal") return;
     const memory = new MetalMemory(metalContext(), storage.memory.byteLength, { storage: "shared" });
     new Uint8Array(memory.contents()).set(new Uint8Array(storage.memory.hostBuffer()));
     storage.moveTo(memory);
     memory.moveToHint();
   },
 
-  beforeChange: (storage) => settleReaders(metalContext(), storage),
-  beforeExchange: (storage) => settleUsers(metalContext(), storage),
+  beforeChange: (storage) => waitForReaders(metalContext(), storage),
+  beforeSwap: (storage) => waitForUsers(metalContext(), storage),
 
-  ran({ inputs, outputs }, _launched, redo) {
+  ran({ inputs, outputs }, _launched, recompute) {
     const entry = {
       tickets: takeTickets(),
       reads: inputs.map(({ storage }) => storage),
       writes: outputs.map(({ storage }) => storage),
     };
     if (observer) observer.encoded(entry.tickets, completionOf(metalContext()));
-    noteEncoded(metalContext(), { ...entry, redo: () => redoOnHost(entry.writes, redo) });
+    noteEncoded(metalContext(), { ...entry, recompute: () => recomputeOnHost(entry.writes, recompute) });
   },
 };
 
@@ -55,11 +55,11 @@ const completionOf = (context: MetalContext) => () =>
   context.isClosed ? undefined : { completed: Number(read.u64(context.counterAddress, 0)) };
 
 /** Brings outputs to host memory, with what other operations wrote there, and computes into them. */
-function redoOnHost(outputs: readonly Storage[], redo: () => void): void {
+function recomputeOnHost(outputs: readonly Storage[], recompute: () => void): void {
   for (const storage of outputs) {
     const { memory } = storage;
     if (!(memory instanceof MetalMemory)) continue;
     storage.moveTo(memory.toHost());
   }
-  redo();
+  recompute();
 }

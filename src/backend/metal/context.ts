@@ -48,7 +48,7 @@ export interface DeviceInfo {
   maxThreadsPerThreadgroup: [number, number, number];
   maxInlineBytes: number;
   maxBuffers: number;
-  /** What a probe found, where one was asked for. */
+  /** What a probe found, where one ran. */
   capabilities: Record<
     "bfloat" | "simdReduction" | "simdMatrix" | "tensorOps",
     { supported: boolean; reason: string }
@@ -65,7 +65,7 @@ const encoder = new TextEncoder();
  * One device with its buffers, its pipelines and its stream of work. Most programs use {@link metalContext}, the one
  * that is shared.
  *
- * @throws {BackendError} where the dylib or a device is missing; the message says how to mend it.
+ * @throws {BackendError} where the dylib or a device is missing; the message says how to fix it.
  */
 export class MetalContext implements Disposable {
   /** @internal */ readonly native: Native;
@@ -209,7 +209,7 @@ export class MetalContext implements Disposable {
     return whole;
   }
 
-  /** @internal What came since the last call, which {@link report} keeps. */
+  /** @internal What was recorded since the last call, which {@link report} keeps. */
   freshReport(): MetalReport {
     const json = readText(this.native, "report", (buffer, capacity, length) =>
       this.native.orchard_report(this.handle, 1, buffer, capacity, length),

@@ -1,4 +1,5 @@
 import { ArgumentError, DisposedError, ShapeError } from "../../core/errors.ts";
+import type { TicketRange } from "../backend.ts";
 import type { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
 import { type MetalContext, metalContext } from "./context.ts";
@@ -39,7 +40,7 @@ export interface RunOptions {
 export interface KernelResult<Bindings> {
   /** What the kernel wrote, by argument name: a new array for each typed array that the kernel may write. */
   outputs: Outputs<Bindings>;
-  /** What the dispatch moved; null unless it was asked for, and on Apple's device. */
+  /** What the dispatch moved; null unless `counters` was set, and on Apple's device. */
   counters: Counters | null;
   /** What the checker found in this run, where it is on. */
   findings: Finding[];
@@ -89,7 +90,7 @@ export class MetalKernel implements Disposable {
    * Runs the kernel and waits for it, blocking. `bindings` gives each argument by name: a typed array (copied in; and out
    * into `outputs`, where the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a `constant T&`.
    *
-   * @throws {ArgumentError} for a missing, unknown or unfit binding. @throws {ShapeError} for a grid or threadgroup that does not fit.
+   * @throws {ArgumentError} for a missing, unknown or unsuitable binding. @throws {ShapeError} for a grid or threadgroup that does not fit.
    * @throws {BackendError} where the device failed.
    */
   run<const Bindings extends Record<string, BindingValue>>(
@@ -122,8 +123,10 @@ export class MetalKernel implements Disposable {
   /**
    * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may be
    * bound to arguments that it only reads.
+   *
+   * @returns the command buffer that holds it
    */
-  encode(bindings: Record<string, BindingValue>, options: RunOptions): void {
+  encode(bindings: Record<string, BindingValue>, options: RunOptions): TicketRange {
     const bound = this.bind(bindings, options);
     const outputs = bound.outputNames();
     if (outputs.length > 0) {
@@ -134,7 +137,9 @@ export class MetalKernel implements Disposable {
         `encode() can't return ${outputs.join(", ")}: bind a DeviceBuffer, or call run()`,
       );
     }
-    this.end(this.launch(bound, options));
+    const call = this.launch(bound, options);
+    this.end(call);
+    return { first: call.ticket, last: call.ticket };
   }
 
   private bind<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunOptions) {
@@ -188,16 +193,16 @@ export class MetalKernel implements Disposable {
     return { grid: this.size("threadgroups", threadgroups as Size), kind: "threadgroups" };
   }
 
-  private threadgroup(wanted: Size | undefined, grid: Extents | undefined): Extents {
-    if (wanted === undefined) return [Math.min(256, this.info.maxTotalThreads, grid?.[0] ?? 256), 1, 1];
-    const size = this.size("threadgroup", wanted);
+  private threadgroup(given: Size | undefined, grid: Extents | undefined): Extents {
+    if (given === undefined) return [Math.min(256, this.info.maxTotalThreads, grid?.[0] ?? 256), 1, 1];
+    const size = this.size("threadgroup", given);
     const threads = threadCount(size);
     const most = this.info.maxTotalThreads;
     if (threads > most) {
       throw new ShapeError(
         this.operation,
         "limitExceeded",
-        `a threadgroup of ${size.join("×")} = ${threads} threads came, at most ${most} are possible`,
+        `expected a threadgroup of at most ${most} threads, got ${size.join("×")} = ${threads}`,
       );
     }
     return size;
@@ -209,7 +214,7 @@ export class MetalKernel implements Disposable {
     throw new ShapeError(
       this.operation,
       "invalidArgument",
-      `${what} wants whole numbers of at least 1, [${given.join(", ")}] came`,
+      `expected ${what} to be integers of at least 1, got [${given.join(", ")}]`,
     );
   }
 

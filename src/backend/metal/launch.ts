@@ -88,7 +88,7 @@ export function reachOf({ shape, strides, offset }: Tensor): { first: number; co
 }
 
 /**
- * The place of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is negative.
+ * The offset of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is negative.
  */
 export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tensor).first;
 

@@ -6,5 +6,5 @@ export const referenceBackend: Backend = {
   name: "reference",
   unavailable: () => undefined,
   allocate: (byteLength) => new ScriptMemory(byteLength),
-  reach: () => undefined, // storages show their memory to the CPU themselves
+  makeResident: () => undefined, // storages show their memory to the CPU themselves
 };

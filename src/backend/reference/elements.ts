@@ -1,30 +1,31 @@
 /**
- * Elements as the reference backend computes with them: floats as float64, everything else as exact integers. Slow, and right.
+ * Elements as the reference backend computes with them: floats as float64, everything else as exact integers. Slow, and
+ * right.
  */
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { broadcastStrides, elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Visits the elements of a shape in row-major order, with each operand's place in its storage. */
+/** Visits the elements of a shape in row-major order, with each operand's offset in its storage. */
 export function forEachIndex(
   shape: Shape,
   operands: readonly { readonly strides: readonly number[]; readonly offset: number }[],
-  body: (places: readonly number[], index: number) => void,
+  body: (offsets: readonly number[], index: number) => void,
 ): void {
-  const places = operands.map(({ offset }) => offset);
+  const offsets = operands.map(({ offset }) => offset);
   let index = 0;
   const level = (axis: number): void => {
     const size = shape[axis];
     if (size === undefined) {
-      body(places, index++);
+      body(offsets, index++);
       return;
     }
     for (let step = 0; step < size; step++) {
       level(axis + 1);
-      for (const [operand, { strides }] of operands.entries()) places[operand]! += strides[axis]!;
+      for (const [operand, { strides }] of operands.entries()) offsets[operand]! += strides[axis]!;
     }
-    for (const [operand, { strides }] of operands.entries()) places[operand]! -= size * strides[axis]!;
+    for (const [operand, { strides }] of operands.entries()) offsets[operand]! -= size * strides[axis]!;
   };
   level(0);
 }
@@ -35,8 +36,8 @@ export function toNumbers(tensor: Tensor, shape: Shape = tensor.shape): Float64A
   const stored = tensor.storage.array(tensor.dtype);
   const decode = tensor.dtype === "bfloat16" ? bfloat16ToNumber : Number;
   const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
-  forEachIndex(shape, [{ strides, offset: tensor.offset }], ([place], index) => {
-    result[index] = decode(stored[place!]! as number);
+  forEachIndex(shape, [{ strides, offset: tensor.offset }], ([at], index) => {
+    result[index] = decode(stored[at!]! as number);
   });
   return result;
 }
@@ -46,8 +47,8 @@ export function toIntegers(tensor: Tensor, shape: Shape = tensor.shape): bigint[
   const result = new Array<bigint>(elementCount(shape));
   const stored = tensor.storage.array(tensor.dtype);
   const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
-  forEachIndex(shape, [{ strides, offset: tensor.offset }], ([place], index) => {
-    result[index] = BigInt(stored[place!]!);
+  forEachIndex(shape, [{ strides, offset: tensor.offset }], ([at], index) => {
+    result[index] = BigInt(stored[at!]!);
   });
   return result;
 }
@@ -56,16 +57,16 @@ export function toIntegers(tensor: Tensor, shape: Shape = tensor.shape): bigint[
 export function store(tensor: Tensor, values: ArrayLike<number | bigint | boolean>): void {
   const stored = tensor.storage.array(tensor.dtype) as { [index: number]: number | bigint };
   const encode = encoderOf(tensor.dtype);
-  forEachIndex(tensor.shape, [tensor], ([place], index) => {
-    stored[place!] = encode(values[index]!);
+  forEachIndex(tensor.shape, [tensor], ([at], index) => {
+    stored[at!] = encode(values[index]!);
   });
 }
 
 type Encoder = (value: number | bigint | boolean) => number | bigint;
 
 /**
- * How a value becomes an element: floats to the nearest, ties to even; integers wrap around; a float becomes an integer by
- * truncation, out of range saturated and NaN 0, as on the GPU.
+ * How a value becomes an element: floats to the nearest, ties to even; integers wrap around; a float becomes an integer
+ * by truncation, out of range saturated and NaN 0, as on the GPU.
  */
 export function encoderOf(dtype: DType): Encoder {
   if (dtype === "bfloat16") return (value) => numberToBfloat16(Number(value));

@@ -1,51 +1,52 @@
 /**
- * A checkpoint is a safetensors file, so that any program reads its weights. Its texts:
+ * A checkpoint is a safetensors file, so that any program can read its weights. Its metadata:
  *
- * | name | text |
+ * | key | value |
  * |---|---|
- * | `sha256` | of the whole file, with zeros in place of these 64 digits |
+ * | `sha256` | the hash of the whole file, computed with zeros in place of these 64 digits |
  * | `format` | `orchard-checkpoint` |
- * | `version` | of this layout |
- * | `state` | all but the tensors, as JSON: see `tree.ts` |
+ * | `version` | the version of this layout |
+ * | `state` | everything except tensors, as JSON: see `tree.ts` |
  */
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { FileFormatError } from "../../core/errors.ts";
 import type { SafetensorsFile } from "../safetensors/file.ts";
 
 export const FORMAT = "orchard-checkpoint";
 export const VERSION = "1";
-/** What stands for the hash while it is not known. It comes first, so that nothing of a user's can be taken for it. */
+/** The placeholder for the hash. It is the first metadata entry, so that no user's text can be mistaken for it. */
 export const NO_HASH: string = "0".repeat(64);
 
 const namePattern = /^checkpoint-(\d+)\.safetensors$/;
 
-/** The name of a step's file. */
+/** The file name of a step's checkpoint. */
 export const checkpointName = (step: number): string => `checkpoint-${String(step).padStart(8, "0")}.safetensors`;
 
-/** The step of a file's name; undefined where it is no checkpoint's. */
+/** The step in a file name; undefined if it is not a checkpoint's name. */
 export function stepOf(name: string): number | undefined {
   const digits = namePattern.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Where the hash's digits begin among a header's bytes. */
+/** The position of the hash's digits in a header. */
 export const hashPosition = (header: Uint8Array, hash: string): number => Buffer.from(header).indexOf(`"${hash}"`) + 1;
 
-/** Compares a file with the hash that it holds. @throws {FileFormatError} where a bit is not as it was written. */
+/** Verifies a file against the hash in its metadata. @throws {FileFormatError} if any bit differs. */
 export async function checkHash(operation: string, file: SafetensorsFile): Promise<void> {
-  const wanted = file.metadata["sha256"] ?? "";
+  const expected = file.metadata["sha256"] ?? "";
   const hasher = new Bun.CryptoHasher("sha256");
-  hasher.update(withoutHash(file, wanted));
+  hasher.update(withoutHash(file, expected));
   for (const block of file.blocks(file.headerEnd)) {
     hasher.update(block);
-    await turnOfEventLoop();
+    await yieldToEventLoop();
   }
-  const came = hasher.digest("hex");
-  if (came !== wanted)
+  const got = hasher.digest("hex");
+  if (got !== expected)
     throw new FileFormatError(
       operation,
       "damaged",
       file.path,
-      `its contents have the hash ${brief(came)}, and when it was written they had ${brief(wanted)}: it was altered, or the disk is failing`,
+      `expected contents with the hash ${brief(expected)}, got ${brief(got)}: it was altered, or the disk is failing`,
     );
 }
 
@@ -57,5 +58,3 @@ function withoutHash(file: SafetensorsFile, hash: string): Uint8Array {
 }
 
 const brief = (hash: string): string => (hash === "" ? "none" : `${hash.slice(0, 12)}…`);
-
-const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));

@@ -10,58 +10,62 @@ import { SafetensorsFile } from "../safetensors/file.ts";
 import { checkHash, FORMAT, stepOf, VERSION } from "./format.ts";
 import { type StateTree, unflattenTree } from "./tree.ts";
 
-/** The types of what a checkpoint holds besides weights, as its writer knows them. Nothing checks them here; `loadStateDict` does. */
+/**
+ * The types of a checkpoint's contents besides weights. They are not checked on loading; `loadStateDict` checks them.
+ */
 export interface CheckpointTypes {
   readonly optimizer?: unknown;
   readonly data?: unknown;
   readonly extra?: unknown;
 }
 
-/** Where nobody says more. */
+/** The default of {@link CheckpointTypes}. */
 interface AnyTypes {
   readonly optimizer: StateTree;
   readonly data: StateTree;
   readonly extra: StateTree;
 }
 
-/** A file that is no checkpoint that can be used, and what is wrong with it. */
+/** A checkpoint that cannot be used, and the reason. */
 export interface RejectedCheckpoint {
   readonly path: string;
   readonly error: OrchardError;
 }
 
-/** A checkpoint, as it was saved. What was left out there is null here. */
+/** A checkpoint as it was saved. What was not saved is null. */
 export interface Checkpoint<
   Types extends CheckpointTypes = { optimizer: StateTree; data: StateTree; extra: StateTree },
 > {
   readonly path: string;
   readonly step: number;
-  /** For `model.loadStateDict`. The memory is the file's, mapped. */
+  /** For `model.loadStateDict`. The tensors are memory-mapped from the file. */
   readonly model: Record<string, Tensor>;
   readonly optimizer: Types["optimizer"] | null;
   /** For `generator.setState`. */
   readonly generator: GeneratorState | null;
   readonly data: Types["data"] | null;
   readonly extra: Types["extra"] | null;
-  /** Newer ones that can't be used, with the reasons. */
+  /** Newer checkpoints that cannot be used, with the reasons. */
   readonly rejected: readonly RejectedCheckpoint[];
 }
 
 const operation = "loadCheckpoint";
 
 /**
- * Loads a checkpoint: of a folder, the one of the highest step that is as it was written. Each file is checked to its last bit. What is wrong with
- * one that is passed over is told on standard error, and in `rejected`. A file that is named itself must be good.
+ * Loads a checkpoint: from a folder, the valid one with the highest step. Each file is verified against its hash.
+ * Invalid checkpoints are skipped with a warning on standard error, and are listed in `rejected`. A file that is named
+ * itself must be valid.
  *
- * @param path a folder of {@link saveCheckpoint}, or one of its files
+ * @param path a folder of checkpoints, or a checkpoint file
  *
  * @example
  * const checkpoint = await loadCheckpoint("runs/a");
  * model.loadStateDict(checkpoint.model);
  * if (checkpoint.generator) generator.setState(checkpoint.generator);
  *
- * @throws {FileError} where the path is not there. @throws {FileFormatError} for a file that is none, or was altered.
- * @throws {CheckpointError} `notFound` where the folder has none, `noneGood` with the reason for each where none can be used.
+ * @throws {FileError} for a path that does not exist. @throws {FileFormatError} for a file that is not a checkpoint or
+ * is damaged. @throws {CheckpointError} `notFound` if the folder has no checkpoint, `noneValid` with all reasons if none
+ * is valid.
  */
 export async function loadCheckpoint<Types extends CheckpointTypes = AnyTypes>(
   path: string,
@@ -74,13 +78,13 @@ export async function loadCheckpoint<Types extends CheckpointTypes = AnyTypes>(
     } catch (error) {
       if (!(error instanceof OrchardError)) throw error;
       rejected.push({ path: file, error });
-      warnOnce(`a checkpoint is passed over: ${error.message}`);
+      warnOnce(`skipped an invalid checkpoint: ${error.message}`);
     }
   }
-  throw noneGood(path, rejected);
+  throw noValidCheckpoint(path, rejected);
 }
 
-/** Paths, the highest step first. */
+/** The paths of the checkpoints in a folder, the highest step first. */
 function checkpointsIn(folder: string): string[] {
   return withFileErrors(operation, folder, () => readdirSync(folder))
     .map((name) => ({ name, step: stepOf(name) ?? -1 }))
@@ -89,11 +93,11 @@ function checkpointsIn(folder: string): string[] {
     .map(({ name }) => join(folder, name));
 }
 
-function noneGood(folder: string, rejected: readonly RejectedCheckpoint[]): CheckpointError {
+function noValidCheckpoint(folder: string, rejected: readonly RejectedCheckpoint[]): CheckpointError {
   if (rejected.length === 0)
-    return new CheckpointError(operation, "notFound", `${folder} holds no checkpoint (checkpoint-<step>.safetensors)`);
+    return new CheckpointError(operation, "notFound", `${folder} has no checkpoint (checkpoint-<step>.safetensors)`);
   const reasons = rejected.map(({ error }) => `\n  ${error.message}`).join("");
-  return new CheckpointError(operation, "noneGood", `no checkpoint in ${folder} can be used:${reasons}`);
+  return new CheckpointError(operation, "noneValid", `no checkpoint in ${folder} is valid:${reasons}`);
 }
 
 async function read<Types extends CheckpointTypes>(
@@ -108,7 +112,7 @@ async function read<Types extends CheckpointTypes>(
   return { path, step, model, optimizer, generator, data, extra, rejected };
 }
 
-/** As it was written: the hash says so. */
+/** Not checked further: the hash has verified it. */
 type CheckpointState = Pick<Checkpoint, "step" | "model"> &
   Partial<Pick<Checkpoint, "optimizer" | "generator" | "data" | "extra">>;
 
@@ -119,19 +123,19 @@ function checkFormat({ path, metadata }: SafetensorsFile): void {
       operation,
       "notACheckpoint",
       path,
-      "it is a safetensors file, and no checkpoint; openSafetensors reads it",
+      "expected a checkpoint, got another safetensors file; read it with openSafetensors",
     );
   if (version !== VERSION)
     throw new FileFormatError(
       operation,
       "otherVersion",
       path,
-      `it has version ${version} of the layout, this program reads ${VERSION}`,
+      `expected version ${VERSION} of the layout, got ${version}`,
     );
 }
 
 function parseState({ path, metadata }: SafetensorsFile): Json {
   const json = JSON.parse(metadata["state"] ?? "null") as Json;
   if (isJsonObject(json) && "step" in json && "model" in json) return json;
-  throw new FileFormatError(operation, "notACheckpoint", path, "it lacks the state of a run");
+  throw new FileFormatError(operation, "notACheckpoint", path, "its metadata has no training state");
 }

@@ -9,20 +9,23 @@ import { type Layout, layOut, writeTensors } from "../safetensors/save.ts";
 import { checkpointName, FORMAT, hashPosition, NO_HASH, stepOf, VERSION } from "./format.ts";
 import { flattenTree } from "./tree.ts";
 
-/** What has a state, such as a module or an optimizer. */
+/** An object with a state, such as a module or an optimizer. */
 export interface Stateful {
   stateDict(): object;
 }
 
-/** What {@link saveCheckpoint} saves. A tree is of numbers, texts, booleans, bigints, null, tensors, lists and plain objects. */
+/**
+ * What {@link saveCheckpoint} saves. A tree consists of numbers, strings, booleans, bigints, null, tensors, arrays and
+ * plain objects.
+ */
 export interface CheckpointContent {
-  /** Weights by name, or the module that has them. */
+  /** A module, or weights by name. */
   readonly model: Stateful | Readonly<Record<string, Tensor>>;
-  /** A tree, or the optimizer itself. */
+  /** An optimizer, or a tree. */
   readonly optimizer?: Stateful | object | undefined;
   /** How many steps were taken. */
   readonly step: number;
-  /** Whose numbers go on where they were, or its state. */
+  /** A random number generator, or its state. */
   readonly generator?: Generator | GeneratorState | undefined;
   /** A tree: the position in the data, such as `train.getState()`. */
   readonly data?: unknown;
@@ -32,22 +35,22 @@ export interface CheckpointContent {
 
 /** Options of {@link saveCheckpoint}. */
 export interface SaveCheckpointOptions {
-  /** How many checkpoints stay in the folder, the new one among them: those of the highest steps. Default 3. */
+  /** How many checkpoints to keep in the folder, including the new one: those with the highest steps. Default 3. */
   readonly keep?: number;
 }
 
 /**
- * Saves the state of a training run as one file, `checkpoint-<step>.safetensors`, in a folder, which is made where it is missing. The file takes
- * its name once it is whole and on the disk: a process that is killed at any moment, or a full disk, leaves the checkpoints before it as they
- * were. Afterwards older ones are removed. Don't take a step before the promise settles.
+ * Saves the state of a training run as one file, `checkpoint-<step>.safetensors`, in a folder, which is created if
+ * needed. The write is atomic: a process killed at any moment, or a full disk, leaves the earlier checkpoints
+ * unchanged. Older checkpoints are removed afterwards. Do not take a step before the promise settles.
  *
  * @returns the file's path
  *
  * @example
  * await saveCheckpoint("runs/a", { model, optimizer, step, generator, data: train.getState(), extra: { config } });
  *
- * @throws {FileError} `diskFull`, `notPermitted` …: nothing was changed. @throws {ArgumentError} for a step that is no whole number, or a value that can't
- * be saved, with its place.
+ * @throws {FileError} `diskFull`, `notPermitted` …: nothing was changed. @throws {ArgumentError} for a step that is not
+ * a whole number, or a value that cannot be saved, with its path.
  */
 export async function saveCheckpoint(
   folder: string,
@@ -67,15 +70,19 @@ export async function saveCheckpoint(
 
 function checkCount(operation: string, name: string, value: number, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return;
-  throw new ArgumentError(operation, "invalidCount", `${name} is a whole number of at least ${least}, ${value} came`);
+  throw new ArgumentError(
+    operation,
+    "invalidCount",
+    `expected ${name} to be a whole number of at least ${least}, got ${value}`,
+  );
 }
 
-function checkpointLayout(operation: string, { model, optimizer, generator, ...rest }: CheckpointContent): Layout {
+function checkpointLayout(operation: string, { model, optimizer, generator, ...trees }: CheckpointContent): Layout {
   const parts = {
     model: stateOf(model),
     optimizer: stateOf(optimizer),
     generator: generator instanceof Generator ? generator.getState() : generator,
-    ...rest,
+    ...trees,
   };
   const flat = Object.entries(parts)
     .filter(([, value]) => value !== undefined)
@@ -88,7 +95,7 @@ function checkpointLayout(operation: string, { model, optimizer, generator, ...r
 const stateOf = (value: object | undefined): object | undefined =>
   value !== undefined && "stateDict" in value && typeof value.stateDict === "function" ? value.stateDict() : value;
 
-/** The hash is known at the end, and then takes the place that the header has for it. */
+/** Writes the placeholder first, and replaces it with the hash at the end. */
 async function writeHashed(operation: string, path: string, layout: Layout): Promise<void> {
   await writeAtomically(operation, path, async (file) => {
     const hasher = new Bun.CryptoHasher("sha256");
@@ -99,7 +106,7 @@ async function writeHashed(operation: string, path: string, layout: Layout): Pro
   });
 }
 
-/** The one that was just written stays, whatever its step is: later ones may be damaged. */
+/** The checkpoint that was just written is always kept, because those with higher steps may be damaged. */
 function removeOld(folder: string, newest: number, keep: number): void {
   const others = readdirSync(folder)
     .map((name) => ({ name, step: stepOf(name) }))

@@ -2,7 +2,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { isJsonObject, type Json } from "../json.ts";
 
-/** What a checkpoint holds: plain values and tensors, in lists and plain objects of any depth. */
+/** The contents of a checkpoint: plain values and tensors in nested arrays and plain objects. */
 export type StateTree =
   | null
   | boolean
@@ -13,15 +13,17 @@ export type StateTree =
   | readonly StateTree[]
   | { readonly [key: string]: StateTree };
 
-/** @internal A tree in two parts: tensors by name, and all the rest as JSON that refers to them. */
+/** @internal A tree in two parts: tensors by name, and everything else as JSON that refers to them. */
 export interface FlatTree {
   readonly json: Json;
   readonly tensors: Record<string, Tensor>;
 }
 
+const SAVEABLE = "a number, string, boolean, bigint, null, tensor, array or plain object";
+
 /**
- * @internal What JSON has no value for is an object with one key: `{ "$tensor": name }`, `{ "$bigint": digits }`, `{ "$number": "NaN" }`. A user's own
- * key that begins with $ gets another one.
+ * @internal Values that JSON cannot represent become an object with one key: `{ "$tensor": name }`, `{ "$bigint":
+ * digits }`, `{ "$number": "NaN" }`. A user's key that starts with $ is escaped by another $.
  */
 export function flattenTree(operation: string, name: string, value: unknown): FlatTree {
   const tensors = new Map<Tensor, string>();
@@ -32,17 +34,13 @@ export function flattenTree(operation: string, name: string, value: unknown): Fl
     if (item instanceof Tensor) return { $tensor: nameOf(tensors, item, path) };
     if (Array.isArray(item)) return item.map((each, index) => visit(each, `${path}.${index}`));
     if (isPlainObject(item)) return mapValues(item, escaped, (each, key) => visit(each, `${path}.${key}`));
-    throw new ArgumentError(
-      operation,
-      "notSaveable",
-      `${path} is ${describe(item)}; numbers, texts, booleans, bigints, null, tensors, lists and plain objects can be saved`,
-    );
+    throw new ArgumentError(operation, "notSaveable", `expected ${path} to be ${SAVEABLE}, got ${describe(item)}`);
   };
   const json = visit(value, name);
   return { json, tensors: Object.fromEntries([...tensors].map(([tensor, key]) => [key, tensor])) };
 }
 
-/** One that occurs twice is saved once. */
+/** A tensor that occurs twice is saved once. */
 function nameOf(tensors: Map<Tensor, string>, tensor: Tensor, path: string): string {
   const name = tensors.get(tensor) ?? path;
   tensors.set(tensor, name);
@@ -76,7 +74,7 @@ const describe = (value: unknown): string =>
       ? "undefined"
       : `a ${typeof value}`;
 
-/** @internal The tree of a JSON. @param tensor makes the tensor of a name */
+/** @internal The inverse of {@link flattenTree}. @param tensor returns the tensor of a name */
 export function unflattenTree(json: Json, tensor: (name: string) => Tensor): StateTree {
   if (Array.isArray(json)) return json.map((item: Json) => unflattenTree(item, tensor));
   if (!isJsonObject(json)) return json as null | boolean | number | string;

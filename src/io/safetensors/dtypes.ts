@@ -1,14 +1,14 @@
-/** Element types as safetensors files name them: https://github.com/huggingface/safetensors, `Dtype` in `tensor.rs`. */
+/** The dtypes of safetensors files: https://github.com/huggingface/safetensors, `Dtype` in `tensor.rs`. */
 import type { DType } from "../../tensor/dtype.ts";
 
 interface FileDType {
-  /** Of one element; below 8, several share a byte. */
+  /** The size of an element; below 8, several elements share a byte. */
   readonly bits: number;
-  /** Ours; null where tensors have no such elements. */
+  /** The tensor dtype; null if tensors do not support it. */
   readonly dtype: DType | null;
 }
 
-/** In the order in which the reference implementation writes tensors: the widest first, so that each lies aligned. */
+/** In the order in which the reference implementation writes tensors: the widest first, so that each is aligned. */
 export const fileDTypes = {
   U64: { bits: 64, dtype: null },
   I64: { bits: 64, dtype: "int64" },
@@ -34,24 +34,24 @@ export const fileDTypes = {
   BOOL: { bits: 8, dtype: "bool" },
 } as const satisfies Record<string, FileDType>;
 
-/** A name of an element type that the format has. */
+/** The name of a dtype in the format. */
 export type FileDTypeName = keyof typeof fileDTypes;
 
 const entries = Object.entries(fileDTypes) as [FileDTypeName, FileDType][];
 
 const namesByDType = new Map(entries.map(([name, { dtype }], order) => [dtype, { name, order }]));
 
-/** How a file names one of our dtypes, and its place in the order of writing. */
+/** The name of a tensor dtype in files, and its rank in the order of writing. */
 export function fileDTypeOf(dtype: DType): { readonly name: FileDTypeName; readonly order: number } {
   return namesByDType.get(dtype)!;
 }
 
-/** What a name means; undefined where the format has no such name. */
+/** The dtype of a name; undefined if the format has no such name. */
 export const fileDType = (name: string): FileDType | undefined =>
   Object.hasOwn(fileDTypes, name) ? fileDTypes[name as FileDTypeName] : undefined;
 
-/** The names of the types that tensors can have, for messages. */
-export const heldNames: string = entries
+/** The names of the dtypes that tensors support, for error messages. */
+export const supportedNames: string = entries
   .filter(([, { dtype }]) => dtype !== null)
   .map(([name]) => name)
   .join(", ");

@@ -7,32 +7,33 @@ import { checkShape, type Shape } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
-import { fileDType, heldNames } from "./dtypes.ts";
+import { fileDType, supportedNames } from "./dtypes.ts";
 import { type Header, readHeader, type TensorEntry } from "./header.ts";
 
-/** What a safetensors file says of a tensor. */
+/** The description of a tensor in a safetensors file. */
 export interface TensorInfo {
-  /** As the format names it, such as `"F32"`. */
+  /** The format's name, such as `"F32"`. */
   readonly dtype: string;
   readonly shape: Shape;
   readonly byteLength: number;
 }
 
-/** Tensors that lie in files, and are made when they are asked for. `close()` it, or take it with `using`. */
+/** Tensors in files, which are loaded on demand. Call `close()` when done, or declare it with `using`. */
 export interface SafetensorsReader extends Disposable {
   readonly path: string;
-  /** Texts that the writer left, such as `{ format: "pt" }`. */
+  /** The file's metadata, such as `{ format: "pt" }`. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** In the order of the file. */
+  /** The names of the tensors, in the order of the file. */
   readonly names: readonly string[];
   has(name: string): boolean;
-  /** Type, shape and size of a tensor, which is not made. @throws {FileFormatError} where the file has none of that name. */
+  /** The dtype, shape and size of a tensor, without loading it. @throws {FileFormatError} for an unknown name. */
   info(name: string): TensorInfo;
   /**
-   * A tensor, made anew at each call. From 64 KB on its memory is the file's own, mapped: pages are read when they are used, and changes in place
-   * stay in this process. It outlives the file's name and `close()`. Whoever shortens the file under it ends this process (SIGBUS).
+   * Loads a tensor, a new one at each call. From 64 KB on it is memory-mapped: pages are read when they are used, and
+   * in-place changes stay in this process. It stays valid after the file is renamed, deleted or closed. If another
+   * program truncates the file, this process ends with SIGBUS.
    *
-   * @throws {FileFormatError} where the file has none of that name. @throws {DTypeError} where tensors have no such elements.
+   * @throws {FileFormatError} for an unknown name. @throws {DTypeError} for a dtype that tensors do not support.
    */
   tensor(name: string): Tensor;
   /** All tensors by name. */
@@ -40,9 +41,9 @@ export interface SafetensorsReader extends Disposable {
   close(): void;
 }
 
-/** Below that, a copy costs less than a mapping. */
-const LEAST_MAPPED_BYTES = 65_536;
-/** A mapping begins at a multiple of a page's size, which is at most this. */
+/** Smaller tensors are copied, which costs less than a mapping. */
+const MIN_MAPPED_BYTES = 65_536;
+/** A mapping starts at a multiple of the page size, which is at most this. */
 const PAGE_BYTES = 65_536;
 
 const unclosed = new FinalizationRegistry<number>(closeSync);
@@ -51,7 +52,7 @@ const unclosed = new FinalizationRegistry<number>(closeSync);
 export class SafetensorsFile implements SafetensorsReader {
   readonly names: readonly string[];
   private readonly header: Header;
-  /** The file stays the one that was opened, whatever becomes of its name. */
+  /** Stays valid when the file is renamed or deleted. */
   private readonly descriptor: number;
   private readonly fileBytes: number;
   private closed = false;
@@ -88,11 +89,11 @@ export class SafetensorsFile implements SafetensorsReader {
   tensor(name: string): Tensor {
     this.checkOpen();
     const entry = this.entry(name);
-    const dtype = this.heldDType(entry);
+    const dtype = this.dtypeOf(entry);
     checkShape(`${this.operation} ${name}`, entry.shape);
     const position = this.header.end + entry.begin;
     const isAligned = position % bytesOf(dtype) === 0;
-    return entry.byteLength >= LEAST_MAPPED_BYTES && isAligned
+    return entry.byteLength >= MIN_MAPPED_BYTES && isAligned
       ? this.mapped(entry, dtype, position)
       : this.copied(entry, dtype, position);
   }
@@ -101,12 +102,12 @@ export class SafetensorsFile implements SafetensorsReader {
     return Object.fromEntries(this.names.map((name) => [name, this.tensor(name)]));
   }
 
-  /** @internal The file from a position on, a block at a time; each is overwritten by the next. */
-  *blocks(position = 0): Generator<Uint8Array> {
+  /** @internal The file from a position on, in blocks. Each block overwrites the one before. */
+  *blocks(start = 0): Generator<Uint8Array> {
     const block = new Uint8Array(2 ** 22);
-    for (let at = position; at < this.fileBytes; at += block.byteLength) {
-      const part = block.subarray(0, Math.min(block.byteLength, this.fileBytes - at));
-      this.readInto(part, at);
+    for (let position = start; position < this.fileBytes; position += block.byteLength) {
+      const part = block.subarray(0, Math.min(block.byteLength, this.fileBytes - position));
+      this.readInto(part, position);
       yield part;
     }
   }
@@ -144,13 +145,13 @@ export class SafetensorsFile implements SafetensorsReader {
     throw new FileFormatError(this.operation, "missingTensor", this.path, `the file has no such tensor; ${hint}`, name);
   }
 
-  private heldDType({ name, dtype }: TensorEntry): DType {
-    const held = fileDType(dtype)?.dtype;
-    if (held) return held;
+  private dtypeOf({ name, dtype }: TensorEntry): DType {
+    const supported = fileDType(dtype)?.dtype;
+    if (supported) return supported;
     throw new DTypeError(
       this.operation,
       "unsupportedDType",
-      `${this.path}: tensor "${name}" is ${dtype}, which tensors here can't hold; they hold ${heldNames}`,
+      `${this.path}: expected tensor "${name}" to be one of ${supportedNames}, got ${dtype}`,
     );
   }
 
@@ -166,7 +167,7 @@ export class SafetensorsFile implements SafetensorsReader {
         this.operation,
         "truncated",
         this.path,
-        "the file was cut off since it was opened",
+        "the file was truncated since it was opened",
         name,
       );
     const before = position % PAGE_BYTES;
@@ -174,13 +175,13 @@ export class SafetensorsFile implements SafetensorsReader {
     return new Tensor(new Storage(new ScriptMemory(bytes.buffer)), dtype, shape, undefined, before / bytesOf(dtype));
   }
 
-  /** Private to this process: what is changed is copied. */
+  /** A private mapping: changes are copied on write. */
   private map(offset: number, size: number): Uint8Array<ArrayBuffer> {
     try {
       return Bun.mmap(`/dev/fd/${this.descriptor}`, { shared: false, offset, size }) as Uint8Array<ArrayBuffer>;
     } catch (cause) {
-      const what = `${size} bytes of ${this.path} can't be mapped in one block`;
-      throw new OutOfMemoryError(this.operation, "outOfMemory", what, { cause });
+      const message = `${size} bytes of ${this.path} cannot be mapped in one block`;
+      throw new OutOfMemoryError(this.operation, "outOfMemory", message, { cause });
     }
   }
 
@@ -194,10 +195,10 @@ export class SafetensorsFile implements SafetensorsReader {
     this.checkOpen();
     withFileErrors(this.operation, this.path, () => {
       for (let done = 0; done < bytes.byteLength; ) {
-        const came = readSync(this.descriptor, bytes, done, bytes.byteLength - done, position + done);
-        if (came === 0)
+        const count = readSync(this.descriptor, bytes, done, bytes.byteLength - done, position + done);
+        if (count === 0)
           throw new FileFormatError(this.operation, "truncated", this.path, `it ends at byte ${position + done}`);
-        done += came;
+        done += count;
       }
     });
   }

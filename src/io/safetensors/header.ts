@@ -1,7 +1,8 @@
 /**
- * A safetensors file: 8 bytes with the header's length (little-endian), the header in JSON, then the tensors' bytes, one after the other. The header
- * has for each tensor its `dtype`, `shape` and `data_offsets` (begin and end, counted from the end of the header), and under `__metadata__`
- * texts by name. Its rules are checked as the reference implementation checks them, and a repeated key too.
+ * The header of a safetensors file. The file starts with 8 bytes, the header's length (little-endian); then comes the
+ * header in JSON, then the bytes of the tensors. For each tensor the header has `dtype`, `shape` and `data_offsets`
+ * (begin and end, relative to the end of the header); `__metadata__` has strings by name. All rules of the reference
+ * implementation are checked, and that no key is a duplicate.
  *
  * @see https://github.com/huggingface/safetensors#format
  */
@@ -10,19 +11,19 @@ import type { Shape } from "../../tensor/shape.ts";
 import { duplicateKey, isJsonObject, type Json } from "../json.ts";
 import { fileDType } from "./dtypes.ts";
 
-/** What a file says of one tensor. */
+/** A tensor in the header. */
 export interface TensorEntry {
   readonly name: string;
-  /** As the format names it, such as `"F32"`. */
+  /** The format's name, such as `"F32"`. */
   readonly dtype: string;
   readonly shape: Shape;
-  /** Of its first byte, counted from where the header ends. */
+  /** The offset of the first byte, relative to the end of the header. */
   readonly begin: number;
   readonly byteLength: number;
 }
 
 export interface Header {
-  /** Where the header ends in the file. */
+  /** The position in the file where the header ends. */
   readonly end: number;
   readonly metadata: Readonly<Record<string, string>>;
   /** In the order of their bytes. */
@@ -30,8 +31,8 @@ export interface Header {
 }
 
 const LENGTH_BYTES = 8;
-/** Of the reference implementation, against files that only mean to fill the memory. */
-export const MOST_HEADER_BYTES = 100_000_000;
+/** The limit of the reference implementation, against files that would exhaust the memory. */
+export const MAX_HEADER_BYTES = 100_000_000;
 export const METADATA_KEY = "__metadata__";
 
 /** Reads `length` bytes of a file from a position on. */
@@ -39,7 +40,7 @@ export type ReadBytes = (position: number, length: number) => Uint8Array;
 
 type Fail = (code: string, message: string, tensor?: string) => FileFormatError;
 
-/** Reads and checks the header of a file of so many bytes. @throws {FileFormatError} */
+/** Reads and checks the header of a file. @throws {FileFormatError} */
 export function readHeader(operation: string, path: string, fileBytes: number, read: ReadBytes): Header {
   const fail: Fail = (code, message, tensor) => new FileFormatError(operation, code, path, message, tensor);
   const headerBytes = readLength(fileBytes, read, fail);
@@ -55,32 +56,33 @@ function readLength(fileBytes: number, read: ReadBytes, fail: Fail): number {
   if (fileBytes < LENGTH_BYTES)
     throw fail(
       "truncated",
-      `it has ${fileBytes} bytes; a safetensors file begins with 8 that say how long its header is`,
+      `expected at least ${LENGTH_BYTES} bytes, which hold the header's length, got ${fileBytes}`,
     );
   const bytes = read(0, LENGTH_BYTES);
   const length = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true);
-  if (length > MOST_HEADER_BYTES)
+  if (length > MAX_HEADER_BYTES)
     throw fail(
       "headerTooLong",
-      `its header would have ${length} bytes, at most ${MOST_HEADER_BYTES} are allowed; is it a safetensors file?`,
+      `expected a header of at most ${MAX_HEADER_BYTES} bytes, got ${length}; is it a safetensors file?`,
     );
   if (LENGTH_BYTES + Number(length) > fileBytes)
-    throw fail("truncated", `its header should have ${length} bytes, the whole file has ${fileBytes}`);
+    throw fail("truncated", `expected a header of ${length} bytes, got a file of ${fileBytes}`);
   return Number(length);
 }
 
 function parse(bytes: Uint8Array, fail: Fail): { readonly [key: string]: Json } {
   const text = decode(bytes, fail);
   if (!text.startsWith("{"))
-    throw fail("invalidHeader", `its header should begin with "{", it begins with ${JSON.stringify(text.slice(0, 8))}`);
+    throw fail("invalidHeader", `expected the header to start with "{", got ${JSON.stringify(text.slice(0, 8))}`);
   let json: Json;
   try {
     json = JSON.parse(text) as Json;
   } catch (cause) {
-    throw fail("invalidHeader", `its header is no JSON: ${(cause as Error).message}`);
+    throw fail("invalidHeader", `expected the header to be JSON: ${(cause as Error).message}`);
   }
-  const twice = duplicateKey(text);
-  if (twice !== undefined) throw fail("duplicateKey", `its header has the key ${JSON.stringify(twice)} twice`);
+  const duplicate = duplicateKey(text);
+  if (duplicate !== undefined)
+    throw fail("duplicateKey", `the header has the key ${JSON.stringify(duplicate)} more than once`);
   return json as { readonly [key: string]: Json };
 }
 
@@ -88,7 +90,7 @@ function decode(bytes: Uint8Array, fail: Fail): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw fail("invalidHeader", "its header is no UTF-8");
+    throw fail("invalidHeader", "expected the header to be UTF-8");
   }
 }
 
@@ -96,18 +98,19 @@ function checkMetadata(json: Json, fail: Fail): Readonly<Record<string, string>>
   if (isJsonObject(json)) {
     const other = Object.entries(json).find(([, value]) => typeof value !== "string");
     if (other === undefined) return json as Readonly<Record<string, string>>;
-    throw fail("invalidHeader", `${METADATA_KEY} has texts only, ${JSON.stringify(other[0])} is none`);
+    throw fail("invalidHeader", `expected ${METADATA_KEY} to have only strings, got another value for "${other[0]}"`);
   }
-  throw fail("invalidHeader", `${METADATA_KEY} is an object of texts, ${brief(json)} came`);
+  throw fail("invalidHeader", `expected ${METADATA_KEY} to be an object of strings, got ${brief(json)}`);
 }
 
 function readEntry(name: string, json: Json, fail: Fail): TensorEntry {
-  if (!isJsonObject(json)) throw fail("invalidEntry", `an object is wanted, ${brief(json)} came`, name);
+  if (!isJsonObject(json)) throw fail("invalidEntry", `expected an object, got ${brief(json)}`, name);
   const { dtype, shape, data_offsets: offsets } = json;
-  if (typeof dtype !== "string") throw fail("invalidEntry", `dtype is a text, ${brief(dtype)} came`, name);
-  if (!isCounts(shape)) throw fail("invalidEntry", `shape is a list of whole numbers, ${brief(shape)} came`, name);
+  if (typeof dtype !== "string") throw fail("invalidEntry", `expected dtype to be a string, got ${brief(dtype)}`, name);
+  if (!isCounts(shape))
+    throw fail("invalidEntry", `expected shape to be a list of whole numbers, got ${brief(shape)}`, name);
   if (!isCounts(offsets) || offsets.length !== 2 || offsets[0]! > offsets[1]!)
-    throw fail("invalidOffsets", `data_offsets are a begin and an end after it, ${brief(offsets)} came`, name);
+    throw fail("invalidOffsets", `expected data_offsets to be [begin, end] in order, got ${brief(offsets)}`, name);
   const [begin, end] = offsets as readonly [number, number];
   checkSize(name, dtype, shape, end - begin, fail);
   return { name, dtype, shape, begin, byteLength: end - begin };
@@ -118,41 +121,41 @@ const isCounts = (json: Json | undefined): json is readonly number[] =>
 
 const brief = (json: Json | undefined): string => (JSON.stringify(json) ?? "nothing").slice(0, 60);
 
-/** A type that is newer than this code has a size that nobody here knows. */
+/** The size of a dtype that is newer than this code is unknown and not checked. */
 function checkSize(name: string, dtype: string, shape: Shape, byteLength: number, fail: Fail): void {
   const bits = shape.reduce((product, size) => product * BigInt(size), BigInt(fileDType(dtype)?.bits ?? 0));
   if (fileDType(dtype) === undefined) return;
   if (bits % 8n !== 0n)
-    throw fail("misaligned", `${dtype}[${shape.join(", ")}] takes ${bits} bits, which are no whole bytes`, name);
+    throw fail("misaligned", `${dtype}[${shape.join(", ")}] takes ${bits} bits, which is not a multiple of 8`, name);
   if (bits / 8n !== BigInt(byteLength))
     throw fail(
       "sizeDiffers",
-      `${dtype}[${shape.join(", ")}] takes ${bits / 8n} bytes, its data_offsets hold ${byteLength}`,
+      `expected data_offsets to span ${bits / 8n} bytes for ${dtype}[${shape.join(", ")}], got ${byteLength}`,
       name,
     );
 }
 
-/** Every byte after the header is one tensor's: nothing overlaps, nothing hides between. */
+/** Every byte after the header must belong to exactly one tensor: no overlaps, no gaps. */
 function checkCover(entries: readonly TensorEntry[], dataBytes: number, fail: Fail): void {
   let end = 0;
   for (const { name, begin, byteLength } of entries) {
     if (begin !== end) {
-      const what = begin < end ? "overlaps with the tensor before it" : "leaves a hole before it";
-      throw fail("invalidOffsets", `it begins at byte ${begin} and ${what}, which ends at byte ${end}`, name);
+      const what = begin < end ? "overlaps the previous tensor" : "leaves a gap after the previous tensor";
+      throw fail("invalidOffsets", `it starts at byte ${begin} and ${what}, which ends at byte ${end}`, name);
     }
     end += byteLength;
     if (end > dataBytes)
       throw fail(
         "truncated",
-        `it ends at byte ${end} after the header, and there are ${dataBytes}: is the file cut off?`,
+        `it ends at byte ${end} after the header, but there are only ${dataBytes}: is the file truncated?`,
         name,
       );
   }
   if (end !== dataBytes)
-    throw fail("trailingBytes", `its tensors take ${end} bytes after the header, and there are ${dataBytes}`);
+    throw fail("trailingBytes", `expected ${end} bytes of tensors after the header, got ${dataBytes}`);
 }
 
-/** The bytes before the tensors': the length, and the header with spaces at its end, so that the tensors begin at a multiple of 8. */
+/** The length and the header, padded with spaces so that the tensors start at a multiple of 8. */
 export function encodeHeader(metadata: Readonly<Record<string, string>>, entries: readonly TensorEntry[]): Buffer {
   const rows = entries.map(({ name, dtype, shape, begin, byteLength }) =>
     member(name, { dtype, shape, data_offsets: [begin, begin + byteLength] }),
@@ -165,5 +168,5 @@ export function encodeHeader(metadata: Readonly<Record<string, string>>, entries
   return bytes;
 }
 
-/** Of a JSON object, which as a JavaScript object would have keys such as "0" before all others. */
+/** A member of a JSON object. Written by hand, because JavaScript objects order keys such as "0" before all others. */
 const member = (key: string, value: unknown): string => `${JSON.stringify(key)}:${JSON.stringify(value)}`;

@@ -6,20 +6,21 @@ import { withFileErrors } from "../file_errors.ts";
 import { SafetensorsFile, type SafetensorsReader } from "./file.ts";
 import { ShardedSafetensors } from "./sharded.ts";
 
-/** What a folder may hold, in the order of search. */
+/** The file names that are searched in a folder, in this order. */
 const NAMES = ["model.safetensors.index.json", "model.safetensors"];
 
 /**
- * Opens a safetensors file. Its header is read and checked; tensors are made when they are asked for, over the file's own memory.
+ * Opens a safetensors file. The header is read and checked; tensors are loaded on demand and memory-mapped.
  *
- * @param path a `.safetensors` file, an index of several (`model.safetensors.index.json`), or a folder with either under Hugging Face's names
+ * @param path a `.safetensors` file, the index of a sharded one (`model.safetensors.index.json`), or a folder with
+ * either under Hugging Face's names
  *
  * @example
  * using file = openSafetensors("gpt2/model.safetensors");
  * file.names; // ["wte.weight", …]
  * const embedding = file.tensor("wte.weight"); // float32[50257, 768]
  *
- * @throws {FileError} where it is not there or can't be read. @throws {FileFormatError} where it breaks a rule of the format.
+ * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file.
  */
 export const openSafetensors = (path: string): SafetensorsReader => open("openSafetensors", path);
 
@@ -29,7 +30,8 @@ export const openSafetensors = (path: string): SafetensorsReader => open("openSa
  * @example
  * model.loadStateDict(loadSafetensors("gpt2/model.safetensors"));
  *
- * @throws {FileError} {@link FileFormatError} {@link DTypeError} where a tensor has elements that tensors here can't hold.
+ * @throws {FileError} @throws {FileFormatError} as {@link openSafetensors}. @throws {DTypeError} for a dtype that
+ * tensors do not support.
  */
 export function loadSafetensors(path: string): Record<string, Tensor> {
   using file = open("loadSafetensors", path);
@@ -45,5 +47,10 @@ function open(operation: string, path: string): SafetensorsReader {
 function fileIn(operation: string, folder: string): string {
   const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (found !== undefined) return found;
-  throw new FileError(operation, "notFound", folder, `the folder holds neither ${NAMES.join(" nor ")}; name the file`);
+  throw new FileError(
+    operation,
+    "notFound",
+    folder,
+    `expected the folder to have ${NAMES.join(" or ")}; name the file`,
+  );
 }

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
@@ -5,26 +6,26 @@ import { bytesOf } from "../../tensor/dtype.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type FileWriter, writeAtomically } from "../atomic.ts";
 import { fileDTypeOf } from "./dtypes.ts";
-import { encodeHeader, METADATA_KEY, MOST_HEADER_BYTES, type TensorEntry } from "./header.ts";
+import { encodeHeader, MAX_HEADER_BYTES, METADATA_KEY, type TensorEntry } from "./header.ts";
 
 /** Options of {@link saveSafetensors}. */
 export interface SaveOptions {
-  /** Texts by name, kept in the header. */
+  /** Strings by name, saved in the header. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /**
- * Writes tensors to a safetensors file, byte for byte as the reference implementation does. Readers find the old file or the new one, whole,
- * whatever happens on the way. Tensors are written one after the other, in parts that let the event loop turn: don't change them in place
- * before the promise settles.
+ * Writes tensors to a safetensors file, byte for byte as the reference implementation does. The write is atomic:
+ * readers see the complete old file or the complete new one. It yields to the event loop, so do not change the tensors
+ * in place before the promise settles.
  *
  * @param tensors by name; of any strides, on any backend
  *
  * @example
  * await saveSafetensors("model.safetensors", model.stateDict(), { metadata: { format: "pt" } });
  *
- * @throws {FileError} `notFound` (no such folder), `notPermitted`, `diskFull` …: the old file is unchanged, and nothing else is left.
- * @throws {ArgumentError} for what is no tensor, or metadata that is no text. @throws {DisposedError}
+ * @throws {FileError} `notFound` (no such folder), `notPermitted`, `diskFull` …: the old file is unchanged.
+ * @throws {ArgumentError} for a value that is not a tensor, or metadata that is not a string. @throws {DisposedError}
  */
 export async function saveSafetensors(
   path: string,
@@ -39,14 +40,14 @@ export async function saveSafetensors(
   });
 }
 
-/** @internal What a file will hold, before it is written. */
+/** @internal The contents of a file before it is written. */
 export interface Layout {
   readonly header: Buffer;
   /** In the order of their bytes. */
   readonly tensors: readonly Tensor[];
 }
 
-/** @internal The header for tensors, and their order: by dtype, the widest first, and by name. */
+/** @internal The header of tensors, and their order: by dtype, the widest first, then by name. */
 export function layOut(
   operation: string,
   tensors: Readonly<Record<string, Tensor>>,
@@ -62,11 +63,11 @@ export function layOut(
     return { name, dtype, shape: tensor.shape, begin: begin - byteLength, byteLength };
   });
   const header = encodeHeader(metadata, entries);
-  if (header.byteLength > MOST_HEADER_BYTES)
+  if (header.byteLength > MAX_HEADER_BYTES)
     throw new ArgumentError(
       operation,
       "headerTooLong",
-      `names and texts take ${header.byteLength} bytes, and readers take at most ${MOST_HEADER_BYTES}`,
+      `expected a header of at most ${MAX_HEADER_BYTES} bytes, got ${header.byteLength}; shorten names or metadata`,
     );
   return { header, tensors: named.map(({ tensor }) => tensor) };
 }
@@ -76,10 +77,10 @@ function checkTensor(operation: string, name: string, tensor: unknown) {
     throw new ArgumentError(
       operation,
       "invalidName",
-      `a tensor can't be named ${METADATA_KEY}: the format has that for texts`,
+      `a tensor cannot be named ${METADATA_KEY}: the format reserves that name for metadata`,
     );
   if (!(tensor instanceof Tensor))
-    throw new ArgumentError(operation, "notATensor", `"${name}" should be a tensor, ${typeof tensor} came`);
+    throw new ArgumentError(operation, "notATensor", `expected "${name}" to be a tensor, got ${typeof tensor}`);
   tensor.checkAlive(operation);
   const { name: dtype, order } = fileDTypeOf(tensor.dtype);
   return { name, key: Buffer.from(name), dtype, order, tensor };
@@ -88,12 +89,16 @@ function checkTensor(operation: string, name: string, tensor: unknown) {
 function checkMetadata(operation: string, metadata: Readonly<Record<string, unknown>>): void {
   for (const [key, value] of Object.entries(metadata))
     if (typeof value !== "string")
-      throw new ArgumentError(operation, "invalidMetadata", `metadata are texts, "${key}" is a ${typeof value}`);
+      throw new ArgumentError(
+        operation,
+        "invalidMetadata",
+        `expected metadata "${key}" to be a string, got ${typeof value}`,
+      );
 }
 
-/** @internal Writes the tensors of a layout after one another. */
+/** @internal Writes the tensors of a layout in order. */
 export async function writeTensors(file: FileWriter, { tensors }: Layout): Promise<void> {
-  for (const tensor of tensors) tensor.storage.retain(); // they may be disposed of meanwhile
+  for (const tensor of tensors) tensor.storage.retain(); // the caller may dispose of them during the write
   try {
     for (const tensor of tensors) await writeTensor(file, tensor);
   } finally {
@@ -104,24 +109,22 @@ export async function writeTensors(file: FileWriter, { tensors }: Layout): Promi
 async function writeTensor(file: FileWriter, tensor: Tensor): Promise<void> {
   if (tensor.isContiguous) return writeDense(file, tensor);
   const { storage, dtype, shape, strides, offset } = tensor;
-  // Whoever disposed of the tensor meanwhile did not mean the share that writing has.
+  // A tensor of its own: the caller may have disposed of the other one.
   using view = new Tensor(storage, dtype, shape, strides, offset);
   using dense = noGrad(() => contiguous(view));
   await writeDense(file, dense);
 }
 
-/** So much that the event loop turns every few milliseconds. */
+/** Small enough to yield to the event loop every few milliseconds. */
 const PART_BYTES = 2 ** 23;
 
 async function writeDense(file: FileWriter, { storage, dtype, shape, offset }: Tensor): Promise<void> {
   const begin = offset * bytesOf(dtype);
   const byteLength = byteLengthOf(shape, dtype);
   for (let done = 0; done < byteLength; done += PART_BYTES) {
-    for (let wait = storage.memory.settled(); wait !== null; wait = storage.memory.settled()) await wait;
-    const { buffer } = storage.array(dtype); // each time: the memory may have moved
+    for (let wait = storage.memory.whenReady(); wait !== null; wait = storage.memory.whenReady()) await wait;
+    const { buffer } = storage.array(dtype); // in every iteration: the memory may have moved
     file.write(new Uint8Array(buffer, begin + done, Math.min(PART_BYTES, byteLength - done)));
-    if (done > 0) await turnOfEventLoop();
+    if (done > 0) await yieldToEventLoop();
   }
 }
-
-const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));

@@ -9,8 +9,8 @@ import { duplicateKey, isJsonObject, type Json } from "../json.ts";
 import { SafetensorsFile, type SafetensorsReader, type TensorInfo } from "./file.ts";
 
 /**
- * @internal Tensors in several files, by an index as Hugging Face writes it: `{ "metadata": …, "weight_map": { name: file } }`. A file is
- * opened when the first of its tensors is asked for.
+ * @internal Tensors in several files (shards), with an index as Hugging Face writes it: `{ "metadata": …, "weight_map":
+ * { name: file } }`. A shard is opened when its first tensor is loaded.
  */
 export class ShardedSafetensors implements SafetensorsReader {
   readonly metadata: Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ export class ShardedSafetensors implements SafetensorsReader {
   ) {
     const index = this.parse(withFileErrors(operation, path, () => readFileSync(path, "utf8")));
     this.fileOf = this.readMap(index["weight_map"]);
-    this.metadata = texts(index["metadata"]);
+    this.metadata = toStrings(index["metadata"]);
     this.names = [...this.fileOf.keys()];
     this.checkFiles();
   }
@@ -67,28 +67,29 @@ export class ShardedSafetensors implements SafetensorsReader {
     try {
       json = JSON.parse(text) as Json;
     } catch (cause) {
-      throw this.fail("invalidIndex", `it is no JSON: ${(cause as Error).message}`);
+      throw this.fail("invalidIndex", `expected JSON: ${(cause as Error).message}`);
     }
-    const twice = duplicateKey(text);
-    if (twice !== undefined) throw this.fail("duplicateKey", `it has the key ${JSON.stringify(twice)} twice`);
-    if (!isJsonObject(json)) throw this.fail("invalidIndex", "an object is wanted");
+    const duplicate = duplicateKey(text);
+    if (duplicate !== undefined)
+      throw this.fail("duplicateKey", `it has the key ${JSON.stringify(duplicate)} more than once`);
+    if (!isJsonObject(json)) throw this.fail("invalidIndex", "expected an object");
     return json;
   }
 
   private readMap(json: Json | undefined): ReadonlyMap<string, string> {
-    if (!isJsonObject(json)) throw this.fail("invalidIndex", "it lacks weight_map, which names each tensor's file");
+    if (!isJsonObject(json)) throw this.fail("invalidIndex", "expected weight_map, which names each tensor's file");
     return new Map(Object.entries(json).map(([name, file]) => [name, this.checkName(name, file)]));
   }
 
-  /** A file of the same folder: an index that comes from elsewhere may not point anywhere else. */
+  /** Shards must be in the index's own folder: an index that was downloaded must not point anywhere else. */
   private checkName(tensor: string, file: Json): string {
     if (typeof file === "string" && file !== "" && file !== ".." && basename(file) === file) return file;
-    throw this.fail("invalidIndex", `its file is one of the index's own folder, ${JSON.stringify(file)} came`, tensor);
+    throw this.fail("invalidIndex", `expected a file in the index's own folder, got ${JSON.stringify(file)}`, tensor);
   }
 
   private checkFiles(): void {
     const missing = [...new Set(this.fileOf.values())].filter((file) => !existsSync(join(dirname(this.path), file)));
-    if (missing.length > 0) throw this.fail("missingShard", `files that it names are not there: ${missing.join(", ")}`);
+    if (missing.length > 0) throw this.fail("missingShard", `files that it names do not exist: ${missing.join(", ")}`);
   }
 
   private fail(code: string, message: string, tensor?: string): FileFormatError {
@@ -96,6 +97,6 @@ export class ShardedSafetensors implements SafetensorsReader {
   }
 }
 
-/** An index has numbers among its metadata, such as `total_size`. */
-const texts = (json: Json | undefined): Record<string, string> =>
+/** Metadata as strings. In an index it may have numbers, such as `total_size`. */
+const toStrings = (json: Json | undefined): Record<string, string> =>
   isJsonObject(json) ? Object.fromEntries(Object.entries(json).map(([key, value]) => [key, String(value)])) : {};

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
@@ -9,25 +10,27 @@ import { inEvaluation } from "../module.ts";
 import { type GenerateOptions, type GenerateSettings, settingsOf } from "./options.ts";
 import { chooseToken } from "./sampling.ts";
 
-/** The numbers of tokens: a list, or integers [tokens] or [1, tokens]. */
+/** Token ids: a list, or an integer tensor [tokens] or [1, tokens]. */
 export type Tokens = ArrayLike<number> | Tensor;
 
 /**
- * The tokens that follow others, one by one as they are computed. The model runs as `eval()` sets it, and nothing is recorded; the event
- * loop turns between tokens. Weights may change meanwhile where `useCache` is false.
+ * Generates the tokens that follow a prompt, and yields each as it is computed. The model runs in evaluation mode
+ * without gradients. Each token yields to the event loop. Weights may change between tokens if `useCache` is false.
  *
- * Keys and values of earlier tokens are kept, so that each token costs the computation of one. What happens where the context is full
- * depends on the model. {@link Llama} forgets the oldest token's, and goes on as before. {@link GPT} has learned positions, which all move by one: each further token
- * costs the computation of its last `contextLength` tokens. A prompt that is longer counts with its last `contextLength` tokens.
+ * Keys and values of earlier tokens are cached, so that each token costs the computation of one token. When the context
+ * is full, {@link Llama} drops the oldest token from the cache and goes on at the same cost. {@link GPT} has learned
+ * positions, all of which move by one: each further token costs the computation of the last `contextLength` tokens. Of
+ * a longer prompt the last `contextLength` tokens are used.
  *
- * @param tokens at least one
- * @param options how the next token is chosen, and when it ends: see {@link GenerateOptions}
+ * @param tokens the prompt, at least one token
+ * @param options how tokens are sampled, and when generation stops: see {@link GenerateOptions}
  *
  * @example
- * for await (const token of generate(model, [1, 2, 3], { maxTokens: 20, temperature: 0.8, topK: 50, seed: 1 })) console.log(token);
+ * const options = { maxTokens: 20, temperature: 0.8, topK: 50, seed: 1 };
+ * for await (const token of generate(model, [1, 2, 3], options)) console.log(token);
  *
- * @throws {ArgumentError} for an option out of its range, no tokens, and a token that is not in the vocabulary: at once. While it runs:
- * {@link ArgumentError} for logits of NaN, and the signal's reason.
+ * @throws {ArgumentError} at once for an option out of range, an empty prompt, and a token that is not in the
+ * vocabulary. While it runs: {@link ArgumentError} for logits of NaN, and the signal's reason.
  */
 export function generate(
   model: LanguageModel,
@@ -43,28 +46,26 @@ async function* run(
   prompt: readonly number[],
   { sampling, maxTokens, stopTokens, generator, signal, useCache }: GenerateSettings,
 ): AsyncGenerator<number, void, undefined> {
-  const come = new Set(prompt);
-  using reading = new Reading(model, useCache);
+  const seen = new Set(prompt);
+  using decoder = new Decoder(model, useCache);
   let next = prompt;
   for (let count = 0; count < maxTokens; count++) {
-    await turnOfEventLoop();
+    await yieldToEventLoop();
     signal?.throwIfAborted();
-    const logits = await reading.logitsAfter(next);
-    const token = chooseToken(logits, come, sampling, generator);
+    const logits = await decoder.logitsAfter(next);
+    const token = chooseToken(logits, seen, sampling, generator);
     if (stopTokens.has(token)) return;
-    come.add(token);
+    seen.add(token);
     next = [token];
     yield token;
   }
 }
 
-const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-
-/** A text that a model reads token by token. */
-class Reading implements Disposable {
+/** Feeds tokens to a model, with or without a cache. */
+class Decoder implements Disposable {
   private readonly model: LanguageModel;
   private cache: KeyValueCache | null;
-  /** The last ones, as many as the model sees. */
+  /** The last tokens, at most `contextLength`. */
   private tokens: readonly number[] = [];
 
   constructor(model: LanguageModel, useCache: boolean) {
@@ -72,7 +73,7 @@ class Reading implements Disposable {
     this.cache = useCache ? model.newCache() : null;
   }
 
-  /** Reads on, and gives the logits of what comes next. */
+  /** Feeds further tokens, and returns the logits of the next one. */
   async logitsAfter(tokens: readonly number[]): Promise<ArrayLike<number>> {
     const { model } = this;
     this.tokens = [...this.tokens, ...tokens].slice(-model.contextLength);
@@ -82,9 +83,9 @@ class Reading implements Disposable {
 
   private compute(added: readonly number[]): Tensor {
     const { model, cache } = this;
-    if (cache && (model.slides || cache.position + added.length <= model.contextLength))
+    if (cache && (model.hasRelativePositions || cache.position + added.length <= model.contextLength))
       return model.forward(rowOf(added.slice(-model.contextLength)), { cache, lastOnly: true });
-    this[Symbol.dispose](); // every position has moved, or there is no cache
+    this[Symbol.dispose](); // every position has moved: the cache is stale
     return model.forward(rowOf(this.tokens), { lastOnly: true });
   }
 
@@ -99,17 +100,21 @@ const rowOf = (tokens: readonly number[]): Tensor => tensor([tokens as number[]]
 function checkTokens(tokens: Tokens, vocabularySize: number): number[] {
   const list = Array.from(tokens instanceof Tensor ? numbersOf(tokens) : tokens, Number);
   if (list.length === 0)
-    throw new ArgumentError("generate", "noTokens", "at least one token is wanted to go on from, none came");
+    throw new ArgumentError("generate", "noTokens", "expected at least one token in the prompt, got none");
   const wrong = list.find((token) => !(Number.isInteger(token) && token >= 0 && token < vocabularySize));
   if (wrong === undefined) return list;
   throw new ArgumentError(
     "generate",
     "notInVocabulary",
-    `token ${wrong} came, the model's vocabulary is 0 to ${vocabularySize - 1}; is the tokenizer the model's own?`,
+    `expected tokens from 0 to ${vocabularySize - 1}, got ${wrong}; is this the model's tokenizer?`,
   );
 }
 
 function numbersOf(tokens: Tensor): ArrayLike<number | bigint> {
   if (tokens.rank === 1 || (tokens.rank === 2 && tokens.shape[0] === 1)) return tokens.dataSync();
-  throw new ArgumentError("generate", "notOneText", `[tokens] or [1, tokens] is wanted, ${tokens.describe()} came`);
+  throw new ArgumentError(
+    "generate",
+    "notOneText",
+    `expected tokens to have shape [tokens] or [1, tokens], got ${tokens.describe()}`,
+  );
 }

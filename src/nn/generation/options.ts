@@ -1,39 +1,39 @@
-/** What callers of `generate` say, and how it is checked. */
+/** The options of `generate` and their checks. */
 import { ArgumentError } from "../../core/errors.ts";
 import { Generator } from "../../random/generator.ts";
 
-/** How the next token is chosen from logits. */
+/** How the next token is sampled from logits. */
 export interface SamplingOptions {
-  /** Logits are divided by it: below 1 likely tokens become likelier, and 0 always takes the likeliest. Default 1. */
+  /** Divides the logits: below 1 likely tokens become likelier; 0 always takes the most likely one. Default 1. */
   readonly temperature?: number | undefined;
-  /** Only the so many likeliest tokens are chosen from. Default: all. */
+  /** Samples from this many most likely tokens. Default: all. */
   readonly topK?: number | undefined;
-  /** Only the likeliest tokens are chosen from, as few as have at least this probability together; above 0, at most 1. Default 1. */
+  /** Samples from the fewest most likely tokens whose probabilities sum to at least this; in (0, 1]. Default 1. */
   readonly topP?: number | undefined;
-  /** Logits of tokens that have come are divided by it where above 0, and else multiplied; above 0. Default 1. */
+  /** Positive logits of previous tokens are divided by it, negative ones multiplied; above 0. Default 1. */
   readonly repetitionPenalty?: number | undefined;
 }
 
 /** Options of {@link generate}. */
 export interface GenerateOptions extends SamplingOptions {
-  /** How many tokens at most. Default 256. */
+  /** The maximum number of tokens. Default 256. */
   readonly maxTokens?: number | undefined;
-  /** Tokens that end the text; they are not given out. Default: none. */
+  /** Tokens that end the text. They are not yielded. Default: none. */
   readonly stopTokens?: Iterable<number> | undefined;
-  /** The same seed, the same tokens. Default: the system's entropy. */
+  /** The seed of the random numbers: the same seed gives the same tokens. Default: from the system's entropy. */
   readonly seed?: number | bigint | undefined;
-  /** Where random numbers come from, instead of a seed. */
+  /** A generator of random numbers, instead of a seed. */
   readonly generator?: Generator | undefined;
-  /** Ends the generation between two tokens: what is awaited then is rejected with the signal's reason. */
+  /** Aborts the generation between two tokens, with the signal's reason as the error. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether keys and values are kept, so that a token costs the computation of one. Default true. */
+  /** Whether keys and values of earlier tokens are cached. Default true. */
   readonly useCache?: boolean | undefined;
 }
 
-/** @internal Options with their defaults. */
+/** @internal Sampling options with defaults filled in. */
 export interface Sampling extends Required<{ [Name in keyof SamplingOptions]: number }> {}
 
-/** @internal */
+/** @internal Checked options with defaults filled in. */
 export interface GenerateSettings {
   readonly sampling: Sampling;
   readonly maxTokens: number;
@@ -45,22 +45,26 @@ export interface GenerateSettings {
 
 interface Range {
   readonly holds: (value: number) => boolean;
-  readonly said: string;
+  readonly expected: string;
 }
 
 const isCount = (value: number): boolean => value === Infinity || (Number.isSafeInteger(value) && value >= 1);
 
 const ranges = {
-  temperature: { holds: (value) => value >= 0 && value < Infinity, said: "a finite number of at least 0" },
-  topK: { holds: isCount, said: "a whole number of at least 1" },
-  topP: { holds: (value) => value > 0 && value <= 1, said: "a probability above 0" },
-  repetitionPenalty: { holds: (value) => value > 0 && value < Infinity, said: "a finite number above 0" },
-  maxTokens: { holds: (value) => value === 0 || isCount(value), said: "a whole number of at least 0, or Infinity" },
+  temperature: { holds: (value) => value >= 0 && value < Infinity, expected: "a finite number of at least 0" },
+  topK: { holds: isCount, expected: "a whole number of at least 1" },
+  topP: { holds: (value) => value > 0 && value <= 1, expected: "a probability above 0" },
+  repetitionPenalty: { holds: (value) => value > 0 && value < Infinity, expected: "a finite number above 0" },
+  maxTokens: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0, or Infinity" },
 } as const satisfies Readonly<Record<string, Range>>;
 
 function check(operation: string, name: keyof typeof ranges, value: number): number {
   if (typeof value === "number" && ranges[name].holds(value)) return value;
-  throw new ArgumentError(operation, "invalidOption", `${name} is ${ranges[name].said}, ${String(value)} came`);
+  throw new ArgumentError(
+    operation,
+    "invalidOption",
+    `expected ${name} to be ${ranges[name].expected}, got ${String(value)}`,
+  );
 }
 
 /** @internal @throws {ArgumentError} naming the option and its range. */
@@ -75,7 +79,7 @@ export const samplingOf = (operation: string, options: SamplingOptions): Samplin
 export function settingsOf(operation: string, options: GenerateOptions): GenerateSettings {
   const { maxTokens = 256, stopTokens = [], seed, generator, signal, useCache = true } = options;
   if (seed !== undefined && generator !== undefined)
-    throw new ArgumentError(operation, "twoSources", "a seed and a generator came; give one of them");
+    throw new ArgumentError(operation, "twoSources", "expected a seed or a generator, got both; pass one of them");
   return {
     sampling: samplingOf(operation, options),
     maxTokens: check(operation, "maxTokens", maxTokens),

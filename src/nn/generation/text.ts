@@ -2,25 +2,26 @@ import type { LanguageModel } from "../language_model.ts";
 import { generate } from "./generate.ts";
 import type { GenerateOptions } from "./options.ts";
 
-/** What {@link generateText} asks of a tokenizer: those of `data` have it. */
+/** What {@link generateText} needs of a tokenizer. The tokenizers of `data` implement it. */
 export interface TextCodec {
-  /** The token that ends a text; null or none where there is none. */
+  /** The token that ends a text, if there is one. */
   readonly endOfText?: number | null;
   /** The tokens of a text. */
   encode(text: string): ArrayLike<number>;
-  /** Makes text of tokens one by one. What ends in the middle of a character is held back until that is whole. */
+  /** Decodes tokens one by one. Incomplete characters are held back until they are complete. */
   decoder(): { push(token: number): string; end(): string };
 }
 
 /**
- * The text that follows another, in pieces as they are computed. A character whose bytes are in several tokens comes as one piece, when
- * its last byte is there.
+ * Generates the text that follows a prompt, and yields it in pieces. A character whose bytes are spread over several
+ * tokens is yielded when it is complete.
  *
- * @param prompt at least one token long; it is no part of what is given out
- * @param options as {@link generate}'s; `stopTokens` has the tokenizer's `endOfText` by default
+ * @param prompt at least one token long; it is not part of what is yielded
+ * @param options those of {@link generate}; the default of `stopTokens` is the tokenizer's `endOfText`
  *
  * @example
- * for await (const piece of generateText(model, tokenizer, "export ", { maxTokens: 200, temperature: 0.8 })) process.stdout.write(piece);
+ * const options = { maxTokens: 200, temperature: 0.8 };
+ * for await (const piece of generateText(model, tokenizer, "export ", options)) process.stdout.write(piece);
  *
  * @throws {ArgumentError} as {@link generate}.
  */
@@ -42,6 +43,6 @@ async function* pieces(
     const piece = stream.push(token);
     if (piece) yield piece;
   }
-  const rest = stream.end();
-  if (rest) yield rest;
+  const tail = stream.end();
+  if (tail) yield tail;
 }

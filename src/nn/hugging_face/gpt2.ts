@@ -1,10 +1,10 @@
-/** GPT-2 as Hugging Face's `transformers` writes it: `config.json` and the names of its tensors. */
+/** GPT-2 in Hugging Face's `transformers`: `config.json` and tensor names. */
 import { ArgumentError } from "../../core/errors.ts";
 import type { GPT, GPTOptions } from "../gpt.ts";
 import { checkConfig } from "./config.ts";
-import { conv1D, type LayerViews, layerPlaces, type Place } from "./places.ts";
+import { conv1D, type LayerViews, layerMappings, type TensorMapping } from "./mappings.ts";
 
-/** What is read of a GPT-2's `config.json`. */
+/** The fields of a GPT-2's `config.json` that are read. */
 export interface Gpt2Config {
   readonly model_type?: string;
   readonly vocab_size: number;
@@ -31,7 +31,10 @@ const activations: Readonly<Record<string, NonNullable<GPTOptions["activation"]>
   gelu_pytorch_tanh: "geluTanh",
 };
 
-/** @internal The options of the model that a config describes. @throws {ArgumentError} for one that we have no model of. */
+/**
+ * @internal The options of the model that a config describes. @throws {ArgumentError} for a config that is not
+ * supported.
+ */
 export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
   checkConfig("GPT", config, "gpt2", ["vocab_size", "n_positions", "n_embd", "n_layer", "n_head"], {
     scale_attn_weights: true,
@@ -44,7 +47,7 @@ export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
     throw new ArgumentError(
       "GPT",
       "unknownActivation",
-      `activation_function is one of ${Object.keys(activations).join(", ")}; "${activation_function}" came`,
+      `expected activation_function to be one of ${Object.keys(activations).join(", ")}, got "${activation_function}"`,
     );
   return {
     ...{ vocabularySize: config.vocab_size, contextLength: config.n_positions, layers: config.n_layer },
@@ -58,13 +61,13 @@ export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
   };
 }
 
-/** @internal Where GPT-2's tensors lie. Its `Conv1D` has weights [inputs, outputs]. */
-export function gpt2Places(model: GPT): Place[] {
+/** @internal GPT-2's tensor names. Its `Conv1D` has weights [inputs, outputs]. */
+export function gpt2Mappings(model: GPT): TensorMapping[] {
   const layer = (parameter: string, name: string, views?: LayerViews) =>
-    layerPlaces(model, parameter, [`transformer.${name}`, name], views);
+    layerMappings(model, parameter, [`transformer.${name}`, name], views);
   const tied = model.head ? [] : ["lm_head"];
   return [
-    ...layerPlaces(model, "tokenEmbedding", ["transformer.wte", "wte", ...tied]),
+    ...layerMappings(model, "tokenEmbedding", ["transformer.wte", "wte", ...tied]),
     ...layer("positionEmbedding", "wpe"),
     ...model.blocks.flatMap((_, index) => [
       ...layer(`blocks.${index}.attentionNorm`, `h.${index}.ln_1`),
@@ -75,6 +78,6 @@ export function gpt2Places(model: GPT): Place[] {
       ...layer(`blocks.${index}.feedForward.down`, `h.${index}.mlp.c_proj`, conv1D),
     ]),
     ...layer("finalNorm", "ln_f"),
-    ...(model.head ? layerPlaces(model, "head", ["lm_head"]) : []),
+    ...(model.head ? layerMappings(model, "head", ["lm_head"]) : []),
   ];
 }

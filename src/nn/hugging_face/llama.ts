@@ -1,13 +1,13 @@
-/** Llama as Hugging Face's `transformers` writes it: `config.json` and the names of its tensors. */
+/** Llama in Hugging Face's `transformers`: `config.json` and tensor names. */
 import { ArgumentError } from "../../core/errors.ts";
 import type { RopeScaling } from "../../ops/position/rope.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Llama, LlamaOptions } from "../llama.ts";
 import { checkConfig } from "./config.ts";
-import { layerPlaces, type Place } from "./places.ts";
+import { layerMappings, type TensorMapping } from "./mappings.ts";
 
-/** How a `config.json` stretches rotary positions. */
+/** The scaling of rotary position embeddings in a `config.json`. */
 export interface RopeConfig {
   readonly rope_type?: string;
   readonly type?: string;
@@ -22,7 +22,7 @@ export interface RopeConfig {
   readonly truncate?: boolean;
 }
 
-/** What is read of a Llama's `config.json`. */
+/** The fields of a Llama's `config.json` that are read. */
 export interface LlamaConfig {
   readonly model_type?: string;
   readonly vocab_size: number;
@@ -36,7 +36,7 @@ export interface LlamaConfig {
   readonly rms_norm_eps?: number;
   readonly rope_theta?: number;
   readonly rope_scaling?: RopeConfig | null;
-  /** Both of them in one, from version 5 of `transformers` on. */
+  /** `rope_theta` and `rope_scaling` in one, since version 5 of `transformers`. */
   readonly rope_parameters?: RopeConfig | null;
   readonly attention_bias?: boolean;
   readonly mlp_bias?: boolean;
@@ -46,7 +46,10 @@ export interface LlamaConfig {
   readonly pretraining_tp?: number;
 }
 
-/** @internal The options of the model that a config describes. @throws {ArgumentError} for one that we have no model of. */
+/**
+ * @internal The options of the model that a config describes. @throws {ArgumentError} for a config that is not
+ * supported.
+ */
 export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
   const sizes = ["vocab_size", "max_position_embeddings", "hidden_size", "intermediate_size"];
   const counts = ["num_hidden_layers", "num_attention_heads"];
@@ -65,7 +68,7 @@ export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
 
 type Scaling = (rope: RopeConfig, original: number) => RopeScaling | undefined;
 
-/** A figure that lacks is refused by `rope`, by its name. */
+/** A missing number becomes NaN, which `rope` refuses by name. */
 const scalings: Readonly<Record<string, Scaling>> = {
   default: () => undefined,
   linear: ({ factor = Number.NaN }) => ({ type: "linear", factor }),
@@ -87,16 +90,16 @@ function scalingOf(rope: RopeConfig, config: LlamaConfig): RopeScaling | undefin
   throw new ArgumentError(
     "Llama",
     "unknownScaling",
-    `rope_type is one of ${Object.keys(scalings).join(", ")}; "${type}" came`,
+    `expected rope_type to be one of ${Object.keys(scalings).join(", ")}, got "${type}"`,
   );
 }
 
-/** @internal Where Llama's tensors lie. The three projections of attention are rows of one weight here. */
-export function llamaPlaces(model: Llama): Place[] {
-  const layer = (parameter: string, name: string) => layerPlaces(model, parameter, [`model.${name}`]);
+/** @internal Llama's tensor names. Its three attention projections are rows of one weight here. */
+export function llamaMappings(model: Llama): TensorMapping[] {
+  const layer = (parameter: string, name: string) => layerMappings(model, parameter, [`model.${name}`]);
   const tied = model.head ? [] : ["lm_head"];
   return [
-    ...layerPlaces(model, "tokenEmbedding", ["model.embed_tokens", ...tied]),
+    ...layerMappings(model, "tokenEmbedding", ["model.embed_tokens", ...tied]),
     ...model.blocks.flatMap(({ attention }, index) => [
       ...layer(`blocks.${index}.attentionNorm`, `layers.${index}.input_layernorm`),
       ...projections(model, index, attention),
@@ -107,7 +110,7 @@ export function llamaPlaces(model: Llama): Place[] {
       ...layer(`blocks.${index}.feedForward.down`, `layers.${index}.mlp.down_proj`),
     ]),
     ...layer("finalNorm", "norm"),
-    ...(model.head ? layerPlaces(model, "head", ["lm_head"]) : []),
+    ...(model.head ? layerMappings(model, "head", ["lm_head"]) : []),
   ];
 }
 
@@ -115,15 +118,15 @@ function projections(
   model: Llama,
   index: number,
   { heads, keyValueHeads, headWidth }: Llama["blocks"][number]["attention"],
-): Place[] {
+): TensorMapping[] {
   const rows = (from: number, count: number) => (x: Tensor) => narrow(x, 0, from * headWidth, count * headWidth);
-  const parts: readonly (readonly [string, Place["view"]])[] = [
+  const parts: readonly (readonly [string, TensorMapping["view"]])[] = [
     ["q_proj", rows(0, heads)],
     ["k_proj", rows(heads, keyValueHeads)],
     ["v_proj", rows(heads + keyValueHeads, keyValueHeads)],
   ];
   const parameter = `blocks.${index}.attention.queryKeyValue`;
   return parts.flatMap(([name, view]) =>
-    layerPlaces(model, parameter, [`model.layers.${index}.self_attn.${name}`], { weight: view, bias: view }),
+    layerMappings(model, parameter, [`model.layers.${index}.self_attn.${name}`], { weight: view, bias: view }),
   );
 }

@@ -1,6 +1,6 @@
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -12,10 +12,10 @@ import { dropoutReference } from "./dropout.reference.ts";
 import type { DropoutAttributes } from "./primitive.ts";
 
 /** Linear in x: the gradient is the same operation on the result's gradient. */
-const primitive: Primitive<DropoutAttributes> = {
+const primitive = definePrimitive<DropoutAttributes>({
   name: "dropout",
   implementations: { metal: dropoutMetal, cpu: dropoutCpu, reference: dropoutReference },
-};
+});
 
 /** Options of {@link dropout}. */
 export interface DropoutOptions extends GeneratorOptions {
@@ -26,11 +26,11 @@ export interface DropoutOptions extends GeneratorOptions {
 }
 
 /**
- * Elements become 0 with the probability p, and the others grow by 1/(1 − p), so that the expectation stays. With p = 0, or where
- * `training` is false, the result is x itself, and the generator is left as it is.
+ * Elements become 0 with the probability p, and the others grow by 1/(1 − p), so that the expectation stays. With p =
+ * 0, or where `training` is false, the result is x itself, and the generator is left as it is.
  *
- * Which elements stay depends on the generator and on an element's place in the tensor: backends, strides and threads make no difference.
- * The mask is not kept: the gradient makes it again.
+ * Which elements stay depends on the generator and on an element's place in the tensor: backends, strides and threads
+ * make no difference. The mask is not kept: the gradient makes it again.
  *
  * @example
  * dropout(x, { p: 0.1 });
@@ -44,10 +44,11 @@ export function dropout<D extends DType>(
   x.checkAlive("dropout");
   checkFloat("dropout", x.dtype);
   if (!(p >= 0 && p <= 1))
-    throw new ArgumentError("dropout", "invalidProbability", `a probability lies in [0, 1], ${String(p)} came`);
+    throw new ArgumentError("dropout", "invalidProbability", `expected a probability p in [0, 1], got ${String(p)}`);
   if (!training || p === 0) return x;
   return dropped(x, { ...nextStart({ generator }), ...shareOf(p) });
 }
+dropout.method = "same" as const;
 
 const WORDS = 2 ** 32;
 

@@ -1,17 +1,78 @@
+import { checkChoice } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type FloatOf, unary } from "../elementwise/unary.ts";
-import { checkChoice } from "./choice.ts";
+import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
+import { defineBinary, defineUnary } from "../elementwise/define.ts";
+import { exp } from "../elementwise/exponential.ts";
+import { gated, gatedDerivative, normalShare, tanhShare } from "../elementwise/gated.reference.ts";
+import type { BinaryOperation, FloatOf, FloatOperation } from "../elementwise/types.ts";
+import { sigmoid } from "./sigmoid.ts";
+
+/** The gradient of gelu's operand, from the result's and the operand. */
+export const geluGradient: BinaryOperation = defineBinary("geluGradient", {
+  takes: "floats",
+  saves: "operands",
+  reference: { float: (g, x) => g * gatedDerivative(normalShare, x) },
+  gradient: (h, g, x, needs) => [
+    needs[0] ? geluGradient(h, x) : null,
+    needs[1] ? mul(mul(h, g), geluSecondDerivative(x)) : null,
+  ],
+});
+
+/** (xΦ)″ = φ(x)·(2 − x²) */
+function geluSecondDerivative(x: Tensor): Tensor {
+  const squares = square(x);
+  return mul(mul(exp(mul(squares, -0.5)), sub(2, squares)), 1 / Math.sqrt(2 * Math.PI));
+}
+
+/** The same of the approximation by a hyperbolic tangent. */
+export const geluTanhGradient: BinaryOperation = defineBinary("geluTanhGradient", {
+  takes: "floats",
+  saves: "operands",
+  reference: { float: (g, x) => g * gatedDerivative(tanhShare, x) },
+  gradient: (h, g, x, needs) => [
+    needs[0] ? geluTanhGradient(h, x) : null,
+    needs[1] ? mul(mul(h, g), geluTanhSecondDerivative(x)) : null,
+  ],
+});
+
+/** (xσ(v))″ = σ′·(2v′ + x·v″ + x·v′²·(1 − 2σ)) with v = √(8/π)·(x + 0.044715·x³) and σ′ = σ(v)·σ(−v) */
+function geluTanhSecondDerivative(x: Tensor): Tensor {
+  const [linear, cubic] = [Math.sqrt(8 / Math.PI), Math.sqrt(8 / Math.PI) * 0.044715];
+  const squares = square(x);
+  const v = mul(x, add(mul(squares, cubic), linear));
+  const share = sigmoid(v);
+  const first = add(mul(squares, 3 * cubic), linear);
+  const bend = mul(mul(x, square(first)), sub(1, mul(share, 2)));
+  return mul(mul(share, sigmoid(neg(v))), add(add(mul(first, 2), mul(squares, 6 * cubic)), bend));
+}
+
+const exactGelu: FloatOperation = defineUnary("gelu", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => gated(normalShare, x) },
+  gradient: (g, x) => geluGradient(g, x),
+});
+
+const tanhGelu: FloatOperation = defineUnary("geluTanh", {
+  operation: "gelu",
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => gated(tanhShare, x) },
+  gradient: (g, x) => geluTanhGradient(g, x),
+});
 
 /** Options of {@link gelu}. */
 export interface GeluOptions {
-  /** `"none"` (the default): by the error function; `"tanh"`: the approximation by a hyperbolic tangent that GPT-2 uses. */
+  /**
+   * `"none"` (the default): by the error function; `"tanh"`: the approximation by a hyperbolic tangent that GPT-2 uses.
+   */
   approximate?: "none" | "tanh" | undefined;
 }
 
 /**
- * x·Φ(x) for each element, where Φ is the distribution function of the normal distribution: Φ(x) = (1 + erf(x/√2))/2; integers become
- * float32. With `approximate: "tanh"` Φ(x) is (1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
+ * x·Φ(x) for each element, where Φ is the distribution function of the normal distribution: Φ(x) = (1 + erf(x/√2))/2;
+ * integers become float32. With `approximate: "tanh"` Φ(x) is (1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
  *
  * Source: D. Hendrycks and K. Gimpel, "Gaussian error linear units (GELUs)", 2016.
  *
@@ -22,5 +83,6 @@ export interface GeluOptions {
  */
 export function gelu<D extends DType>(x: Tensor<D>, { approximate = "none" }: GeluOptions = {}): Tensor<FloatOf<D>> {
   checkChoice("gelu", "approximate", approximate, ["none", "tanh"]);
-  return unary(approximate === "tanh" ? "geluTanh" : "gelu", x, "gelu") as Tensor<FloatOf<D>>;
+  return approximate === "tanh" ? tanhGelu(x) : exactGelu(x);
 }
+gelu.method = "float" as const;

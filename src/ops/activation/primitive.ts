@@ -1,11 +1,17 @@
-/** Primitives of activations that are no plain elementwise operation: dropout, and the gradient of `swiglu`, which has two results. */
+/**
+ * Primitives of activations that are no plain elementwise operation: dropout, and the gradient of `swiglu`, which has
+ * two results.
+ */
 import { cpuCall, loop } from "../../backend/cpu/call.ts";
 import { array, dtype, real, word } from "../../backend/fields.ts";
 import { loopNest } from "../../backend/metal/loop.ts";
 import { struct } from "../../backend/metal/struct.ts";
-import type { RandomStart } from "../random/distribution.ts";
+import type { RandomStart } from "../random/primitive.ts";
 
-/** Which elements become 0, by their random words, as `src/random/philox.ts` counts them, and what the others are multiplied with. */
+/**
+ * Which elements become 0, by their random words, as `src/random/philox.ts` counts them, and what the others are
+ * multiplied with.
+ */
 export interface DropoutAttributes extends RandomStart {
   /** Elements with a word of up to this become 0. */
   readonly lastDropped: number;

@@ -1,6 +1,26 @@
-import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type FloatOf, unary } from "../elementwise/unary.ts";
+import { add, mul, neg, sub } from "../elementwise/arithmetic.ts";
+import { defineBinary, defineUnary } from "../elementwise/define.ts";
+import { gated, gatedDerivative, logisticShare } from "../elementwise/gated.reference.ts";
+import type { BinaryOperation, FloatOperation } from "../elementwise/types.ts";
+import { sigmoid } from "./sigmoid.ts";
+
+/** The gradient of silu's operand, from the result's and the operand. */
+export const siluGradient: BinaryOperation = defineBinary("siluGradient", {
+  takes: "floats",
+  saves: "operands",
+  reference: { float: (g, x) => g * gatedDerivative(logisticShare, x) },
+  gradient: (h, g, x, needs) => [
+    needs[0] ? siluGradient(h, x) : null,
+    needs[1] ? mul(mul(h, g), siluSecondDerivative(x)) : null,
+  ],
+});
+
+/** (xσ)″ = σ′·(2 + x·(1 − 2σ)) with σ′ = σ(x)·σ(−x) */
+export function siluSecondDerivative(x: Tensor): Tensor {
+  const share = sigmoid(x);
+  return mul(mul(share, sigmoid(neg(x))), add(2, mul(x, sub(1, mul(share, 2)))));
+}
 
 /**
  * x/(1 + e⁻ˣ) for each element, also called swish; integers become float32.
@@ -8,4 +28,9 @@ import { type FloatOf, unary } from "../elementwise/unary.ts";
  * @example
  * silu(tensor([-1, 0, 1])); // float32 [-0.268941, 0, 0.731059]
  */
-export const silu = <D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>> => unary("silu", x) as Tensor<FloatOf<D>>;
+export const silu: FloatOperation = defineUnary("silu", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => gated(logisticShare, x) },
+  gradient: (g, x) => siluGradient(g, x),
+});

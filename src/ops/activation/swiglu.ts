@@ -1,9 +1,11 @@
-import type { Tensor } from "../../tensor/tensor.ts";
-import { binary, type ResultOf } from "../elementwise/binary.ts";
+import { defineBinary } from "../elementwise/define.ts";
+import { gated, logisticShare } from "../elementwise/gated.reference.ts";
+import type { BinaryOperation } from "../elementwise/types.ts";
+import { swigluGradient } from "./swiglu_gradient.ts";
 
 /**
- * silu(gate)·up for each pair of elements, broadcast: the hidden layer of a gated feed-forward network. Operands are read through their
- * strides: two halves of one projection are not copied.
+ * silu(gate)·up for each pair of elements, broadcast: the hidden layer of a gated feed-forward network. Operands are
+ * read through their strides: two halves of one projection are not copied.
  *
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  *
@@ -13,5 +15,9 @@ import { binary, type ResultOf } from "../elementwise/binary.ts";
  *
  * @throws {ShapeError} where the shapes can't be broadcast together.
  */
-export const swiglu = <A extends Tensor, B extends Tensor>(gate: A, up: B): Tensor<ResultOf<A, B>> =>
-  binary("swiglu", gate, up) as Tensor<ResultOf<A, B>>;
+export const swiglu: BinaryOperation = defineBinary("swiglu", {
+  takes: "floats",
+  saves: "operands",
+  reference: { float: (gate, up) => gated(logisticShare, gate) * up },
+  gradient: (g, gate, up) => swigluGradient(g, gate, up),
+});

@@ -1,20 +1,20 @@
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { add, binary, mul } from "../elementwise/binary.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
 import { sumTo } from "../view/expand.ts";
-import { siluCurvature } from "./gradients.ts";
-import { silu } from "./silu.ts";
+import { silu, siluGradient, siluSecondDerivative } from "./silu.ts";
+
 import { swigluGradientCpu } from "./swiglu_gradient.cpu.ts";
 import { swigluGradientMetal } from "./swiglu_gradient.metal.ts";
 import { swigluGradientReference } from "./swiglu_gradient.reference.ts";
 
 /** (g·up·silu′(gate), g·silu(gate)), both of g's shape, to which gate and up are broadcast; row-major. */
-const primitive: Primitive = {
+const primitive = definePrimitive({
   name: "swigluGradient",
   implementations: { metal: swigluGradientMetal, cpu: swigluGradientCpu, reference: swigluGradientReference },
-};
+});
 
 /** @internal The gradients of gate and up, before they are summed to their shapes, from that of silu(gate)·up. */
 export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Tensor[] {
@@ -29,17 +29,21 @@ export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Te
   return outputs;
 }
 
-/** From the gradients (h, k) of both results: in g h·up·f′ + k·f, in gate h·g·up·f″ + k·g·f′, in up h·g·f′, where f is silu at gate. */
+/**
+ * From the gradients (h, k) of both results: of g h·up·f′ + k·f, of gate h·g·up·f″ + k·g·f′, of up h·g·f′, where f is
+ * silu at gate.
+ */
 function gradientOfGradients(
   [h, k]: readonly (Tensor | null)[],
   [g, gate, up]: readonly [Tensor, Tensor, Tensor],
   needs: readonly boolean[],
 ): (Tensor | null)[] {
-  const slope = (of: Tensor): Tensor => binary("siluGradient", of, gate);
   return [
-    needs[0] ? sumOf(h && slope(mul(h, up)), k && mul(k, silu(gate))) : null,
-    needs[1] ? sumOf(h && mul(mul(h, g), mul(up, siluCurvature(gate))), k && slope(mul(k, g))) : null,
-    needs[2] && h ? slope(mul(h, g)) : null,
+    needs[0] ? sumOf(h && siluGradient(mul(h, up), gate), k && mul(k, silu(gate))) : null,
+    needs[1]
+      ? sumOf(h && mul(mul(h, g), mul(up, siluSecondDerivative(gate))), k && siluGradient(mul(k, g), gate))
+      : null,
+    needs[2] && h ? siluGradient(mul(h, g), gate) : null,
   ];
 }
 

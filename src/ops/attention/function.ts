@@ -1,19 +1,20 @@
 /** Attention on the tape: what the forward keeps, and how gradients go back. */
-import { grad } from "../../autograd/backward.ts";
-// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
-import { Function, type FunctionContext } from "../../autograd/function.ts";
+
 import { enableGrad, isGradEnabled } from "../../autograd/modes.ts";
 import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
-import { axisOfNeighbours } from "../../tensor/neighbours.ts";
+import { adjacentAxis } from "../../tensor/adjacent.ts";
+import { accumulationDType } from "../../tensor/dtype.ts";
 import { denseStrides, elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
+import { grad } from "../gradient/backward.ts";
+// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
+import { Function, type FunctionContext } from "../gradient/function.ts";
 import { expand } from "../view/expand.ts";
-import { statisticsDType } from "./operands.ts";
-import { attentionBackward, attentionForward } from "./primitives.ts";
+import { attentionBackward, attentionForward } from "./passes.ts";
 import type { AttentionAttributes, InputName, OutputName } from "./problem.ts";
 import { unfusedAttention } from "./unfused.ts";
 
@@ -27,8 +28,8 @@ export interface FusedCall {
 const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): Result => withBackend(backend, body);
 
 /**
- * Attention with its gradient. It keeps its operands, its results and the key of its dropout: nothing that is as large as the scores.
- * Forward and backward may run on different backends.
+ * Attention with its gradient. It keeps its operands, its results and the key of its dropout: nothing that is as large
+ * as the scores. Forward and backward may run on different backends.
  */
 export class FlashAttention extends Function {
   /** Gives `out` and `logSumExp`. */
@@ -37,8 +38,9 @@ export class FlashAttention extends Function {
     const rows = q.shape.slice(0, 3);
     const shape = [...rows, v.shape[3]!];
     const specs = [
-      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, // so that heads which were cut from rows join without a copy
-      { shape: rows, dtype: statisticsDType(q.dtype) },
+      // In the order of q, so that heads which were cut from rows join without a copy.
+      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) },
+      { shape: rows, dtype: accumulationDType(q.dtype) },
     ];
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;
@@ -77,15 +79,18 @@ const gradientNames: Partial<Record<InputName, OutputName>> = {
 /** Gradients that a backward computes for what needs them: those of k and v together. */
 function outputsFor(needed: readonly InputName[]): OutputName[] {
   const names = needed.includes("k") || needed.includes("v") ? (["k", "v", ...needed] as const) : needed;
-  const wanted = new Set(names.map((name) => gradientNames[name]));
-  return Object.values(gradientNames).filter((name) => wanted.has(name));
+  const gradients = new Set(names.map((name) => gradientNames[name]));
+  return Object.values(gradientNames).filter((name) => gradients.has(name));
 }
 
 /** Zeros of a tensor's shape, in the memory of one element. */
 const zerosAs = ({ shape, dtype }: Tensor): Tensor => expand(full([], 0, { dtype }), shape);
 
 interface GradientCall extends FusedCall {
-  /** The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy; leaves keep theirs row-major. */
+  /**
+   * The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy;
+   * leaves keep theirs row-major.
+   */
   readonly results: ReadonlySet<InputName>;
 }
 
@@ -96,7 +101,7 @@ class AttentionGradient extends Function {
     const sources = attributes.outputs.map(sourceOf);
     const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]!);
     const specs =
-      (sources.every((name) => results.has(name)) && specsOfNeighbours(tensors)) ||
+      (sources.every((name) => results.has(name)) && adjacentSpecs(tensors)) ||
       sources.map((name, at) => specOf(tensors[at]!, results.has(name)));
     context["attributes"] = attributes;
     context.saveForBackward(...inputs);
@@ -120,8 +125,8 @@ const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputS
 });
 
 /** Where q, k and v were cut from one tensor, so will be their gradients, which then are its gradient as they lie. */
-function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined {
-  const axis = axisOfNeighbours(tensors);
+function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
+  const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
   const [{ shape, strides: like, dtype }] = tensors as [Tensor];
   const size = tensors.reduce((sum, own) => sum + own.shape[axis]!, 0);
@@ -132,14 +137,16 @@ function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined
   return tensors.map((own) => {
     const offset = start * strides[axis]!;
     start += own.shape[axis]!;
-    return { shape: own.shape, dtype, strides, place: { block, offset } };
+    return { shape: own.shape, dtype, strides, blockSlice: { block, offset } };
   });
 }
 
 const sourceOf = (output: OutputName): InputName =>
   (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;
 
-/** Gradients of the gradients, for each input of a backward, by two passes over the graph of the unfused computation. */
+/**
+ * Gradients of the gradients, for each input of a backward, by two passes over the graph of the unfused computation.
+ */
 function secondGradients(
   attributes: AttentionAttributes,
   inputs: readonly Tensor[],

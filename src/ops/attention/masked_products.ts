@@ -1,15 +1,17 @@
 /**
- * The products of unfused attention where some queries do not attend to some keys: what has no weight has no influence, not even where it is NaN or
- * infinite, which products of whole matrices would multiply with 0. The gradients of each are made of the two, and so have this in every order.
+ * The products of unfused attention where some queries do not attend to some keys: what has no weight has no influence,
+ * not even where it is NaN or infinite, which products of whole matrices would multiply with 0. The gradients of each
+ * are made of the two, and so have this in every order.
  */
-// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
-import { Function, type FunctionContext } from "../../autograd/function.ts";
+
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { eq, ne } from "../elementwise/comparison.ts";
-import { where } from "../elementwise/ternary.ts";
-import { logicalNot } from "../elementwise/unary.ts";
+import { logicalNot } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
+// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
+import { Function, type FunctionContext } from "../gradient/function.ts";
 import { matmul } from "../matmul/matmul.ts";
 import { sumTo } from "../view/expand.ts";
 import { transpose } from "../view/permute.ts";

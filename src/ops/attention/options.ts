@@ -1,35 +1,46 @@
 /** What callers of `flashAttention` say, and how it is checked. */
 import { type BackendName, backendNames } from "../../backend/names.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { belowOne, finite, type NumberRule, positive } from "../../core/options.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { GeneratorOptions } from "../random/distribution.ts";
 import type { Alignment, Band } from "./problem.ts";
 
 /**
- * How attention is computed. `"auto"` (the default) chooses; `"fused"`: by one kernel whose memory is linear in the sequence, on whichever
- * backend has it; `"unfused"`: by products and a softmax of all scores, quadratic in memory; a backend's name: fused, with that backend tried first.
+ * How attention is computed. `"auto"` (the default) chooses; `"fused"`: by one kernel whose memory is linear in the
+ * sequence, on whichever backend has it; `"unfused"`: by products and a softmax of all scores, quadratic in memory; a
+ * backend's name: fused, with that backend tried first.
  */
 export type AttentionPath = "auto" | "fused" | "unfused" | BackendName;
 
-/** How far a query sees: so many keys before, and so many after, the one that stands opposite. A side that is left out is open. */
+/**
+ * How far a query sees: so many keys before, and so many after, the one that stands opposite. A side that is left out
+ * is open.
+ */
 export interface AttentionWindow {
   readonly left?: number | undefined;
   readonly right?: number | undefined;
 }
 
-/** Ends of packed sequences, starting with 0: sequence n has the rows from element n up to, and without, element n + 1. */
+/**
+ * Ends of packed sequences, starting with 0: sequence n has the rows from element n up to, and without, element n + 1.
+ */
 export type SequenceBounds = readonly number[] | Int32Array | Tensor<"int32" | "int64">;
 
 /** What {@link flashAttention} takes beside queries, keys and values. */
 export interface FlashAttentionOptions extends GeneratorOptions {
   /**
-   * A query attends to no later key than the one that stands opposite. True is `"bottom-right"`: where there are more keys than queries, the
-   * last query stands opposite the last key. `"top-left"`: the first opposite the first. Default false.
+   * A query attends to no later key than the one that stands opposite. True is `"bottom-right"`: where there are more
+   * keys than queries, the last query stands opposite the last key. `"top-left"`: the first opposite the first. Default
+   * false.
    */
   causal?: boolean | Alignment | undefined;
   /** What products of queries and keys are multiplied with. Default 1 / √dim. */
   scale?: number | undefined;
-  /** The probability with which each attention probability is set to 0, in [0, 1); the others grow by 1 / (1 − dropout). Default 0. */
+  /**
+   * The probability with which each attention probability is set to 0, in [0, 1); the others grow by 1 / (1 − dropout).
+   * Default 0.
+   */
   dropout?: number | undefined;
   /** bool, true = attends; broadcasts to [batch, heads, queries, keys]. */
   mask?: Tensor<"bool"> | undefined;
@@ -39,13 +50,18 @@ export interface FlashAttentionOptions extends GeneratorOptions {
   window?: number | AttentionWindow | undefined;
   /** Scores become softcap · tanh(score / softcap), before bias and slopes. Above 0. Default: none. */
   softcap?: number | undefined;
-  /** [heads]: a score of each head that takes part in the softmax and has no value. Of the dtype of q. Has a gradient. */
+  /**
+   * [heads]: a score of each head that takes part in the softmax and has no value. Of the dtype of q. Has a gradient.
+   */
   sinks?: Tensor | undefined;
-  /** [heads], or [batch, heads]: slopes of ALiBi; a score falls by slope · |distance from the key opposite|. Has no gradient. */
+  /**
+   * [heads], or [batch, heads]: slopes of ALiBi; a score falls by slope · |distance from the key opposite|. Has no
+   * gradient.
+   */
   alibi?: Tensor | readonly number[] | undefined;
   /**
-   * Sequences of different lengths, packed one after the other along the queries and keys of a batch of 1; none attends to another.
-   * One list where queries and keys have the same bounds.
+   * Sequences of different lengths, packed one after the other along the queries and keys of a batch of 1; none attends
+   * to another. One list where queries and keys have the same bounds.
    */
   cuSeqlens?: SequenceBounds | { readonly queries: SequenceBounds; readonly keys: SequenceBounds } | undefined;
   /** Also give ln Σ exp of each query's scores. */
@@ -55,7 +71,8 @@ export interface FlashAttentionOptions extends GeneratorOptions {
   path?: AttentionPath | undefined;
 }
 
-const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
+/** The options by name, to check those that are given. */
+export const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
   causal: true,
   scale: true,
   dropout: true,
@@ -72,42 +89,24 @@ const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
   path: true,
 };
 
-/** A misspelled option would be one that is silently left out. @throws {ArgumentError} */
-export function checkNames(operation: string, options: object, names: object = optionNames): void {
-  const unknown = Object.keys(options).find((name) => !(name in names));
-  if (unknown === undefined) return;
-  const known = Object.keys(names).join(", ");
-  throw new ArgumentError(operation, "unknownOption", `there is no option "${unknown}"; there are ${known}`);
-}
-
 const paths: readonly string[] = ["auto", "fused", "unfused", ...backendNames];
 
 /** @throws {ArgumentError} */
 export function checkPath(operation: string, path: AttentionPath): AttentionPath {
   if (paths.includes(path)) return path;
-  throw new ArgumentError(operation, "unknownPath", `path is one of ${paths.join(", ")}; ${String(path)} came`);
+  throw new ArgumentError(
+    operation,
+    "unknownPath",
+    `expected path to be one of ${paths.join(", ")}, got ${String(path)}`,
+  );
 }
 
-/** A finite number in [least, below), or above `least` where it is `open`. */
-interface Range {
-  readonly least: number;
-  readonly below: number;
-  readonly open?: boolean;
-  readonly said: string;
-}
-
-const ranges = {
-  scale: { least: -Infinity, below: Infinity, open: true, said: "a finite number" },
-  dropout: { least: 0, below: 1, said: "a probability in [0, 1)" },
-  softcap: { least: 0, below: Infinity, open: true, said: "a finite number above 0 (leave it out for none)" },
-} as const satisfies Readonly<Record<string, Range>>;
-
-/** @throws {ArgumentError} naming the option and its range. */
-export function checkNumber(operation: string, name: keyof typeof ranges, value: number): number {
-  const { least, below, said, ...rest }: Range = ranges[name];
-  if (typeof value === "number" && value < below && (rest.open ? value > least : value >= least)) return value;
-  throw new ArgumentError(operation, "invalidOption", `${name} is ${said}, ${String(value)} came`);
-}
+/** What the numbers among the options have to be. */
+export const numberRules = {
+  scale: finite,
+  dropout: { ...belowOne, expected: "a probability in [0, 1)" },
+  softcap: { ...positive, expected: "a finite number above 0 (leave it out for none)" },
+} as const satisfies Readonly<Record<string, NumberRule>>;
 
 /** The band of `causal` and `window` together; undefined where both leave everything open. @throws {ArgumentError} */
 export function bandOf(operation: string, { causal = false, window }: FlashAttentionOptions): Band | undefined {
@@ -124,7 +123,7 @@ function checkSide(operation: string, side: string, value = Infinity): number {
   throw new ArgumentError(
     operation,
     "invalidOption",
-    `window.${side} is a whole number of at least 0 (leave it out for an open side), ${String(value)} came`,
+    `expected window.${side} to be a whole number of at least 0 (leave it out for an open side), got ${String(value)}`,
   );
 }
 
@@ -135,6 +134,6 @@ export function alignmentOf(operation: string, { causal = false }: FlashAttentio
   throw new ArgumentError(
     operation,
     "invalidOption",
-    `causal is true, false, "bottom-right" or "top-left", ${String(causal)} came`,
+    `expected causal to be true, false, "bottom-right" or "top-left", got ${String(causal)}`,
   );
 }

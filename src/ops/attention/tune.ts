@@ -1,10 +1,13 @@
-/** Measures where attention is faster unfused: forward and backward both ways in turn, over a grid of sizes. */
-import { grad } from "../../autograd/backward.ts";
+/**
+ * Measures where attention is faster unfused: forward and backward, alternating between the two, over a grid of sizes.
+ */
+
 import type { BackendName } from "../../backend/names.ts";
 import { withBackend } from "../../backend/policy.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
 import type { FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { grad } from "../gradient/backward.ts";
 import { randn } from "../random/randn.ts";
 import {
   type Crossovers,
@@ -20,7 +23,7 @@ import { flashAttention } from "./flash_attention.ts";
 export interface TuneGrid {
   /** Queries, and as many keys; rising. */
   readonly lengths: readonly number[];
-  /** Samples of each way, taken in turn: at most so many, fewer where they take long. */
+  /** Samples of each way, alternating: at most so many, fewer where they take long. */
   readonly rounds: number;
   /** Milliseconds after which a size that has {@link fewestRounds} gets no more. */
   readonly milliseconds: number;
@@ -41,7 +44,7 @@ export interface Measurement {
   readonly speedup: number;
 }
 
-/** A class of calls as it is told while it is measured. */
+/** A class of calls as it is reported while it is measured. */
 export interface TuneStep {
   readonly backend: BackendName;
   readonly dtype: FloatDType;
@@ -72,14 +75,14 @@ export const tunedBackends = (): BackendName[] =>
 /**
  * Measures this machine.
  *
- * @param told is called after each class of calls
+ * @param report is called after each class of calls
  * @example
  * writeTable(path, tune(["cpu"], quickGrid));
  */
 export function tune(
   backends: readonly BackendName[],
   grid: TuneGrid,
-  told: (step: TuneStep) => void = () => undefined,
+  report: (step: TuneStep) => void = () => undefined,
 ): CrossoverTable {
   const kinds = backends.flatMap((backend) => measuredDTypes[backend].map((dtype) => ({ backend, dtype })));
   const steps = kinds.length * dimClasses.length * measuredHeads.length;
@@ -91,7 +94,7 @@ export function tune(
       measuredHeads.map((heads) => {
         const measured = measureClass(backend, dtype, dim, heads, grid);
         done++;
-        told({ backend, dtype, dim, heads, measured, done, steps });
+        report({ backend, dtype, dim, heads, measured, done, steps });
         return crossoverFrom(measured);
       }),
     );
@@ -100,11 +103,15 @@ export function tune(
   return { pairs, scoresShare: defaultScoresShare };
 }
 
-/** No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote the others. */
+/**
+ * No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote
+ * the others.
+ */
 const mostSpeedup = 2;
 
 /**
- * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0 where no bound gains.
+ * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0
+ * where no bound gains.
  */
 export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "speedup">[]): number {
   let best = { gain: 0, pairs: 0 };
@@ -116,7 +123,10 @@ export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "s
   return best.pairs;
 }
 
-/** Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow worse. */
+/**
+ * Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow
+ * worse.
+ */
 const hopeless = 1.15;
 
 function measureClass(

@@ -9,20 +9,23 @@ import { copyPrimitive } from "./copy.ts";
 /** Options of {@link toDType}. */
 export interface CastOptions {
   /**
-   * What happens to values that an integer dtype can't hold. `"saturate"` (the default): floats become the nearest that there is, NaN 0;
-   * integers wrap around. `"error"`: the first such value is an error; it is looked for on the CPU, and waits for the device.
+   * What happens to values that an integer dtype can't hold. `"saturate"` (the default): floats become the nearest that
+   * there is, NaN 0; integers wrap around. `"error"`: the first such value is an error; it is looked for on the CPU,
+   * and waits for the device.
    */
   overflow?: "saturate" | "error";
 }
 
 /**
- * The elements in another dtype; the tensor itself where it has that dtype already. Floats round to the nearest, ties to even; a float
- * becomes an integer by truncation, out of range the nearest that there is and NaN 0; integers wrap around; bool is x ≠ 0.
+ * The elements in another dtype; the tensor itself where it has that dtype already. Floats round to the nearest, ties
+ * to even; a float becomes an integer by truncation, out of range the nearest that there is and NaN 0; integers wrap
+ * around; bool is x ≠ 0.
  *
  * @example
  * toDType(tensor([1.9, -300]), "int8"); // int8 [1, -128]
  *
- * @throws {DTypeError} for a dtype that there is not, and `overflow` for a value that does not fit, with `{ overflow: "error" }`.
+ * @throws {DTypeError} for a dtype that there is not, and `overflow` for a value that does not fit, with `{ overflow:
+ *   "error" }`.
  */
 export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D> {
   x.checkAlive("toDType");
@@ -40,7 +43,7 @@ function checkOverflow(x: Tensor, dtype: DType, { overflow = "saturate" }: CastO
     throw new ArgumentError(
       "toDType",
       "unknownOverflow",
-      `overflow is "saturate" or "error", ${String(overflow)} came`,
+      `expected overflow to be "saturate" or "error", got ${String(overflow)}`,
     );
   if (overflow === "saturate" || isFloat(dtype) || dtype === "bool") return;
   const [least, most] = integerRange(dtype);

@@ -19,8 +19,9 @@ const byWayOf = (dtype: DType, values: ArrayLike<number>): ArrayLike<number> =>
 const roundedTo = (dtype: DType): ((value: bigint) => number) => (dtype === "float64" ? Number : toOddNumber);
 
 /**
- * An integer as a number; what float64 has no bits for makes the last bit odd, so that the number lies halfway between two of float32
- * only where the integer does (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+ * An integer as a number; what float64 has no bits for makes the last bit odd, so that the number lies halfway between
+ * two of float32 only where the integer does (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums",
+ * 2008).
  */
 function toOddNumber(value: bigint): number {
   if (BigInt.asIntN(54, value) === value) return Number(value);

@@ -1,20 +1,23 @@
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute, executeInto } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { copyCpu } from "./copy.cpu.ts";
 import { copyMetal } from "./copy.metal.ts";
 import { copyReference } from "./copy.reference.ts";
 
-/** Copies elements from any strides to any strides, converting the dtype; the input is broadcast to the output's shape. */
-export const copyPrimitive: Primitive = {
+/**
+ * Copies elements from any strides to any strides, converting the dtype; the input is broadcast to the output's shape.
+ */
+export const copyPrimitive = definePrimitive({
   name: "copy",
   implementations: { metal: copyMetal, cpu: copyCpu, reference: copyReference },
-};
+});
 
 /** A copy with memory of its own, row-major. */
 export const clone = <D extends DType>(x: Tensor<D>): Tensor<D> => copyOf("clone", x);
+clone.method = "same" as const;
 
 /** @internal A copy under the name of another operation, for errors. */
 export function copyOf<D extends DType>(operation: string, x: Tensor<D>): Tensor<D> {
@@ -28,6 +31,7 @@ export function contiguous<D extends DType>(x: Tensor<D>): Tensor<D> {
   x.checkAlive("contiguous");
   return x.isContiguous ? x : copyOf("contiguous", x);
 }
+contiguous.method = "same" as const;
 
 /** @internal Copies into a view that is there, converting the dtype. Not recorded. */
 export function copyInto(target: Tensor, source: Tensor): void {

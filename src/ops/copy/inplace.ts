@@ -5,37 +5,43 @@ import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { binary, type Operand } from "../elementwise/binary.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
+import { renamed } from "../elementwise/define.ts";
+import { trueDivide } from "../elementwise/division.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
-import type { BinaryName } from "../elementwise/primitive.ts";
+import type { BinaryOperation, Operand } from "../elementwise/types.ts";
 import { clone, copyInto } from "./copy.ts";
 
 /**
- * Changes the elements of x to those of the source, which is broadcast and converted. x may be a view: what it shares its memory with
- * changes too.
+ * Changes the elements of x to those of the source, which is broadcast and converted. x may be a view: what it shares
+ * its memory with changes too.
  *
  * @returns x
  *
  * @example
  * copy_(slice(x, { end: 2 }), 0);
  *
- * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports saved tensors that
- *   were changed.
- * @throws {ShapeError} where the source can't be broadcast to x's shape. @throws {ArgumentError} where x repeats elements (`expand`).
+ * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports
+ *   saved tensors that were changed.
+ * @throws {ShapeError} where the source can't be broadcast to x's shape. @throws {ArgumentError} where x repeats
+ *   elements (`expand`).
  */
 export function copy_<T extends Tensor>(x: T, source: Operand): T {
   return assign("copy_", x, source instanceof Tensor ? source : scalarTensor(source, x.dtype, "copy_"));
 }
+copy_.method = "same" as const;
 
 /** Changes every element of x to a number. @returns x @throws as {@link copy_} */
 export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean): T {
   return assign("fill_", x, scalarTensor(value, x.dtype, "fill_"));
 }
+fill_.method = "same" as const;
 
 /** Changes every element of x to 0. @returns x @throws as {@link copy_} */
 export function zero_<T extends Tensor>(x: T): T {
   return assign("zero_", x, scalarTensor(0, x.dtype));
 }
+zero_.method = "same" as const;
 
 /**
  * x + other in x's memory.
@@ -44,18 +50,29 @@ export function zero_<T extends Tensor>(x: T): T {
  *
  * @throws {DTypeError} where the sum's kind does not fit x: a float into integers. @throws as {@link copy_}
  */
-export const add_ = <T extends Tensor>(x: T, other: Operand): T => update("add_", x, other, "add");
+export const add_ = <T extends Tensor>(x: T, other: Operand): T => update("add_", x, other, compute.add);
+add_.method = "same" as const;
 /** x − other in x's memory. @see {@link add_} */
-export const sub_ = <T extends Tensor>(x: T, other: Operand): T => update("sub_", x, other, "sub");
+export const sub_ = <T extends Tensor>(x: T, other: Operand): T => update("sub_", x, other, compute.sub);
+sub_.method = "same" as const;
 /** x · other in x's memory. @see {@link add_} */
-export const mul_ = <T extends Tensor>(x: T, other: Operand): T => update("mul_", x, other, "mul");
+export const mul_ = <T extends Tensor>(x: T, other: Operand): T => update("mul_", x, other, compute.mul);
+mul_.method = "same" as const;
 /** x / other in x's memory. @see {@link add_} */
-export const div_ = <T extends Tensor>(x: T, other: Operand): T => update("div_", x, other, "div");
+export const div_ = <T extends Tensor>(x: T, other: Operand): T => update("div_", x, other, compute.div);
+div_.method = "same" as const;
 
-function update<T extends Tensor>(operation: string, x: T, other: Operand, name: BinaryName): T {
+const compute = {
+  add: renamed("add_", add),
+  sub: renamed("sub_", sub),
+  mul: renamed("mul_", mul),
+  div: renamed("div_", trueDivide),
+};
+
+function update<T extends Tensor>(operation: string, x: T, other: Operand, computeWith: BinaryOperation): T {
   checkTarget(operation, x, other instanceof Tensor ? [other] : []);
   if (other instanceof Tensor) checkBroadcast(operation, x, other);
-  const result = binary(name, x, other, operation);
+  const result = computeWith(x, other);
   if (kindOf(result.dtype) > kindOf(x.dtype))
     throw new DTypeError(
       operation,
@@ -83,7 +100,8 @@ export function checkTarget(operation: string, x: Tensor, sources: readonly Tens
     throw new AutogradError(
       operation,
       "inPlace",
-      `${x.isLeaf ? "a leaf" : "a tensor"} ${x.describe()} that takes part in a graph can't be changed in place; do it in noGrad(() => …), or make a new tensor`,
+      `${x.isLeaf ? "a leaf" : "a tensor"} ${x.describe()} that takes part in a graph can't be changed in place; ` +
+        "do it in noGrad(() => …), or make a new tensor",
     );
   const repeated = x.shape.findIndex((size, axis) => size > 1 && x.strides[axis] === 0);
   if (repeated >= 0)
@@ -99,6 +117,7 @@ export function checkBroadcast(operation: string, x: Tensor, source: Tensor): vo
   throw new ShapeError(
     operation,
     "shapesDiffer",
-    `the result would have more elements than x has: ${formatShape(source.shape)} can't be broadcast to ${formatShape(x.shape)}`,
+    `the result would have more elements than x has: ${formatShape(source.shape)} can't be broadcast to ` +
+      formatShape(x.shape),
   );
 }

@@ -1,7 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { Status } from "../../backend/cpu/abi.ts";
-import { divisionByZero } from "./division.ts";
 import { type BinaryName, binaryCall } from "./primitive.ts";
+import { divisionByZero } from "./zero_divisor.ts";
 
 export const binaryCpu = (operation: BinaryName): Implementation<undefined> => ({
   run({ inputs, outputs }) {

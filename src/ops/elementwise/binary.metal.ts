@@ -1,10 +1,10 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
-import { type BinaryName, binaryOperations, isPredicate } from "./primitive.ts";
+import { type BinaryName, binaryOperations } from "./primitive.ts";
 
-export const binaryMetal = (operation: BinaryName): Implementation<undefined> => {
-  const kernel = isPredicate(operation) ? "binary_predicate" : "binary";
+export const binaryMetal = (operation: BinaryName, isPredicate: boolean): Implementation<undefined> => {
+  const kernel = isPredicate ? "binary_predicate" : "binary";
   return {
     unsupported: noFloat64,
     run({ inputs: [a, b], outputs: [out] }) {

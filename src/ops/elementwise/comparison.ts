@@ -1,11 +1,5 @@
-import type { Tensor } from "../../tensor/tensor.ts";
-import { binary, type Operand } from "./binary.ts";
-import type { BinaryName } from "./primitive.ts";
-
-const question =
-  (name: BinaryName) =>
-  (a: Operand, b: Operand): Tensor<"bool"> =>
-    binary(name, a, b) as Tensor<"bool">;
+import { defineBinary } from "./define.ts";
+import type { BinaryPredicate } from "./types.ts";
 
 /**
  * Whether a = b for each pair of elements, broadcast, after promotion to a common dtype. NaN equals nothing.
@@ -15,60 +9,68 @@ const question =
  *
  * @throws {ShapeError} where the shapes can't be broadcast together.
  */
-export const eq = question("eq");
+export const eq: BinaryPredicate = defineBinary("eq", {
+  takes: "everything",
+  result: "bool",
+  reference: { float: (a, b) => a === b, integer: (a, b) => a === b },
+});
+
 /**
  * Whether a ≠ b for each pair of elements; NaN differs from everything. @see {@link eq}
  *
  * @example
  * ne(tensor([1, 2]), 2); // bool [true, false]
  */
-export const ne = question("ne");
+export const ne: BinaryPredicate = defineBinary("ne", {
+  takes: "everything",
+  result: "bool",
+  reference: { float: (a, b) => a !== b, integer: (a, b) => a !== b },
+});
+
 /**
  * Whether a < b for each pair of elements; never where either is NaN. @see {@link eq}
  *
  * @example
  * lt(tensor([1, 2]), 2); // bool [true, false]
  */
-export const lt = question("lt");
+export const lt: BinaryPredicate = defineBinary("lt", {
+  takes: "everything",
+  result: "bool",
+  reference: { float: (a, b) => a < b, integer: (a, b) => a < b },
+});
+
 /**
  * Whether a ≤ b for each pair of elements; never where either is NaN. @see {@link eq}
  *
  * @example
  * le(tensor([1, 2]), 1); // bool [true, false]
  */
-export const le = question("le");
+export const le: BinaryPredicate = defineBinary("le", {
+  takes: "everything",
+  result: "bool",
+  reference: { float: (a, b) => a <= b, integer: (a, b) => a <= b },
+});
+
 /**
  * Whether a > b for each pair of elements; never where either is NaN. @see {@link eq}
  *
  * @example
  * gt(tensor([1, 2]), 1); // bool [false, true]
  */
-export const gt = question("gt");
+export const gt: BinaryPredicate = defineBinary("gt", {
+  takes: "everything",
+  result: "bool",
+  reference: { float: (a, b) => a > b, integer: (a, b) => a > b },
+});
+
 /**
  * Whether a ≥ b for each pair of elements; never where either is NaN. @see {@link eq}
  *
  * @example
  * ge(tensor([1, 2]), 2); // bool [false, true]
  */
-export const ge = question("ge");
-/**
- * Whether both of each pair of elements are not 0. @see {@link eq}
- *
- * @example
- * logicalAnd(tensor([0, 2]), tensor([1, 1])); // bool [false, true]
- */
-export const logicalAnd = question("logicalAnd");
-/**
- * Whether either of each pair of elements is not 0. @see {@link eq}
- *
- * @example
- * logicalOr(tensor([0, 2]), tensor([0, 0])); // bool [false, true]
- */
-export const logicalOr = question("logicalOr");
-/**
- * Whether one and only one of each pair of elements is not 0. @see {@link eq}
- *
- * @example
- * logicalXor(tensor([0, 2]), tensor([1, 1])); // bool [true, false]
- */
-export const logicalXor = question("logicalXor");
+export const ge: BinaryPredicate = defineBinary("ge", {
+  takes: "everything",
+  result: "bool",
+  reference: { float: (a, b) => a >= b, integer: (a, b) => a >= b },
+});

@@ -1,9 +1,142 @@
 import { ArgumentError } from "../../core/errors.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul, neg } from "./arithmetic.ts";
+import { defineBinary } from "./define.ts";
+import { zerosLike } from "./operands.ts";
+import type { BinaryOperation, Operand, ResultOf } from "./types.ts";
+import { divisionByZero } from "./zero_divisor.ts";
 
-/** The error of an integer divided by zero. */
-export const divisionByZero = (operation: string): ArgumentError =>
-  new ArgumentError(
-    operation,
-    "divisionByZero",
-    "an integer is divided by 0; where(ne(b, 0), b, 1) keeps zeros out, and floats give infinities and NaN",
-  );
+/** a/b for each pair of elements. */
+export const trueDivide: BinaryOperation = defineBinary("div", {
+  takes: "floats",
+  saves: "operands",
+  reference: { float: (a, b) => a / b },
+  gradient: (g, a, b, needs) => [
+    needs[0] ? trueDivide(g, b) : null,
+    needs[1] ? neg(mul(trueDivide(g, b), trueDivide(a, b))) : null,
+  ],
+});
+
+/** a/b rounded towards 0. */
+export const truncDivide: BinaryOperation = defineBinary("truncDivide", {
+  operation: "div",
+  takes: "numbers",
+  reference: { float: (a, b) => Math.trunc(a / b), integer: (a, b) => a / divisor("div", b) },
+  gradient: (g) => [zerosLike(g), zerosLike(g)],
+});
+
+/**
+ * ⌊a/b⌋ for each pair of elements, broadcast; the dtype stays. The gradient is 0.
+ *
+ * @example
+ * floorDivide(tensor([-7, 7]), 2); // float32 [-4, 3]
+ *
+ * @throws {ArgumentError} as {@link remainder}.
+ */
+export const floorDivide: BinaryOperation = defineBinary("floorDivide", {
+  takes: "numbers",
+  reference: {
+    float: floorOfQuotient,
+    integer: (a, b) => (a - floorRemainder("floorDivide", a, b)) / b,
+  },
+  gradient: (g) => [zerosLike(g), zerosLike(g)],
+});
+
+/**
+ * a − b·⌊a/b⌋ for each pair of elements, broadcast: the remainder with the sign of the divisor, as in Python.
+ *
+ * @example
+ * remainder(tensor([-3, 3]), 2); // float32 [1, 1]
+ *
+ * @throws {ArgumentError} `divisionByZero` for integers; on metal the result is 0 instead, since looking would wait for
+ *   the device.
+ */
+export const remainder: BinaryOperation = defineBinary("remainder", {
+  takes: "numbers",
+  saves: "operands",
+  reference: {
+    float(a, b) {
+      const truncated = a % b;
+      return truncated !== 0 && truncated < 0 !== b < 0 ? truncated + b : truncated;
+    },
+    integer: (a, b) => floorRemainder("remainder", a, b),
+  },
+  gradient: (g, a, b, needs) => [g, needs[1] ? neg(mul(g, floorDivide(a, b))) : null],
+});
+
+/**
+ * The remainder with the sign of the dividend, as in C.
+ *
+ * @example
+ * fmod(tensor([-7, 7]), 3); // float32 [-1, 1]
+ *
+ * @throws {ArgumentError} as {@link remainder}.
+ */
+export const fmod: BinaryOperation = defineBinary("fmod", {
+  takes: "numbers",
+  saves: "operands",
+  reference: { float: (a, b) => a % b, integer: (a, b) => a % divisor("fmod", b) },
+  gradient: (g, a, b, needs) => [g, needs[1] ? neg(mul(g, truncDivide(a, b))) : null],
+});
+
+/** Options of {@link div}. */
+export interface DivOptions {
+  /**
+   * `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true
+   * division.
+   */
+  rounding?: "floor" | "trunc" | null;
+}
+
+/**
+ * a / b for each pair of elements, broadcast; integers become float32 first, unless the quotient is rounded.
+ *
+ * @example
+ * div(tensor([7, -7]), 2); // float32 [3.5, -3.5]
+ * div(tensor([7, -7]), 2, { rounding: "floor" }); // float32 [3, -4]
+ *
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ArgumentError} as {@link remainder}, where it is rounded.
+ */
+export function div<A extends Operand, B extends Operand>(
+  a: A,
+  b: B,
+  { rounding = null }: DivOptions = {},
+): Tensor<ResultOf<A, B>> {
+  const divide = divisions.get(rounding);
+  if (divide === undefined)
+    throw new ArgumentError(
+      "div",
+      "unknownRounding",
+      `expected rounding to be "floor", "trunc" or null, got ${String(rounding)}`,
+    );
+  return divide(a, b);
+}
+div.method = "promoted" as const;
+
+const divisions = new Map<unknown, BinaryOperation>([
+  [null, trueDivide],
+  ["floor", floorDivide],
+  ["trunc", truncDivide],
+]);
+
+function divisor(operation: string, b: bigint): bigint {
+  if (b === 0n) throw divisionByZero(operation);
+  return b;
+}
+
+/** With the sign of the divisor. */
+function floorRemainder(operation: string, a: bigint, b: bigint): bigint {
+  const truncated = a % divisor(operation, b);
+  return truncated !== 0n && truncated < 0n !== b < 0n ? truncated + b : truncated;
+}
+
+/**
+ * (a − a % b)/b is a whole number, one too many where the remainder has the other sign. The sign of a 0 is that of a/b.
+ */
+function floorOfQuotient(a: number, b: number): number {
+  if (b === 0) return a / b;
+  const truncated = a % b;
+  const quotient = (a - truncated) / b - (truncated !== 0 && truncated < 0 !== b < 0 ? 1 : 0);
+  return quotient === 0 ? Math.sign(a / b) * 0 : Math.round(quotient);
+}

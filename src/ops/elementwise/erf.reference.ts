@@ -1,4 +1,6 @@
-/** erf(x) = 2/√π · ∫₀ˣ exp(−t²) dt in float64. Source: NIST Digital Library of Mathematical Functions, 7.6.2 and 7.9.3. */
+/**
+ * erf(x) = 2/√π · ∫₀ˣ exp(−t²) dt in float64. Source: NIST Digital Library of Mathematical Functions, 7.6.2 and 7.9.3.
+ */
 export function erf(x: number): number {
   if (Number.isNaN(x)) return x;
   const magnitude = Math.abs(x);

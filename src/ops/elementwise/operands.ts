@@ -9,11 +9,7 @@ import { toDType } from "../copy/cast.ts";
 import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
 import { expand } from "../view/expand.ts";
-
-/**
- * What an operation is defined for. `floats`: integers and bools become float32 first. `numbers`: bools are refused; `bits`: floats are.
- */
-export type Kind = "floats" | "numbers" | "bits" | "everything";
+import type { Kind } from "./types.ts";
 
 /** Brings operands to their common dtype; plain numbers become tensors without dimensions. */
 export function promoteOperands(
@@ -36,8 +32,8 @@ export function operandDType(operation: string, dtype: DType, kind: Kind): DType
   if (kind === "everything") return dtype;
   if (kind === "floats") return isFloat(dtype) ? dtype : "float32";
   if (kind === "numbers" ? dtype !== "bool" : !isFloat(dtype)) return dtype;
-  const wanted = kind === "numbers" ? "floats or integers" : "integers or bools";
-  throw new DTypeError(operation, "notDefined", `operands are ${dtype}, ${wanted} are wanted; toDType() converts`);
+  const expected = kind === "numbers" ? "floats or integers" : "integers or bools";
+  throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; toDType() converts`);
 }
 
 /** The common dtype of operands, as `torch.result_type`. */
@@ -61,7 +57,7 @@ function checkScalar(operation: string, value: unknown): Scalar {
   throw new ArgumentError(
     operation,
     "invalidOperand",
-    `a tensor, a number, a bigint or a boolean is wanted, ${typeof value} came`,
+    `expected a tensor, a number, a bigint or a boolean, got ${typeof value}`,
   );
 }
 
@@ -69,8 +65,8 @@ const MOST_SCALARS = 512;
 const scalars: Record<BackendName, Partial<Record<DType, Map<Scalar, Tensor>>>> = { metal: {}, cpu: {}, reference: {} };
 
 /**
- * A plain number as a tensor without dimensions. One tensor serves all calls with the same number, so results must never share its
- * memory.
+ * A plain number as a tensor without dimensions. One tensor serves all calls with the same number, so results must
+ * never share its memory.
  *
  * @throws {DTypeError} where an integer dtype can't hold it.
  */
@@ -99,7 +95,8 @@ function fitting(value: number | bigint, dtype: DType, operation: string): numbe
   throw new DTypeError(
     operation,
     "doesNotFit",
-    `the number ${value} meets a tensor of ${dtype}, which holds whole numbers from ${least} to ${most}; convert the tensor first`,
+    `the number ${value} meets a tensor of ${dtype}, which holds whole numbers from ${least} to ${most}; ` +
+      "convert the tensor first",
   );
 }
 

@@ -1,72 +1,32 @@
-/** The elementwise primitives: `unary`, `binary` and `ternary`, each with the names of its operations. */
+/**
+ * The elementwise primitives: `unary`, `binary` and `ternary`, each with the names of its operations, in no order that
+ * means something. An operation is defined in a file of its own, by `defineUnary` and its like (define.ts).
+ */
 import { cpuCall, loop } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { dtype, oneOf } from "../../backend/fields.ts";
 
-/** Operations whose result is a bool. */
-const unaryPredicates = ["logicalNot", "isnan", "isinf", "isfinite"] as const;
-const binaryPredicates = ["eq", "ne", "lt", "le", "gt", "ge", "logicalAnd", "logicalOr", "logicalXor"] as const;
-const predicates: ReadonlySet<string> = new Set([...unaryPredicates, ...binaryPredicates]);
-
-/** Whether an operation's result is a bool, whatever its operands are. */
-export const isPredicate = (name: UnaryName | BinaryName): boolean => predicates.has(name);
-
 /** Operations on each element. */
 export const unaryOperations = enumeration("Unary", [
-  "neg",
-  "abs",
-  "sign",
-  "square",
-  "relu",
-  "floor",
-  "ceil",
-  "round",
-  "reciprocal",
-  "sqrt",
-  "rsqrt",
-  "exp",
-  "exp2",
-  "expm1",
-  "log",
-  "log2",
-  "log10",
-  "log1p",
-  "tanh",
-  "sigmoid",
-  "erf",
-  "sin",
-  "cos",
-  "tan",
-  "gelu",
-  "geluTanh",
-  "silu",
-  "bitwiseNot",
-  ...unaryPredicates,
+  ...["abs", "neg", "sign", "square", "reciprocal"],
+  ...["floor", "ceil", "round"],
+  ...["sqrt", "rsqrt"],
+  ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
+  ...["sin", "cos", "tan", "tanh"],
+  ...["erf"],
+  ...["relu", "sigmoid", "gelu", "geluTanh", "silu", "hardswish"],
+  ...["bitwiseNot", "logicalNot", "isnan", "isinf", "isfinite"],
 ]);
 export type UnaryName = NameOf<typeof unaryOperations>;
 
 /** Operations on pairs of elements. */
 export const binaryOperations = enumeration("Binary", [
-  "add",
-  "sub",
-  "mul",
-  "div",
-  "floorDivide",
-  "truncDivide",
-  "remainder",
-  "fmod",
-  "pow",
-  "maximum",
-  "minimum",
-  "atan2",
-  "swiglu",
-  "geluGradient",
-  "geluTanhGradient",
-  "siluGradient",
-  "bitwiseAnd",
-  "bitwiseOr",
-  "bitwiseXor",
-  ...binaryPredicates,
+  ...["add", "sub", "mul", "div", "floorDivide", "truncDivide", "remainder", "fmod", "pow"],
+  ...["maximum", "minimum"],
+  ...["atan2"],
+  ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient"],
+  ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "logicalAnd", "logicalOr", "logicalXor"],
+  ...["eq", "ne", "lt", "le", "gt", "ge"],
 ]);
 export type BinaryName = NameOf<typeof binaryOperations>;
 
@@ -76,19 +36,10 @@ export type TernaryName = NameOf<typeof ternaryOperations>;
 
 export const unaryCall = cpuCall("unary", { operation: oneOf(unaryOperations), dtype, loop: loop(2) }, ["x", "out"]);
 export const binaryCall = cpuCall("binary", { operation: oneOf(binaryOperations), dtype, loop: loop(3) }, [
-  "a",
-  "b",
+  ...["a", "b"],
   "out",
 ]);
 export const ternaryCall = cpuCall("ternary", { operation: oneOf(ternaryOperations), dtype, loop: loop(4) }, [
-  "a",
-  "b",
-  "c",
+  ...["a", "b", "c"],
   "out",
 ]);
-
-/** A table of primitives, or of anything else, by name. */
-export const byName = <Name extends string, Value>(
-  names: readonly Name[],
-  make: (name: Name) => Value,
-): Readonly<Record<Name, Value>> => Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>;

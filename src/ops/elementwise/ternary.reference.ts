@@ -1,33 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
-import type { TernaryName } from "./primitive.ts";
 
-interface Formula {
+/** The definition of an operation: on floats, in float64; on integers, exact. A bool is 0 or 1. */
+export interface TernaryFormula {
   readonly float: (a: number, b: number, c: number) => number;
   readonly integer?: (a: bigint, b: bigint, c: bigint) => bigint;
 }
 
-const formulas: Readonly<Record<TernaryName, Formula>> = {
-  where: { float: (condition, a, b) => (condition ? a : b), integer: (condition, a, b) => (condition ? a : b) },
-  clamp: {
-    float: (x, least, most) => Math.min(Math.max(x, least), most),
-    integer(x, least, most) {
-      const lifted = x > least ? x : least;
-      return lifted < most ? lifted : most;
-    },
-  },
-  lerp: {
-    float: (a, b, weight) => (Math.abs(weight) < 0.5 ? a + weight * (b - a) : b - (b - a) * (1 - weight)),
-  },
-  softplus: {
-    float: (x, beta, threshold) => (x * beta > threshold ? x : Math.log1p(Math.exp(x * beta)) / beta),
-  },
-};
-
-export const ternaryReference = (name: TernaryName): Implementation<undefined> => ({
+export const ternaryReference = ({ float, integer }: TernaryFormula): Implementation<undefined> => ({
   run({ inputs: [a, b, c], outputs: [output] }) {
-    const { float, integer } = formulas[name];
     const { shape, dtype } = output!;
     if (isFloat(dtype) || integer === undefined) {
       const [second, third] = [toNumbers(b!, shape), toNumbers(c!, shape)];

@@ -1,10 +1,10 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
-import { isPredicate, type UnaryName, unaryOperations } from "./primitive.ts";
+import { type UnaryName, unaryOperations } from "./primitive.ts";
 
-export const unaryMetal = (operation: UnaryName): Implementation<undefined> => {
-  const kernel = isPredicate(operation) ? "unary_predicate" : "unary";
+export const unaryMetal = (operation: UnaryName, isPredicate: boolean): Implementation<undefined> => {
+  const kernel = isPredicate ? "unary_predicate" : "unary";
   return {
     unsupported: noFloat64,
     run({ inputs: [x], outputs: [out] }) {

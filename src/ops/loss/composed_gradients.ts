@@ -1,5 +1,5 @@
-import { grad } from "../../autograd/backward.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { grad } from "../gradient/backward.ts";
 
 /**
  * The gradients of a loss that is made of other operations, as differentiable as these: the rules of fused losses return

@@ -2,10 +2,10 @@
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { add, div, mul } from "../elementwise/binary.ts";
+import { add, mul, neg } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
-import { where } from "../elementwise/ternary.ts";
-import { neg } from "../elementwise/unary.ts";
+import { div } from "../elementwise/division.ts";
+import { where } from "../elementwise/where.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
 import type { IndexDType } from "../indexing/indices.ts";
 import { maskedFill } from "../indexing/masked_fill.ts";

@@ -7,7 +7,7 @@ import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { contiguous } from "../copy/copy.ts";
-import { div } from "../elementwise/binary.ts";
+import { div } from "../elementwise/division.ts";
 import type { IndexDType } from "../indexing/indices.ts";
 import { sum } from "../reduction/sum.ts";
 import { expand } from "../view/expand.ts";

@@ -24,7 +24,8 @@ export interface AddmmOptions {
  * addmm(tensor([1, 2]), tensor([[1, 0], [0, 1]]), tensor([[5, 6], [7, 8]]), { beta: 10 }); // [[15, 26], [17, 28]]
  *
  * @throws {ShapeError} where a or b is no matrix, inner sizes differ, or the input does not broadcast to the result.
- * @throws {DTypeError} where dtypes differ, and for bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ * @throws {DTypeError} where dtypes differ, and for bool. @throws {ArgumentError} for a factor of integers that is not
+ * whole.
  */
 export function addmm<D extends DType>(
   input: Tensor<D>,
@@ -40,6 +41,7 @@ export function addmm<D extends DType>(
   checkFactor("alpha", alpha, a.dtype);
   return productWithInput(input, a, b, { alpha, beta });
 }
+addmm.method = "same" as const;
 
 function checkBroadcasts(input: Tensor, shape: readonly number[]): void {
   const lead = shape.length - input.rank;
@@ -47,7 +49,7 @@ function checkBroadcasts(input: Tensor, shape: readonly number[]): void {
   throw new ShapeError(
     "addmm",
     "shapesDiffer",
-    `the input ${input.describe()} does not broadcast to the product's shape ${formatShape(shape)}: its sizes must be equal or 1`,
+    `expected an input that broadcasts to the product's shape ${formatShape(shape)}, got ${input.describe()}`,
   );
 }
 
@@ -56,6 +58,6 @@ function checkFactor(name: string, value: number, dtype: DType): void {
   throw new ArgumentError(
     "addmm",
     "invalidFactor",
-    `${name} ${value} came, for ${dtype} ${isFloat(dtype) ? "a number" : "a whole number"} is wanted`,
+    `expected ${name} to be a ${isFloat(dtype) ? "number" : "whole number"} for ${dtype}, got ${value}`,
   );
 }

@@ -1,16 +1,20 @@
-/** What every matrix product asks of its operands. */
+/** What the operands of every matrix product have to be. */
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be done. */
+/**
+ * Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be
+ * done.
+ */
 export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
   checkSameDType(operation, [a, b]);
   const inner = b.shape.at(b.rank === 1 ? -1 : -2);
   if (a.rank > 0 && b.rank > 0 && a.shape.at(-1) === inner) return;
+  const innerAxis = b.rank === 1 ? "the second" : "the axis before the last of the second";
   const why =
     a.rank === 0 || b.rank === 0
       ? "both need at least one axis; mul(a, b) multiplies by a scalar"
-      : `the last axis of the first has ${a.shape.at(-1)} elements, ${b.rank === 1 ? "the second" : "the axis before the last of the second"} ${inner}; they must be equal`;
+      : `the last axis of the first has ${a.shape.at(-1)} elements, ${innerAxis} ${inner}; they must be equal`;
   throw new ShapeError(operation, "shapesDiffer", `${a.describe()} times ${b.describe()}: ${why}`);
 }
 
@@ -22,21 +26,21 @@ export function checkSameDType(operation: string, operands: readonly Tensor[]): 
     throw new DTypeError(
       operation,
       "dtypesDiffer",
-      `${namesOf(operands)} came; one dtype is wanted: cast with toDType(x, dtype)`,
+      `expected operands of one dtype, got ${namesOf(operands)}: cast with toDType(x, dtype)`,
     );
   if (first?.dtype === "bool")
     throw new DTypeError(
       operation,
       "unsupportedDType",
-      `${namesOf(operands)} came; bool has no product: cast with toDType(x, "int32")`,
+      `expected numbers, got ${namesOf(operands)}; bool has no product: cast with toDType(x, "int32")`,
     );
 }
 
 const namesOf = (operands: readonly Tensor[]): string => operands.map((operand) => operand.describe()).join(" and ");
 
 /** @throws {ShapeError} where an operand has another rank. */
-export function checkRanks(operation: string, rank: number, wanted: string, operands: readonly Tensor[]): void {
+export function checkRanks(operation: string, rank: number, expected: string, operands: readonly Tensor[]): void {
   for (const operand of operands) operand.checkAlive(operation);
   if (operands.every((operand) => operand.rank === rank)) return;
-  throw new ShapeError(operation, "wrongRank", `${wanted} are wanted, ${namesOf(operands)} came`);
+  throw new ShapeError(operation, "wrongRank", `expected ${expected}, got ${namesOf(operands)}`);
 }

@@ -14,12 +14,18 @@ import { matmul } from "./matmul.ts";
  * @example
  * dot(tensor([1, 2, 3]), tensor([4, 5, 6])).item(); // 32
  *
- * @throws {ShapeError} where an operand is no vector, or lengths differ. @throws {DTypeError} where dtypes differ, and for bool.
+ * @throws {ShapeError} where an operand is no vector, or lengths differ. @throws {DTypeError} where dtypes differ, and
+ * for bool.
  */
 export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   checkSameDType("dot", [a, b]);
   checkRanks("dot", 1, "vectors", [a, b]);
   if (a.shape[0] !== b.shape[0])
-    throw new ShapeError("dot", "shapesDiffer", `${a.describe()} and ${b.describe()} came; lengths must be equal`);
+    throw new ShapeError(
+      "dot",
+      "shapesDiffer",
+      `expected vectors of one length, got ${a.describe()} and ${b.describe()}`,
+    );
   return matmul(a, b);
 }
+dot.method = "same" as const;

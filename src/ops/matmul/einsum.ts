@@ -4,7 +4,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkSameDType } from "./checks.ts";
@@ -13,13 +13,13 @@ import { matmul } from "./matmul.ts";
 import { diagonalOf, permuted } from "./views.ts";
 
 /**
- * Einstein's summation, as PyTorch's `einsum`: each axis of each operand has a letter; the result has the axes behind the arrow, and
- * every other letter is summed over.
+ * Einstein's summation, as PyTorch's `einsum`: each axis of each operand has a letter; the result has the axes behind
+ * the arrow, and every other letter is summed over.
  *
- * A letter twice in one operand takes its diagonal. `...` stands for any axes, aligned at the last, which broadcast. Sizes of one letter
- * are equal, or 1, which broadcasts. Without an arrow, the result has the letters that occur once, in alphabetical order.
- * Of several operands, the two whose product is smallest are contracted first, by {@link matmul} where they share a letter that is
- * summed over.
+ * A letter twice in one operand takes its diagonal. `...` stands for any axes, aligned at the last, which broadcast.
+ * Sizes of one letter are equal, or 1, which broadcasts. Without an arrow, the result has the letters that occur once,
+ * in alphabetical order. Of several operands, the two whose product is smallest are contracted first, by {@link matmul}
+ * where they share a letter that is summed over.
  *
  * @param equation such as `"bqhd,bkhd->bhqk"`; spaces are ignored
  * @param operands of one dtype, which is the result's
@@ -79,7 +79,8 @@ function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: T
     throw new ShapeError(
       "einsum",
       "shapesDiffer",
-      `"${equation}" takes a diagonal along "${labels[first]}", but the axes have ${tensor.shape[first]} and ${tensor.shape[second]} elements (${tensor.describe()})`,
+      `"${equation}" takes a diagonal along "${labels[first]}", but the axes have ${tensor.shape[first]} and ` +
+        `${tensor.shape[second]} elements (${tensor.describe()})`,
     );
   return withoutRepeats(equation, {
     tensor: diagonalOf(tensor, first, second),
@@ -123,7 +124,7 @@ function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: 
 /** The two terms whose product takes the fewest multiplications; the first ones of equal pairs. */
 function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number] {
   const pairs = terms.flatMap((_, first) =>
-    terms.slice(first + 1).map((_, rest) => [first, first + 1 + rest] as const),
+    terms.slice(first + 1).map((_, offset) => [first, first + 1 + offset] as const),
   );
   const cost = ([first, second]: readonly [number, number]) =>
     [...new Set([...terms[first]!.labels, ...terms[second]!.labels])].reduce(
@@ -187,13 +188,13 @@ function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): T
 
 const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-const shapeOf = ({ tensor, labels }: Labelled, wanted: readonly Label[]): number[] =>
-  wanted.map((label) => tensor.shape[labels.indexOf(label)]!);
+const shapeOf = ({ tensor, labels }: Labelled, chosen: readonly Label[]): number[] =>
+  chosen.map((label) => tensor.shape[labels.indexOf(label)]!);
 
-const inOrder = <D extends DType>({ tensor, labels }: Term<D>, wanted: readonly Label[]): Tensor<D> =>
+const inOrder = <D extends DType>({ tensor, labels }: Term<D>, chosen: readonly Label[]): Tensor<D> =>
   permuted(
     tensor,
-    wanted.map((label) => labels.indexOf(label)),
+    chosen.map((label) => labels.indexOf(label)),
   );
 
 /** Sums over the labels that are not kept. */

@@ -2,7 +2,9 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** The axis's letter, or `...1` for the last axis that an ellipsis stands for, `...2` for the one before it, and so on. */
+/**
+ * The axis's letter, or `...1` for the last axis that an ellipsis stands for, `...2` for the one before it, and so on.
+ */
 export type Label = string;
 
 export interface Equation {
@@ -11,7 +13,7 @@ export interface Equation {
   readonly output: readonly Label[];
 }
 
-/** One side of the comma or the arrow: letters, and in between the place of an ellipsis. */
+/** One side of the comma or the arrow: letters, and in between them maybe an ellipsis. */
 interface Term {
   readonly text: string;
   readonly before: readonly string[];
@@ -20,10 +22,11 @@ interface Term {
 }
 
 /**
- * Reads an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and then the letters that occur
- * once, in alphabetical order, capitals first.
+ * Reads an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and
+ * then the letters that occur once, in alphabetical order, capitals first.
  *
- * @throws {ArgumentError} for what is no equation, or does not fit the number of operands. @throws {ShapeError} for a rank that differs.
+ * @throws {ArgumentError} for what is no equation, or does not fit the number of operands. @throws {ShapeError} for a
+ * rank that differs.
  */
 export function parseEquation(equation: string, operands: readonly Tensor[]): Equation {
   const text = equation.replaceAll(" ", "");
@@ -31,7 +34,7 @@ export function parseEquation(equation: string, operands: readonly Tensor[]): Eq
   if (more.length > 0) fail(equation, "it has more than one ->");
   const terms = left!.split(",").map((part) => parseTerm(equation, part));
   if (terms.length !== operands.length)
-    fail(equation, `it names ${terms.length} operands, ${operands.length} came`, "wrongOperandCount");
+    fail(equation, `it names ${terms.length} operands, got ${operands.length}`, "wrongOperandCount");
   const spans = terms.map((term, index) => ellipsisSpan(equation, term, index, operands[index]!));
   const widest = Math.max(...spans);
   const labels = terms.map((term, index) => labelsOf(term, spans[index]!));
@@ -67,7 +70,8 @@ function ellipsisSpan(
   throw new ShapeError(
     "einsum",
     "wrongRank",
-    `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), ${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for any further ones'}`,
+    `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), ` +
+      `${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for any further ones'}`,
   );
 }
 

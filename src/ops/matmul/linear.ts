@@ -14,8 +14,8 @@ import { transposed } from "./views.ts";
 const primitive = productPrimitive("linear");
 
 /**
- * x · weightᵀ + bias over the last axis, as PyTorch's `linear`, in one operation: floats are rounded once. Operands are read through their
- * strides.
+ * x · weightᵀ + bias over the last axis, as PyTorch's `linear`, in one operation: floats are rounded once. Operands are
+ * read through their strides.
  *
  * @param x [..., in]
  * @param weight [out, in]
@@ -34,6 +34,7 @@ export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: 
   if (x.rank > 1) return product(x, weight, bias ?? undefined);
   return reshape(product(reshape(x, [1, x.shape[0]!]), weight, bias ?? undefined), [weight.shape[0]!]);
 }
+linear.method = "same" as const;
 
 /** One problem in all three: the bias is the input to which the product is added, repeated for each row. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {
@@ -63,12 +64,12 @@ function checkSizes(x: Tensor, weight: Tensor, bias: Tensor | null | undefined):
     throw new ShapeError(
       "linear",
       "shapesDiffer",
-      `x ${x.describe()} came for weight ${weight.describe()}: the last axis of x must have ${columns} elements`,
+      `expected the last axis of x to have ${columns} elements, got x ${x.describe()} for weight ${weight.describe()}`,
     );
   if (bias && (bias.rank !== 1 || bias.shape[0] !== rows))
     throw new ShapeError(
       "linear",
       "shapesDiffer",
-      `bias ${bias.describe()} came for weight ${weight.describe()}: [${rows}] is wanted, an element for each row`,
+      `expected bias to be [${rows}], an element for each row, got ${bias.describe()} for weight ${weight.describe()}`,
     );
 }

@@ -1,30 +1,18 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { cpuMatmul, type MatmulOperand } from "../../backend/cpu/matmul.ts";
-import { type Matrix, type ProductScale, problemOf } from "./problem.ts";
+import { matmulCall, type ProductScale } from "./primitive.ts";
+import { fieldsOf, matricesOf, problemOf } from "./problem.ts";
 
 export const productCpu: Implementation<ProductScale> = {
   run(call) {
-    const { a, b, out, input, ...problem } = problemOf(call);
-    cpuMatmul(
-      cpuLibrary().native,
-      {
-        ...problem,
-        dtype: out.tensor.dtype,
-        a: operandOf(a),
-        b: operandOf(b),
-        out: operandOf(out),
-        input: input && operandOf(input),
-      },
-      call.operation,
-    );
+    const problem = problemOf(call);
+    const matrices = matricesOf(problem);
+    const tensors = matrices.map(({ tensor }) => tensor);
+    const values = {
+      ...fieldsOf(problem),
+      dtype: problem.out.tensor.dtype,
+      offsets: tensors.map(({ offset }) => offset),
+      batch: { shape: problem.batchShape, strides: matrices.map(({ batch }) => batch) },
+    };
+    matmulCall(call.operation, values, tensors);
   },
 };
-
-const operandOf = ({ tensor, row, column, batch }: Matrix): MatmulOperand => ({
-  storage: tensor.storage.hostBytes(),
-  offset: tensor.offset,
-  rowStride: row,
-  columnStride: column,
-  batchStrides: batch,
-});

@@ -1,35 +1,37 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { Implementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import type { Size } from "../../backend/metal/encode.ts";
-import { launch, metalTypeOf, noFloat64, reads, startOf, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { plainLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import { elementCount, rowMajorStrides } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type Plan, planOf, vectorRows } from "./plan.ts";
-import { type Matrix, type Problem, type ProductScale, problemOf } from "./problem.ts";
+import { type ProductScale, productParameters } from "./primitive.ts";
+import { fieldsOf, type Matrix, matricesOf, type Problem, problemOf } from "./problem.ts";
 import { SIMD_WIDTH, threadsOf } from "./tiles.ts";
 
 export const productMetal: Implementation<ProductScale> = {
   unsupported: noFloat64,
   run(call) {
-    launchProduct(planOf(problemOf(call)));
+    return launchProduct(planOf(problemOf(call)));
   },
 };
 
 /** Encodes a product: one kernel, or two where its sums are cut into parts. */
-export function launchProduct({ splits, ...plan }: Plan): void {
+export function launchProduct({ splits, ...plan }: Plan): TicketRange {
   const { problem } = plan;
   const splitLength = roundUp(Math.ceil(problem.k / splits), SPLIT_STEP);
   const parts = problem.k === 0 ? 1 : Math.ceil(problem.k / splitLength);
-  if (parts <= 1) {
-    launchKernel(plan, { parts: 1, splitLength: problem.k, splitStride: 0 });
-    return;
-  }
+  if (parts <= 1) return launchKernel(plan, { splits: 1, splitLength: problem.k, splitStride: 0 });
   const splitStride = elementCount(problem.batchShape) * problem.m * problem.n;
   using scratch = scratchOf(problem, parts);
-  launchKernel({ ...plan, problem: intoParts(problem, scratch) }, { parts, splitLength, splitStride });
-  launchCombine(problem, scratch, { parts, splitLength, splitStride });
+  const split = { splits: parts, splitLength, splitStride };
+  return spanOf([
+    launchKernel({ ...plan, problem: intoParts(problem, scratch) }, split),
+    launchCombine(problem, scratch, split),
+  ]);
 }
 
 /** Parts begin where a tile does, and where elements may be read by fours. */
@@ -37,7 +39,8 @@ const SPLIT_STEP = 16;
 
 /** How sums are cut along k. */
 interface Split {
-  readonly parts: number;
+  /** How many parts there are. */
+  readonly splits: number;
   readonly splitLength: number;
   /** From part to part, in elements. */
   readonly splitStride: number;
@@ -57,17 +60,16 @@ function intoParts(problem: Problem, scratch: Tensor): Problem {
   return { ...problem, out, input: undefined, alpha: 1, beta: 0 };
 }
 
-function launchKernel(plan: Omit<Plan, "splits">, split: Split): void {
-  const { a, b, input, out, batchShape } = plan.problem;
+function launchKernel(plan: Omit<Plan, "splits">, split: Split): TicketRange {
+  const [a, b, input, out] = matricesOf(plan.problem).map(({ tensor }) => tensor);
   const { file, suffix = "", constants = [], groups, threadgroup } = shapes[plan.kernel](plan);
-  launch({
+  return launch({
     file,
     name: `${plan.kernel}_${typesOf(plan)}${suffix}`,
     constants,
-    // Without an input, its place is taken by what has its dtype, and with it its alignment.
-    operands: [reads(a.tensor), reads(b.tensor), reads((input ?? out).tensor), writes(out.tensor)],
+    operands: [reads(a!), reads(b!), reads(input!), writes(out!)],
     parameters: parametersOf(plan.problem, split),
-    threadgroups: [...groups, elementCount(batchShape) * split.parts],
+    threadgroups: [...groups, elementCount(plan.problem.batchShape) * split.splits],
     threadgroup,
   });
 }
@@ -93,7 +95,7 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
   tiled: ({ problem: { m, n, a, b }, tile }) => ({
     file: "matmul/tiled.metal",
     suffix: `_${tile!.rows}x${tile!.columns}x${tile!.depth}`,
-    constants: [...linesOf(a), ...linesOf(b)],
+    constants: [...tileLayoutOf(a), ...tileLayoutOf(b)],
     groups: [Math.ceil(n / tile!.columns), Math.ceil(m / tile!.rows)],
     threadgroup: threadsOf(tile!),
   }),
@@ -116,23 +118,26 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
   }),
 };
 
-/** Whether a tile's lines run along rows' axis (1) or columns' (0), whichever has neighbours in memory; and whether by fours. */
-function linesOf(matrix: Matrix): [number, number] {
+/**
+ * Whether a tile is stored transposed (1), so that what is adjacent in memory is adjacent in it, and whether it is read
+ * by fours.
+ */
+function tileLayoutOf(matrix: Matrix): [number, number] {
   const { row, column } = matrix;
-  const alongRows = Math.abs(row) < Math.abs(column);
-  return [
-    Number(alongRows),
-    Number(canReadByFours(matrix, ...(alongRows ? ([column, row] as const) : ([row, column] as const)))),
-  ];
+  const isTransposed = Math.abs(row) < Math.abs(column);
+  const [outer, inner] = isTransposed ? [column, row] : [row, column];
+  return [Number(isTransposed), Number(canReadByFours(matrix, outer, inner))];
 }
 
-/** Whether lines are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment. */
+/**
+ * Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment.
+ */
 const canReadByFours = ({ tensor, batch }: Matrix, outer: number, inner: number): boolean =>
   inner === 1 && [tensor.offset, outer, ...batch].every((elements) => elements % 4 === 0);
 
-function launchCombine(problem: Problem, scratch: Tensor, split: Split): void {
+function launchCombine(problem: Problem, scratch: Tensor, split: Split): TicketRange {
   const { m, n, batchShape, input, out } = problem;
-  launch({
+  return launch({
     file: "matmul/combine.metal",
     name: `combine_${metalTypeOf(out.tensor.dtype)}`,
     operands: [reads(scratch), reads((input ?? out).tensor), writes(out.tensor)],
@@ -142,26 +147,16 @@ function launchCombine(problem: Problem, scratch: Tensor, split: Split): void {
   });
 }
 
-const MAX_BATCH_RANK = 6;
-const OPERAND_WORDS = 3 + MAX_BATCH_RANK;
-const PRODUCT_WORDS = 8 + MAX_BATCH_RANK + 4 * OPERAND_WORDS + 3;
-
-/** `Product` of `kernels/matmul/product.h`. */
-function parametersOf(problem: Problem, { parts, splitLength, splitStride }: Split): Uint8Array {
-  const { m, n, k, batchShape, a, b, input, out, alpha, beta } = problem;
-  const words = new BigInt64Array(PRODUCT_WORDS);
-  const sizes = [m, n, k, parts, splitLength, splitStride, input ? 1 : 0, batchShape.length, ...batchShape];
-  for (const [at, size] of sizes.entries()) words[at] = BigInt(size);
-  for (const [index, matrix] of [a, b, input, out].entries())
-    if (matrix) writeOperand(words, 8 + MAX_BATCH_RANK + index * OPERAND_WORDS, matrix);
-  const isWhole = Number.isInteger(alpha) && Number.isInteger(beta);
-  const tail = PRODUCT_WORDS - 3;
-  words[tail] = isWhole ? BigInt(alpha) : 0n;
-  words[tail + 1] = isWhole ? BigInt(beta) : 0n;
-  new Float32Array(words.buffer).set([alpha, beta], (tail + 2) * 2);
-  return new Uint8Array(words.buffer);
-}
-
-function writeOperand(words: BigInt64Array, at: number, { tensor, row, column, batch }: Matrix): void {
-  for (const [index, value] of [startOf(tensor), row, column, ...batch].entries()) words[at + index] = BigInt(value);
+/** Kernels of integers take the factors as whole numbers. */
+function parametersOf(problem: Problem, split: Split): Uint8Array {
+  const { alpha, beta, batchShape } = problem;
+  const operands = matricesOf(problem).map(({ tensor, batch }) => ({ tensor, strides: batch }));
+  const areWhole = Number.isInteger(alpha) && Number.isInteger(beta);
+  return productParameters.bytes({
+    ...fieldsOf(problem),
+    ...split,
+    batch: plainLoop(batchShape, operands).loop,
+    wholeAlpha: areWhole ? alpha : 0,
+    wholeBeta: areWhole ? beta : 0,
+  });
 }

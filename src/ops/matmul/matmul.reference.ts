@@ -3,7 +3,7 @@ import { store, toIntegers, toNumbers } from "../../backend/reference/elements.t
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { ProductScale } from "./problem.ts";
+import type { ProductScale } from "./primitive.ts";
 
 /** The definition: out[i, j] = alpha · Σₖ a[i, k] · b[k, j] + beta · input[i, j], for each index of the batch. */
 export const productReference: Implementation<ProductScale> = {
@@ -50,7 +50,7 @@ function sizesOf(a: Tensor, out: Tensor): Sizes {
   return { batch: elementCount(batchShape), m, n, k, aShape: [...batchShape, m, k], bShape: [...batchShape, k, n] };
 }
 
-/** Calls `body` with the place of each element of the result, of its row of a and of its column of b. */
+/** Calls `body` with the offset of each element of the result, of its row of a and of its column of b. */
 function forEachSum({ batch, m, n, k }: Sizes, body: (at: number, aAt: number, bAt: number) => void): void {
   for (let index = 0; index < batch; index++)
     for (let row = 0; row < m; row++)

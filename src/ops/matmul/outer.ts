@@ -2,7 +2,7 @@ import { named } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkRanks } from "./checks.ts";
 
@@ -22,3 +22,4 @@ export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<
   checkRanks("outer", 1, "vectors", [a, b]);
   return named("outer", () => mul(reshape(a, [a.shape[0]!, 1]), b)) as Tensor<Promote<A, B>>;
 }
+outer.method = "promoted" as const;

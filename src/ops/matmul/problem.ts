@@ -2,13 +2,7 @@
 import type { OperationCall } from "../../backend/backend.ts";
 import { broadcastStrides, collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-
-/** out = alpha · a · b + beta · input */
-export interface ProductScale {
-  readonly alpha: number;
-  /** Counts only with an input. */
-  readonly beta: number;
-}
+import type { ProductScale } from "./primitive.ts";
 
 /** A matrix of each index of a batch, in a tensor's storage. Strides in elements; 0 repeats. */
 export interface Matrix {
@@ -29,6 +23,23 @@ export interface Problem extends ProductScale {
   readonly out: Matrix;
   readonly input: Matrix | undefined;
 }
+
+/**
+ * The operands in the order of `operandNames`. Without an input the result stands in for it: kernels do not read it
+ * then.
+ */
+export const matricesOf = ({ a, b, input, out }: Problem): readonly Matrix[] => [a, b, input ?? out, out];
+
+/** The fields of a problem that every backend's kernels have. */
+export const fieldsOf = (problem: Problem) => {
+  const { m, n, k, alpha, beta, input } = problem;
+  const matrices = matricesOf(problem);
+  return {
+    ...{ m, n, k, hasInput: input !== undefined, alpha, beta },
+    rowStrides: matrices.map(({ row }) => row),
+    columnStrides: matrices.map(({ column }) => column),
+  };
+};
 
 /** The problem that a call poses, with as few axes of the batch as its strides allow. */
 export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): Problem {
@@ -60,9 +71,17 @@ export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }:
 
 /** The same problem with its result transposed: outᵀ = alpha · bᵀ · aᵀ + beta · inputᵀ. */
 export function transposedProblem(problem: Problem): Problem {
-  const turn = (matrix: Matrix): Matrix => ({ ...matrix, row: matrix.column, column: matrix.row });
+  const transpose = (matrix: Matrix): Matrix => ({ ...matrix, row: matrix.column, column: matrix.row });
   const { m, n, a, b, out, input } = problem;
-  return { ...problem, m: n, n: m, a: turn(b), b: turn(a), out: turn(out), input: input && turn(input) };
+  return {
+    ...problem,
+    m: n,
+    n: m,
+    a: transpose(b),
+    b: transpose(a),
+    out: transpose(out),
+    input: input && transpose(input),
+  };
 }
 
 /** Matrices that are multiplied by one and the same b, and lie one below the other, are one matrix. */

@@ -2,22 +2,21 @@
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes, broadcastStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/binary.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { sumTo } from "../view/expand.ts";
 import { productCpu } from "./matmul.cpu.ts";
 import { productMetal } from "./matmul.metal.ts";
 import { productReference } from "./matmul.reference.ts";
-import type { ProductScale } from "./problem.ts";
+import type { ProductScale } from "./primitive.ts";
 import { transposed } from "./views.ts";
 
 /** @internal A primitive that computes products under a name of its own. */
-export const productPrimitive = (name: string): Primitive<ProductScale> => ({
-  name,
-  implementations: { metal: productMetal, cpu: productCpu, reference: productReference },
-});
+export const productPrimitive = (name: string): Primitive<ProductScale> =>
+  definePrimitive({ name, implementations: { metal: productMetal, cpu: productCpu, reference: productReference } });
 
 const matmulPrimitive = productPrimitive("matmul");
 const addmmPrimitive = productPrimitive("addmm");
@@ -43,9 +42,9 @@ export function productWithInput<D extends DType>(
   { alpha, beta }: ProductScale,
 ): Tensor<D> {
   const shape = [a.shape[0]!, b.shape[1]!];
-  const seen = broadcastTo(input, shape);
+  const expanded = broadcastTo(input, shape);
   // What is multiplied by 0 takes no part: NaN stays out of the result.
-  const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, seen], shape, a.dtype, { alpha, beta });
+  const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, expanded], shape, a.dtype, { alpha, beta });
   const own = input.shape;
   record("addmm", [input, a, b], [output], [a, b], ([gradient], [left, right], needs) => [
     needs[0] ? scaled(sumTo(gradient!, own), beta) : null,
@@ -57,6 +56,6 @@ export function productWithInput<D extends DType>(
 
 const scaled = <D extends DType>(x: Tensor<D>, factor: number): Tensor => (factor === 1 ? x : mul(x, factor));
 
-/** @internal An operand as it reads where it is broadcast to a shape; without a history. */
+/** @internal An operand broadcast to a shape, as a view that is no step of the graph. */
 export const broadcastTo = (input: Tensor, shape: Shape): Tensor =>
   new Tensor(input.storage, input.dtype, shape, broadcastStrides(input.shape, input.strides, shape), input.offset);

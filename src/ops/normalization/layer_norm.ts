@@ -1,8 +1,8 @@
 import { named } from "../../backend/dispatch.ts";
+import { checkNames } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkNames } from "../attention/options.ts";
 import { reshape } from "../view/reshape.ts";
 import { type Normalized, normalize, type SumAndNorm } from "./normalize.ts";
 import {
@@ -34,6 +34,7 @@ const optionNames: Readonly<Record<keyof LayerNormOptions, true>> = {
 export function layerNorm<D extends DType>(x: Tensor<D>, options: LayerNormOptions = {}): Tensor<D> {
   return normalized("layerNorm", { x }, options).out as Tensor<D>;
 }
+layerNorm.method = "same" as const;
 
 /**
  * `sum` = x + residual and `out` = layerNorm(sum), in one pass over both, as {@link addRmsNorm} does it.

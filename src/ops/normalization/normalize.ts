@@ -5,7 +5,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { add, mul } from "../elementwise/binary.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
 import { forwardCpu } from "./forward.cpu.ts";
 import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";

@@ -1,6 +1,6 @@
+import { checkNames } from "../../core/options.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkNames } from "../attention/options.ts";
 import { normalize, type SumAndNorm } from "./normalize.ts";
 import { checkEps, checkOperand, checkParameters, checkResidual, type RmsNormOptions } from "./options.ts";
 
@@ -23,6 +23,7 @@ export function rmsNorm<D extends DType>(x: Tensor<D>, options: RmsNormOptions =
   const { weight, eps } = checked("rmsNorm", x, options);
   return normalize({ operation: "rmsNorm", isCentred: false, eps, operands: { x, weight } }).out as Tensor<D>;
 }
+rmsNorm.method = "same" as const;
 
 /**
  * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream,

@@ -15,6 +15,7 @@ export type TruthOf<D extends DType> = D extends "uint8" ? "uint8" : "bool";
  */
 export const all = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<TruthOf<D>> =>
   fold("all", x, planReduction("all", x, options), x.dtype === "uint8" ? "uint8" : "bool") as Tensor<TruthOf<D>>;
+all.method = "truth" as const;
 
 /**
  * Whether any element along the axes is other than 0. False of nothing. @see {@link all}
@@ -24,3 +25,4 @@ export const all = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {
  */
 export const any = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<TruthOf<D>> =>
   fold("any", x, planReduction("any", x, options), x.dtype === "uint8" ? "uint8" : "bool") as Tensor<TruthOf<D>>;
+any.method = "truth" as const;

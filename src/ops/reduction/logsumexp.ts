@@ -2,8 +2,9 @@ import { record } from "../../autograd/record.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul, sub } from "../elementwise/binary.ts";
-import { exp, type FloatOf } from "../elementwise/unary.ts";
+import { mul, sub } from "../elementwise/arithmetic.ts";
+import { exp } from "../elementwise/exponential.ts";
+import type { FloatOf } from "../elementwise/types.ts";
 import { expandResult } from "./expand_result.ts";
 import { fold, planReduction, type ReductionOptions } from "./reduce.ts";
 
@@ -25,3 +26,4 @@ export function logsumexp<D extends DType>(x: Tensor<D>, options: ReductionOptio
   });
   return output as Tensor<FloatOf<D>>;
 }
+logsumexp.method = "float" as const;

@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div } from "../elementwise/binary.ts";
+import { div } from "../elementwise/division.ts";
 import { expandResult } from "./expand_result.ts";
 import { floatOperand, fold, planReduction } from "./reduce.ts";
 import type { SumOptions } from "./sum.ts";
@@ -12,7 +12,8 @@ import type { SumOptions } from "./sum.ts";
  * @example
  * mean(tensor([[1, 2], [3, 5]]), { dim: 0 }); // float32 [2, 3.5]
  *
- * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range,
+ * or named twice.
  */
 export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options: SumOptions<E> = {}): Tensor<E> {
   const input = floatOperand("mean", x, options.dtype);
@@ -24,3 +25,4 @@ export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options
   ]);
   return output as Tensor<E>;
 }
+mean.method = "averaged" as const;

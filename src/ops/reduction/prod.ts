@@ -2,15 +2,15 @@ import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul } from "../elementwise/binary.ts";
-import { productOfOthers } from "../scan/others.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { productOfOthers } from "../scan/product_of_others.ts";
 import { expandResult } from "./expand_result.ts";
 import { planReduction } from "./reduce.ts";
 import { accumulate, type SumOf, type SumOptions } from "./sum.ts";
 
 /**
- * The product over axes; integers and bools multiply in int64, which wraps around. The product of nothing is 1. The gradient is right where
- * elements are 0 too.
+ * The product over axes; integers and bools multiply in int64, which wraps around. The product of nothing is 1. The
+ * gradient is right where elements are 0 too.
  *
  * @example
  * prod(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [2, 12]
@@ -28,3 +28,4 @@ export function prod<D extends DType, E extends DType = SumOf<D>>(
   ]);
   return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
 }
+prod.method = "summed" as const;

@@ -3,7 +3,7 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
-import type { ExtremumName, FoldName, ReductionAttributes } from "./names.ts";
+import type { ExtremumName, FoldName, ReductionAttributes } from "./primitive.ts";
 
 interface Formula {
   readonly float: (values: readonly number[], parameter: number) => number | boolean;
@@ -83,21 +83,21 @@ export const extremumReference = (name: ExtremumName): Implementation<ReductionA
   run({ inputs: [input], outputs: [values, indices], attributes: { axes } }) {
     const elements = isFloat(input!.dtype) ? toNumbers(input!) : toIntegers(input!);
     const lists = groups<number | bigint>(elements, input!.shape, axes);
-    const places = lists.map((list) => extremePlace(list, name));
+    const found = lists.map((list) => extremeIndex(list, name));
     store(
       values!,
-      lists.map((list, result) => list[places[result]!]!),
+      lists.map((list, result) => list[found[result]!]!),
     );
-    store(indices!, places);
+    store(indices!, found);
   },
 });
 
-/** The place of the first NaN, or of the first of the largest (smallest) elements. */
-function extremePlace(values: readonly (number | bigint)[], name: ExtremumName): number {
+/** The index of the first NaN, or of the first of the largest (smallest) elements. */
+function extremeIndex(values: readonly (number | bigint)[], name: ExtremumName): number {
   const nan = values.findIndex((value) => typeof value === "number" && Number.isNaN(value));
   if (nan >= 0) return nan;
   const isBetter = (value: number | bigint, best: number | bigint) => (name === "max" ? value > best : value < best);
-  return values.reduce<number>((best, value, place) => (isBetter(value, values[best]!) ? place : best), 0);
+  return values.reduce<number>((best, value, index) => (isBetter(value, values[best]!) ? index : best), 0);
 }
 
 /** The elements of each result, results and elements in row-major order. */
@@ -106,11 +106,11 @@ function groups<Value>(values: ArrayLike<Value>, shape: Shape, axes: readonly nu
   const strides = rowMajorStrides(kept).map((stride, axis) => (axes.includes(axis) ? 0 : stride));
   const lists = Array.from({ length: elementCount(kept) }, (): Value[] => []);
   for (let index = 0; index < values.length; index++) {
-    let rest = index;
+    let remainder = index;
     let result = 0;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      result += (rest % shape[axis]!) * strides[axis]!;
-      rest = Math.floor(rest / shape[axis]!);
+      result += (remainder % shape[axis]!) * strides[axis]!;
+      remainder = Math.floor(remainder / shape[axis]!);
     }
     lists[result]!.push(values[index]!);
   }

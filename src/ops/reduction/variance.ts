@@ -1,15 +1,22 @@
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { div, mul, sub } from "../elementwise/binary.ts";
+import { mul, sub } from "../elementwise/arithmetic.ts";
+import { div } from "../elementwise/division.ts";
+import { dividedWhereNotZero } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { mean } from "./mean.ts";
 import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
-import { dividedWhereNotZero } from "./slope.ts";
 
-/** Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the correction. */
+/**
+ * Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the
+ * correction.
+ */
 export interface VarianceOptions extends ReductionOptions {
-  /** What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole population. */
+  /**
+   * What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole
+   * population.
+   */
   correction?: number | undefined;
 }
 
@@ -32,6 +39,8 @@ export function variance<D extends DType>(x: Tensor<D>, options: VarianceOptions
   });
   return output as Tensor<D>;
 }
+variance.method = "same" as const;
+
 export { variance as var };
 
 /**
@@ -49,11 +58,12 @@ export function std<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const scaled = div(gradient!, freedom(plan, correction)) as Tensor;
-    const slope = dividedWhereNotZero(scaled, result!);
-    return [mul(expandResult(slope, plan, saved!.shape), centred(saved!, plan))];
+    const derivative = dividedWhereNotZero(scaled, result!);
+    return [mul(expandResult(derivative, plan, saved!.shape), centred(saved!, plan))];
   });
   return output as Tensor<D>;
 }
+std.method = "same" as const;
 
 /** What {@link varMean} returns: both of the shape that the reduction leaves. */
 export interface VarianceAndMean<D extends DType> {
@@ -67,6 +77,7 @@ export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions 
   const { dim, keepdim } = options;
   return { variance: variance(x, options), mean: mean(x, { dim, keepdim }) as Tensor<D> };
 };
+varMean.method = "own" as const;
 
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 

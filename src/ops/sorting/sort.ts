@@ -49,6 +49,7 @@ export function sort<D extends DType>(x: Tensor<D>, { dim = -1, descending = fal
   const axis = normalizeAxis("sort", dim, x.rank);
   return firstInOrder("sort", x, axis, x.shape[axis] ?? 1, descending);
 }
+sort.method = "own" as const;
 
 /**
  * The indices that would sort an axis.
@@ -64,6 +65,7 @@ export function argsort(x: Tensor, { dim = -1, descending = false }: SortOptions
   values.dispose();
   return indices;
 }
+argsort.method = "int64" as const;
 
 /** Options of {@link topk}. */
 export interface TopkOptions {
@@ -100,6 +102,7 @@ export function topk<D extends DType>(
     );
   return firstInOrder("topk", x, axis, k, largest);
 }
+topk.method = "own" as const;
 
 function firstInOrder<D extends DType>(
   operation: string,

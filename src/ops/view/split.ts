@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { adjacentAxis } from "../../tensor/adjacent.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { axisOfNeighbours } from "../../tensor/neighbours.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { cat, stack } from "../join/cat.ts";
@@ -10,7 +10,7 @@ import { axisOf } from "./slice.ts";
 
 /** Options of {@link split} and {@link chunk}. */
 export interface SplitOptions {
-  /** The axis that is cut. Default 0. */
+  /** The axis that is split. Default 0. */
   dim?: number;
 }
 
@@ -22,8 +22,8 @@ export interface SplitOptions {
  * @example
  * split(tensor([0, 1, 2, 3, 4]), 2); // [0, 1], [2, 3], [4]
  *
- * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that is not whole or
- * negative, or 0 for an axis that has elements.
+ * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that
+ * is not whole or negative, or 0 for an axis that has elements.
  */
 export function split<D extends DType>(
   x: Tensor<D>,
@@ -39,10 +39,12 @@ export function split<D extends DType>(
     throw new ShapeError(
       "split",
       "sizeDiffers",
-      `sizes ${formatShape(sizes)} add up to ${total}, axis ${dim} of ${x.describe()} has ${size}`,
+      `expected sizes that add up to ${size}, axis ${dim} of ${x.describe()}, ` +
+        `got ${formatShape(sizes)}, which make ${total}`,
     );
   return parts("split", x, axis, sizes);
 }
+split.method = "parts" as const;
 
 /**
  * Views of at most `chunks` parts of an axis, all of one size but for the last one, which may be smaller.
@@ -55,11 +57,16 @@ export function split<D extends DType>(
 export function chunk<D extends DType>(x: Tensor<D>, chunks: number, { dim = 0 }: SplitOptions = {}): Tensor<D>[] {
   const axis = axisOf("chunk", x, dim);
   if (!Number.isSafeInteger(chunks) || chunks < 1)
-    throw new ArgumentError("chunk", "invalidCount", `${chunks} chunks came, a whole number of at least 1 is wanted`);
+    throw new ArgumentError(
+      "chunk",
+      "invalidCount",
+      `expected chunks to be a whole number of at least 1, got ${chunks}`,
+    );
   const size = x.shape[axis]!;
   const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
 }
+chunk.method = "parts" as const;
 
 /**
  * Views of each index of an axis, without that axis.
@@ -82,21 +89,26 @@ export function unbind<D extends DType>(x: Tensor<D>, { dim = 0 }: SplitOptions 
   record("unbind", [x], views, [], (gradients) => [stack(withZeros(gradients, own), { dim: axis })]);
   return views;
 }
+unbind.method = "parts" as const;
 
 function equalSizes(operation: string, size: number, each: number): number[] {
   checkSize(operation, each);
   if (each === 0 && size > 0)
-    throw new ArgumentError(operation, "invalidSize", `size 0 came for an axis of ${size}; at least 1 is wanted`);
+    throw new ArgumentError(operation, "invalidSize", `expected a size of at least 1 for an axis of ${size}, got 0`);
   const count = Math.max(1, each === 0 ? 1 : Math.ceil(size / each));
   return Array.from({ length: count }, (_, index) => Math.min(each, size - index * each));
 }
 
 function checkSize(operation: string, size: number): void {
   if (!Number.isSafeInteger(size) || size < 0)
-    throw new ArgumentError(operation, "invalidSize", `size ${size} came, a whole number of at least 0 is wanted`);
+    throw new ArgumentError(
+      operation,
+      "invalidSize",
+      `expected a size to be a whole number of at least 0, got ${size}`,
+    );
 }
 
-/** One operation with many results, so that its gradient is one `cat` and no sum of tensors full of zeros. */
+/** One operation with many results, so that its gradient is one `cat` instead of a sum of tensors full of zeros. */
 function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, sizes: readonly number[]): Tensor<D>[] {
   x.checkAlive(operation);
   let start = 0;
@@ -110,10 +122,10 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
   return views;
 }
 
-/** Gradients that lie side by side already are one as they are; others are copied. */
+/** Gradients that are adjacent views already make one view; others are copied. */
 function joined(gradients: readonly Tensor[], axis: number): Tensor {
   const [first] = gradients as [Tensor];
-  if (gradients.some(({ edge }) => edge !== null) || axisOfNeighbours(gradients) !== axis)
+  if (gradients.some(({ edge }) => edge !== null) || adjacentAxis(gradients) !== axis)
     return cat(gradients, { dim: axis });
   const size = gradients.reduce((sum, { shape }) => sum + shape[axis]!, 0);
   return new Tensor(first.storage, first.dtype, first.shape.with(axis, size), first.strides, first.offset);
@@ -121,7 +133,7 @@ function joined(gradients: readonly Tensor[], axis: number): Tensor {
 
 const layoutOf = ({ shape, dtype }: Tensor) => ({ shape, dtype });
 
-/** Gradients of all results: zeros for those that nobody used. */
+/** Gradients of all results: zeros for results that were not used. */
 const withZeros = (
   gradients: readonly (Tensor | null)[],
   layouts: readonly { readonly shape: Shape; readonly dtype: DType }[],

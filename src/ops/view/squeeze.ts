@@ -31,6 +31,7 @@ export function squeeze<D extends DType>(x: Tensor<D>, { dim }: SqueezeOptions =
     ([gradient]) => [reshape(gradient!, own)],
   );
 }
+squeeze.method = "same" as const;
 
 /**
  * A view with a new axis of size 1.
@@ -52,3 +53,4 @@ export function unsqueeze<D extends DType>(x: Tensor<D>, dim: number): Tensor<D>
     reshape(gradient!, own),
   ]);
 }
+unsqueeze.method = "same" as const;

@@ -1,7 +1,9 @@
-/** What the server of the dashboard tells its pages: all events so far as the first message, then each as it happens. */
+/**
+ * The protocol between the dashboard's server and its pages: first all events so far, then each event as it happens.
+ */
 import type { RunEvent } from "../events.ts";
 
-/** Where pages listen. */
+/** The path of the WebSocket. */
 export const EVENTS_PATH = "/events";
 
 export type Message = readonly RunEvent[];

@@ -4,15 +4,15 @@ import page from "./page/page.html";
 import { EVENTS_PATH, type Message } from "./protocol.ts";
 
 const TOPIC = "run";
-/** Steps that a page is given when it opens; of more, every second one is forgotten. */
-const MOST_STEPS = 10_000;
+/** How many step events the history keeps. When there are twice as many, every second one is dropped. */
+const MAX_STEPS = 10_000;
 
-/** A page with the live curves of a run, for this machine's browsers. It goes with the process, or with `close()`. */
+/** Serves a page with the live curves of a run to browsers on this machine, until `close()`. */
 export class Dashboard implements Listener {
   private history: RunEvent[] = [];
   private readonly server: Bun.Server<undefined>;
 
-  /** @param port 0 for any that is free. @throws {ArgumentError} for one that is taken. */
+  /** @param port 0 for any free port. @throws {ArgumentError} for a port in use. */
   constructor(port = 0) {
     this.server = serve(port, () => this.history);
   }
@@ -23,7 +23,7 @@ export class Dashboard implements Listener {
 
   on(event: RunEvent): void {
     this.history.push(event);
-    if (this.history.length > 2 * MOST_STEPS) this.history = thinned(this.history);
+    if (this.history.length > 2 * MAX_STEPS) this.history = downsample(this.history);
     this.server.publish(TOPIC, encode([event]));
   }
 
@@ -42,26 +42,26 @@ function serve(port: number, history: () => Message): Bun.Server<undefined> {
       fetch: (request, server) =>
         new URL(request.url).pathname === EVENTS_PATH && server.upgrade(request)
           ? undefined
-          : new Response("There is nothing here.\n", { status: 404 }),
+          : new Response("Not found.\n", { status: 404 }),
       websocket: {
         open(socket) {
           socket.send(encode(history()));
           socket.subscribe(TOPIC);
         },
-        message: () => undefined, // pages have nothing to say
+        message: () => undefined, // pages send no messages
       },
     });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const text = `no page can be served on port ${port}: ${reason}; name another one, or 0 for any that is free`;
+    const text = `the dashboard cannot use port ${port}: ${reason}; choose another port, or 0 for any free port`;
     throw new ArgumentError("train --dashboard", "portTaken", text, { cause });
   }
 }
 
-/** JSON has neither NaN nor ∞: a page shows a gap. */
+/** In JSON, NaN and ∞ become null, which pages show as a gap. */
 const encode = (events: Message): string => JSON.stringify(events);
 
-function thinned(events: readonly RunEvent[]): RunEvent[] {
+function downsample(events: readonly RunEvent[]): RunEvent[] {
   let steps = 0;
   return events.filter(({ kind }) => kind !== "step" || steps++ % 2 === 1);
 }

@@ -1,8 +1,8 @@
 import type { Listener, RunEvent } from "../events.ts";
 
 /**
- * Tells several listeners. One that fails (a full disk, say) is told nothing more, and the others that it failed: what shows a run must not
- * end it.
+ * Forwards events to several listeners. A listener that throws, because of a full disk say, gets no further events, and
+ * the others get a note. A listener's failure never ends the run.
  */
 export class Listeners implements Listener {
   private readonly failed = new Set<Listener>();
@@ -24,13 +24,13 @@ export class Listeners implements Listener {
     }
   }
 
-  /** Closes each once, however often it is called. */
+  /** Closes each listener once, however often it is called. */
   async close(): Promise<void> {
     for (const listener of this.open.splice(0)) {
       try {
         await listener.close?.();
       } catch (error) {
-        console.error(`${nameOf(listener)} failed at the end: ${reasonOf(error)}`);
+        console.error(`${nameOf(listener)} failed to close: ${reasonOf(error)}`);
       }
     }
   }

@@ -4,10 +4,14 @@ import { withFileErrors } from "../../io/file_errors.ts";
 import { type Curves, drawCurve, type Point, toPng } from "../curve.ts";
 import type { Listener, RunEvent } from "../events.ts";
 
-/** The curve's names in the folder of a run. */
+/** The file names of the curve in a run's folder. */
 export const CURVE_FILES = { svg: "loss.svg", png: "loss.png" } as const;
 
-/** Draws the run's curve into its folder: the SVG at each evaluation and checkpoint, both at the end. Earlier points are those of earlier sessions. */
+/**
+ * Draws the loss curve into the run's folder: the SVG at each evaluation and checkpoint, both files at the end.
+ *
+ * @param earlier the points of earlier sessions
+ */
 export class CurveFiles implements Listener {
   private readonly training: Point[];
   private readonly heldOut: Point[];
@@ -37,7 +41,7 @@ export class CurveFiles implements Listener {
   }
 }
 
-/** A reader, and a disk that is full, find the picture before or the new one, never a part. @throws {FileError} */
+/** Replaces a file atomically: readers never see a partial picture, also on a full disk. @throws {FileError} */
 function replaceFile(path: string, content: string | Uint8Array): void {
   const part = `${path}.part`;
   try {

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { withFileErrors } from "../../io/file_errors.ts";
 import type { Listener, RunEvent } from "../events.ts";
 
-/** The log's name in the folder of a run. */
+/** The file name of the log in a run's folder. */
 export const LOG_FILE = "log.jsonl";
 
-/** One JSON object a line for each event, with the time it happened. A session that goes on with a run appends. */
+/** Writes each event as a line of JSON, with its time. A resumed session appends to the file. */
 export class JsonLog implements Listener {
   private readonly path: string;
   private readonly file: number;
@@ -18,7 +18,7 @@ export class JsonLog implements Listener {
     if (before !== "" && !before.endsWith("\n")) this.write("\n");
   }
 
-  /** @throws {FileError} where the disk is full; a part of the line may be there then. */
+  /** @throws {FileError} if the disk is full. A part of the line may have been written then. */
   on(event: RunEvent): void {
     this.write(lineOf(event));
   }
@@ -27,7 +27,7 @@ export class JsonLog implements Listener {
     closeSync(this.file);
   }
 
-  /** All of it: the system may take a part at a time, where room lacks say. */
+  /** Writes all of the text, in as many system calls as it takes. */
   private write(text: string): void {
     const bytes = Buffer.from(text);
     withFileErrors("train", this.path, () => {
@@ -36,7 +36,9 @@ export class JsonLog implements Listener {
   }
 }
 
-/** The events of a run's log, none where there is none. Lines that were cut off, by a full disk or a killed process, are passed over. */
+/**
+ * The events in a run's log; empty if there is no log. Lines truncated by a full disk or a killed process are skipped.
+ */
 export const readLog = (folder: string): RunEvent[] => textOf(join(folder, LOG_FILE)).split("\n").flatMap(eventIn);
 
 const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
@@ -51,6 +53,6 @@ function eventIn(line: string): RunEvent[] {
 
 const lineOf = (event: RunEvent): string => `${JSON.stringify({ time: new Date().toISOString(), ...event }, finite)}\n`;
 
-/** JSON has no NaN and no ∞: they are written as words, so that no reader takes them for a missing number. */
+/** NaN and ∞, which JSON cannot represent, are written as strings: null would look like a missing number. */
 const finite = (_: string, value: unknown): unknown =>
   typeof value === "number" && !Number.isFinite(value) ? String(value) : value;

@@ -4,8 +4,8 @@ import { formatBytes, formatCount, formatDuration } from "../format.ts";
 
 const FORMAT =
   "{bar} {value}/{total} │ loss {loss} │ held out {heldOut} │ {speed} tokens/s │ {left} left │ {memory} │ {backend}";
-/** Where there is no terminal, a line of progress this often, in milliseconds. */
-const LINE_EVERY = 5_000;
+/** Without a terminal, a line of progress is printed at this interval, in milliseconds. */
+const LINE_INTERVAL = 5_000;
 
 interface Shown {
   readonly loss: string;
@@ -16,15 +16,18 @@ interface Shown {
   readonly backend: string;
 }
 
-/** On stderr, a bar with the loss, the speed, the time left, memory and the backend; notes, samples and checkpoints are lines above it. */
+/**
+ * Shows a progress bar on stderr with the loss, the speed, the time left, the memory and the backend. Notes, samples
+ * and checkpoints are printed above it.
+ */
 export class ProgressBar implements Listener {
   private readonly bars = new MultiBar({
     format: FORMAT,
     barsize: 20,
     noTTYOutput: true,
-    notTTYSchedule: LINE_EVERY,
+    notTTYSchedule: LINE_INTERVAL,
     hideCursor: true,
-    gracefulExit: false, // the run has its own way to stop
+    gracefulExit: false, // the run handles signals itself
     linewrap: true,
   });
   private bar: SingleBar | null = null;
@@ -40,7 +43,7 @@ export class ProgressBar implements Listener {
 
   close(): void {
     if (!this.bar) return;
-    this.bars.update(); // what was logged since the last one
+    this.bars.update(); // prints pending log lines
     this.bars.stop(); // its timer would keep the process alive
     this.bar = null;
   }
@@ -64,7 +67,7 @@ const ofStep = ({ loss, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): P
 });
 
 function lineOf(event: Extract<RunEvent, { kind: "sample" | "checkpoint" | "note" }>): string {
-  if (event.kind === "sample") return `step ${event.step}, a sample:\n${indented(event.prompt + event.text)}`;
+  if (event.kind === "sample") return `step ${event.step}, sample:\n${indented(event.prompt + event.text)}`;
   if (event.kind === "checkpoint") return `step ${event.step}, saved: ${event.file}`;
   return `step ${event.step}: ${event.text}`;
 }

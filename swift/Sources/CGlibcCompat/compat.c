@@ -1,5 +1,5 @@
 // Swift's static libraries are built against glibc 2.38 or newer. An older glibc (Debian 12 has 2.36) lacks the names
-// below. strtol and friends are reached by C23 names; there the plain functions serve: the only difference is that
+// below. strtol and friends are called by their C23 names; here the plain functions do: the only difference is that
 // the C23 forms also read the "0b" prefix. strlcpy and strlcat are as POSIX 2024 defines them.
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,9 +7,15 @@
 #include <string.h>
 
 __attribute__((weak)) long __isoc23_strtol(const char *text, char **end, int base) { return strtol(text, end, base); }
-__attribute__((weak)) long long __isoc23_strtoll(const char *text, char **end, int base) { return strtoll(text, end, base); }
-__attribute__((weak)) unsigned long __isoc23_strtoul(const char *text, char **end, int base) { return strtoul(text, end, base); }
-__attribute__((weak)) unsigned long long __isoc23_strtoull(const char *text, char **end, int base) { return strtoull(text, end, base); }
+__attribute__((weak)) long long __isoc23_strtoll(const char *text, char **end, int base) {
+  return strtoll(text, end, base);
+}
+__attribute__((weak)) unsigned long __isoc23_strtoul(const char *text, char **end, int base) {
+  return strtoul(text, end, base);
+}
+__attribute__((weak)) unsigned long long __isoc23_strtoull(const char *text, char **end, int base) {
+  return strtoull(text, end, base);
+}
 
 __attribute__((weak)) int __isoc23_sscanf(const char *text, const char *format, ...) {
   va_list arguments;

@@ -46,10 +46,12 @@ public class MTLCaptureManager: NSObject {
 
     public func startCapture(with descriptor: MTLCaptureDescriptor) throws {
         guard descriptor.captureObject != nil else {
-            throw MTLCaptureError(.invalidDescriptor, "The capture descriptor names no device, queue or scope to capture.")
+            throw MTLCaptureError(
+                .invalidDescriptor, "The capture descriptor names no device, queue or scope to capture.")
         }
         throw MTLCaptureError(
-            .notSupported, "Capturing is not supported on \(SoftwareDevice.shared.name); run on macOS to get a .gputrace.")
+            .notSupported,
+            "Capturing is not supported on \(SoftwareDevice.shared.name); run on macOS to get a .gputrace.")
     }
 
     public func stopCapture() {}

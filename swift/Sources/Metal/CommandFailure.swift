@@ -8,7 +8,7 @@ public enum MTLCommandEncoderErrorState: Int, Sendable {
     case faulted = 4
 }
 
-/// What the error of a command buffer tells of each of its encoders, where `errorOptions` asked for it.
+/// What the error of a command buffer reports of each of its encoders, where `errorOptions` requests it.
 public protocol MTLCommandBufferEncoderInfo: NSObjectProtocol, Sendable {
     var label: String { get }
     var debugSignposts: [String] { get }
@@ -41,11 +41,13 @@ struct CommandFailure {
 
     static let deallocated = CommandFailure(.invalidResource, "a buffer that it uses was freed")
 
-    /// The error in Apple's words, followed by what this device knows of the cause.
+    /// The error in Apple's wording, followed by what this device knows of the cause.
     func error(_ encoders: [EncoderRecord]?) -> MTLCommandBufferError {
-        let words = Self.words[code] ?? "Internal Error (0000000e:kIOGPUCommandBufferCallbackErrorInternal)"
-        let more: [String: Any] = encoders.map { [MTLCommandBufferEncoderInfoErrorKey: $0 as [any MTLCommandBufferEncoderInfo]] } ?? [:]
-        return MTLCommandBufferError(code, "\(words): \(message)", more)
+        let descriptions =
+            Self.descriptions[code] ?? "Internal Error (0000000e:kIOGPUCommandBufferCallbackErrorInternal)"
+        let more: [String: Any] =
+            encoders.map { [MTLCommandBufferEncoderInfoErrorKey: $0 as [any MTLCommandBufferEncoderInfo]] } ?? [:]
+        return MTLCommandBufferError(code, "\(descriptions): \(message)", more)
     }
 
     private static let codes: [UInt32: MTLCommandBufferError.Code] = [
@@ -56,13 +58,17 @@ struct CommandFailure {
         MRT_RESULT_OUT_OF_MEMORY.rawValue: .outOfMemory,
     ]
 
-    private static let words: [MTLCommandBufferError.Code: String] = [
+    private static let descriptions: [MTLCommandBufferError.Code: String] = [
         .timeout: "Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout)",
         .pageFault: "Caused GPU Address Fault Error (0000000b:kIOGPUCommandBufferCallbackErrorPageFault)",
         .outOfMemory: "Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)",
         .invalidResource: "Invalid Resource (00000009:kIOGPUCommandBufferCallbackErrorInvalidResource)",
-        .accessRevoked: "Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)",
-        .notPermitted: "Insufficient Permission (to submit GPU work from background) (00000006:kIOGPUCommandBufferCallbackErrorBackgroundExecutionNotPermitted)",
+        .accessRevoked:
+            "Ignored (for causing prior/excessive GPU errors) "
+            + "(00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)",
+        .notPermitted:
+            "Insufficient Permission (to submit GPU work from background) "
+            + "(00000006:kIOGPUCommandBufferCallbackErrorBackgroundExecutionNotPermitted)",
         .deviceRemoved: "The device was removed",
         .stackOverflow: "Stack Overflow",
         .memoryless: "Memoryless buffer overflow",

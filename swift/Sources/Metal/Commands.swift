@@ -15,7 +15,8 @@ extension Command {
     var buffers: [SoftwareBuffer] { [] }
 }
 
-/// A buffer of a command. A command buffer with unretained references leaves it to the program to keep the buffer alive.
+/// A buffer of a command. A command buffer with unretained references leaves it to the program to keep the buffer
+/// alive.
 struct BufferReference {
     private let retained: SoftwareBuffer?
     private weak var unretained: SoftwareBuffer?
@@ -30,8 +31,11 @@ struct BufferReference {
     /// For execution: a buffer that was freed in between is misuse.
     func resolve() -> SoftwareBuffer? {
         if let buffer { return buffer }
-        misuse("MTLDebugCommandBuffer", "commit", """
-            Command buffer with unretained references references deallocated object: keep the buffer until the command buffer has completed.
+        misuse(
+            "MTLDebugCommandBuffer", "commit",
+            """
+            Command buffer with unretained references references deallocated object: keep the buffer until the command \
+            buffer has completed.
             """)
         return nil
     }

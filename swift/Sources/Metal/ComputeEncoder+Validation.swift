@@ -1,15 +1,20 @@
-/// The rules that Apple's validation layer holds compute encoders to, in its words where they are known.
+/// The rules that Apple's validation layer holds compute encoders to, with its messages where they are known.
 extension SoftwareComputeEncoder {
     func isBufferIndex(_ index: Int, _ selector: String) -> Bool {
         (0..<SoftwareDevice.maxBuffers).contains(index)
-            || refuse(debugName, selector, "index(\(index)) must be < \(SoftwareDevice.maxBuffers), the number of buffer arguments.")
+            || refuse(
+                debugName, selector,
+                "index(\(index)) must be < \(SoftwareDevice.maxBuffers), the number of buffer arguments.")
     }
 
     func isConstantLength(_ length: Int, _ selector: String) -> Bool {
         (length > 0 || refuse(debugName, selector, "length(\(length)) must be > 0."))
-            && (length <= SoftwareDevice.maxConstantBytes || refuse(debugName, selector, """
-                length(\(length)) must be <= \(SoftwareDevice.maxConstantBytes); put more into a buffer.
-                """))
+            && (length <= SoftwareDevice.maxConstantBytes
+                || refuse(
+                    debugName, selector,
+                    """
+                    length(\(length)) must be <= \(SoftwareDevice.maxConstantBytes); put more into a buffer.
+                    """))
     }
 
     func isOffset(_ offset: Int, in target: SoftwareBuffer, _ selector: String) -> Bool {
@@ -19,29 +24,42 @@ extension SoftwareComputeEncoder {
 
     func isIndirectOffset(_ offset: Int, in target: SoftwareBuffer, _ selector: String) -> Bool {
         let size = 12  // three 32-bit counts
-        return (offset >= 0 && offset % 4 == 0
+        return
+            (offset >= 0 && offset % 4 == 0
             || refuse(debugName, selector, "indirectBufferOffset(\(offset)) must be a multiple of 4."))
-            && (offset + size <= target.length || refuse(debugName, selector, """
-                (indirectBufferOffset(\(offset)) + \(size))(\(offset + size)) must be <= [indirectBuffer length](\(target.length)).
-                """))
+            && (offset + size <= target.length
+                || refuse(
+                    debugName, selector,
+                    """
+                    (indirectBufferOffset(\(offset)) + \(size))(\(offset + size)) must be <= [indirectBuffer \
+                    length](\(target.length)).
+                    """))
     }
 
     func isThreadgroupLength(_ length: Int, index: Int, _ selector: String) -> Bool {
         let limit = SoftwareDevice.maxThreadgroupMemoryLength
-        return ((0..<SoftwareDevice.maxBuffers).contains(index) || refuse(debugName, selector, """
-            index(\(index)) must be < \(SoftwareDevice.maxBuffers), the number of threadgroup memory arguments.
-            """))
-            && (length >= 0 && length % 16 == 0 || refuse(debugName, selector, "length(\(length)) must be a multiple of 16 bytes."))
+        return
+            ((0..<SoftwareDevice.maxBuffers).contains(index)
+            || refuse(
+                debugName, selector,
+                """
+                index(\(index)) must be < \(SoftwareDevice.maxBuffers), the number of threadgroup memory arguments.
+                """))
+            && (length >= 0 && length % 16 == 0
+                || refuse(debugName, selector, "length(\(length)) must be a multiple of 16 bytes."))
             && (length <= limit || refuse(debugName, selector, "length(\(length)) must be <= \(limit)."))
     }
 
-    /// At least one thread in each dimension, and no more than a `uint` counts: kernels are told their place in 32 bits.
+    /// At least one thread in each dimension, and no more than a `uint` counts: kernels get their position in 32 bits.
     func isGrid(_ size: MTLSize, of parts: MTLSize, named name: String, _ selector: String) -> Bool {
         guard encodes(selector), isPositive(size, named: name, selector) else { return false }
         let threads = size * parts, limit = Int(UInt32.max)
-        return max(threads.width, threads.height, threads.depth) <= limit || refuse(debugName, selector, """
-            \(name) (\(size.width), \(size.height), \(size.depth)) must give <= \(limit) threads in each dimension.
-            """)
+        return max(threads.width, threads.height, threads.depth) <= limit
+            || refuse(
+                debugName, selector,
+                """
+                \(name) (\(size.width), \(size.height), \(size.depth)) must give <= \(limit) threads in each dimension.
+                """)
     }
 
     /// The pipeline, where everything that it needs is bound and the threadgroup is one that it can run.
@@ -73,30 +91,42 @@ extension SoftwareComputeEncoder {
         let limits = [
             (SoftwareDevice.maxThreadsPerThreadgroup, "device"), (pipeline.maxTotalThreadsPerThreadgroup, "kernel"),
         ]
-        for (limit, owner) in limits where product > limit || max(threads.width, threads.height, threads.depth) > limit {
+        for (limit, owner) in limits where product > limit || max(threads.width, threads.height, threads.depth) > limit
+        {
             return refuse(debugName, selector, "\(shown) <= \(limit). (\(owner) threadgroup size limit)")
         }
         return !pipeline.wantsWholeSIMDGroups || product % pipeline.threadExecutionWidth == 0
-            || refuse(debugName, selector, """
-                \(shown) a multiple of \(pipeline.threadExecutionWidth), as threadGroupSizeIsMultipleOfThreadExecutionWidth promised.
+            || refuse(
+                debugName, selector,
+                """
+                \(shown) a multiple of \(pipeline.threadExecutionWidth), as \
+                threadGroupSizeIsMultipleOfThreadExecutionWidth promised.
                 """)
     }
 
     private func isBound(_ argument: SoftwareBinding, _ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
         let function = "Compute Function(\(pipeline.function.name))"
         if argument.type == .threadgroupMemory {
-            return threadgroupLengths[argument.index] > 0 || refuse(debugName, selector, """
-                \(function): missing threadgroup memory binding at index \(argument.index) for \(argument.name)[0]: \
-                call setThreadgroupMemoryLength before the dispatch.
-                """)
+            return threadgroupLengths[argument.index] > 0
+                || refuse(
+                    debugName, selector,
+                    """
+                    \(function): missing threadgroup memory binding at index \(argument.index) for \
+                    \(argument.name)[0]: \
+                    call setThreadgroupMemoryLength before the dispatch.
+                    """)
         }
         switch bindings[argument.index] {
         case .none:
             return refuse(
-                debugName, selector, "\(function): missing Buffer binding at index \(argument.index) for \(argument.name)[0].")
+                debugName, selector,
+                "\(function): missing Buffer binding at index \(argument.index) for \(argument.name)[0].")
         case .bytes where argument.access != .readOnly:
-            return refuse(debugName, selector, """
-                \(function): Bytes are being bound at index \(argument.index) to a shader argument (\(argument.name)) with write access enabled.
+            return refuse(
+                debugName, selector,
+                """
+                \(function): Bytes are being bound at index \(argument.index) to a shader argument (\(argument.name)) \
+                with write access enabled.
                 """)
         case .buffer(_, let offset):
             guard isAligned(offset, for: argument, function, selector) else { return false }
@@ -106,21 +136,30 @@ extension SoftwareComputeEncoder {
         }
     }
 
-    private func isAligned(_ offset: Int, for argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
+    private func isAligned(_ offset: Int, for argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool
+    {
         let alignment = argument.offsetAlignment
-        return offset % alignment == 0 || refuse(debugName, selector, """
-            \(function): the offset(\(offset)) of argument \(argument.name)[0] at index \(argument.index) must be a multiple of \(alignment).
-            """)
+        return offset % alignment == 0
+            || refuse(
+                debugName, selector,
+                """
+                \(function): the offset(\(offset)) of argument \(argument.name)[0] at index \(argument.index) must be \
+                a multiple of \(alignment).
+                """)
     }
 
     /// A reference reads a whole element; how far a pointer is followed, only the kernel knows.
     private func isLongEnough(_ argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
         guard argument.isReference else { return true }
         let length = bindings[argument.index].length
-        return length >= argument.elementSize || refuse(debugName, selector, """
-            \(function): argument \(argument.name)[0] from buffer(\(argument.index)) with offset(\(offset(at: argument.index))) and \
-            length(\(length)) has space for \(length) bytes, but argument has a length(\(argument.elementSize)).
-            """)
+        return length >= argument.elementSize
+            || refuse(
+                debugName, selector,
+                """
+                \(function): argument \(argument.name)[0] from buffer(\(argument.index)) with \
+                offset(\(offset(at: argument.index))) and \
+                length(\(length)) has space for \(length) bytes, but argument has a length(\(argument.elementSize)).
+                """)
     }
 
     private func offset(at index: Int) -> Int {
@@ -133,15 +172,21 @@ extension SoftwareComputeEncoder {
             .reduce(0) { $0 + threadgroupLengths[$1.index] }
         let total = pipeline.staticThreadgroupMemoryLength + dynamic
         let limit = SoftwareDevice.maxThreadgroupMemoryLength
-        return total <= limit || refuse(debugName, selector, """
-            Compute Function(\(pipeline.function.name)): (static(\(pipeline.staticThreadgroupMemoryLength)) + \
-            setThreadgroupMemoryLength(\(dynamic)))(\(total)) threadgroup memory must be <= \(limit).
-            """)
+        return total <= limit
+            || refuse(
+                debugName, selector,
+                """
+                Compute Function(\(pipeline.function.name)): (static(\(pipeline.staticThreadgroupMemoryLength)) + \
+                setThreadgroupMemoryLength(\(dynamic)))(\(total)) threadgroup memory must be <= \(limit).
+                """)
     }
 
     func refuseStride(_ selector: String) {
-        misuse(debugName, selector, """
-            attribute strides need a pipeline with a stage-in descriptor, which this device has not; bind without a stride.
+        misuse(
+            debugName, selector,
+            """
+            attribute strides need a pipeline with a stage-in descriptor, which this device has not; bind without a \
+            stride.
             """)
     }
 }

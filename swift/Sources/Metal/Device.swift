@@ -18,7 +18,7 @@ public enum MTLGPUFamily: Int, Sendable {
     case metal3 = 5001
 }
 
-/// What `MTLGPUFamily` replaced; programs written before still ask for it.
+/// What `MTLGPUFamily` replaced; older programs still query it.
 public enum MTLFeatureSet: UInt, Sendable {
     case macOS_GPUFamily1_v1 = 10000
     case macOS_GPUFamily1_v2 = 10001

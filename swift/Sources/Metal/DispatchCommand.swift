@@ -20,7 +20,8 @@ struct DispatchCommand: Command {
             self.index = index
             switch content {
             case .none: self.content = nil
-            case .buffer(let buffer, let offset): self.content = .buffer(BufferReference(buffer, retained: retained), offset: offset)
+            case .buffer(let buffer, let offset):
+                self.content = .buffer(BufferReference(buffer, retained: retained), offset: offset)
             case .bytes(let memory): self.content = .bytes(memory)
             }
         }
@@ -47,7 +48,8 @@ struct DispatchCommand: Command {
     var buffers: [SoftwareBuffer] {
         let indirect: SoftwareBuffer?
         if case .indirect(let reference, _) = grid { indirect = reference.buffer } else { indirect = nil }
-        return bound.compactMap(\.buffer) + usedHolders.compactMap { $0 as? SoftwareBuffer } + [indirect].compactMap { $0 }
+        return bound.compactMap(\.buffer) + usedHolders.compactMap { $0 as? SoftwareBuffer }
+            + [indirect].compactMap { $0 }
     }
 
     func run() -> CommandFailure? {
@@ -92,7 +94,9 @@ struct DispatchCommand: Command {
                     slot.label = UnsafePointer(text)
                 }
             }
-            withUnsafeMutableBytes(of: &dispatch.buffers) { $0.bindMemory(to: mrt_bound_buffer.self)[entry.index] = slot }
+            withUnsafeMutableBytes(of: &dispatch.buffers) {
+                $0.bindMemory(to: mrt_bound_buffer.self)[entry.index] = slot
+            }
         }
         withUnsafeMutableBytes(of: &dispatch.threadgroup_lengths) { raw in
             let lengths = raw.bindMemory(to: UInt32.self)
@@ -101,7 +105,9 @@ struct DispatchCommand: Command {
         return true
     }
 
-    private func launch(_ dispatch: inout mrt_dispatch, _ labels: inout [UnsafeMutablePointer<CChar>]) -> CommandFailure? {
+    private func launch(_ dispatch: inout mrt_dispatch, _ labels: inout [UnsafeMutablePointer<CChar>])
+        -> CommandFailure?
+    {
         if let path, let text = strdup(path) {
             labels.append(text)
             dispatch.label = UnsafePointer(text)

@@ -21,7 +21,7 @@ func takeMessage(_ message: UnsafeMutablePointer<CChar>?) -> String? {
     return String(cString: message)
 }
 
-/// True where a test asked this occurrence of `kind` to fail.
+/// True where a test injected a failure of this occurrence of `kind`.
 func takeFault(_ kind: String) -> Bool {
     var code: Int32 = 0
     return mrt_fault_take(kind, &code)

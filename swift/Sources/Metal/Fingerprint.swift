@@ -1,4 +1,5 @@
-/// A 128-bit digest of texts: two runs of FNV-1a with different starts. It tells contents apart, and is no protection.
+/// A 128-bit digest of texts: two runs of FNV-1a with different starts. It distinguishes contents; it is not
+/// cryptographic.
 struct Fingerprint: Hashable, CustomStringConvertible {
     private var first: UInt64 = 0xcbf2_9ce4_8422_2325
     private var second: UInt64 = 0x6c62_272e_07bb_0142

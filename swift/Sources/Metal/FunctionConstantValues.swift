@@ -45,14 +45,16 @@ public class MTLFunctionConstantValues: NSObject, NSCopying {
                 "type (\(type)) is not a scalar or vector type, so no function constant can have it")
         }
         if case .index(let index) = key, !(0..<Self.maxCount).contains(index) {
-            return misuse("MTLFunctionConstantValues", selector, "index(\(index)) must be from 0 to \(Self.maxCount - 1).")
+            return misuse(
+                "MTLFunctionConstantValues", selector, "index(\(index)) must be from 0 to \(Self.maxCount - 1).")
         }
         values[key] = Value(type: type, bytes: Array(UnsafeRawBufferPointer(start: pointer, count: size)))
     }
 }
 
 extension MTLDataType {
-    /// The bytes of a scalar or vector of this type, nil for what no function constant can be. A vector of 3 has the size of one of 4.
+    /// The bytes of a scalar or vector of this type, nil for what no function constant can be. A vector of 3 has the
+    /// size of one of 4.
     var constantSize: Int? {
         let scalars: [(first: MTLDataType, size: Int)] = [
             (.float, 4), (.half, 2), (.int, 4), (.uint, 4), (.short, 2), (.ushort, 2), (.char, 1), (.uchar, 1),

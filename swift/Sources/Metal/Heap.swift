@@ -8,7 +8,7 @@ public class MTLHeapDescriptor: NSObject, NSCopying {
     public var size = 0
     public var storageMode = MTLStorageMode.private
     public var cpuCacheMode = MTLCPUCacheMode.defaultCache
-    /// Heaps are untracked unless asked otherwise; resources outside of heaps are tracked.
+    /// Heaps are untracked unless their descriptor says otherwise; resources outside of heaps are tracked.
     public var hazardTrackingMode = MTLHazardTrackingMode.default
     public var type = MTLHeapType.automatic
 

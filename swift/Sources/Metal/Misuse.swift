@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// Reports a misuse of the interface in the form of Apple's validation layer. Where a handler is set it returns, and the
-/// caller then leaves the call without effect.
+/// Reports a misuse of the interface in the form of Apple's validation layer. Where a handler is set it returns, and
+/// the caller then leaves the call without effect.
 func misuse(_ object: String, _ selector: String, _ text: String) {
     mrt_misuse("-[\(object) \(selector)]: failed assertion `\(text)'")
 }

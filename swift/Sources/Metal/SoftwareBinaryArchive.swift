@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// A file of the functions that pipelines were compiled for. Compiled code itself is kept in the runtime's cache, by content; the archive
-/// says which functions are in it, and guards that list with a digest.
+/// A file of the functions that pipelines were compiled for. Compiled code itself is kept in the runtime's cache, by
+/// content; the archive says which functions are in it, and guards that list with a digest.
 final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendable {
     private static let magic = "Metal software archive 1"
     private let lock = NSLock()
@@ -17,7 +17,8 @@ final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendab
 
     func addComputePipelineFunctions(descriptor: MTLComputePipelineDescriptor) throws {
         guard let function = descriptor.computeFunction as? SoftwareFunction, (try? function.compiled()) != nil else {
-            throw MTLBinaryArchiveError(.compilationFailure, "The descriptor has no computeFunction that a pipeline can be made of.")
+            throw MTLBinaryArchiveError(
+                .compilationFailure, "The descriptor has no computeFunction that a pipeline can be made of.")
         }
         add(function)
     }
@@ -32,14 +33,16 @@ final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendab
     func serialize(to url: URL) throws {
         let list = lock.withLock { entries.sorted() }
         guard !list.isEmpty else {
-            throw MTLBinaryArchiveError(.unexpectedElement, "The binary archive is empty: add a function before serialize(to:).")
+            throw MTLBinaryArchiveError(
+                .unexpectedElement, "The binary archive is empty: add a function before serialize(to:).")
         }
         let digest = Fingerprint(list).description
         let text = ([Self.magic, digest] + list).joined(separator: "\n")
         do {
             try Data(text.utf8).write(to: url, options: .atomic)
         } catch {
-            throw MTLBinaryArchiveError(.internalError, "The binary archive could not be written to \(url.path): \(error.localizedDescription)")
+            throw MTLBinaryArchiveError(
+                .internalError, "The binary archive could not be written to \(url.path): \(error.localizedDescription)")
         }
     }
 
@@ -56,7 +59,10 @@ final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendab
         let lines = String(decoding: data, as: UTF8.self).components(separatedBy: "\n")
         guard lines.count > 2, lines[0] == magic, lines[1] == Fingerprint(Array(lines[2...])).description else {
             throw MTLBinaryArchiveError(
-                .invalidFile, "The file at \(url.path) is not a binary archive of this device, or is damaged; delete it and serialise again.")
+                .invalidFile,
+                "The file at \(url.path) is not a binary archive of this device, or is damaged; delete it and "
+                    + "serialise again."
+            )
         }
         return Set(lines[2...])
     }

@@ -27,13 +27,15 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
         elementSize = Int(argument.element_size)
         elementAlignment = Int(argument.element_alignment)
         bufferDataType = MTLDataType(rawValue: UInt(argument.data_type)) ?? .none
-        bufferPointerType = type == .buffer
+        bufferPointerType =
+            type == .buffer
             ? MTLPointerType(
                 elementType: bufferDataType, access: access, alignment: elementAlignment, dataSize: elementSize)
             : nil
     }
 
-    /// What a buffer's offset must be a multiple of: 32 bytes in constant memory on a Mac (Metal Feature Set Tables), elsewhere the element's alignment.
+    /// What a buffer's offset must be a multiple of: 32 bytes in constant memory on a Mac (Metal Feature Set Tables),
+    /// elsewhere the element's alignment.
     var offsetAlignment: Int { space == MRT_SPACE_CONSTANT ? 32 : max(elementAlignment, 1) }
 
     var bufferAlignment: Int { type == .buffer ? elementAlignment : 0 }

@@ -5,23 +5,32 @@ final class SoftwareBlitEncoder: SoftwareEncoder, MTLBlitCommandEncoder, @unchec
     init(buffer: SoftwareCommandBuffer) { super.init(buffer: buffer, debugName: "MTLDebugBlitCommandEncoder") }
 
     func copy(
-        from sourceBuffer: any MTLBuffer, sourceOffset: Int, to destinationBuffer: any MTLBuffer, destinationOffset: Int,
+        from sourceBuffer: any MTLBuffer, sourceOffset: Int, to destinationBuffer: any MTLBuffer,
+        destinationOffset: Int,
         size: Int
     ) {
         let selector = "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:"
         guard encodes(selector), let source = known(sourceBuffer, selector),
             let destination = known(destinationBuffer, selector),
-            isAligned(selector, ("sourceOffset", sourceOffset), ("destinationOffset", destinationOffset), ("size", size)),
+            isAligned(
+                selector, ("sourceOffset", sourceOffset), ("destinationOffset", destinationOffset), ("size", size)),
             fits(selector, "sourceOffset", sourceOffset, size, "sourceBuffer", source),
             fits(selector, "destinationOffset", destinationOffset, size, "destinationBuffer", destination)
         else { return }
         let from = source.memory.address + sourceOffset, to = destination.memory.address + destinationOffset
-        guard from + size <= to || to + size <= from
-            || refuse(debugName, selector, "source [\(sourceOffset), \(sourceOffset + size)) and destination [\(destinationOffset), \(destinationOffset + size)) overlap.")
+        guard
+            from + size <= to || to + size <= from
+                || refuse(
+                    debugName, selector,
+                    "source [\(sourceOffset), \(sourceOffset + size)) and destination [\(destinationOffset), "
+                        + "\(destinationOffset + size)) overlap."
+                )
         else { return }
-        buffer.record(CopyCommand(
-            encoder: record, source: reference(source), sourceOffset: sourceOffset, destination: reference(destination),
-            destinationOffset: destinationOffset, size: size))
+        buffer.record(
+            CopyCommand(
+                encoder: record, source: reference(source), sourceOffset: sourceOffset,
+                destination: reference(destination),
+                destinationOffset: destinationOffset, size: size))
     }
 
     func fill(buffer target: any MTLBuffer, range: Range<Int>, value: UInt8) {
@@ -37,7 +46,9 @@ final class SoftwareBlitEncoder: SoftwareEncoder, MTLBlitCommandEncoder, @unchec
         let selector = "synchronizeResource:"
         guard encodes(selector), let target = known(resource, selector) else { return }
         guard target.storageMode != .managed else { return }
-        misuse(debugName, selector, "synchronizeResource is for resources with MTLStorageModeManaged; this one is \(target.storageMode).")
+        misuse(
+            debugName, selector,
+            "synchronizeResource is for resources with MTLStorageModeManaged; this one is \(target.storageMode).")
     }
 
     private func reference(_ target: SoftwareBuffer) -> BufferReference {
@@ -56,8 +67,12 @@ final class SoftwareBlitEncoder: SoftwareEncoder, MTLBlitCommandEncoder, @unchec
     ) -> Bool {
         let length = target.length
         return (size > 0 || refuse(debugName, selector, "size(\(size)) must be > 0."))
-            && (offset >= 0 && offset <= length && size <= length - offset || refuse(debugName, selector, """
-                (\(name)(\(offset)) + size(\(size)))(\(offset &+ size)) must be <= [\(bufferName) length](\(length)).
-                """))
+            && (offset >= 0 && offset <= length && size <= length - offset
+                || refuse(
+                    debugName, selector,
+                    """
+                    (\(name)(\(offset)) + size(\(size)))(\(offset &+ size)) must be <= [\(bufferName) \
+                    length](\(length)).
+                    """))
     }
 }

@@ -22,7 +22,8 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
         self.length = length
         self.softwareHeap = heap
         self.heapOffset = heapOffset
-        hazardTrackingMode = options.hazardTrackingMode == .default
+        hazardTrackingMode =
+            options.hazardTrackingMode == .default
             ? heap?.hazardTrackingMode ?? .tracked : options.hazardTrackingMode
         resourceOptions = MTLResourceOptions(options.cpuCacheMode, options.storageMode, hazardTrackingMode)
     }
@@ -33,13 +34,19 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
     var cpuCacheMode: MTLCPUCacheMode { resourceOptions.cpuCacheMode }
     var allocatedSize: Int { softwareHeap == nil ? roundUp(length, SoftwareDevice.pageSize) : memory.length }
     var gpuAddress: UInt64 { UInt64(UInt(bitPattern: memory.address)) }
-    override var description: String { "<SoftwareBuffer> label = \(label ?? "<none>"), length = \(length), \(storageMode)" }
+    override var description: String {
+        "<SoftwareBuffer> label = \(label ?? "<none>"), length = \(length), \(storageMode)"
+    }
 
     func contents() -> UnsafeMutableRawPointer {
-        guard storageMode != .private || refuse("MTLDebugBuffer", "contents", """
-            contents of a buffer with MTLStorageModePrivate must not be used; \
-            copy it to a shared buffer with a blit encoder
-            """)
+        guard
+            storageMode != .private
+                || refuse(
+                    "MTLDebugBuffer", "contents",
+                    """
+                    contents of a buffer with MTLStorageModePrivate must not be used; \
+                    copy it to a shared buffer with a blit encoder
+                    """)
         else { return Self.unmapped }
         return memory.address
     }
@@ -49,28 +56,42 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
 
     func didModifyRange(_ range: Range<Int>) {
         let selector = "didModifyRange:"
-        guard storageMode == .managed || refuse("MTLDebugBuffer", selector, """
-            didModifyRange is for buffers with MTLStorageModeManaged; this one is \(storageMode)
-            """)
+        guard
+            storageMode == .managed
+                || refuse(
+                    "MTLDebugBuffer", selector,
+                    """
+                    didModifyRange is for buffers with MTLStorageModeManaged; this one is \(storageMode)
+                    """)
         else { return }
-        guard range.lowerBound >= 0 && range.upperBound <= length || refuse("MTLDebugBuffer", selector, """
-            (range.location(\(range.lowerBound)) + range.length(\(range.count)))(\(range.upperBound)) must be <= [buffer length](\(length)).
-            """)
+        guard
+            range.lowerBound >= 0 && range.upperBound <= length
+                || refuse(
+                    "MTLDebugBuffer", selector,
+                    """
+                    (range.location(\(range.lowerBound)) + range.length(\(range.count)))(\(range.upperBound)) must be \
+                    <= [buffer length](\(length)).
+                    """)
         else { return }
         mrt_memory_mark_written(memory.address + range.lowerBound, range.count)
     }
 
     func addDebugMarker(_ marker: String, range: Range<Int>) {
         guard range.upperBound > length else { return }
-        misuse("MTLDebugBuffer", "addDebugMarker:range:", "range \(range) must lie inside the buffer's length(\(length)).")
+        misuse(
+            "MTLDebugBuffer", "addDebugMarker:range:", "range \(range) must lie inside the buffer's length(\(length)).")
     }
 
     func removeAllDebugMarkers() {}
 
     func setPurgeableState(_ state: MTLPurgeableState) -> MTLPurgeableState {
-        guard softwareHeap == nil || refuse("MTLDebugBuffer", "setPurgeableState:", """
-            a resource of a heap has no purgeable state of its own; set the heap's
-            """)
+        guard
+            softwareHeap == nil
+                || refuse(
+                    "MTLDebugBuffer", "setPurgeableState:",
+                    """
+                    a resource of a heap has no purgeable state of its own; set the heap's
+                    """)
         else { return .nonVolatile }
         let old = purgeableState
         if state != .keepCurrent { purgeableState = state }

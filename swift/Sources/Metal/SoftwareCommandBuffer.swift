@@ -6,7 +6,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     let errorOptions: MTLCommandBufferErrorOption
     var label: String?
 
-    private let place: Places.Place
+    private let slot: Slots.Slot
     private let condition = NSCondition()
     private var state = MTLCommandBufferStatus.notEnqueued
     private var isDone = false
@@ -24,9 +24,9 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         var kernelStart = 0.0, kernelEnd = 0.0, start = 0.0, end = 0.0
     }
 
-    init(queue: SoftwareCommandQueue, descriptor: MTLCommandBufferDescriptor, place: Places.Place) {
+    init(queue: SoftwareCommandQueue, descriptor: MTLCommandBufferDescriptor, slot: Slots.Slot) {
         self.queue = queue
-        self.place = place
+        self.slot = slot
         retainedReferences = descriptor.retainedReferences
         errorOptions = descriptor.errorOptions
     }
@@ -45,7 +45,9 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
 
     // MARK: Encoding
 
-    func makeComputeCommandEncoder() -> (any MTLComputeCommandEncoder)? { makeComputeCommandEncoder(dispatchType: .serial) }
+    func makeComputeCommandEncoder() -> (any MTLComputeCommandEncoder)? {
+        makeComputeCommandEncoder(dispatchType: .serial)
+    }
 
     func makeComputeCommandEncoder(descriptor: MTLComputePassDescriptor) -> (any MTLComputeCommandEncoder)? {
         makeComputeCommandEncoder(dispatchType: descriptor.dispatchType)
@@ -83,7 +85,9 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
 
     func popDebugGroup() {
         guard notCommitted("popDebugGroup") else { return }
-        guard !debugGroups.isEmpty || refuse(Self.debugName, "popDebugGroup", "popDebugGroup called without a matching pushDebugGroup.")
+        guard
+            !debugGroups.isEmpty
+                || refuse(Self.debugName, "popDebugGroup", "popDebugGroup called without a matching pushDebugGroup.")
         else { return }
         debugGroups.removeLast()
     }
@@ -126,9 +130,12 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     }
 
     private func notCommitted(_ selector: String) -> Bool {
-        !isCommitted || refuse(Self.debugName, selector, """
-            the command buffer is already committed (status \(status)): encode into a new one.
-            """)
+        !isCommitted
+            || refuse(
+                Self.debugName, selector,
+                """
+                the command buffer is already committed (status \(status)): encode into a new one.
+                """)
     }
 
     // MARK: Committing
@@ -144,14 +151,21 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     }
 
     func commit() {
-        guard !isCommitted || refuse(Self.debugName, "commit", "commit an already committed command buffer") else { return }
-        guard openEncoder == nil || refuse(Self.debugName, "commit", "commit command buffer with uncommitted encoder") else { return }
-        guard debugGroups.isEmpty
-            || refuse(Self.debugName, "commit", "debug groups \(debugGroups) were pushed and not popped.")
+        guard !isCommitted || refuse(Self.debugName, "commit", "commit an already committed command buffer") else {
+            return
+        }
+        guard openEncoder == nil || refuse(Self.debugName, "commit", "commit command buffer with uncommitted encoder")
+        else { return }
+        guard
+            debugGroups.isEmpty
+                || refuse(Self.debugName, "commit", "debug groups \(debugGroups) were pushed and not popped.")
         else { return }
         if let purged = commands.lazy.flatMap(\.buffers).first(where: \.isPurged) {
-            return misuse(Self.debugName, "commit", """
-                MTLResource (label: \(purged.label ?? "null")), referenced in cmd buffer (label: \(label ?? "null")) is in \
+            return misuse(
+                Self.debugName, "commit",
+                """
+                MTLResource (label: \(purged.label ?? "null")), referenced in cmd buffer (label: \(label ?? "null")) \
+                is in \
                 volatile or empty purgeable state at commit
                 """)
         }
@@ -161,33 +175,48 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     }
 
     func addScheduledHandler(_ block: @escaping MTLCommandBufferHandler) {
-        guard !isCommitted || refuse(Self.debugName, "addScheduledHandler:", "Scheduled handler provided after commit call") else { return }
+        guard
+            !isCommitted
+                || refuse(Self.debugName, "addScheduledHandler:", "Scheduled handler provided after commit call")
+        else { return }
         scheduledHandlers.append(block)
     }
 
     func addCompletedHandler(_ block: @escaping MTLCommandBufferHandler) {
-        guard !isCommitted || refuse(Self.debugName, "addCompletedHandler:", "Completed handler provided after commit call") else { return }
+        guard
+            !isCommitted
+                || refuse(Self.debugName, "addCompletedHandler:", "Completed handler provided after commit call")
+        else { return }
         completedHandlers.append(block)
     }
 
-    /// For those who await: unlike a handler, allowed after `commit()`.
-    func whenReached(_ wanted: MTLCommandBufferStatus, _ body: @escaping @Sendable () -> Void) {
+    /// For `await`: unlike a handler, allowed after `commit()`.
+    func whenReached(_ target: MTLCommandBufferStatus, _ body: @escaping @Sendable () -> Void) {
         let isReached = condition.withLock {
-            let isScheduling = wanted == .scheduled
-            if isScheduling ? state.rawValue >= wanted.rawValue : isDone { return true }
-            if isScheduling { scheduledHandlers.append { _ in body() } } else { completedHandlers.append { _ in body() } }
+            let isScheduling = target == .scheduled
+            if isScheduling ? state.rawValue >= target.rawValue : isDone { return true }
+            if isScheduling {
+                scheduledHandlers.append { _ in body() }
+            } else {
+                completedHandlers.append { _ in body() }
+            }
             return false
         }
         if isReached { body() }
     }
 
-    func waitUntilScheduled() { wait("waitUntilScheduled") { state.rawValue >= MTLCommandBufferStatus.scheduled.rawValue } }
+    func waitUntilScheduled() {
+        wait("waitUntilScheduled") { state.rawValue >= MTLCommandBufferStatus.scheduled.rawValue }
+    }
 
     /// Returns once the completed handlers have run, too.
     func waitUntilCompleted() { wait("waitUntilCompleted") { isDone } }
 
     private func wait(_ selector: String, until reached: () -> Bool) {
-        guard isCommitted || refuse(Self.debugName, selector, "the command buffer must be committed before it is waited for.") else { return }
+        guard
+            isCommitted
+                || refuse(Self.debugName, selector, "the command buffer must be committed before it is waited for.")
+        else { return }
         condition.withLock { while !reached() { condition.wait() } }
     }
 
@@ -196,14 +225,14 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     func execute() {
         schedule()
         let outcome = run()
-        // What the commands held is free before anybody learns that they are done.
+        // What the commands held is free before anything observes that they are done.
         commands = []
         condition.withLock {
             failure = outcome
             state = outcome == nil ? .completed : .error
             times.end = hostTime()
         }
-        place.giveBack()
+        slot.release()
         queue.handlers.async { [self] in call(\.completedHandlers) { isDone = true } }
     }
 
@@ -235,13 +264,14 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         }
     }
 
-    /// Runs the commands up to the first that fails. Events are signalled even then, so that who waits for them goes on.
+    /// Runs the commands up to the first that fails. Events are signalled even then, so that their waiters continue.
     private func run() -> (any Error)? {
         var injected: Int32 = 0
         var failure: CommandFailure?
         condition.withLock { times.start = hostTime() }
         if mrt_fault_take("command-buffer", &injected) {
-            failure = CommandFailure(MTLCommandBufferError.Code(rawValue: UInt(max(injected, 0))) ?? .internal, "Injected failure.")
+            failure = CommandFailure(
+                MTLCommandBufferError.Code(rawValue: UInt(max(injected, 0))) ?? .internal, "Injected failure.")
         }
         for command in commands {
             if let failed = failure {

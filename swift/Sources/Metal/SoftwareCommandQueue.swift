@@ -4,21 +4,21 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     var label: String?
     /// Handlers are called here: in order, and never holding up the queue's thread.
     let handlers = DispatchQueue(label: "MTLCommandQueue.handlers")
-    private let line = CommandLine()
-    private let places: Places
+    private let pending = PendingBuffers()
+    private let slots: Slots
     private let residency = ResidencySets()
 
     init(maxCommandBufferCount: Int) {
-        places = Places(count: maxCommandBufferCount)
+        slots = Slots(count: maxCommandBufferCount)
         super.init()
-        let line = self.line
-        let thread = Thread { line.run() }
+        let pending = self.pending
+        let thread = Thread { pending.run() }
         thread.stackSize = 16 << 20
         thread.name = "MTLCommandQueue"
         thread.start()
     }
 
-    deinit { line.close() }
+    deinit { pending.close() }
 
     var device: any MTLDevice { SoftwareDevice.shared }
 
@@ -32,13 +32,13 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
 
     /// Blocks while `maxCommandBufferCount` command buffers exist that have not completed.
     func makeCommandBuffer(descriptor: MTLCommandBufferDescriptor) -> (any MTLCommandBuffer)? {
-        SoftwareCommandBuffer(queue: self, descriptor: descriptor, place: places.take())
+        SoftwareCommandBuffer(queue: self, descriptor: descriptor, slot: slots.take())
     }
 
-    func enqueue(_ buffer: SoftwareCommandBuffer) { line.append(buffer) }
+    func enqueue(_ buffer: SoftwareCommandBuffer) { pending.append(buffer) }
 
-    /// A command buffer was committed: the line may go on.
-    func wake() { line.wake() }
+    /// A command buffer was committed: the scheduler may continue.
+    func wake() { pending.wake() }
 
     func addResidencySet(_ residencySet: any MTLResidencySet) { residency.add(residencySet) }
     func addResidencySets(_ residencySets: [any MTLResidencySet]) { residencySets.forEach(residency.add) }
@@ -47,9 +47,9 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     func insertDebugCaptureBoundary() {}
 }
 
-/// The command buffers that wait for their turn. The thread holds the line and not the queue, so that a queue that nobody
-/// needs any more ends its thread.
-private final class CommandLine: @unchecked Sendable {
+/// The command buffers that wait to be scheduled. The thread holds these and not the queue, so that a queue that
+/// nobody needs any more ends its thread.
+private final class PendingBuffers: @unchecked Sendable {
     private let condition = NSCondition()
     private var waiting: [SoftwareCommandBuffer] = []
     private var isClosed = false
@@ -80,7 +80,7 @@ private final class CommandLine: @unchecked Sendable {
         return true
     }
 
-    /// The first in line once it is committed; nil when the queue is gone.
+    /// The first one, once it is committed; nil when the queue is gone.
     private func next() -> SoftwareCommandBuffer? {
         condition.withLock {
             while true {
@@ -107,32 +107,35 @@ private final class ResidencySets: @unchecked Sendable {
             sets.append(set)
             return true
         }
-        if !isTaken { misuse("MTLCommandQueue", "addResidencySet:", "a command queue takes at most \(Self.maxCount) residency sets") }
+        if !isTaken {
+            misuse(
+                "MTLCommandQueue", "addResidencySet:", "a command queue takes at most \(Self.maxCount) residency sets")
+        }
     }
 
     func remove(_ set: any MTLResidencySet) { lock.withLock { sets.removeAll { $0 === set } } }
 }
 
-/// Hands out at most `count` places at a time.
-final class Places: @unchecked Sendable {
+/// Hands out at most `count` slots at a time.
+final class Slots: @unchecked Sendable {
     private let free: DispatchSemaphore
 
     init(count: Int) { free = DispatchSemaphore(value: count) }
 
-    func take() -> Place {
+    func take() -> Slot {
         free.wait()
-        return Place(free)
+        return Slot(free)
     }
 
-    /// Given back once: when asked, or with its last owner.
-    final class Place: @unchecked Sendable {
+    /// Released once: by a call, or with its last owner.
+    final class Slot: @unchecked Sendable {
         private var free: DispatchSemaphore?
 
         fileprivate init(_ free: DispatchSemaphore) { self.free = free }
 
-        deinit { giveBack() }
+        deinit { release() }
 
-        func giveBack() {
+        func release() {
             free?.signal()
             free = nil
         }

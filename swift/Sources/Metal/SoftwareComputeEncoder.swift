@@ -22,7 +22,8 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         let selector = "setComputePipelineState:"
         guard encodes(selector) else { return }
         guard let state = state as? SoftwarePipeline else {
-            return misuse(debugName, selector, "computePipelineState is not one of this device (\(SoftwareDevice.shared.name)).")
+            return misuse(
+                debugName, selector, "computePipelineState is not one of this device (\(SoftwareDevice.shared.name)).")
         }
         pipeline = state
     }
@@ -54,9 +55,14 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     func setBuffers(_ buffers: [(any MTLBuffer)?], offsets: [Int], range: Range<Int>) {
         let selector = "setBuffers:offsets:withRange:"
         guard encodes(selector) else { return }
-        guard buffers.count >= range.count && offsets.count >= range.count || refuse(debugName, selector, """
-            range has \(range.count) indices, but there are \(buffers.count) buffers and \(offsets.count) offsets.
-            """)
+        guard
+            buffers.count >= range.count && offsets.count >= range.count
+                || refuse(
+                    debugName, selector,
+                    """
+                    range has \(range.count) indices, but there are \(buffers.count) buffers and \(offsets.count) \
+                    offsets.
+                    """)
         else { return }
         for (position, index) in range.enumerated() {
             setBuffer(buffers[position], offset: offsets[position], index: index)
@@ -89,7 +95,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
 
     // MARK: Residency
 
-    func useResource(_ resource: any MTLResource, usage: MTLResourceUsage) { use(resource, usage, "useResource:usage:") }
+    func useResource(_ resource: any MTLResource, usage: MTLResourceUsage) {
+        use(resource, usage, "useResource:usage:")
+    }
 
     func useResources(_ resources: [any MTLResource], usage: MTLResourceUsage) {
         resources.forEach { use($0, usage, "useResources:count:usage:") }
@@ -118,7 +126,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     func memoryBarrier(scope: MTLBarrierScope) {
         let selector = "memoryBarrierWithScope:"
         guard encodes(selector) else { return }
-        guard !scope.contains(.renderTargets) || refuse(debugName, selector, "MTLBarrierScopeRenderTargets is for render encoders.")
+        guard
+            !scope.contains(.renderTargets)
+                || refuse(debugName, selector, "MTLBarrierScopeRenderTargets is for render encoders.")
         else { return }
         if scope.contains(.buffers) { hazards.orderAll() }
     }
@@ -135,7 +145,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
 
     func dispatchThreadgroups(_ threadgroupsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize) {
         let selector = "dispatchThreadgroups:threadsPerThreadgroup:"
-        guard isGrid(threadgroupsPerGrid, of: threadsPerThreadgroup, named: "threadgroupsPerGrid", selector) else { return }
+        guard isGrid(threadgroupsPerGrid, of: threadsPerThreadgroup, named: "threadgroupsPerGrid", selector) else {
+            return
+        }
         dispatch(.threads(threadgroupsPerGrid * threadsPerThreadgroup), threadsPerThreadgroup, selector)
     }
 
@@ -162,10 +174,13 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
             DispatchCommand.Bound(
                 index: binding.index, content: bindings[binding.index], retained: buffer.retainedReferences)
         }
-        let order = hazards.next(touching: bound.compactMap(\.address) + used, isConcurrent: dispatchType == .concurrent)
-        buffer.record(DispatchCommand(
-            encoder: record, pipeline: pipeline, path: path, bound: bound, threadgroupLengths: threadgroupLengths,
-            grid: grid, threadsPerThreadgroup: threadsPerThreadgroup, order: order, used: used, usedHolders: usedHolders))
+        let order = hazards.next(
+            touching: bound.compactMap(\.address) + used, isConcurrent: dispatchType == .concurrent)
+        buffer.record(
+            DispatchCommand(
+                encoder: record, pipeline: pipeline, path: path, bound: bound, threadgroupLengths: threadgroupLengths,
+                grid: grid, threadsPerThreadgroup: threadsPerThreadgroup, order: order, used: used,
+                usedHolders: usedHolders))
     }
 }
 

@@ -19,15 +19,17 @@ extension SoftwareDevice {
 
     func makeDefaultLibrary() -> (any MTLLibrary)? { try? makeDefaultLibrary(bundle: .main) }
 
-    /// Linux has no compiler that makes a `default.metallib` of a program's .metal files; the package manager puts the files themselves
-    /// into the bundle, and they are compiled here.
+    /// Linux has no compiler that makes a `default.metallib` of a program's .metal files; the package manager puts the
+    /// files themselves into the bundle, and they are compiled here.
     func makeDefaultLibrary(bundle: Bundle) throws -> any MTLLibrary {
         let files = (bundle.urls(forResourcesWithExtension: "metal", subdirectory: nil) ?? [])
             .map { $0 as URL }.sorted { $0.path < $1.path }
         guard !files.isEmpty else {
             throw MTLLibraryError(.fileNotFound, "No .metal file lies in the bundle at \(bundle.bundlePath).")
         }
-        let parts = try files.map { "#line 1 \"\($0.lastPathComponent)\"\n" + (try String(contentsOf: $0, encoding: .utf8)) }
+        let parts = try files.map {
+            "#line 1 \"\($0.lastPathComponent)\"\n" + (try String(contentsOf: $0, encoding: .utf8))
+        }
         return try makeLibrary(source: parts.joined(separator: "\n"), options: nil)
     }
 
@@ -52,7 +54,8 @@ extension SoftwareDevice {
 
     private var compiledLibraryRefused: MTLLibraryError {
         MTLLibraryError(
-            .unsupported, "A .metallib holds code for Apple's GPUs, which \(name) cannot run; use makeLibrary(source:options:).")
+            .unsupported,
+            "A .metallib holds code for Apple's GPUs, which \(name) cannot run; use makeLibrary(source:options:).")
     }
 
     private var dynamicLibraryRefused: MTLDynamicLibraryError {

@@ -81,9 +81,13 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     func makeCommandQueue() -> (any MTLCommandQueue)? { makeCommandQueue(maxCommandBufferCount: 64) }
 
     func makeCommandQueue(maxCommandBufferCount: Int) -> (any MTLCommandQueue)? {
-        guard maxCommandBufferCount > 0 || refuse("MTLDebugDevice", "newCommandQueueWithMaxCommandBufferCount:", """
-            maxCommandBufferCount(\(maxCommandBufferCount)) must be > 0.
-            """)
+        guard
+            maxCommandBufferCount > 0
+                || refuse(
+                    "MTLDebugDevice", "newCommandQueueWithMaxCommandBufferCount:",
+                    """
+                    maxCommandBufferCount(\(maxCommandBufferCount)) must be > 0.
+                    """)
         else { return nil }
         return takeFault("queue") ? nil : SoftwareCommandQueue(maxCommandBufferCount: maxCommandBufferCount)
     }
@@ -110,11 +114,13 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     }
 
     func makeLogState(descriptor: MTLLogStateDescriptor) throws -> any MTLLogState {
-        throw DescribedError(domain: MTLLogStateErrorDomain, code: Int(MTLLogStateError.invalid.rawValue), userInfo: [
-            NSLocalizedDescriptionKey: "\(name) has no shader logging: remove the log state, or write to a buffer."
-        ])
+        throw DescribedError(
+            domain: MTLLogStateErrorDomain, code: Int(MTLLogStateError.invalid.rawValue),
+            userInfo: [
+                NSLocalizedDescriptionKey: "\(name) has no shader logging: remove the log state, or write to a buffer."
+            ])
     }
 }
 
-/// Seconds of the monotonic clock, which GPU times are told in.
+/// Seconds of the monotonic clock, the unit of GPU times.
 func hostTime() -> CFTimeInterval { Double(DispatchTime.now().uptimeNanoseconds) * 1e-9 }

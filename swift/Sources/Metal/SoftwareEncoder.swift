@@ -44,7 +44,9 @@ class SoftwareEncoder: NSObject, @unchecked Sendable {
 
     func popDebugGroup() {
         guard encodes("popDebugGroup") else { return }
-        guard !debugGroups.isEmpty || refuse(debugName, "popDebugGroup", "popDebugGroup called without a matching pushDebugGroup.")
+        guard
+            !debugGroups.isEmpty
+                || refuse(debugName, "popDebugGroup", "popDebugGroup called without a matching pushDebugGroup.")
         else { return }
         debugGroups.removeLast()
     }

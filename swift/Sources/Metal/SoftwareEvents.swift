@@ -14,13 +14,13 @@ class SoftwareEvent: NSObject, MTLEvent, @unchecked Sendable {
         }
     }
 
-    func wait(for wanted: UInt64) { condition.withLock { while value < wanted { condition.wait() } } }
+    func wait(for target: UInt64) { condition.withLock { while value < target { condition.wait() } } }
 
     /// False where `deadline` passed first.
-    func wait(for wanted: UInt64, until deadline: Date) -> Bool {
+    func wait(for target: UInt64, until deadline: Date) -> Bool {
         condition.withLock {
-            while value < wanted {
-                if !condition.wait(until: deadline) { return value >= wanted }
+            while value < target {
+                if !condition.wait(until: deadline) { return value >= target }
             }
             return true
         }

@@ -44,7 +44,9 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
             if let handle { return handle }
             let missing = functionConstantsDictionary.values.filter(\.required).map(\.name).sorted()
             guard missing.isEmpty else {
-                throw MTLLibraryError(.compileFailure, """
+                throw MTLLibraryError(
+                    .compileFailure,
+                    """
                     Function \(name) needs the function constants \(missing); make it with \
                     makeFunction(name:constantValues:).
                     """)
@@ -60,9 +62,13 @@ private func makeRuntimeFunction(
     _ name: String, _ library: SoftwareLibrary, _ values: [MTLFunctionConstantValues.Entry]
 ) throws -> OpaquePointer {
     var message: UnsafeMutablePointer<CChar>?
-    let function = withRuntimeValues(values) { mrt_function_create(library.handle, name, $0.baseAddress, $0.count, &message) }
+    let function = withRuntimeValues(values) {
+        mrt_function_create(library.handle, name, $0.baseAddress, $0.count, &message)
+    }
     let text = takeMessage(message)
-    guard let function else { throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialised.") }
+    guard let function else {
+        throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialised.")
+    }
     return function
 }
 
@@ -72,7 +78,8 @@ extension SoftwareLibrary {
         let first = mrt_library_function_constants(handle, function, &count)
         let constants = UnsafeBufferPointer(start: first, count: count).map {
             MTLFunctionConstant(
-                name: String(cString: $0.name), type: MTLDataType(rawValue: UInt($0.type)) ?? .none, index: Int($0.index),
+                name: String(cString: $0.name), type: MTLDataType(rawValue: UInt($0.type)) ?? .none,
+                index: Int($0.index),
                 required: $0.required)
         }
         return Dictionary(constants.map { ($0.name, $0) }) { first, _ in first }

@@ -12,7 +12,8 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
     let hazardTrackingMode: MTLHazardTrackingMode
     private(set) var purgeableState = MTLPurgeableState.nonVolatile
     private let lock = NSLock()
-    /// Taken stretches of an automatic heap by offset, in ascending order. Those of a placement heap may overlap, so that it keeps none.
+    /// Taken stretches of an automatic heap by offset, in ascending order. Those of a placement heap may overlap, so
+    /// that it keeps none.
     private var taken: [(offset: Int, length: Int)] = []
 
     var label: String? {
@@ -36,34 +37,55 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
     var usedSize: Int { lock.withLock { taken.reduce(0) { $0 + $1.length } } }
 
     func maxAvailableSize(alignment: Int) -> Int {
-        guard alignment > 0 && alignment & (alignment - 1) == 0
-            || refuse("MTLDebugHeap", "maxAvailableSizeWithAlignment:", "alignment(\(alignment)) must be a power of two.")
+        guard
+            alignment > 0 && alignment & (alignment - 1) == 0
+                || refuse(
+                    "MTLDebugHeap", "maxAvailableSizeWithAlignment:", "alignment(\(alignment)) must be a power of two.")
         else { return 0 }
-        return lock.withLock { gaps().map { $0.upperBound - roundUp($0.lowerBound, alignment) }.max().map { max($0, 0) } ?? 0 }
+        return lock.withLock {
+            gaps().map { $0.upperBound - roundUp($0.lowerBound, alignment) }.max().map { max($0, 0) } ?? 0
+        }
     }
 
     func makeBuffer(length: Int, options: MTLResourceOptions) -> (any MTLBuffer)? {
         let selector = "newBufferWithLength:options:"
-        guard type == .automatic || refuse("MTLDebugHeap", selector, "a placement heap needs an offset: use newBufferWithLength:options:offset:")
+        guard
+            type == .automatic
+                || refuse(
+                    "MTLDebugHeap", selector,
+                    "a placement heap needs an offset: use newBufferWithLength:options:offset:")
         else { return nil }
         guard accepts(length: length, options: options, selector), !takeFault("allocate") else { return nil }
         let rounded = roundUp(length, Self.alignment)
         guard let offset = take(rounded) else { return nil }
-        let part = DeviceMemory(inside: memory, offset: offset, length: rounded) { [weak self] in self?.release(offset: offset) }
+        let part = DeviceMemory(inside: memory, offset: offset, length: rounded) { [weak self] in
+            self?.release(offset: offset)
+        }
         return buffer(part, length: length, options: options, offset: offset)
     }
 
     func makeBuffer(length: Int, options: MTLResourceOptions, offset: Int) -> (any MTLBuffer)? {
         let selector = "newBufferWithLength:options:offset:"
-        guard type == .placement || refuse("MTLDebugHeap", selector, "an automatic heap chooses the offset: use newBufferWithLength:options:")
+        guard
+            type == .placement
+                || refuse(
+                    "MTLDebugHeap", selector, "an automatic heap chooses the offset: use newBufferWithLength:options:")
         else { return nil }
         guard accepts(length: length, options: options, selector) else { return nil }
         let rounded = roundUp(length, Self.alignment)
-        guard offset >= 0 && offset % Self.alignment == 0
-            || refuse("MTLDebugHeap", selector, "offset(\(offset)) must be a multiple of \(Self.alignment), the alignment that heapBufferSizeAndAlign gives.")
+        guard
+            offset >= 0 && offset % Self.alignment == 0
+                || refuse(
+                    "MTLDebugHeap", selector,
+                    "offset(\(offset)) must be a multiple of \(Self.alignment), the alignment that "
+                        + "heapBufferSizeAndAlign gives."
+                )
         else { return nil }
-        guard offset + rounded <= size
-            || refuse("MTLDebugHeap", selector, "(offset(\(offset)) + size(\(rounded)))(\(offset + rounded)) must be <= [heap size](\(size)).")
+        guard
+            offset + rounded <= size
+                || refuse(
+                    "MTLDebugHeap", selector,
+                    "(offset(\(offset)) + size(\(rounded)))(\(offset + rounded)) must be <= [heap size](\(size)).")
         else { return nil }
         guard !takeFault("allocate") else { return nil }
         return buffer(
@@ -94,12 +116,18 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
 
     private func accepts(length: Int, options: MTLResourceOptions, _ selector: String) -> Bool {
         (length > 0 || refuse("MTLDebugHeap", selector, "Cannot create buffer of zero length."))
-            && (options.storageMode == storageMode || refuse("MTLDebugHeap", selector, """
-                the buffer's storage mode (\(options.storageMode)) must be the heap's (\(storageMode)).
-                """))
-            && (options.cpuCacheMode == cpuCacheMode || refuse("MTLDebugHeap", selector, """
-                the buffer's CPU cache mode (\(options.cpuCacheMode)) must be the heap's (\(cpuCacheMode)).
-                """))
+            && (options.storageMode == storageMode
+                || refuse(
+                    "MTLDebugHeap", selector,
+                    """
+                    the buffer's storage mode (\(options.storageMode)) must be the heap's (\(storageMode)).
+                    """))
+            && (options.cpuCacheMode == cpuCacheMode
+                || refuse(
+                    "MTLDebugHeap", selector,
+                    """
+                    the buffer's CPU cache mode (\(options.cpuCacheMode)) must be the heap's (\(cpuCacheMode)).
+                    """))
             && (options.hazardTrackingMode != .tracked || hazardTrackingMode == .tracked
                 || refuse("MTLDebugHeap", selector, "a tracked buffer needs a heap with MTLHazardTrackingModeTracked."))
     }

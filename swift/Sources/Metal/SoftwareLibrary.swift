@@ -12,16 +12,22 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
     var label: String?
 
     init(source: String, options: MTLCompileOptions) throws {
-        guard !takeFault("library") else { throw MTLLibraryError(.internal, "Injected failure: the library was not made.") }
+        guard !takeFault("library") else {
+            throw MTLLibraryError(.internal, "Injected failure: the library was not made.")
+        }
         guard options.libraryType == .executable && options.libraries?.isEmpty ?? true else {
             throw MTLLibraryError(
-                .unsupported, "\(SoftwareDevice.shared.name) has no dynamic libraries: compile one source with libraryType .executable.")
+                .unsupported,
+                "\(SoftwareDevice.shared.name) has no dynamic libraries: compile one source with libraryType "
+                    + ".executable."
+            )
         }
         let macros = options.macroTexts
         var message: UnsafeMutablePointer<CChar>?
         let library = withMacros(macros) { list in
             var settings = mrt_compile_options(
-                language_version: UInt32(options.languageVersion.rawValue), math_mode: UInt32(options.mathMode.rawValue),
+                language_version: UInt32(options.languageVersion.rawValue),
+                math_mode: UInt32(options.mathMode.rawValue),
                 math_functions: UInt32(options.mathFloatingPointFunctions.rawValue), macros: list.baseAddress,
                 macro_count: list.count, max_threads: UInt32(clamping: options.maxTotalThreadsPerThreadgroup))
             return mrt_library_create(source, &settings, &message)
@@ -30,11 +36,16 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
         guard let library else { throw MTLLibraryError(.compileFailure, text ?? "The compiler gave no message.") }
         handle = library
         warnings = text
-        functionNames = (0..<mrt_library_function_count(library)).map { String(cString: mrt_library_function_name(library, $0)) }
-        fingerprint = Fingerprint([
-            source, "\(options.languageVersion.rawValue) \(options.mathMode.rawValue) \(options.mathFloatingPointFunctions.rawValue)",
-            "\(options.maxTotalThreadsPerThreadgroup)",
-        ] + macros.flatMap { [$0.name, $0.value] })
+        functionNames = (0..<mrt_library_function_count(library)).map {
+            String(cString: mrt_library_function_name(library, $0))
+        }
+        fingerprint = Fingerprint(
+            [
+                source,
+                "\(options.languageVersion.rawValue) \(options.mathMode.rawValue) "
+                    + "\(options.mathFloatingPointFunctions.rawValue)",
+                "\(options.maxTotalThreadsPerThreadgroup)",
+            ] + macros.flatMap { [$0.name, $0.value] })
     }
 
     deinit { mrt_library_release(handle) }
@@ -61,13 +72,16 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
     }
 
     func makeFunction(descriptor: MTLFunctionDescriptor) throws -> any MTLFunction {
-        guard let name = descriptor.name else { throw MTLLibraryError(.functionNotFound, "The function descriptor has no name.") }
+        guard let name = descriptor.name else {
+            throw MTLLibraryError(.functionNotFound, "The function descriptor has no name.")
+        }
         guard let constants = descriptor.constantValues else {
             guard let function = makeFunction(name: name) else { throw notFound(name) }
             return function
         }
         guard functionNames.contains(name) else { throw notFound(name) }
-        return try SoftwareFunction(name, library: self, constants: constants, specializedName: descriptor.specializedName)
+        return try SoftwareFunction(
+            name, library: self, constants: constants, specializedName: descriptor.specializedName)
     }
 
     func makeFunction(
@@ -79,7 +93,8 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
     }
 
     private func notFound(_ name: String) -> MTLLibraryError {
-        MTLLibraryError(.functionNotFound, "Function \(name) was not found in the library; it has \(functionNames.sorted()).")
+        MTLLibraryError(
+            .functionNotFound, "Function \(name) was not found in the library; it has \(functionNames.sorted()).")
     }
 
     private func answer(
@@ -111,6 +126,10 @@ private func withMacros<Result>(
     _ macros: [(name: String, value: String)], _ body: (UnsafeBufferPointer<mrt_macro>) -> Result
 ) -> Result {
     let texts = macros.map { (strdup($0.name), strdup($0.value)) }
-    defer { texts.forEach { free($0.0); free($0.1) } }
+    defer {
+        texts.forEach {
+            free($0.0); free($0.1)
+        }
+    }
     return texts.map { mrt_macro(name: $0.0, value: $0.1) }.withUnsafeBufferPointer(body)
 }

@@ -18,21 +18,30 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
             throw MTLLibraryError(.functionNotFound, "The pipeline descriptor has no computeFunction.")
         }
         guard let function = computeFunction as? SoftwareFunction else {
-            misuse("MTLDebugDevice", Self.selector, "computeFunction is not a function of this device (\(SoftwareDevice.shared.name)).")
+            misuse(
+                "MTLDebugDevice", Self.selector,
+                "computeFunction is not a function of this device (\(SoftwareDevice.shared.name)).")
             throw MTLLibraryError(.unsupported, "The function belongs to another device.")
         }
         guard descriptor.maxTotalThreadsPerThreadgroup <= SoftwareDevice.maxThreadsPerThreadgroup else {
-            misuse("MTLDebugDevice", Self.selector, "maxTotalThreadsPerThreadgroup(\(descriptor.maxTotalThreadsPerThreadgroup)) must be <= 1024.")
+            misuse(
+                "MTLDebugDevice", Self.selector,
+                "maxTotalThreadsPerThreadgroup(\(descriptor.maxTotalThreadsPerThreadgroup)) must be <= 1024.")
             throw MTLLibraryError(.unsupported, "maxTotalThreadsPerThreadgroup is over the device's limit of 1024.")
         }
         let handle = try function.compiled()
-        guard !takeFault("pipeline") else { throw MTLLibraryError(.internal, "Injected failure: the pipeline was not made.") }
+        guard !takeFault("pipeline") else {
+            throw MTLLibraryError(.internal, "Injected failure: the pipeline was not made.")
+        }
         try Self.lookUp(function, descriptor.binaryArchives, options)
         let info = mrt_function_info_get(handle).pointee
         staticThreadgroupMemoryLength = Int(info.static_threadgroup_bytes)
         guard staticThreadgroupMemoryLength <= SoftwareDevice.maxThreadgroupMemoryLength else {
-            throw MTLLibraryError(.compileFailure, """
-                Threadgroup memory size (\(staticThreadgroupMemoryLength)) exceeds the maximum threadgroup memory allowed \
+            throw MTLLibraryError(
+                .compileFailure,
+                """
+                Threadgroup memory size (\(staticThreadgroupMemoryLength)) exceeds the maximum threadgroup memory \
+                allowed \
                 (\(SoftwareDevice.maxThreadgroupMemoryLength)).
                 """)
         }
@@ -59,7 +68,8 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     func makeComputePipelineStateWithAdditionalBinaryFunctions(functions: [any MTLFunction]) throws
         -> any MTLComputePipelineState
     {
-        throw MTLLibraryError(.unsupported, "\(SoftwareDevice.shared.name) has no function pointers, so no functions can be added.")
+        throw MTLLibraryError(
+            .unsupported, "\(SoftwareDevice.shared.name) has no function pointers, so no functions can be added.")
     }
 
     func reflection(_ options: MTLPipelineOption) -> MTLComputePipelineReflection? {
@@ -72,7 +82,8 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
         guard options.contains(.failOnBinaryArchiveMiss) else { return }
         let isKnown = (archives ?? []).contains { ($0 as? SoftwareBinaryArchive)?.contains(function) ?? false }
         guard isKnown else {
-            throw MTLBinaryArchiveError(.compilationFailure, "No binary archive of the descriptor holds function \(function.name).")
+            throw MTLBinaryArchiveError(
+                .compilationFailure, "No binary archive of the descriptor holds function \(function.name).")
         }
     }
 }

@@ -2,7 +2,8 @@ import COrchard
 
 @_cdecl("orchard_buffer_create")
 public func abiBufferCreate(
-    _ handle: UInt64, _ options: UnsafePointer<orchard_buffer_options>?, _ blockLength: UInt64, _ buffer: UnsafeMutablePointer<UInt64>?
+    _ handle: UInt64, _ options: UnsafePointer<orchard_buffer_options>?, _ blockLength: UInt64,
+    _ buffer: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
@@ -12,14 +13,17 @@ public func abiBufferCreate(
             throw OrchardError.invalid("options: flags \(block.header.flags) are unknown.")
         }
         let made = try context.makeBuffer(
-            block.header.length, storage: block.header.storage, zeroed: block.header.flags & UInt32(ORCHARD_BUFFER_ZERO) != 0,
+            block.header.length, storage: block.header.storage,
+            zeroed: block.header.flags & UInt32(ORCHARD_BUFFER_ZERO) != 0,
             label: block.text(block.header.label, "label"))
         result.pointee = try context.handle(of: made)
     }
 }
 
 @_cdecl("orchard_buffer_info_get")
-public func abiBufferInfo(_ handle: UInt64, _ info: UnsafeMutablePointer<orchard_buffer_info>?, _ blockLength: UInt64) -> Int32 {
+public func abiBufferInfo(_ handle: UInt64, _ info: UnsafeMutablePointer<orchard_buffer_info>?, _ blockLength: UInt64)
+    -> Int32
+{
     entry(handle) {
         let buffer = try HandleTable.shared.lookup(handle, as: Buffer.self)
         try fill(info, blockLength, "info") {
@@ -35,7 +39,9 @@ public func abiBufferInfo(_ handle: UInt64, _ info: UnsafeMutablePointer<orchard
 }
 
 @_cdecl("orchard_buffer_read")
-public func abiBufferRead(_ handle: UInt64, _ offset: UInt64, _ destination: UnsafeMutableRawPointer?, _ length: UInt64) -> Int32 {
+public func abiBufferRead(_ handle: UInt64, _ offset: UInt64, _ destination: UnsafeMutableRawPointer?, _ length: UInt64)
+    -> Int32
+{
     entry(handle) {
         let buffer = try HandleTable.shared.lookup(handle, as: Buffer.self)
         let range = try buffer.range(offset, length, "read")
@@ -62,7 +68,9 @@ public func abiBufferFill(
 ) -> Int32 {
     entry(handle) {
         let buffer = try HandleTable.shared.lookup(handle, as: Buffer.self)
-        guard let byte = UInt8(exactly: byte) else { throw OrchardError.invalid("byte: \(byte) is given; 0 to 255 is wanted.") }
+        guard let byte = UInt8(exactly: byte) else {
+            throw OrchardError.invalid("byte: expected 0 to 255, got \(byte).")
+        }
         let encoded = try buffer.context.fill(buffer, buffer.range(offset, length, "fill"), byte: byte)
         ticket?.pointee = encoded
     }
@@ -93,7 +101,8 @@ public func abiBufferHint(_ handle: UInt64, _ storage: UInt32) -> Int32 {
 
 @_cdecl("orchard_materialize")
 public func abiMaterialize(
-    _ view: UnsafePointer<orchard_view>?, _ blockLength: UInt64, _ result: UnsafeMutablePointer<orchard_materialized>?, _ resultLength: UInt64
+    _ view: UnsafePointer<orchard_view>?, _ blockLength: UInt64, _ result: UnsafeMutablePointer<orchard_materialized>?,
+    _ resultLength: UInt64
 ) -> Int32 {
     let handle = viewHandle(view, blockLength)
     return entry(handle) {
@@ -105,10 +114,12 @@ public func abiMaterialize(
             let buffer = try HandleTable.shared.lookup(handle, as: Buffer.self)
             let made = try buffer.context.materialize(
                 View(block.header, buffer), storage: block.header.storage,
-                contiguous: block.header.flags & UInt32(ORCHARD_VIEW_CONTIGUOUS) != 0, label: block.text(block.header.label, "label"))
+                contiguous: block.header.flags & UInt32(ORCHARD_VIEW_CONTIGUOUS) != 0,
+                label: block.text(block.header.label, "label"))
             guard let made else {
                 try HandleTable.shared.retain(handle)
-                return orchard_materialized(size: 0, version: 0, buffer: handle, offset: block.header.offset, copies: 0, reserved: 0)
+                return orchard_materialized(
+                    size: 0, version: 0, buffer: handle, offset: block.header.offset, copies: 0, reserved: 0)
             }
             let fresh = try buffer.context.handle(of: made.buffer)
             return orchard_materialized(size: 0, version: 0, buffer: fresh, offset: made.offset, copies: 1, reserved: 0)
@@ -118,7 +129,8 @@ public func abiMaterialize(
 
 @_cdecl("orchard_write_back")
 public func abiWriteBack(
-    _ view: UnsafePointer<orchard_view>?, _ blockLength: UInt64, _ source: UInt64, _ sourceOffset: UInt64, _ copies: UnsafeMutablePointer<UInt32>?
+    _ view: UnsafePointer<orchard_view>?, _ blockLength: UInt64, _ source: UInt64, _ sourceOffset: UInt64,
+    _ copies: UnsafeMutablePointer<UInt32>?
 ) -> Int32 {
     let handle = viewHandle(view, blockLength)
     return entry(handle) {
@@ -137,7 +149,7 @@ private func viewHandle(_ view: UnsafeRawPointer?, _ length: UInt64) -> UInt64 {
 }
 
 extension Context {
-    /// A handle for a new buffer, which is given back where there is none.
+    /// A handle for a new buffer, which is released where no handle can be made.
     func handle(of buffer: Buffer) throws -> UInt64 {
         do { return try HandleTable.shared.insert(buffer) } catch {
             discard(buffer)
@@ -147,6 +159,8 @@ extension Context {
 
     /// Operands of one operation belong to one context.
     func own(_ object: HandleObject, _ name: @autoclosure () -> String) throws {
-        guard object.context === self else { throw OrchardError.invalid("\(name()): the handle belongs to another context.") }
+        guard object.context === self else {
+            throw OrchardError.invalid("\(name()): the handle belongs to another context.")
+        }
     }
 }

@@ -4,16 +4,22 @@ import COrchard
 public func abiVersion() -> Int32 { Int32(ORCHARD_ABI_VERSION) }
 
 @_cdecl("orchard_last_error")
-public func abiLastError(_ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UInt64, _ length: UnsafeMutablePointer<UInt64>?) -> Int32 {
+public func abiLastError(
+    _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UInt64, _ length: UnsafeMutablePointer<UInt64>?
+) -> Int32 {
     let message = LastError.message
     return entry { try give(message, buffer, capacity, length, truncating: true) }
 }
 
 @_cdecl("orchard_open")
-public func abiOpen(_ options: UnsafePointer<orchard_open_options>?, _ blockLength: UInt64, _ context: UnsafeMutablePointer<UInt64>?) -> Int32 {
+public func abiOpen(
+    _ options: UnsafePointer<orchard_open_options>?, _ blockLength: UInt64, _ context: UnsafeMutablePointer<UInt64>?
+) -> Int32 {
     entry {
         let result = try required(context, "context")
-        let parsed = try options == nil && blockLength == 0 ? ContextOptions() : ContextOptions(Block(options, blockLength, "options"))
+        let parsed =
+            try options == nil && blockLength == 0
+            ? ContextOptions() : ContextOptions(Block(options, blockLength, "options"))
         let opened = try Context(parsed)
         SoftwareDevice.survive()
         ProcessExit.watch(opened)
@@ -29,14 +35,18 @@ public func abiClose(_ handle: UInt64) -> Int32 {
         guard !ended.isEmpty else { throw OrchardError(ORCHARD_CLOSED, "The context was closed.") }
         guard context.close() else {
             throw OrchardError(
-                ORCHARD_TIMEOUT, "The context is closed, but work still runs on \(context.device.name); its memory is freed when it ends.")
+                ORCHARD_TIMEOUT,
+                "The context is closed, but work still runs on \(context.device.name); its memory is freed when it "
+                    + "ends."
+            )
         }
     }
 }
 
 @_cdecl("orchard_device_info")
 public func abiDeviceInfo(
-    _ handle: UInt64, _ probe: UInt32, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UInt64, _ length: UnsafeMutablePointer<UInt64>?
+    _ handle: UInt64, _ probe: UInt32, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UInt64,
+    _ length: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
@@ -68,10 +78,13 @@ public func abiCollected(_ bytes: UnsafeMutableRawPointer?, _ handle: UnsafeMuta
 extension ContextOptions {
     init(_ block: Block<orchard_open_options>) throws {
         let given = block.header
-        guard given.flags & ~UInt32(ORCHARD_OPEN_EXACT) == 0 else { throw OrchardError.invalid("options: flags \(given.flags) are unknown.") }
+        guard given.flags & ~UInt32(ORCHARD_OPEN_EXACT) == 0 else {
+            throw OrchardError.invalid("options: flags \(given.flags) are unknown.")
+        }
         if given.default_storage != ORCHARD_STORAGE_DEFAULT.rawValue {
             guard let storage = Storage(rawValue: given.default_storage) else {
-                throw OrchardError.invalid("options: default_storage \(given.default_storage); 0, 1 or 2 is wanted.")
+                throw OrchardError.invalid(
+                    "options: expected default_storage to be 0, 1 or 2, got \(given.default_storage).")
             }
             self.storage = storage
         }

@@ -2,7 +2,9 @@ import COrchard
 import Foundation
 
 @_cdecl("orchard_statistics_get")
-public func abiStatistics(_ handle: UInt64, _ statistics: UnsafeMutablePointer<orchard_statistics>?, _ blockLength: UInt64) -> Int32 {
+public func abiStatistics(
+    _ handle: UInt64, _ statistics: UnsafeMutablePointer<orchard_statistics>?, _ blockLength: UInt64
+) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
         try fill(statistics, blockLength, "statistics") { try context.currentStatistics() }
@@ -59,7 +61,8 @@ public func abiCaptureEnd(_ handle: UInt64) -> Int32 {
 
 @_cdecl("orchard_configure")
 public func abiConfigure(
-    _ handle: UInt64, _ name: UnsafePointer<CChar>?, _ nameLength: UInt64, _ value: UnsafePointer<CChar>?, _ valueLength: UInt64
+    _ handle: UInt64, _ name: UnsafePointer<CChar>?, _ nameLength: UInt64, _ value: UnsafePointer<CChar>?,
+    _ valueLength: UInt64
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
@@ -69,7 +72,8 @@ public func abiConfigure(
 
 @_cdecl("orchard_report")
 public func abiReport(
-    _ handle: UInt64, _ clear: UInt32, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UInt64, _ length: UnsafeMutablePointer<UInt64>?
+    _ handle: UInt64, _ clear: UInt32, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UInt64,
+    _ length: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
@@ -81,7 +85,8 @@ public func abiReport(
 
 @_cdecl("orchard_inject_fault")
 public func abiInjectFault(
-    _ handle: UInt64, _ kind: UnsafePointer<CChar>?, _ kindLength: UInt64, _ skip: UInt32, _ count: UInt32, _ code: Int32
+    _ handle: UInt64, _ kind: UnsafePointer<CChar>?, _ kindLength: UInt64, _ skip: UInt32, _ count: UInt32,
+    _ code: Int32
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)

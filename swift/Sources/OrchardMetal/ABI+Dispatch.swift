@@ -2,7 +2,9 @@ import COrchard
 import Foundation
 
 @_cdecl("orchard_dispatch_encode")
-public func abiDispatch(_ dispatch: UnsafePointer<orchard_dispatch>?, _ blockLength: UInt64, _ ticket: UnsafeMutablePointer<UInt64>?) -> Int32 {
+public func abiDispatch(
+    _ dispatch: UnsafePointer<orchard_dispatch>?, _ blockLength: UInt64, _ ticket: UnsafeMutablePointer<UInt64>?
+) -> Int32 {
     let block = Result { try Block<orchard_dispatch>(dispatch, blockLength, "dispatch") }
     return entry((try? block.get())?.header.pipeline ?? 0) {
         let request = try DispatchRequest(block.get())
@@ -31,7 +33,8 @@ public func abiTicketPoll(_ handle: UInt64, _ ticket: UInt64, _ state: UnsafeMut
         let isCommitted = try context.locked { try context.isCommitted(ticket) }
         let isComplete = context.tickets.isComplete(ticket)
         if isComplete, let failure = context.tickets.failure(of: ticket) { throw failure }
-        result.pointee = UInt32(isComplete ? ORCHARD_TICKET_COMPLETE : isCommitted ? ORCHARD_TICKET_COMMITTED : ORCHARD_TICKET_OPEN)
+        result.pointee = UInt32(
+            isComplete ? ORCHARD_TICKET_COMPLETE : isCommitted ? ORCHARD_TICKET_COMMITTED : ORCHARD_TICKET_OPEN)
     }
 }
 
@@ -56,28 +59,41 @@ extension DispatchRequest {
         let given = block.header
         pipeline = try HandleTable.shared.lookup(given.pipeline, as: Pipeline.self)
         guard given.flags == 0, given.grid_kind <= ORCHARD_GRID_THREADGROUPS else {
-            throw OrchardError.invalid("dispatch: grid_kind \(given.grid_kind) with flags \(given.flags); 0 or 1 with 0 is wanted.")
+            throw OrchardError.invalid(
+                "dispatch: expected grid_kind to be 0 or 1 and flags to be 0, got \(given.grid_kind) and "
+                    + "\(given.flags)."
+            )
         }
         grid = [given.grid.0, given.grid.1, given.grid.2]
         gridIsThreads = given.grid_kind == ORCHARD_GRID_THREADS
         threadgroup = [given.threadgroup.0, given.threadgroup.1, given.threadgroup.2]
         let context = pipeline.context
-        bindings = try block.array(given.bindings, of: orchard_binding.self, "bindings").map { try Binding($0, context) }
+        bindings = try block.array(given.bindings, of: orchard_binding.self, "bindings").map {
+            try Binding($0, context)
+        }
         inlines = try block.array(given.inline_bytes, of: orchard_inline.self, "inline_bytes").map {
             try Inline(index: Int($0.index), bytes: Self.inlineBytes($0, block))
         }
-        threadgroupMemory = try block.array(given.threadgroup_memory, of: orchard_threadgroup_memory.self, "threadgroup_memory").map {
+        threadgroupMemory = try block.array(
+            given.threadgroup_memory, of: orchard_threadgroup_memory.self, "threadgroup_memory"
+        ).map {
             ThreadgroupMemory(index: Int($0.index), length: Int($0.length))
         }
         label = try block.text(given.label, "label")
     }
 
-    private static func inlineBytes(_ inline: orchard_inline, _ block: Block<orchard_dispatch>) throws -> UnsafeRawBufferPointer {
+    private static func inlineBytes(_ inline: orchard_inline, _ block: Block<orchard_dispatch>) throws
+        -> UnsafeRawBufferPointer
+    {
         let bytes = try block.data(inline.bytes, "inline bytes")
-        guard !bytes.isEmpty else { throw OrchardError.invalid("dispatch: inline bytes at buffer(\(inline.index)) are empty.") }
+        guard !bytes.isEmpty else {
+            throw OrchardError.invalid("dispatch: inline bytes at buffer(\(inline.index)) are empty.")
+        }
         guard bytes.count <= ORCHARD_MAX_INLINE_BYTES else {
             throw OrchardError.limit(
-                "dispatch: \(bytes.count) inline bytes at buffer(\(inline.index)); at most \(ORCHARD_MAX_INLINE_BYTES) are taken: bind a buffer.")
+                "dispatch: \(bytes.count) inline bytes at buffer(\(inline.index)); the limit is "
+                    + "\(ORCHARD_MAX_INLINE_BYTES): bind a buffer."
+            )
         }
         return bytes
     }
@@ -88,12 +104,14 @@ extension DispatchRequest.Binding {
         buffer = try HandleTable.shared.lookup(given.buffer, as: Buffer.self)
         try context.own(buffer, "buffer(\(given.index))")
         guard (1...3).contains(given.access) else {
-            throw OrchardError.invalid("buffer(\(given.index)): access \(given.access); 1 (read), 2 (write) or 3 (both) is wanted.")
+            throw OrchardError.invalid(
+                "buffer(\(given.index)): expected access to be 1 (read), 2 (write) or 3 (both), got \(given.access).")
         }
-        let rest = given.offset <= buffer.length ? buffer.length - given.offset : 0
-        range = try buffer.range(given.offset, given.length == 0 ? rest : given.length, "buffer(\(given.index))")
+        let remaining = given.offset <= buffer.length ? buffer.length - given.offset : 0
+        range = try buffer.range(given.offset, given.length == 0 ? remaining : given.length, "buffer(\(given.index))")
         guard !range.isEmpty else {
-            throw OrchardError.invalid("buffer(\(given.index)): offset \(given.offset) is the end of \(buffer.name); nothing is bound.")
+            throw OrchardError.invalid(
+                "buffer(\(given.index)): offset \(given.offset) is the end of \(buffer.name); nothing is bound.")
         }
         index = Int(given.index)
         access = given.access

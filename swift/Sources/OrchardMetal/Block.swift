@@ -23,14 +23,17 @@ private let headerBytes = MemoryLayout<UInt32>.size * 2
 /// Checks the header of a caller's struct: the bytes that both sides know, at most `known`.
 private func commonBytes(_ pointer: UnsafeRawPointer?, _ length: UInt64, known: Int, _ name: String) throws -> Int {
     guard let pointer else { throw OrchardError.invalid("\(name): the pointer is null.") }
-    guard UInt(bitPattern: pointer) % 8 == 0 else { throw OrchardError.invalid("\(name): the pointer is not aligned to 8 bytes.") }
+    guard UInt(bitPattern: pointer) % 8 == 0 else {
+        throw OrchardError.invalid("\(name): the pointer is not aligned to 8 bytes.")
+    }
     guard length >= headerBytes, length <= Int32.max else {
-        throw OrchardError.invalid("\(name): a block of \(length) bytes is given; at least \(known) and less than 2^31 are wanted.")
+        throw OrchardError.invalid(
+            "\(name): expected a block of at least \(known) and less than 2^31 bytes, got \(length).")
     }
     let size = pointer.load(as: UInt32.self)
     let version = pointer.load(fromByteOffset: 4, as: UInt32.self)
     guard version == UInt32(ORCHARD_ABI_VERSION) else {
-        throw OrchardError.invalid("\(name): version \(version) is given; this dylib knows version \(ORCHARD_ABI_VERSION).")
+        throw OrchardError.invalid("\(name): expected version \(ORCHARD_ABI_VERSION), got version \(version).")
     }
     guard size >= headerBytes, UInt64(size) <= length else {
         throw OrchardError.invalid("\(name): size \(size) does not fit the block of \(length) bytes.")
@@ -48,7 +51,9 @@ struct Block<Header: VersionedStruct> {
     init(_ pointer: UnsafeRawPointer?, _ length: UInt64, _ name: String) throws {
         let common = try commonBytes(pointer, length, known: MemoryLayout<Header>.size, name)
         var header = Header()
-        withUnsafeMutableBytes(of: &header) { $0.copyMemory(from: UnsafeRawBufferPointer(start: pointer, count: common)) }
+        withUnsafeMutableBytes(of: &header) {
+            $0.copyMemory(from: UnsafeRawBufferPointer(start: pointer, count: common))
+        }
         self.header = header
         self.name = name
         bytes = UnsafeRawBufferPointer(start: pointer, count: Int(length))
@@ -67,12 +72,14 @@ struct Block<Header: VersionedStruct> {
         span.length == 0 ? nil : try utf8(data(span, field), "\(name): \(field)")
     }
 
-    func array<Element>(_ span: orchard_span, of type: Element.Type, _ field: String) throws -> UnsafeBufferPointer<Element> {
+    func array<Element>(_ span: orchard_span, of type: Element.Type, _ field: String) throws -> UnsafeBufferPointer<
+        Element
+    > {
         let data = try data(span, field)
         guard data.count % MemoryLayout<Element>.size == 0, data.count == 0 || span.offset % 8 == 0 else {
             throw OrchardError.invalid(
-                "\(name): \(field) is \(data.count) bytes at offset \(span.offset); a multiple of "
-                    + "\(MemoryLayout<Element>.size) bytes, aligned to 8, is wanted.")
+                "\(name): expected \(field) to be a multiple of \(MemoryLayout<Element>.size) bytes, aligned to 8, "
+                    + "got \(data.count) bytes at offset \(span.offset).")
         }
         return data.bindMemory(to: Element.self)
     }
@@ -85,7 +92,9 @@ struct Block<Header: VersionedStruct> {
 }
 
 /// Fills in a caller's struct: the fields that it knows.
-func fill<Result: VersionedStruct>(_ pointer: UnsafeMutableRawPointer?, _ length: UInt64, _ name: String, _ make: () throws -> Result) throws {
+func fill<Result: VersionedStruct>(
+    _ pointer: UnsafeMutableRawPointer?, _ length: UInt64, _ name: String, _ make: () throws -> Result
+) throws {
     let common = try commonBytes(pointer, length, known: MemoryLayout<Result>.size, name)
     var result = try make()
     result.size = UInt32(common)
@@ -95,7 +104,9 @@ func fill<Result: VersionedStruct>(_ pointer: UnsafeMutableRawPointer?, _ length
 
 /// Text given by pointer and length.
 func text(_ pointer: UnsafePointer<CChar>?, _ length: UInt64, _ name: String) throws -> String {
-    guard length <= Int32.max else { throw OrchardError.invalid("\(name): \(length) bytes are too long.") }
+    guard length <= Int32.max else {
+        throw OrchardError.invalid("\(name): expected less than 2^31 bytes, got \(length).")
+    }
     guard let pointer else { throw OrchardError.invalid("\(name): the pointer is null.") }
     return try utf8(UnsafeRawBufferPointer(start: pointer, count: Int(length)), name)
 }
@@ -111,12 +122,15 @@ func give(
     truncating: Bool = false, committed: () -> Void = {}
 ) throws {
     guard let length else { throw OrchardError.invalid("length: the pointer is null.") }
-    guard buffer != nil || capacity == 0 else { throw OrchardError.invalid("buffer: the pointer is null, its capacity \(capacity).") }
+    guard buffer != nil || capacity == 0 else {
+        throw OrchardError.invalid("buffer: the pointer is null, its capacity \(capacity).")
+    }
     let bytes = Array(text.utf8)
     let fitting = Int(min(UInt64(bytes.count), capacity))
     length.pointee = UInt64(bytes.count)
     guard fitting == bytes.count || truncating else {
-        throw OrchardError.limit("The text has \(bytes.count) bytes; the buffer holds \(capacity). Call again with a larger one.")
+        throw OrchardError.limit(
+            "The text has \(bytes.count) bytes; the buffer holds \(capacity). Call again with a larger one.")
     }
     bytes.withUnsafeBytes { source in
         if fitting > 0 { UnsafeMutableRawPointer(buffer!).copyMemory(from: source.baseAddress!, byteCount: fitting) }
@@ -133,7 +147,8 @@ func required<Value>(_ pointer: UnsafeMutablePointer<Value>?, _ name: String) th
 enum JSON {
     static func text(_ value: Any) -> String {
         guard JSONSerialization.isValidJSONObject(value),
-            let data = try? JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes])
+            let data = try? JSONSerialization.data(
+                withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes])
         else { return "null" }
         return String(decoding: data, as: UTF8.self)
     }

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// A buffer that a handle names. Its memory may change place, where a hint moves it.
+/// A buffer that a handle names. Its memory may move to another storage by a hint.
 final class Buffer: HandleObject, @unchecked Sendable {
     override class var kind: HandleKind { .buffer }
     override var context: Context { owner }
@@ -26,7 +26,8 @@ final class Buffer: HandleObject, @unchecked Sendable {
     func range(_ offset: UInt64, _ length: UInt64, _ what: @autoclosure () -> String) throws -> Range<Int> {
         let (end, overflow) = offset.addingReportingOverflow(length)
         guard !overflow, end <= self.length else {
-            throw OrchardError.invalid("\(what()): \(length) bytes at offset \(offset) are not inside \(name), which has \(self.length).")
+            throw OrchardError.invalid(
+                "\(what()): \(length) bytes at offset \(offset) are not inside \(name), which has \(self.length).")
         }
         return Int(offset)..<Int(end)
     }
@@ -45,7 +46,7 @@ extension Context {
         }
         guard zeroed else { return buffer }
         do {
-            // What lies behind the buffer in its size class is no one's, and a blit wants multiples of 4.
+            // What lies behind the buffer in its size class is unused, and a blit needs multiples of 4.
             let bytes = min(Transfer.roundedUp(Int(length)), buffer.allocation.bytes)
             _ = try fill(buffer, 0..<bytes, byte: 0)
             return buffer

@@ -30,8 +30,8 @@ enum SizeClass {
     static let page = 16384
     static let smallest = 256
 
-    /// Powers of two up to a page. Above, whole pages, in steps of an eighth of the next lower power of two: at most an eighth is
-    /// wasted, and there are eight classes for each doubling.
+    /// Powers of two up to a page. Above, whole pages, in steps of an eighth of the next lower power of two: at most an
+    /// eighth is wasted, and there are eight classes for each doubling.
     static func bytes(for length: Int) -> Int {
         if length <= smallest { return smallest }
         let power = 1 << (Int.bitWidth - 1 - (length - 1).leadingZeroBitCount)
@@ -43,8 +43,8 @@ enum SizeClass {
 
 /// Buffers of the device, kept for reuse. Guarded by the context's lock.
 ///
-/// A released buffer is free once the last command buffer that uses it is complete: until then it is in `waiting`, and counts
-/// as live.
+/// A released buffer is free once the last command buffer that uses it is complete: until then it is in `waiting`, and
+/// counts as live.
 final class BufferPool {
     private struct Key: Hashable {
         let bytes: Int
@@ -82,10 +82,14 @@ final class BufferPool {
     var hasWaiting: Bool { !waiting.isEmpty }
 
     func allocate(_ length: UInt64, _ storage: Storage, label: String?) throws -> Allocation {
-        guard length >= 1 else { throw OrchardError.invalid("A buffer of 0 bytes is asked for; at least 1 is wanted.") }
+        guard length >= 1 else {
+            throw OrchardError.invalid("Expected the length of a buffer to be at least 1 byte, got 0.")
+        }
         guard length <= device.maxBufferLength else {
-            let message = "A buffer of \(length) bytes is asked for; the device's largest is \(device.maxBufferLength)."
-            throw OrchardError(ORCHARD_OUT_OF_MEMORY, message) // another backend may have the room
+            let message =
+                "Expected the length of a buffer to be at most \(device.maxBufferLength) bytes (the device's limit), "
+                + "got \(length)."
+            throw OrchardError(ORCHARD_OUT_OF_MEMORY, message)  // another backend may have the memory
         }
         collect()
         let bytes = exact ? Int(length) : min(SizeClass.bytes(for: Int(length)), device.maxBufferLength)
@@ -171,7 +175,8 @@ final class BufferPool {
     }
 
     private func outOfMemory(_ bytes: Int, _ cause: String) -> OrchardError {
-        let inFlight = waitingBytes == 0 ? "" : ", of which \(waitingBytes) are released but still used by commands in flight"
+        let inFlight =
+            waitingBytes == 0 ? "" : ", of which \(waitingBytes) are released but still used by commands in flight"
         return OrchardError(
             ORCHARD_OUT_OF_MEMORY,
             "\(bytes) bytes can't be allocated: \(statistics.values.live_bytes) are live\(inFlight), "

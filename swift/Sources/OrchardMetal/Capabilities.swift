@@ -1,8 +1,8 @@
 import COrchard
 import Foundation
 
-/// What the device can do, found by compiling and running a kernel: a virtual machine's device names families that it lacks, and
-/// lacks families that it has.
+/// What the device can do, found by compiling and running a kernel: a virtual machine's device names families that it
+/// lacks, and lacks families that it has.
 final class Capabilities: @unchecked Sendable {
     /// Each kernel writes 1 into `result` where the capability works, launched as one SIMD-group.
     private struct Probe {
@@ -72,7 +72,7 @@ final class Capabilities: @unchecked Sendable {
     private let lock = NSLock()
     private var found: [String: [String: Any]] = [:]
 
-    /// Every capability, probed when first asked for.
+    /// Every capability, probed on first use.
     func all(on context: Context) throws -> [String: [String: Any]] {
         try lock.withLock {
             for probe in Self.probes where found[probe.name] == nil { found[probe.name] = try outcome(probe, context) }
@@ -90,15 +90,19 @@ final class Capabilities: @unchecked Sendable {
     }
 
     private func run(_ probe: Probe, _ context: Context) throws -> Bool {
-        let request = LibraryRequest(name: "probe_\(probe.name)", source: probe.source, languageVersion: probe.languageVersion)
+        let request = LibraryRequest(
+            name: "probe_\(probe.name)", source: probe.source, languageVersion: probe.languageVersion)
         let library = try context.libraries.library(request, for: context)
         let pipeline = try library.pipelines.pipeline(PipelineRequest(function: "probe"), of: library)
         let result = try context.makeBuffer(4, storage: Storage.shared.rawValue, zeroed: true, label: "probe")
         defer { context.discard(result) }
-        let binding = DispatchRequest.Binding(buffer: result, index: 0, range: 0..<4, access: UInt32(ORCHARD_ACCESS_WRITE))
+        let binding = DispatchRequest.Binding(
+            buffer: result, index: 0, range: 0..<4, access: UInt32(ORCHARD_ACCESS_WRITE))
         let width = Self.simdWidth
         _ = try context.encode(
-            DispatchRequest(pipeline: pipeline, grid: [width, 1, 1], gridIsThreads: true, threadgroup: [width, 1, 1], bindings: [binding]))
+            DispatchRequest(
+                pipeline: pipeline, grid: [width, 1, 1], gridIsThreads: true, threadgroup: [width, 1, 1],
+                bindings: [binding]))
         var value: UInt32 = 0
         try withUnsafeMutableBytes(of: &value) { try context.read(result, 0..<4, to: $0.baseAddress!) }
         return value == 1

@@ -15,7 +15,9 @@ final class Capture {
         guard manager.supportsDestination(.gpuTraceDocument) else {
             throw OrchardError(
                 ORCHARD_UNSUPPORTED,
-                "\(device.name) can't be captured to a .gputrace: that needs macOS, and MTL_CAPTURE_ENABLED=1 in the environment.")
+                "\(device.name) can't be captured to a .gputrace: that needs macOS, and MTL_CAPTURE_ENABLED=1 in the "
+                    + "environment."
+            )
         }
         let descriptor = MTLCaptureDescriptor()
         descriptor.captureObject = device

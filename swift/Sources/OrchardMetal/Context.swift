@@ -42,7 +42,10 @@ final class Context: HandleObject, @unchecked Sendable {
     private var storage: Storage
     private var timeout: TimeInterval
 
-    init(_ options: ContextOptions, device: (any MTLDevice)? = MTLCreateSystemDefaultDevice() ?? MTLCopyAllDevices().first) throws {
+    init(
+        _ options: ContextOptions,
+        device: (any MTLDevice)? = MTLCreateSystemDefaultDevice() ?? MTLCopyAllDevices().first
+    ) throws {
         guard let device else { throw OrchardError(ORCHARD_UNSUPPORTED, "This machine has no Metal device.") }
         self.device = device
         limits = DeviceLimits(device)
@@ -52,10 +55,12 @@ final class Context: HandleObject, @unchecked Sendable {
         materializeSource = options.materializeSource
         let memoryLimit = options.memoryLimit ?? max(device.recommendedMaxWorkingSetSize, 1 << 28)
         pool = BufferPool(
-            device: device, exact: options.exact, cacheLimit: options.cacheLimit ?? memoryLimit / 4, memoryLimit: memoryLimit,
+            device: device, exact: options.exact, cacheLimit: options.cacheLimit ?? memoryLimit / 4,
+            memoryLimit: memoryLimit,
             tickets: tickets, faults: faults, statistics: statistics)
         stream = try Stream(
-            device: device, label: options.label, batchOperations: options.batchOperations, batchBytes: options.batchBytes,
+            device: device, label: options.label, batchOperations: options.batchOperations,
+            batchBytes: options.batchBytes,
             tickets: tickets, faults: faults, statistics: statistics)
         libraries = LibraryCache(device: device, cacheFolder: options.cacheFolder)
     }
@@ -82,12 +87,13 @@ final class Context: HandleObject, @unchecked Sendable {
     func resolve(_ storage: UInt32) throws -> Storage {
         guard storage != ORCHARD_STORAGE_DEFAULT.rawValue else { return self.storage }
         guard let known = Storage(rawValue: storage) else {
-            throw OrchardError.invalid("Storage \(storage) is given; 0 (default), 1 (shared) or 2 (private) is wanted.")
+            throw OrchardError.invalid("Expected storage to be 0 (default), 1 (shared) or 2 (private), got \(storage).")
         }
         return known
     }
 
-    /// Where memory is short and released buffers are still in the open command buffer, that is committed, so that it can end.
+    /// Where memory is short and released buffers are still in the open command buffer, that is committed, so that it
+    /// can end.
     func allocate(_ length: UInt64, _ storage: Storage, label: String?) throws -> Allocation {
         do {
             return try pool.allocate(length, storage, label: label)
@@ -102,7 +108,7 @@ final class Context: HandleObject, @unchecked Sendable {
         if ticket <= stream.lastCommitted { return true }
         guard ticket == stream.openTicket, stream.hasOpenWork else {
             let last = stream.hasOpenWork ? stream.openTicket : stream.lastCommitted
-            throw OrchardError.invalid("Ticket \(ticket) was never given out; the last one is \(last).")
+            throw OrchardError.invalid("Ticket \(ticket) was never issued; the last one is \(last).")
         }
         return false
     }
@@ -117,7 +123,8 @@ final class Context: HandleObject, @unchecked Sendable {
             if try !isCommitted(ticket) { stream.commit() }
         }
         guard tickets.wait(for: ticket, until: deadline) else {
-            throw OrchardError(ORCHARD_TIMEOUT, "Command buffer \(ticket) was not complete in time; \(tickets.completed) are.")
+            throw OrchardError(
+                ORCHARD_TIMEOUT, "Command buffer \(ticket) was not complete in time; \(tickets.completed) are.")
         }
         if let failure = tickets.failure(of: ticket) { throw failure }
     }
@@ -127,17 +134,19 @@ final class Context: HandleObject, @unchecked Sendable {
     func configure(_ name: String, _ value: String) throws {
         guard let setting = Self.settings[name] else { return try configureDevice(name, value) }
         guard try locked({ setting.apply(self, value) }) else {
-            throw OrchardError.invalid("\(name): '\(value)' is given; \(setting.wanted) is wanted.")
+            throw OrchardError.invalid("Expected \(name) to be \(setting.expected), got '\(value)'.")
         }
     }
 
     private struct Setting {
-        let wanted: String
+        let expected: String
         let apply: (Context, String) -> Bool
     }
 
-    private static func number(_ wanted: String, from least: UInt64, _ set: @escaping (Context, UInt64) -> Void) -> Setting {
-        Setting(wanted: wanted) { context, text in
+    private static func number(_ expected: String, from least: UInt64, _ set: @escaping (Context, UInt64) -> Void)
+        -> Setting
+    {
+        Setting(expected: expected) { context, text in
             guard let value = UInt64(text), value >= least, value <= Int.max else { return false }
             set(context, value)
             return true
@@ -145,22 +154,23 @@ final class Context: HandleObject, @unchecked Sendable {
     }
 
     private static let settings: [String: Setting] = [
-        "storage": Setting(wanted: "shared or private") { context, text in
+        "storage": Setting(expected: "shared or private") { context, text in
             guard let storage = [Storage.shared, .private].first(where: { $0.name == text }) else { return false }
             context.storage = storage
             return true
         },
         "cache_limit": number("a number of bytes", from: 0) { $0.pool.cacheLimit = $1 },
         "memory_limit": number("a number of bytes", from: 1) { $0.pool.memoryLimit = $1 },
-        "batch_bytes": number("a number of bytes, at least 1,", from: 1) { $0.stream.batchBytes = Int($1) },
-        "batch_operations": number("a number, at least 1,", from: 1) { $0.stream.batchOperations = Int($1) },
+        "batch_bytes": number("a number of bytes, at least 1", from: 1) { $0.stream.batchBytes = Int($1) },
+        "batch_operations": number("a number, at least 1", from: 1) { $0.stream.batchOperations = Int($1) },
         "timeout_ms": number("a number of milliseconds", from: 0) { $0.timeout = TimeInterval($1) / 1000 },
     ]
 
     private func configureDevice(_ name: String, _ value: String) throws {
         guard SoftwareDevice.isPresent else {
             let known = Self.settings.keys.sorted().joined(separator: ", ")
-            throw OrchardError(ORCHARD_UNSUPPORTED, "\(device.name) has no setting '\(name)'; there are \(known).")
+            throw OrchardError(
+                ORCHARD_UNSUPPORTED, "\(device.name) has no setting '\(name)'; expected one of \(known).")
         }
         try SoftwareDevice.configure(name, value)
     }

@@ -52,7 +52,9 @@ extension DispatchRequest {
         for binding in bindings {
             encoder.setBuffer(binding.buffer.allocation.buffer, offset: binding.range.lowerBound, index: binding.index)
         }
-        for inline in inlines { encoder.setBytes(inline.bytes.baseAddress!, length: inline.bytes.count, index: inline.index) }
+        for inline in inlines {
+            encoder.setBytes(inline.bytes.baseAddress!, length: inline.bytes.count, index: inline.index)
+        }
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(memory.length, index: memory.index) }
         let threads = MTLSize(threadgroup)
         if gridIsThreads {

@@ -36,19 +36,26 @@ struct DispatchValidation {
     private func checkGrid() throws {
         guard !request.grid.contains(0), !request.threadgroup.contains(0) else {
             throw OrchardError.invalid(
-                "\(kernel): grid \(request.grid) of threadgroups \(request.threadgroup); each must be at least 1 in every dimension.")
+                "\(kernel): grid \(request.grid) of threadgroups \(request.threadgroup); each must be at least 1 in "
+                    + "every dimension."
+            )
         }
-        for (axis, (threads, most)) in zip(["x", "y", "z"], zip(request.threadgroup, device.threadsPerThreadgroup)) where threads > most {
-            throw OrchardError.limit("\(kernel): a threadgroup has \(threads) threads in \(axis); the device's most are \(most).")
+        for (axis, (threads, most)) in zip(["x", "y", "z"], zip(request.threadgroup, device.threadsPerThreadgroup))
+        where threads > most {
+            throw OrchardError.limit(
+                "\(kernel): a threadgroup has \(threads) threads in \(axis); the device's limit is \(most).")
         }
         let threads = request.threadgroup.reduce(1) { $0 * UInt64($1) }
         guard threads <= pipeline.maxThreads else {
             throw OrchardError.limit(
-                "\(kernel): a threadgroup \(request.threadgroup) has \(threads) threads; this pipeline's most are \(pipeline.maxThreads).")
+                "\(kernel): a threadgroup \(request.threadgroup) has \(threads) threads; this pipeline's limit is "
+                    + "\(pipeline.maxThreads)."
+            )
         }
         if request.gridIsThreads { return }
         for (groups, size) in zip(request.grid, request.threadgroup) where UInt64(groups) * UInt64(size) > UInt32.max {
-            throw OrchardError.limit("\(kernel): \(groups) threadgroups of \(size) are more than 2^32 - 1 threads in one dimension.")
+            throw OrchardError.limit(
+                "\(kernel): \(groups) threadgroups of \(size) are more than 2^32 - 1 threads in one dimension.")
         }
     }
 
@@ -58,9 +65,12 @@ struct DispatchValidation {
         var bound: UInt64 = 0
         for index in request.bindings.map(\.index) + request.inlines.map(\.index) {
             guard index < DeviceLimits.buffers else {
-                throw OrchardError.limit("\(kernel): buffer(\(index)) is bound; the highest index is \(DeviceLimits.buffers - 1).")
+                throw OrchardError.limit(
+                    "\(kernel): buffer(\(index)) is bound; the highest index is \(DeviceLimits.buffers - 1).")
             }
-            guard bound & (1 << index) == 0 else { throw OrchardError.invalid("\(kernel): buffer(\(index)) is bound twice.") }
+            guard bound & (1 << index) == 0 else {
+                throw OrchardError.invalid("\(kernel): buffer(\(index)) is bound twice.")
+            }
             bound |= 1 << index
         }
     }
@@ -68,7 +78,9 @@ struct DispatchValidation {
     private func checkArguments() throws {
         for argument in pipeline.arguments where argument.isUsed && argument.isBuffer {
             if let binding = request.bindings.first(where: { $0.index == argument.index }) {
-                try check(argument, offset: binding.range.lowerBound, bytes: Int(binding.buffer.length) - binding.range.lowerBound)
+                try check(
+                    argument, offset: binding.range.lowerBound,
+                    bytes: Int(binding.buffer.length) - binding.range.lowerBound)
             } else if let inline = request.inlines.first(where: { $0.index == argument.index }) {
                 try check(argument, offset: 0, bytes: inline.bytes.count)
                 try checkReadOnly(argument)
@@ -82,11 +94,13 @@ struct DispatchValidation {
         guard offset % argument.alignment == 0 else {
             throw OrchardError.invalid(
                 "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is bound at offset \(offset); "
-                    + "a multiple of \(argument.alignment) is wanted.")
+                    + "expected a multiple of \(argument.alignment).")
         }
         guard bytes >= argument.dataSize else {
             throw OrchardError.invalid(
-                "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is bound to \(bytes) bytes; its type has \(argument.dataSize).")
+                "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is bound to \(bytes) bytes; its type has "
+                    + "\(argument.dataSize)."
+            )
         }
     }
 
@@ -94,14 +108,16 @@ struct DispatchValidation {
         guard argument.access == .readOnly else {
             throw OrchardError(
                 ORCHARD_WRONG_KIND,
-                "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is written by the kernel, but bound to inline bytes; "
+                "\(kernel): '\(argument.name)' at buffer(\(argument.index)) is written by the kernel, but bound to "
+                    + "inline bytes; "
                     + "bind a buffer.")
         }
     }
 
     private func missing(_ argument: KernelArgument, _ space: String) -> OrchardError {
         OrchardError(
-            ORCHARD_BINDING_MISSING, "\(kernel): '\(argument.name)' at \(space)(\(argument.index)) is used by the kernel, but not bound.")
+            ORCHARD_BINDING_MISSING,
+            "\(kernel): '\(argument.name)' at \(space)(\(argument.index)) is used by the kernel, but not bound.")
     }
 
     // MARK: Threadgroup memory
@@ -112,21 +128,27 @@ struct DispatchValidation {
         for memory in request.threadgroupMemory {
             guard memory.index < DeviceLimits.threadgroupArguments else {
                 throw OrchardError.limit(
-                    "\(kernel): threadgroup(\(memory.index)) is bound; the highest index is \(DeviceLimits.threadgroupArguments - 1).")
+                    "\(kernel): threadgroup(\(memory.index)) is bound; the highest index is "
+                        + "\(DeviceLimits.threadgroupArguments - 1)."
+                )
             }
             guard bound & (1 << memory.index) == 0, memory.length > 0, memory.length % 16 == 0 else {
                 throw OrchardError.invalid(
-                    "\(kernel): threadgroup(\(memory.index)) has \(memory.length) bytes; a multiple of 16 is wanted, given once.")
+                    "\(kernel): expected the length of threadgroup(\(memory.index)) to be a multiple of 16, given "
+                        + "once; got \(memory.length) bytes."
+                )
             }
             bound |= 1 << memory.index
             total += memory.length
         }
         guard total <= device.threadgroupBytes else {
             throw OrchardError.limit(
-                "\(kernel): \(total) bytes of threadgroup memory, \(pipeline.staticThreadgroupBytes) of them the kernel's own; "
+                "\(kernel): \(total) bytes of threadgroup memory, \(pipeline.staticThreadgroupBytes) of them the "
+                    + "kernel's own; "
                     + "the device has \(device.threadgroupBytes).")
         }
-        for argument in pipeline.arguments where argument.isUsed && !argument.isBuffer && bound & (1 << argument.index) == 0 {
+        for argument in pipeline.arguments
+        where argument.isUsed && !argument.isBuffer && bound & (1 << argument.index) == 0 {
             throw missing(argument, "threadgroup")
         }
     }

@@ -26,8 +26,8 @@ enum LastError {
     }
 }
 
-/// Runs the body of an entry point: nothing is thrown out of it, and what Metal autoreleased in it is freed with it (a host
-/// without a run loop would keep it for ever). `handle` names the context whose errors are counted.
+/// Runs the body of an entry point: nothing is thrown out of it, and what Metal autoreleased in it is freed with it (a
+/// host without a run loop would keep it for ever). `handle` names the context whose errors are counted.
 func entry(_ handle: UInt64 = 0, _ body: () throws -> Void) -> Int32 {
     autoreleasepool {
         do {

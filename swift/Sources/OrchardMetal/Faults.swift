@@ -22,7 +22,7 @@ final class Faults: @unchecked Sendable {
     func inject(_ name: String, skip: UInt32, count: UInt32, code: Int32) throws {
         guard let kind = Kind(rawValue: name) else {
             let known = Kind.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
-            throw OrchardError.invalid("There is no fault '\(name)'; there are \(known).")
+            throw OrchardError.invalid("There is no fault '\(name)'; expected one of \(known).")
         }
         lock.withLock { plans[kind] = count == 0 ? nil : Plan(skip: skip, count: count, code: code) }
     }

@@ -18,9 +18,10 @@ class HandleObject: @unchecked Sendable {
 
 /// Every handle of the process.
 ///
-/// A handle is kind (4 bits), generation (24 bits), slot (24 bits), so it stays below 2^53. When a handle ends, the generation
-/// of its slot grows, and every copy of the handle is stale from then on; a slot whose generations are used up is retired.
-/// Free slots are taken in the order in which they became free, so that the reason of an ending stays known for long.
+/// A handle is kind (4 bits), generation (24 bits), slot (24 bits), so it stays below 2^53. When a handle ends, the
+/// generation of its slot grows, and every copy of the handle is stale from then on; a slot whose generations are used
+/// up is retired. Free slots are taken in the order in which they became free, so that the reason of an ending stays
+/// known for long.
 final class HandleTable: @unchecked Sendable {
     static let shared = HandleTable()
 
@@ -51,7 +52,8 @@ final class HandleTable: @unchecked Sendable {
             slots[index].object = object
             slots[index].owners = 1
             slots[index].endedByClose = false
-            return type(of: object).kind.rawValue << (2 * Self.fieldBits) | slots[index].generation << Self.fieldBits | UInt64(index)
+            return type(of: object).kind.rawValue << (2 * Self.fieldBits) | slots[index].generation << Self.fieldBits
+                | UInt64(index)
         }
     }
 
@@ -60,7 +62,9 @@ final class HandleTable: @unchecked Sendable {
         guard Swift.type(of: object).kind == type.kind else {
             throw OrchardError(
                 ORCHARD_WRONG_KIND,
-                "Handle \(hexadecimal(handle)) is a \(Swift.type(of: object).kind.name); a \(type.kind.name) is wanted.")
+                "Expected handle \(hexadecimal(handle)) to be a \(type.kind.name), got a "
+                    + "\(Swift.type(of: object).kind.name)."
+            )
         }
         return unsafeDowncast(object, to: type)
     }
@@ -68,7 +72,9 @@ final class HandleTable: @unchecked Sendable {
     func retain(_ handle: UInt64) throws {
         try lock.withLock {
             let index = try findShared(handle)
-            guard slots[index].owners < .max else { throw OrchardError.limit("Handle \(hexadecimal(handle)) has too many owners.") }
+            guard slots[index].owners < .max else {
+                throw OrchardError.limit("Handle \(hexadecimal(handle)) has too many owners.")
+            }
             slots[index].owners += 1
         }
     }
@@ -129,13 +135,16 @@ final class HandleTable: @unchecked Sendable {
         if slot.endedByClose, slot.generation == generation + 1 {
             throw OrchardError(ORCHARD_CLOSED, "The context of \(kind.name) \(hexadecimal(handle)) was closed.")
         }
-        throw OrchardError(ORCHARD_STALE_HANDLE, "\(kind.name.capitalized) \(hexadecimal(handle)) was released, or never given out.")
+        throw OrchardError(
+            ORCHARD_STALE_HANDLE, "\(kind.name.capitalized) \(hexadecimal(handle)) was released, or never issued.")
     }
 
     private func findShared(_ handle: UInt64) throws -> Int {
         let index = try find(handle)
         guard !(slots[index].object is Context) else {
-            throw OrchardError(ORCHARD_WRONG_KIND, "Handle \(hexadecimal(handle)) is a context, which has one owner: use orchard_close.")
+            throw OrchardError(
+                ORCHARD_WRONG_KIND,
+                "Handle \(hexadecimal(handle)) is a context, which has one owner: use orchard_close.")
         }
         return index
     }

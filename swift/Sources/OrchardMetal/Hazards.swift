@@ -11,8 +11,9 @@ struct Use {
 
 /// The accesses of one concurrent encoder that no barrier has ordered yet.
 ///
-/// Two accesses need an order where their bytes overlap and at least one writes: read after write, write after read, write after
-/// write. A barrier on a resource orders everything before it on that resource, so its accesses are then forgotten.
+/// Two accesses need an order where their bytes overlap and at least one writes: read after write, write after read,
+/// write after write. A barrier on a resource orders everything before it on that resource, so its accesses are then
+/// forgotten.
 struct Hazards {
     private var open: [ObjectIdentifier: [Use]] = [:]
 
@@ -32,7 +33,8 @@ struct Hazards {
         for allocation in allocations { open[ObjectIdentifier(allocation)] = nil }
     }
 
-    /// An access that an earlier one of the same kind covers adds nothing: weights that every dispatch reads are kept once.
+    /// An access that an earlier one of the same kind covers adds nothing: weights that every dispatch reads are kept
+    /// once.
     mutating func record(_ uses: [Use]) {
         for use in uses {
             let key = ObjectIdentifier(use.allocation)

@@ -1,11 +1,13 @@
 import COrchard
 import Foundation
 
-/// Replaces `#include "name"` by the text of a header that the caller gave: Metal's makeLibrary(source:) has no include path.
+/// Replaces `#include "name"` by the text of a header that the caller gave: Metal's makeLibrary(source:) has no include
+/// path.
 ///
-/// A header counts once in a library, as if each had `#pragma once`. Which of several includes counts may depend on conditions that only
-/// the preprocessor knows, so that a header's text stands at each place, inside a guard of ours; after an include that no
-/// condition surrounds, later ones are dropped. `#line` makes messages name the caller's files and lines.
+/// A header counts once in a library, as if each had `#pragma once`. Which of several includes counts may depend on
+/// conditions that only the preprocessor knows, so a header's text is inserted at each include, inside a guard of ours;
+/// after an include that no condition surrounds, later ones are dropped. `#line` makes messages name the caller's files
+/// and lines.
 struct IncludeResolver {
     private static let largestResult = 16 << 20
     private static let deepest = 200
@@ -38,7 +40,8 @@ struct IncludeResolver {
 
     private mutating func append(_ text: String, of file: String) throws {
         guard stack.count < Self.deepest, output.utf8.count + text.utf8.count <= Self.largestResult else {
-            throw OrchardError.limit("\(file): includes are nested more than \(Self.deepest) deep, or give more than 16 MB of source.")
+            throw OrchardError.limit(
+                "\(file): includes are nested more than \(Self.deepest) deep, or give more than 16 MB of source.")
         }
         stack.append(file)
         if !(stack.count == 1 && file == Self.unnamed) { appendLine(1) }
@@ -70,11 +73,14 @@ struct IncludeResolver {
 
     private mutating func include(_ written: String, _ lineNumber: Int, _ column: Int, _ line: Substring) throws {
         guard let (header, text) = find(written) else {
-            let known = headers.isEmpty ? "no headers were given" : "given are " + headers.keys.sorted().joined(separator: ", ")
+            let known =
+                headers.isEmpty ? "no headers were given" : "given are " + headers.keys.sorted().joined(separator: ", ")
             throw diagnostic("'\(written)' file not found (\(known))", lineNumber, column, line)
         }
         if stack.contains(header) {
-            throw diagnostic("'\(header)' includes itself: " + (stack + [header]).joined(separator: " -> "), lineNumber, column, line)
+            throw diagnostic(
+                "'\(header)' includes itself: " + (stack + [header]).joined(separator: " -> "), lineNumber, column, line
+            )
         }
         guard !certain.contains(header) else { return }
         if conditions == 0 { certain.insert(header) }
@@ -111,7 +117,8 @@ struct IncludeResolver {
 
     private func diagnostic(_ text: String, _ line: Int, _ column: Int, _ source: Substring) -> OrchardError {
         let caret = String(repeating: " ", count: column - 1) + "^"
-        return OrchardError(ORCHARD_COMPILE_FAILED, "\(stack.last!):\(line):\(column): error: \(text)\n\(source)\n\(caret)")
+        return OrchardError(
+            ORCHARD_COMPILE_FAILED, "\(stack.last!):\(line):\(column): error: \(text)\n\(source)\n\(caret)")
     }
 }
 
@@ -122,19 +129,21 @@ private enum Directive: Equatable {
     case conditionBegins
     case conditionEnds
 
-    /// Most lines have no `#`: they are told by one byte.
+    /// Most lines have no `#`: one byte rules them out.
     init?(_ bytes: Substring.UTF8View) {
-        guard bytes.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }) == UInt8(ascii: "#") else { return nil }
+        guard bytes.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }) == UInt8(ascii: "#") else {
+            return nil
+        }
         let line = Substring(bytes)
-        let words = line.drop { $0 != "#" }.dropFirst().drop { $0 == " " || $0 == "\t" }
-        let keyword = words.prefix { $0.isLetter }
-        let rest = words.dropFirst(keyword.count).drop { $0 == " " || $0 == "\t" }
+        let body = line.drop { $0 != "#" }.dropFirst().drop { $0 == " " || $0 == "\t" }
+        let keyword = body.prefix { $0.isLetter }
+        let remainder = body.dropFirst(keyword.count).drop { $0 == " " || $0 == "\t" }
         switch keyword {
         case "include", "import":
-            guard rest.first == "\"", let end = rest.dropFirst().firstIndex(of: "\"") else { return nil }
-            let column = line.distance(from: line.startIndex, to: rest.startIndex) + 1
-            self = .include(String(rest[rest.index(after: rest.startIndex)..<end]), column: column)
-        case "pragma" where rest.hasPrefix("once"): self = .pragmaOnce
+            guard remainder.first == "\"", let end = remainder.dropFirst().firstIndex(of: "\"") else { return nil }
+            let column = line.distance(from: line.startIndex, to: remainder.startIndex) + 1
+            self = .include(String(remainder[remainder.index(after: remainder.startIndex)..<end]), column: column)
+        case "pragma" where remainder.hasPrefix("once"): self = .pragmaOnce
         case "if", "ifdef", "ifndef": self = .conditionBegins
         case "endif": self = .conditionEnds
         default: return nil

@@ -33,7 +33,8 @@ final class Library: HandleObject, @unchecked Sendable {
     private let constantsLock = NSLock()
     private var knownConstants: [String: [MTLFunctionConstant]] = [:]
 
-    /// The constants of a function, by index: specialisation is checked against them. Nil where there is no such function.
+    /// The constants of a function, by index: specialisation is checked against them. Nil where there is no such
+    /// function.
     func constants(of name: String) -> [MTLFunctionConstant]? {
         constantsLock.withLock {
             if let known = knownConstants[name] { return known }
@@ -50,7 +51,10 @@ final class Library: HandleObject, @unchecked Sendable {
         JSON.text(
             library.functionNames.sorted().map { name -> [String: Any] in
                 let constants = (constants(of: name) ?? []).map { constant -> [String: Any] in
-                    ["name": constant.name, "index": constant.index, "type": constant.type.rawValue, "required": constant.required]
+                    [
+                        "name": constant.name, "index": constant.index, "type": constant.type.rawValue,
+                        "required": constant.required,
+                    ]
                 }
                 return ["name": name, "constants": constants]
             })
@@ -90,7 +94,9 @@ final class LibraryCache: @unchecked Sendable {
     private func compile(
         _ source: String, _ options: MTLCompileOptions, _ key: String, _ request: LibraryRequest, _ context: Context
     ) throws -> Library {
-        if context.faults.take(.library) != nil { throw OrchardError(ORCHARD_COMPILE_FAILED, "Injected failure of the compiler.") }
+        if context.faults.take(.library) != nil {
+            throw OrchardError(ORCHARD_COMPILE_FAILED, "Injected failure of the compiler.")
+        }
         let compiled: any MTLLibrary
         do {
             compiled = try device.makeLibrary(source: source, options: options)
@@ -99,20 +105,28 @@ final class LibraryCache: @unchecked Sendable {
         }
         if let label = request.label { compiled.label = label }
         try context.locked { context.statistics.values.libraries_compiled += 1 }
-        let archive = PipelineArchive.isSupported(on: device) ? cacheFolder.map { PipelineArchive(device: device, folder: $0, identity: key) } : nil
+        let archive =
+            PipelineArchive.isSupported(on: device)
+            ? cacheFolder.map { PipelineArchive(device: device, folder: $0, identity: key) } : nil
         return Library(compiled, archive: archive, owner: context)
     }
 
     private func compileOptions(_ request: LibraryRequest) throws -> MTLCompileOptions {
         let options = MTLCompileOptions()
         let version = request.languageVersion == 0 ? LanguageVersions.baseline : request.languageVersion
-        guard LanguageVersions.isKnown(version), let languageVersion = MTLLanguageVersion(rawValue: UInt(version)) else {
+        guard LanguageVersions.isKnown(version), let languageVersion = MTLLanguageVersion(rawValue: UInt(version))
+        else {
             throw OrchardError(
                 ORCHARD_UNSUPPORTED,
-                "Language version \(LanguageVersions.text(version)) is not known here; the newest is \(LanguageVersions.text(LanguageVersions.newest)).")
+                "Language version \(LanguageVersions.text(version)) is not known here; the newest is "
+                    + "\(LanguageVersions.text(LanguageVersions.newest))."
+            )
         }
         guard let mode = MathMode(rawValue: request.mathMode), request.mathFunctions <= ORCHARD_FUNCTIONS_FAST else {
-            throw OrchardError.invalid("Math mode \(request.mathMode) with functions \(request.mathFunctions): there are 0, 1, 2 with 0, 1.")
+            throw OrchardError.invalid(
+                "Expected the math mode to be 0, 1 or 2 and the math functions to be 0 or 1, got \(request.mathMode) "
+                    + "and \(request.mathFunctions)."
+            )
         }
         options.languageVersion = languageVersion
         mode.apply(to: options, fastFunctions: request.mathFunctions == ORCHARD_FUNCTIONS_FAST)
@@ -130,8 +144,8 @@ final class LibraryCache: @unchecked Sendable {
     }
 }
 
-/// The language versions that a system's compiler takes, as `major << 16 | minor`. Apple's enumeration can't tell: it is an open
-/// one, which makes a value of any number.
+/// The language versions that a system's compiler takes, as `major << 16 | minor`. Apple's enumeration does not say: it
+/// is an open one, which makes a value of any number.
 private enum LanguageVersions {
     static let baseline: UInt32 = 3 << 16 | 1
     private static let latestMinor: [UInt32: UInt32] = [1: 2, 2: 4, 3: 2, 4: 0]
@@ -180,5 +194,8 @@ struct StableHash {
         second = (second ^ UInt64(byte)) &* 0x100_0000_01b3 &+ 1
     }
 
-    var text: String { [first, second].map { String(repeating: "0", count: 16 - String($0, radix: 16).count) + String($0, radix: 16) }.joined() }
+    var text: String {
+        [first, second].map { String(repeating: "0", count: 16 - String($0, radix: 16).count) + String($0, radix: 16) }
+            .joined()
+    }
 }

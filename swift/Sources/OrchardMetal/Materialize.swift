@@ -1,6 +1,6 @@
 import COrchard
 
-/// Makes a view's elements available in the storage and the layout that is wanted, and writes results back into it.
+/// Makes a view's elements available in the requested storage and layout, and writes results back into it.
 extension Context {
     struct Materialized {
         let buffer: Buffer
@@ -10,26 +10,29 @@ extension Context {
     /// Nil where the view is right as it is.
     func materialize(_ view: View, storage: UInt32, contiguous: Bool, label: String?) throws -> Materialized? {
         let changesLayout = contiguous && !view.isRowMajor
-        let kernel = changesLayout
+        let kernel =
+            changesLayout
             ? try copyKernels.pipeline(elementSize: view.elementSize, for: self)
             : try byteKernel(unless: Transfer.isAligned(blitRange(view).lowerBound, blitRange(view).count))
         return try locked {
             let current = view.buffer.allocation.storage
-            let wanted = storage == ORCHARD_STORAGE_DEFAULT.rawValue ? current : try resolve(storage)
-            guard changesLayout || wanted != current else { return nil }
+            let target = storage == ORCHARD_STORAGE_DEFAULT.rawValue ? current : try resolve(storage)
+            guard changesLayout || target != current else { return nil }
             return changesLayout
-                ? try gather(view, wanted, kernel!, label)
-                : try move(view, wanted, kernel, label)
+                ? try gather(view, target, kernel!, label)
+                : try move(view, target, kernel, label)
         }
     }
 
     /// Whether a copy was needed.
     func writeBack(_ view: View, from source: Buffer, at offset: UInt64) throws -> Bool {
         guard view.isInjective else {
-            throw OrchardError.invalid("view: two elements of shape \(view.shape) with strides \(view.strides) share bytes.")
+            throw OrchardError.invalid(
+                "view: two elements of shape \(view.shape) with strides \(view.strides) share bytes.")
         }
         guard offset % UInt64(view.elementSize) == 0 else {
-            throw OrchardError.invalid("source_offset: \(offset) is not a multiple of the element size \(view.elementSize).")
+            throw OrchardError.invalid(
+                "source_offset: \(offset) is not a multiple of the element size \(view.elementSize).")
         }
         let bytes = view.count * UInt64(view.elementSize)
         let from = try source.range(offset, bytes, "source")
@@ -37,7 +40,8 @@ extension Context {
         guard source !== view.buffer || !from.overlaps(view.range) else {
             throw OrchardError.invalid("The source \(from) overlaps the view \(view.range) in \(view.buffer.name).")
         }
-        let kernel = view.isRowMajor
+        let kernel =
+            view.isRowMajor
             ? try byteKernel(unless: Transfer.isAligned(from.lowerBound, view.range.lowerBound, from.count))
             : try copyKernels.pipeline(elementSize: view.elementSize, for: self)
         try locked { try scatter(source.use(from, writes: false), view, kernel) }
@@ -67,7 +71,8 @@ extension Context {
             _ = try transfer(view.buffer.use(range, writes: false), destination, kernel, counted: \.copies_storage)
         }
         return Materialized(
-            buffer: Buffer(self, length: length, label: label, allocation: fresh), offset: view.offset - UInt64(range.lowerBound))
+            buffer: Buffer(self, length: length, label: label, allocation: fresh),
+            offset: view.offset - UInt64(range.lowerBound))
     }
 
     private func scatter(_ source: Use, _ view: View, _ kernel: Pipeline?) throws {

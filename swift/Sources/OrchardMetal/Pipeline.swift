@@ -35,7 +35,9 @@ struct KernelArgument {
             dataType = buffer?.bufferDataType ?? .none
         case .threadgroupMemory:
             let memory = binding as? any MTLThreadgroupBinding
-            (isBuffer, dataSize, alignment) = (false, memory?.threadgroupMemoryDataSize ?? 0, max(memory?.threadgroupMemoryAlignment ?? 1, 1))
+            (isBuffer, dataSize, alignment) = (
+                false, memory?.threadgroupMemoryDataSize ?? 0, max(memory?.threadgroupMemoryAlignment ?? 1, 1)
+            )
             dataType = .none
         default:
             return nil

@@ -3,9 +3,9 @@ import Metal
 
 /// The compiled pipelines of one library, in one file of the cache folder: MTLBinaryArchive.
 ///
-/// One file a library keeps files small, and lets a corrupt one cost only its own library. A new pipeline is written at once, to a
-/// file of its own name that is then renamed: another process sees the old archive or the new one, never half of one.
-/// Guarded by the lock of the library's pipelines.
+/// One file a library keeps files small, and lets a corrupt one cost only its own library. A new pipeline is written at
+/// once, to a file of its own name that is then renamed: another process sees the old archive or the new one, never
+/// half of one. Guarded by the lock of the library's pipelines.
 final class PipelineArchive {
     struct Report {
         var rebuilds: UInt64 = 0
@@ -13,7 +13,8 @@ final class PipelineArchive {
         var notes: [String] = []
     }
 
-    /// A virtual machine's device, which is of no Metal 3 family as every Apple Silicon is, can end the process over an archive.
+    /// A virtual machine's device, which is of no Metal 3 family as every Apple Silicon is, can end the process over an
+    /// archive.
     static func isSupported(on device: any MTLDevice) -> Bool { device.supportsFamily(.metal3) }
 
     let url: URL
@@ -23,10 +24,12 @@ final class PipelineArchive {
 
     init(device: any MTLDevice, folder: String, identity: String) {
         self.device = device
-        url = URL(fileURLWithPath: folder, isDirectory: true).appendingPathComponent("pipelines-\(identity).metalarchive")
+        url = URL(fileURLWithPath: folder, isDirectory: true).appendingPathComponent(
+            "pipelines-\(identity).metalarchive")
     }
 
-    /// What is on disk; an empty archive where there is none, or where it can't be read. Nil where the device makes none.
+    /// What is on disk; an empty archive where there is none, or where it can't be read. Nil where the device makes
+    /// none.
     func archive() -> (any MTLBinaryArchive)? {
         if let opened { return opened }
         opened = load() ?? empty()
@@ -71,7 +74,8 @@ final class PipelineArchive {
     private func write(_ archive: any MTLBinaryArchive) throws {
         let folder = url.deletingLastPathComponent()
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let fresh = folder.appendingPathComponent(".\(url.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)")
+        let fresh = folder.appendingPathComponent(
+            ".\(url.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)")
         do {
             try archive.serialize(to: fresh)
             guard rename(fresh.path, url.path) == 0 else { throw NSError(domain: NSPOSIXErrorDomain, code: Int(errno)) }

@@ -2,8 +2,8 @@ import COrchard
 import Foundation
 import Metal
 
-/// Checks a request against what the library has, specialises the function, and makes the pipeline: from the archive on disk
-/// where it has it.
+/// Checks a request against what the library has, specialises the function, and makes the pipeline: from the archive on
+/// disk where it has it.
 struct PipelineCompiler {
     let library: Library
     let request: PipelineRequest
@@ -15,7 +15,9 @@ struct PipelineCompiler {
         descriptor.computeFunction = try function()
         descriptor.label = request.label ?? request.function
         try setMaxThreads(descriptor)
-        if context.faults.take(.pipeline) != nil { throw OrchardError(ORCHARD_COMPILE_FAILED, "Injected failure of the pipeline.") }
+        if context.faults.take(.pipeline) != nil {
+            throw OrchardError(ORCHARD_COMPILE_FAILED, "Injected failure of the pipeline.")
+        }
         let archived = fromArchive(descriptor)
         let (state, reflection) = try archived ?? fresh(descriptor)
         if archived == nil { library.archive?.add(descriptor) }
@@ -31,31 +33,40 @@ struct PipelineCompiler {
         for constant in request.constants { try set(constant, in: values, declared) }
         let given = request.constants
         let missing = declared.filter { constant in
-            constant.required && !given.contains { $0.name == constant.name || ($0.name == nil && $0.index == constant.index) }
+            constant.required
+                && !given.contains { $0.name == constant.name || ($0.name == nil && $0.index == constant.index) }
         }
         guard missing.isEmpty else {
             let list = missing.map { "'\($0.name)' (index \($0.index))" }.joined(separator: ", ")
-            throw constantError("needs function constant \(list), which is not given")
+            throw constantError("needs function constant \(list), which has no value")
         }
         do {
             return try library.library.makeFunction(name: request.function, constantValues: values)
         } catch {
-            throw OrchardError(ORCHARD_COMPILE_FAILED, "Kernel '\(request.function)' can't be specialised: \(error.reason)")
+            throw OrchardError(
+                ORCHARD_COMPILE_FAILED, "Kernel '\(request.function)' can't be specialised: \(error.reason)")
         }
     }
 
     /// A constant may be one that another function of the library uses, so that one set of constants serves them all.
-    private func set(_ constant: ConstantValue, in values: MTLFunctionConstantValues, _ declared: [MTLFunctionConstant]) throws {
+    private func set(_ constant: ConstantValue, in values: MTLFunctionConstantValues, _ declared: [MTLFunctionConstant])
+        throws
+    {
         func matches(_ other: MTLFunctionConstant) -> Bool {
             constant.name == nil ? other.index == constant.index : other.name == constant.name
         }
         guard let match = declared.first(where: matches) ?? library.allConstants.first(where: matches) else {
-            let known = Set(library.allConstants.map { "'\($0.name)' (index \($0.index))" }).sorted().joined(separator: ", ")
-            throw constantError("is given function constant \(constant.description); the library has \(known.isEmpty ? "none" : known)")
+            let known = Set(library.allConstants.map { "'\($0.name)' (index \($0.index))" }).sorted().joined(
+                separator: ", ")
+            throw constantError(
+                "was given function constant \(constant.description); the library has \(known.isEmpty ? "none" : known)"
+            )
         }
         guard let type = MTLDataType(rawValue: UInt(constant.type)), type == match.type else {
             throw constantError(
-                "is given function constant '\(match.name)' of type \(constant.type); its type is \(match.type.rawValue)")
+                "expected function constant '\(match.name)' to be of type \(match.type.rawValue), got type "
+                    + "\(constant.type)"
+            )
         }
         constant.bytes.withUnsafeBytes { values.setConstantValue($0.baseAddress!, type: type, index: match.index) }
     }
@@ -63,7 +74,8 @@ struct PipelineCompiler {
     private var notFound: OrchardError {
         let names = library.library.functionNames.sorted().joined(separator: ", ")
         return OrchardError(
-            ORCHARD_FUNCTION_NOT_FOUND, "There is no kernel '\(request.function)'; the library has \(names.isEmpty ? "none" : names).")
+            ORCHARD_FUNCTION_NOT_FOUND,
+            "There is no kernel '\(request.function)'; the library has \(names.isEmpty ? "none" : names).")
     }
 
     private func constantError(_ text: String) -> OrchardError {
@@ -75,7 +87,8 @@ struct PipelineCompiler {
     private func setMaxThreads(_ descriptor: MTLComputePipelineDescriptor) throws {
         let largest = context.device.maxThreadsPerThreadgroup.width
         guard request.maxThreads <= largest else {
-            throw OrchardError.limit("\(request.maxThreads) threads in a threadgroup are asked for; the device's most are \(largest).")
+            throw OrchardError.limit(
+                "expected at most \(largest) threads per threadgroup (the device's limit), got \(request.maxThreads).")
         }
         descriptor.maxTotalThreadsPerThreadgroup = Int(request.maxThreads)
     }
@@ -92,13 +105,16 @@ struct PipelineCompiler {
         do {
             return try make(descriptor, [.bindingInfo, .bufferTypeInfo])
         } catch {
-            throw OrchardError(ORCHARD_COMPILE_FAILED, "Kernel '\(request.function)' gives no pipeline: \(error.reason)")
+            throw OrchardError(
+                ORCHARD_COMPILE_FAILED,
+                "Kernel '\(request.function)' could not be made into a pipeline: \(error.reason)")
         }
     }
 
     private func make(_ descriptor: MTLComputePipelineDescriptor, _ options: MTLPipelineOption) throws -> Made {
         var reflection: MTLAutoreleasedComputePipelineReflection?
-        let state = try context.device.makeComputePipelineState(descriptor: descriptor, options: options, reflection: &reflection)
+        let state = try context.device.makeComputePipelineState(
+            descriptor: descriptor, options: options, reflection: &reflection)
         return (state, reflection)
     }
 

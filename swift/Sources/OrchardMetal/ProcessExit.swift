@@ -1,9 +1,9 @@
 import Foundation
 
-/// A process that ends while the device still runs would free what the device's threads use: at exit, every open context
-/// gets a moment to finish what was committed. What is not committed never runs.
+/// A process that ends while the device still runs would free what the device's threads use: at exit, every open
+/// context gets a moment to finish what was committed. What is not committed never runs.
 enum ProcessExit {
-    static let patience: TimeInterval = 2
+    static let timeout: TimeInterval = 2
 
     private struct Weak { weak var context: Context? }
 
@@ -20,7 +20,7 @@ enum ProcessExit {
     }
 
     private static func drain() {
-        let deadline = Date(timeIntervalSinceNow: patience)
+        let deadline = Date(timeIntervalSinceNow: timeout)
         for context in lock.withLock({ contexts.compactMap(\.context) }) {
             _ = context.tickets.wait(for: context.stream.lastCommitted, until: deadline)
         }

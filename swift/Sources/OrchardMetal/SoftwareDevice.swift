@@ -15,7 +15,8 @@ enum SoftwareDevice {
         }
     }
 
-    /// A misuse that reached the device is a fault of this library: it is kept as a finding, and the host lives on.
+    /// A misuse that the device reports is a bug of this library: it is recorded as a finding, and the process
+    /// continues.
     static func survive() { mrt_misuse_set_handler({ _, _ in }, nil) }
 
     static func settings() -> Any { json(mrt_settings_json()) }

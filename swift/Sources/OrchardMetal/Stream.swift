@@ -2,11 +2,12 @@ import COrchard
 import Foundation
 import Metal
 
-/// The one queue of a context, with at most one open command buffer and one open encoder. Guarded by the context's lock.
+/// The one queue of a context, with at most one open command buffer and one open encoder. Guarded by the context's
+/// lock.
 ///
-/// Compute operations share a concurrent encoder for as long as possible; barriers stand only where operands overlap. Blits end
-/// it, and the other way round; between encoders the device orders by itself. Nothing in here waits, and nothing allocates:
-/// what an operation needs is allocated before it comes here.
+/// Compute operations share a concurrent encoder for as long as possible; barriers stand only where operands overlap.
+/// Blits end it, and the other way round; between encoders the device orders by itself. Nothing in here waits, and
+/// nothing allocates: what an operation needs is allocated before it comes here.
 final class Stream {
     private enum Encoder {
         case compute(any MTLComputeCommandEncoder)
@@ -38,7 +39,8 @@ final class Stream {
     private var operations = 0
     private var bytes = 0
 
-    /// Metal's own limit of command buffers in flight would make a new one wait: so it is far above what batches reach.
+    /// Metal's own limit of command buffers in flight would make a new one wait: so it is far above the length of any
+    /// batch.
     static let commandBuffersInFlight = 1024
 
     init(
@@ -46,7 +48,7 @@ final class Stream {
         tickets: Tickets, faults: Faults, statistics: Statistics
     ) throws {
         guard let queue = device.makeCommandQueue(maxCommandBufferCount: Self.commandBuffersInFlight) else {
-            throw OrchardError(ORCHARD_DEVICE_FAILED, "\(device.name) gives no command queue.")
+            throw OrchardError(ORCHARD_DEVICE_FAILED, "\(device.name) could not make a command queue.")
         }
         queue.label = label
         self.queue = queue
@@ -127,7 +129,9 @@ final class Stream {
     private func computeEncoder() throws -> any MTLComputeCommandEncoder {
         if case .compute(let open) = encoder { return open }
         endEncoder()
-        guard let fresh = try openCommandBuffer().makeComputeCommandEncoder(dispatchType: .concurrent) else { throw noEncoder("compute") }
+        guard let fresh = try openCommandBuffer().makeComputeCommandEncoder(dispatchType: .concurrent) else {
+            throw noEncoder("compute")
+        }
         opened(.compute(fresh))
         return fresh
     }
@@ -143,7 +147,7 @@ final class Stream {
     private func openCommandBuffer() throws -> any MTLCommandBuffer {
         if let commandBuffer { return commandBuffer }
         guard let fresh = queue.makeCommandBuffer() else {
-            throw OrchardError(ORCHARD_DEVICE_FAILED, "\(queue.device.name) gives no command buffer.")
+            throw OrchardError(ORCHARD_DEVICE_FAILED, "\(queue.device.name) could not make a command buffer.")
         }
         commandBuffer = fresh
         hasOpenWork = true
@@ -165,12 +169,13 @@ final class Stream {
     }
 
     private func noEncoder(_ kind: String) -> OrchardError {
-        OrchardError(ORCHARD_DEVICE_FAILED, "\(queue.device.name) gives no \(kind) encoder.")
+        OrchardError(ORCHARD_DEVICE_FAILED, "\(queue.device.name) could not make a \(kind) encoder.")
     }
 
     private static func injected(_ code: Int32) -> NSError {
         let code = code == 0 ? Int(MTLCommandBufferError.Code.internal.rawValue) : Int(code)
         return NSError(
-            domain: MTLCommandBufferErrorDomain, code: code, userInfo: [NSLocalizedDescriptionKey: "Injected failure of the command buffer"])
+            domain: MTLCommandBufferErrorDomain, code: code,
+            userInfo: [NSLocalizedDescriptionKey: "Injected failure of the command buffer"])
     }
 }

@@ -15,8 +15,8 @@ struct StridedCopy {
     var rank: UInt32 = 0
     var reserved: UInt32 = 0
 
-    /// Dimensions of one element are dropped, and neighbours that are one run in both operands are merged: the kernel divides
-    /// once for each dimension that is left.
+    /// Dimensions of one element are dropped, and adjacent ones that are one run in both operands are merged: the
+    /// kernel divides once for each dimension that is left.
     init(shape: [UInt64], source: [Int64], destination: [Int64]) {
         var kept: [(size: UInt64, source: Int64, destination: Int64)] = []
         for (size, (from, to)) in zip(shape, zip(source, destination)) where size != 1 {
@@ -58,9 +58,11 @@ final class CopyKernels: @unchecked Sendable {
                     "This copy needs a kernel, and the context was opened without materialize_source "
                         + "(the text of kernels/runtime/materialize.metal).")
             }
-            let request = LibraryRequest(name: "kernels/runtime/materialize.metal", source: source, label: "materialize")
+            let request = LibraryRequest(
+                name: "kernels/runtime/materialize.metal", source: source, label: "materialize")
             library = try library ?? context.libraries.library(request, for: context)
-            let made = try library!.pipelines.pipeline(PipelineRequest(function: "copy_strided_\(elementSize)"), of: library!)
+            let made = try library!.pipelines.pipeline(
+                PipelineRequest(function: "copy_strided_\(elementSize)"), of: library!)
             pipelines[elementSize] = made
             return made
         }

@@ -3,10 +3,11 @@ import Foundation
 
 /// Completion of the command buffers of a context, numbered 1, 2, 3, … in the order of their commits.
 ///
-/// It has a lock of its own, the only one that a completion handler takes: the device's threads never wait for a thread that encodes.
+/// It has a lock of its own, the only one that a completion handler takes: the device's threads never wait for a thread
+/// that encodes.
 final class Tickets: @unchecked Sendable {
-    /// The highest ticket below which all are complete, and the number of failed ones. Other languages poll this memory, perhaps
-    /// after the context was closed, so that it is never freed.
+    /// The highest ticket below which all are complete, and the number of failed ones. Other languages poll this
+    /// memory, perhaps after the context was closed, so that it is never freed.
     let counter: UnsafeMutablePointer<UInt64>
 
     private static let reasonsKept = 1024

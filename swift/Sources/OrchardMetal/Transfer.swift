@@ -4,7 +4,7 @@ import Metal
 
 /// Fills, copies, reads and writes of buffers.
 ///
-/// Blits want offsets and sizes in multiples of 4 bytes on macOS; what is not goes through a kernel on single bytes.
+/// Blits need offsets and sizes in multiples of 4 bytes on macOS; others go through a kernel on single bytes.
 enum Transfer {
     static let granularity = 4
 
@@ -55,7 +55,8 @@ extension Context {
             }
             let staging = try allocate(UInt64(range.count), .shared, label: "staging")
             _ = try transfer(
-                buffer.use(range, writes: false), Use(allocation: staging, range: 0..<range.count, writes: true), kernel,
+                buffer.use(range, writes: false), Use(allocation: staging, range: 0..<range.count, writes: true),
+                kernel,
                 counted: \.copies_staging)
             return staging
         }
@@ -65,7 +66,8 @@ extension Context {
         destination.copyMemory(from: staging.buffer.contents(), byteCount: range.count)
     }
 
-    /// Waits for the operations that use the bytes of a shared buffer; a private one is written by the device, in order.
+    /// Waits for the operations that use the bytes of a shared buffer; a private one is written by the device, in
+    /// order.
     func write(_ buffer: Buffer, _ range: Range<Int>, from source: UnsafeRawPointer) throws {
         if try writeDirectly(buffer, range, from: source) { return }
         let kernel = try byteKernel(unless: Transfer.isAligned(range.lowerBound, range.count))
@@ -74,22 +76,24 @@ extension Context {
             defer { pool.release(staging) }
             staging.buffer.contents().copyMemory(from: source, byteCount: range.count)
             _ = try transfer(
-                Use(allocation: staging, range: 0..<range.count, writes: false), buffer.use(range, writes: true), kernel,
+                Use(allocation: staging, range: 0..<range.count, writes: false), buffer.use(range, writes: true),
+                kernel,
                 counted: \.copies_staging)
         }
     }
 
     /// Moves the contents to other storage; the handle stays.
     func hint(_ buffer: Buffer, _ storage: UInt32) throws {
-        let wanted = try locked { try resolve(storage) }
+        let target = try locked { try resolve(storage) }
         let length = min(Transfer.roundedUp(Int(buffer.length)), buffer.allocation.bytes)
         let kernel = try byteKernel(unless: Transfer.isAligned(length))
         try locked {
             let old = buffer.allocation
-            guard old.storage != wanted else { return }
-            let fresh = try allocate(buffer.length, wanted, label: buffer.label)
+            guard old.storage != target else { return }
+            let fresh = try allocate(buffer.length, target, label: buffer.label)
             _ = try transfer(
-                Use(allocation: old, range: 0..<length, writes: false), Use(allocation: fresh, range: 0..<length, writes: true),
+                Use(allocation: old, range: 0..<length, writes: false),
+                Use(allocation: fresh, range: 0..<length, writes: true),
                 kernel, counted: \.copies_storage)
             buffer.allocation = fresh
             pool.release(old)
@@ -105,7 +109,8 @@ extension Context {
 
     /// One copy of a run of bytes, under the lock: by the kernel where there is one, else by a blit.
     func transfer(
-        _ source: Use, _ destination: Use, _ kernel: Pipeline?, counted kind: WritableKeyPath<orchard_statistics, UInt64>
+        _ source: Use, _ destination: Use, _ kernel: Pipeline?,
+        counted kind: WritableKeyPath<orchard_statistics, UInt64>
     ) throws -> UInt64 {
         let bytes = source.range.count
         let ticket: UInt64
@@ -115,7 +120,8 @@ extension Context {
         } else {
             ticket = try stream.blit([source, destination]) {
                 $0.copy(
-                    from: source.allocation.buffer, sourceOffset: source.range.lowerBound, to: destination.allocation.buffer,
+                    from: source.allocation.buffer, sourceOffset: source.range.lowerBound,
+                    to: destination.allocation.buffer,
                     destinationOffset: destination.range.lowerBound, size: bytes)
             }
         }
@@ -145,8 +151,10 @@ extension Context {
             }
             guard let pending else { return false }
             if pending == 0 { return true }
-            do { try wait(for: pending, until: deadline) } catch let error as OrchardError where error.status == ORCHARD_DEVICE_FAILED {
-                // The operations that used the bytes failed; new bytes are wanted all the same.
+            do { try wait(for: pending, until: deadline) } catch let error as OrchardError
+                where error.status == ORCHARD_DEVICE_FAILED
+            {
+                // The operations that used the bytes failed; the new bytes are written all the same.
             }
         }
     }

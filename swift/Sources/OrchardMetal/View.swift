@@ -13,13 +13,15 @@ struct View {
 
     init(_ view: orchard_view, _ buffer: Buffer) throws {
         guard [1, 2, 4, 8].contains(view.element_size) else {
-            throw OrchardError.invalid("view: elements of \(view.element_size) bytes are given; 1, 2, 4 or 8 are wanted.")
+            throw OrchardError.invalid(
+                "view: expected element_size to be 1, 2, 4 or 8 bytes, got \(view.element_size).")
         }
         guard view.rank <= ORCHARD_MAX_RANK else {
-            throw OrchardError.invalid("view: rank \(view.rank) is given; at most \(ORCHARD_MAX_RANK) is wanted.")
+            throw OrchardError.invalid("view: expected rank to be at most \(ORCHARD_MAX_RANK), got \(view.rank).")
         }
         guard view.offset % UInt64(view.element_size) == 0 else {
-            throw OrchardError.invalid("view: offset \(view.offset) is not a multiple of the element size \(view.element_size).")
+            throw OrchardError.invalid(
+                "view: offset \(view.offset) is not a multiple of the element size \(view.element_size).")
         }
         self.buffer = buffer
         offset = view.offset
@@ -27,16 +29,20 @@ struct View {
         let rank = Int(view.rank)
         shape = withUnsafeBytes(of: view.shape) { Array($0.bindMemory(to: UInt64.self).prefix(rank)) }
         strides = withUnsafeBytes(of: view.strides) { Array($0.bindMemory(to: Int64.self).prefix(rank)) }
-        guard let extent = Self.extent(shape, strides, offset, elementSize), extent.range.upperBound <= buffer.length else {
+        guard let extent = Self.extent(shape, strides, offset, elementSize), extent.range.upperBound <= buffer.length
+        else {
             throw OrchardError.invalid(
-                "view: shape \(shape) with strides \(strides) of \(elementSize) bytes at offset \(offset) does not lie inside "
+                "view: shape \(shape) with strides \(strides) of \(elementSize) bytes at offset \(offset) does not "
+                    + "lie inside "
                     + "\(buffer.name), which has \(buffer.length) bytes.")
         }
         (count, range) = extent
     }
 
     /// Nil where a number overflows or an element lies before the buffer.
-    private static func extent(_ shape: [UInt64], _ strides: [Int64], _ offset: UInt64, _ size: Int) -> (count: UInt64, range: Range<Int>)? {
+    private static func extent(_ shape: [UInt64], _ strides: [Int64], _ offset: UInt64, _ size: Int) -> (
+        count: UInt64, range: Range<Int>
+    )? {
         guard let offset = Int(exactly: offset) else { return nil }
         if shape.contains(0) { return (0, offset..<offset) }
         var (lowest, highest, count, overflows) = (offset, offset, 1, false)
@@ -48,9 +54,9 @@ struct View {
             guard let elements = Int(exactly: elements), let stride = Int(exactly: stride) else { return nil }
             count = checked(count.multipliedReportingOverflow(by: elements))
             let step = checked(stride.multipliedReportingOverflow(by: size))
-            let reach = checked(step.multipliedReportingOverflow(by: elements - 1))
-            lowest = checked(lowest.addingReportingOverflow(min(reach, 0)))
-            highest = checked(highest.addingReportingOverflow(max(reach, 0)))
+            let extent = checked(step.multipliedReportingOverflow(by: elements - 1))
+            lowest = checked(lowest.addingReportingOverflow(min(extent, 0)))
+            highest = checked(highest.addingReportingOverflow(max(extent, 0)))
         }
         let end = checked(highest.addingReportingOverflow(size))
         return overflows || lowest < 0 ? nil : (UInt64(count), lowest..<end)
@@ -69,12 +75,14 @@ struct View {
         count == 0 || zip(shape, zip(strides, Self.rowMajorStrides(shape))).allSatisfy { $0 == 1 || $1.0 == $1.1 }
     }
 
-    /// Whether no two elements share bytes, as far as the strides show it: each is longer than what the shorter ones reach.
+    /// Whether no two elements share bytes, as far as the strides show it: each is longer than the extent of the
+    /// shorter ones.
     var isInjective: Bool {
-        var reach: UInt64 = 0
-        for (size, stride) in zip(shape, strides.map(\.magnitude)).sorted(by: { $0.1 < $1.1 }) where size > 1 && count > 0 {
-            guard stride > reach else { return false }
-            reach += stride * (size - 1)
+        var extent: UInt64 = 0
+        for (size, stride) in zip(shape, strides.map(\.magnitude)).sorted(by: { $0.1 < $1.1 })
+        where size > 1 && count > 0 {
+            guard stride > extent else { return false }
+            extent += stride * (size - 1)
         }
         return true
     }

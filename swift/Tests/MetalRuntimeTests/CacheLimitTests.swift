@@ -2,16 +2,20 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// The limit of the folder of compiled kernels: who goes, who stays, and several processes at once.
+/// The limit of the folder of compiled kernels: which files go, which stay, and several processes at once.
 final class CacheLimitTests: CacheTestCase {
     private func names() throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: folder)) }
 
     private func bytes(_ names: some Sequence<String>) throws -> Int {
-        try names.reduce(0) { try $0 + ((FileManager.default.attributesOfItem(atPath: folder + "/" + $1)[.size] as? Int) ?? 0) }
+        try names.reduce(0) {
+            try $0 + ((FileManager.default.attributesOfItem(atPath: folder + "/" + $1)[.size] as? Int) ?? 0)
+        }
     }
 
     private func lastUse(_ names: some Sequence<String>, _ date: Date) throws {
-        for name in names { try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: folder + "/" + name) }
+        for name in names {
+            try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: folder + "/" + name)
+        }
     }
 
     /// The files that a source adds.
@@ -36,7 +40,7 @@ final class CacheLimitTests: CacheTestCase {
         try limited(total) {
             XCTAssertEqual(try compiles { try check(source(0), 0) }, 0, "the oldest is used again")
             let fresh = try compile(9)
-            XCTAssertTrue(try names().isDisjoint(with: compiled[1]), "the least recently used one makes room")
+            XCTAssertTrue(try names().isDisjoint(with: compiled[1]), "the least recently used one is evicted")
             XCTAssertTrue(try names().isSuperset(of: compiled[0].union(compiled[3]).union(fresh)))
             XCTAssertLessThanOrEqual(try bytes(names()), total)
             XCTAssertEqual(try compiles { try check(source(1), 1) }, 1)
@@ -66,32 +70,43 @@ final class CacheLimitTests: CacheTestCase {
     func testOnlyTheCachesOwnFilesGo() throws {
         let own = String(repeating: "0123456789abcdef", count: 2) + ".so", left = "new-1-0.o"
         let foreign = ["notes.txt", "library.so", "0123.so", "new-2-0.o", "preludes.pch"]
-        for name in foreign + [own, left] { XCTAssertTrue(FileManager.default.createFile(atPath: folder + "/" + name, contents: Data([1]))) }
-        try FileManager.default.createDirectory(atPath: folder + "/" + own.replacingOccurrences(of: "0", with: "f"), withIntermediateDirectories: true)
+        for name in foreign + [own, left] {
+            XCTAssertTrue(FileManager.default.createFile(atPath: folder + "/" + name, contents: Data([1])))
+        }
+        try FileManager.default.createDirectory(
+            atPath: folder + "/" + own.replacingOccurrences(of: "0", with: "f"), withIntermediateDirectories: true)
         try lastUse(foreign.filter { $0 != "new-2-0.o" } + [own, left], Date(timeIntervalSinceNow: -7200))
         _ = try limited(1) { try compile(1) }
         XCTAssertTrue(try names().isSuperset(of: foreign), "what others put there, and what is being written")
-        XCTAssertTrue(try names().isDisjoint(with: [own, left]), "what is ours, and what a process that was killed left")
+        XCTAssertTrue(
+            try names().isDisjoint(with: [own, left]), "what is ours, and what a process that was killed left")
     }
 
-    /// Room for the standard library and two kernels of three: each process takes files away from the other all the time.
+    /// Space for the standard library and two kernels of three: each process takes files away from the other all the
+    /// time.
     func testTwoProcessesShareAFolderThatIsTooSmall() throws {
         if let words = Self.argument?.split(separator: " ") {
             return try withSetting("cache", String(words[1])) {
                 try withSetting("cache_limit", String(words[0])) {
-                    for turn in 0..<12 { try check(source(turn % 3, "small"), Float(turn % 3)) }
+                    for round in 0..<12 { try check(source(round % 3, "small"), Float(round % 3)) }
                 }
             }
         }
-        _ = try limited(1) { try compile(0) } // leaves nothing of the standard library that other builds need
+        _ = try limited(1) { try compile(0) }  // leaves nothing of the standard library that other builds need
         _ = try limited(0) { try compile(1) }
-        let room = try bytes(names())
-        let processes = try (0..<2).map { _ in try child("testTwoProcessesShareAFolderThatIsTooSmall", argument: "\(room) \(folder)") }
+        let limit = try bytes(names())
+        let processes = try (0..<2).map { _ in
+            try child("testTwoProcessesShareAFolderThatIsTooSmall", argument: "\(limit) \(folder)")
+        }
         for process in processes {
             process.waitUntilExit()
             XCTAssertEqual(process.terminationStatus, 0)
         }
-        XCTAssertLessThanOrEqual(try bytes(limited(room) { try compile(2); return try names() }), room)
+        XCTAssertLessThanOrEqual(
+            try bytes(
+                limited(limit) {
+                    try compile(2); return try names()
+                }), limit)
         XCTAssertEqual(try names().filter { $0.hasPrefix("new-") }, [])
     }
 }

@@ -27,10 +27,10 @@ class CacheTestCase: XCTestCase {
         "// \(label)\nkernel void f(device float *y) { y[0] = \(number); }"
     }
 
-    func check(_ source: String, _ wanted: Float, file: StaticString = #filePath, line: UInt = #line) throws {
+    func check(_ source: String, _ expected: Float, file: StaticString = #filePath, line: UInt = #line) throws {
         let y = TestBuffer(length: 4)
         try KernelLibrary(source).function("f").run([y], grid: 1, group: 1)
-        XCTAssertEqual(y.array(Float.self), [wanted], file: file, line: line)
+        XCTAssertEqual(y.array(Float.self), [expected], file: file, line: line)
     }
 
     func compiles(_ body: () throws -> Void) rethrows -> UInt64 {
@@ -40,13 +40,15 @@ class CacheTestCase: XCTestCase {
     }
 
     func files(_ suffix: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(suffix) && !$0.hasPrefix("prelude-") }.map { folder + "/" + $0 }
+        try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+            $0.hasSuffix(suffix) && !$0.hasPrefix("prelude-")
+        }.map { folder + "/" + $0 }
     }
 
     /// What the parent gave; nil where this is no child.
     static var argument: String? { ProcessInfo.processInfo.environment["ORCHARD_TEST_CHILD"] }
 
-    /// This program once more, asked for one test of this class, in a process of its own.
+    /// This program once more, with one test of this class selected, in a process of its own.
     func child(_ test: String, argument: String, output: Any = FileHandle.nullDevice) throws -> Process {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

@@ -1,26 +1,29 @@
 import MetalRuntime
 import XCTest
 
-/// Function constants under the checker: how they reach a kernel is nobody's traffic, and an argument that one leaves out may be
-/// read, as long as nothing uses the value.
+/// Function constants under the checker: how they get into a kernel counts as no traffic, and an argument that one
+/// leaves out may be read, as long as nothing uses the value.
 final class CheckerConstantTests: CheckerTestCase {
-    private static let int: UInt32 = 29, bool: UInt32 = 53 // MTLDataType
+    private static let int: UInt32 = 29, bool: UInt32 = 53  // MTLDataType
 
     private func constant<T>(_ index: Int, _ type: UInt32, _ value: T) -> mrt_constant_value {
         var constant = mrt_constant_value()
         constant.index = UInt32(index)
         constant.type = type
-        withUnsafeMutableBytes(of: &constant.value) { bytes in withUnsafeBytes(of: value) { bytes.copyMemory(from: $0) } }
+        withUnsafeMutableBytes(of: &constant.value) { bytes in withUnsafeBytes(of: value) { bytes.copyMemory(from: $0) }
+        }
         return constant
     }
 
     /// So many that the compiler makes a function of their loading and does not inline it.
     func testManyConstantsAreNoTraffic() throws {
         let count = 64
-        let source = (0..<count).map { "constant int c\($0) [[function_constant(\($0))]];\n" }.joined() + """
-            kernel void k(device int *y) { y[0] = \((0..<count).map { "c\($0)" }.joined(separator: " + ")); }
-            """
-        let function = try KernelLibrary(source).function("k", constants: (0..<count).map { constant($0, Self.int, Int32($0)) })
+        let source =
+            (0..<count).map { "constant int c\($0) [[function_constant(\($0))]];\n" }.joined() + """
+                kernel void k(device int *y) { y[0] = \((0..<count).map { "c\($0)" }.joined(separator: " + ")); }
+                """
+        let function = try KernelLibrary(source).function(
+            "k", constants: (0..<count).map { constant($0, Self.int, Int32($0)) })
         let y = TestBuffer(length: 4)
         assertSilent(try checked { try function.run([y], grid: 1, group: 1) })
         XCTAssertEqual(y.array(Int32.self), [Int32(count * (count - 1) / 2)])
@@ -30,11 +33,13 @@ final class CheckerConstantTests: CheckerTestCase {
         struct Blend { float old, fresh; };
         constant bool blends [[function_constant(0)]];
         kernel void k(device float *y [[buffer(0)]], device const float *x [[buffer(1)]],
-                      constant Blend *blend [[buffer(2), function_constant(blends)]], uint i [[thread_position_in_grid]]) {
+                      constant Blend *blend [[buffer(2), function_constant(blends)]], \
+        uint i [[thread_position_in_grid]]) {
           float old = blend->old, fresh = blend->fresh; // HERE
           y[i] = blends ? old * y[i] + fresh * x[i] : x[i];
         }
-        kernel void spoil(device float *blend [[buffer(2), function_constant(blends)]], device float *y [[buffer(0)]]) { blend[1] = y[0]; }
+        kernel void spoil(device float *blend [[buffer(2), function_constant(blends)]], \
+        device float *y [[buffer(0)]]) { blend[1] = y[0]; }
         """
 
     private func run(blends: Bool, _ extra: [TestBuffer]) throws -> [Float] {

@@ -20,13 +20,14 @@ final class CheckerCounterTests: CheckerTestCase {
     func testElementwise() throws {
         let counted = try counters(
             """
-            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               out[i] = numbers[i] * 2;
             }
             """, grid: 1000, group: 250)
         XCTAssertEqual(counted.device_bytes_read, 4000)
         XCTAssertEqual(counted.device_bytes_written, 4000)
-        XCTAssertEqual(counted.cache_lines_read, 32) // 4000 bytes of 128 each, the last one in part
+        XCTAssertEqual(counted.cache_lines_read, 32)  // 4000 bytes of 128 each, the last one in part
         XCTAssertEqual(counted.cache_lines_written, 32)
         XCTAssertEqual(counted.threads, 1000)
     }
@@ -34,7 +35,8 @@ final class CheckerCounterTests: CheckerTestCase {
     func testStridedReadsAndReadModifyWrite() throws {
         let counted = try counters(
             """
-            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               out[i] += numbers[i * 32];
             }
             """, grid: 32, group: 32)
@@ -47,7 +49,8 @@ final class CheckerCounterTests: CheckerTestCase {
     func testConstantsAreNoDeviceBytes() throws {
         let counted = try counters(
             """
-            kernel void k(constant float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+            kernel void k(constant float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               out[i] = numbers[0] + numbers[1];
             }
             """, grid: 64, group: 32)
@@ -60,7 +63,8 @@ final class CheckerCounterTests: CheckerTestCase {
         let counted = try counters(
             """
             struct Block { float4 a, b, c, d; };
-            kernel void k(device const Block *numbers [[buffer(0)]], device Block *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+            kernel void k(device const Block *numbers [[buffer(0)]], device Block *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               out[i] = numbers[i];
             }
             """, grid: 16, group: 8)
@@ -72,7 +76,8 @@ final class CheckerCounterTests: CheckerTestCase {
     func testThreadgroupMemory() throws {
         let counted = try counters(
             """
-            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]],
+            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]],
                           uint lane [[thread_position_in_threadgroup]]) {
               threadgroup half tile[64];
               tile[lane] = half(numbers[i]);

@@ -9,7 +9,8 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
 
     private func exchange(_ barrier: String) -> String {
         """
-        kernel void k(device float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_threadgroup]]) {
+        kernel void k(device float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+        uint i [[thread_position_in_threadgroup]]) {
           numbers[i] = i;  // WRITE
           \(barrier)
           out[i] = numbers[63 - i];  // READ
@@ -19,20 +20,28 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
 
     func testWithinAThreadgroup() throws {
         let source = exchange("")
-        assertFound(try findings(source, [numbers, out], grid: 64, group: 64), "device-race", in: source, at: "WRITE", other: "READ",
-                    thread: [32, 0, 0], otherThread: [31, 0, 0], buffer: "numbers", offset: 128, says: "put threadgroup_barrier(mem_flags::mem_device)")
-        assertSilent(try findings(exchange("threadgroup_barrier(mem_flags::mem_device);"), [numbers, out], grid: 64, group: 64))
+        assertFound(
+            try findings(source, [numbers, out], grid: 64, group: 64), "device-race", in: source, at: "WRITE",
+            other: "READ",
+            thread: [32, 0, 0], otherThread: [31, 0, 0], buffer: "numbers", offset: 128,
+            says: "put threadgroup_barrier(mem_flags::mem_device)")
+        assertSilent(
+            try findings(exchange("threadgroup_barrier(mem_flags::mem_device);"), [numbers, out], grid: 64, group: 64))
     }
 
     func testBarrierWithoutTheFlag() throws {
         let source = exchange("threadgroup_barrier(mem_flags::mem_threadgroup);")
-        assertFound(try findings(source, [numbers, out], grid: 64, group: 64), "barrier-missing-flag", in: source, at: "READ", other: "WRITE",
-                    thread: [0, 0, 0], otherThread: [63, 0, 0], buffer: "numbers", offset: 252, says: "give it mem_flags::mem_device")
+        assertFound(
+            try findings(source, [numbers, out], grid: 64, group: 64), "barrier-missing-flag", in: source, at: "READ",
+            other: "WRITE",
+            thread: [0, 0, 0], otherThread: [63, 0, 0], buffer: "numbers", offset: 252,
+            says: "give it mem_flags::mem_device")
     }
 
-    private func neighbours(_ target: String) -> String {
+    private func adjacent(_ target: String) -> String {
         """
-        kernel void k(device float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void k(device float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           float next = numbers[(i + 1) % 256];  // READ
           threadgroup_barrier(mem_flags::mem_device);
           \(target)[i] = next;  // WRITE
@@ -42,18 +51,22 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
 
     /// A barrier orders the threads of one threadgroup, not the threadgroups.
     func testBetweenThreadgroups() throws {
-        let source = neighbours("numbers")
+        let source = adjacent("numbers")
         let found = try findings(source, [numbers, out], grid: 256, group: 64)
-        assertFound(found, "device-race", in: source, at: "WRITE", other: "READ", thread: [0, 0, 0], otherThread: [63, 0, 0], threadgroup: [1, 0, 0],
-                    otherThreadgroup: [0, 0, 0], buffer: "numbers", offset: 256, says: "nothing orders the threadgroups of a dispatch")
-        assertSilent(try findings(neighbours("out"), [numbers, out], grid: 256, group: 64))
+        assertFound(
+            found, "device-race", in: source, at: "WRITE", other: "READ", thread: [0, 0, 0], otherThread: [63, 0, 0],
+            threadgroup: [1, 0, 0],
+            otherThreadgroup: [0, 0, 0], buffer: "numbers", offset: 256,
+            says: "nothing orders the threadgroups of a dispatch")
+        assertSilent(try findings(adjacent("out"), [numbers, out], grid: 256, group: 64))
     }
 
     /// Every threadgroup reads a weight that the last one updates.
     func testManyReadersAndOneWriter() throws {
         func source(_ target: String) -> String {
             """
-            kernel void k(device float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+            kernel void k(device float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               float weight = numbers[0];  // READ
               out[i] = weight;
               if (i == 255) \(target) = weight + 1;  // WRITE
@@ -61,21 +74,28 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
             """
         }
         let broken = source("numbers[0]")
-        assertFound(try findings(broken, [numbers, out], grid: 256, group: 32), "device-race", in: broken, at: "WRITE", other: "READ",
-                    thread: [31, 0, 0], otherThread: [0, 0, 0], threadgroup: [7, 0, 0], otherThreadgroup: [0, 0, 0], buffer: "numbers", offset: 0)
+        assertFound(
+            try findings(broken, [numbers, out], grid: 256, group: 32), "device-race", in: broken, at: "WRITE",
+            other: "READ",
+            thread: [31, 0, 0], otherThread: [0, 0, 0], threadgroup: [7, 0, 0], otherThreadgroup: [0, 0, 0],
+            buffer: "numbers", offset: 0)
         assertSilent(try findings(source("numbers[1]"), [numbers, out], grid: 256, group: 32))
     }
 
     func testSumWithoutAtomics() throws {
         let broken = """
-            kernel void k(device float *numbers [[buffer(0)]], device uint *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+            kernel void k(device float *numbers [[buffer(0)]], device uint *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               out[0] += 1;  // HERE
             }
             """
-        assertFound(try findings(broken, [numbers, out], grid: 64, group: 32), "device-race", in: broken, other: "HERE", thread: [1, 0, 0],
-                    otherThread: [0, 0, 0], buffer: "out", offset: 0)
+        assertFound(
+            try findings(broken, [numbers, out], grid: 64, group: 32), "device-race", in: broken, other: "HERE",
+            thread: [1, 0, 0],
+            otherThread: [0, 0, 0], buffer: "out", offset: 0)
         let right = """
-            kernel void k(device float *numbers [[buffer(0)]], device atomic_uint *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+            kernel void k(device float *numbers [[buffer(0)]], device atomic_uint *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               atomic_fetch_add_explicit(out, 1, memory_order_relaxed);
             }
             """
@@ -83,12 +103,14 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
     }
 
     func testAdjacentHalvesOfDifferentThreadgroups() throws {
-        assertSilent(try findings(
-            """
-            kernel void k(device const float *numbers [[buffer(0)]], device half *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-              out[i] = half(numbers[i]);
-            }
-            """, [numbers, TestBuffer([UInt16](repeating: 0, count: 256))], grid: 256, group: 33))
+        assertSilent(
+            try findings(
+                """
+                kernel void k(device const float *numbers [[buffer(0)]], device half *out [[buffer(1)]], \
+                uint i [[thread_position_in_grid]]) {
+                  out[i] = half(numbers[i]);
+                }
+                """, [numbers, TestBuffer([UInt16](repeating: 0, count: 256))], grid: 256, group: 33))
     }
 
     // MARK: dispatches
@@ -97,7 +119,8 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         kernel void k(device float *numbers [[buffer(0)]], uint i [[thread_position_in_grid]]) {
           numbers[i] = i;  // WRITE
         }
-        kernel void next(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void next(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           out[i] = numbers[i];  // READ
         }
         """
@@ -166,16 +189,17 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         let function = try KernelLibrary(fill).function("next")
         let other = TestBuffer([Float](repeating: 0, count: 256))
         let epoch = mrt_epoch_next()
-        assertSilent(try checked {
-            try function.run([numbers, out], grid: 64, group: 32, epoch: epoch)
-            try function.run([numbers, other], grid: 64, group: 32, epoch: epoch)
-        })
+        assertSilent(
+            try checked {
+                try function.run([numbers, out], grid: 64, group: 32, epoch: epoch)
+                try function.run([numbers, other], grid: 64, group: 32, epoch: epoch)
+            })
     }
 
     /// One finding for each pair of lines, however often it happens.
     func testFindingsAreCountedAndNotRepeated() throws {
         let found = try findings(exchange(""), [numbers, out], grid: 64, group: 64)
         XCTAssertEqual(found.count, 1)
-        XCTAssertEqual(found.first?.count, 64) // 32 reads before the write, and as many after it
+        XCTAssertEqual(found.first?.count, 64)  // 32 reads before the write, and as many after it
     }
 }

@@ -1,13 +1,15 @@
 import XCTest
 
-/// A kernel that breaks a rule, and what must be said of it. Lines are named by markers in the source: `// HERE`.
+/// A kernel that breaks a rule, and the finding that it must produce. Lines are named by markers in the source: `//
+/// HERE`.
 class CheckerTestCase: XCTestCase {
     override func setUp() {
         super.setUp()
         _ = takeFindings()
     }
 
-    /// Runs the function `k` of the source under the checker, threads in ascending order, so that findings name the same threads each time.
+    /// Runs the function `k` of the source under the checker, threads in ascending order, so that findings name the
+    /// same threads each time.
     func findings(
         _ source: String, _ buffers: [TestBuffer], grid: Int, group: Int, lengths: [Int] = []
     ) throws -> [Finding] {
@@ -33,10 +35,14 @@ class CheckerTestCase: XCTestCase {
         file: StaticString = #filePath, line: UInt = #line
     ) -> Finding? {
         let candidates = findings.filter {
-            $0.kind == kind && $0.line == sourceLine(marker, source) && (other == nil || $0.other_line == sourceLine(other!, source))
+            $0.kind == kind && $0.line == sourceLine(marker, source)
+                && (other == nil || $0.other_line == sourceLine(other!, source))
         }
         guard let found = candidates.first else {
-            XCTFail("no \(kind) at line \(sourceLine(marker, source)) (other: \(other.map { sourceLine($0, source) } ?? 0)) in \(findings)", file: file, line: line)
+            XCTFail(
+                "no \(kind) at line \(sourceLine(marker, source)) (other: "
+                    + "\(other.map { sourceLine($0, source) } ?? 0)) in \(findings)",
+                file: file, line: line)
             return nil
         }
         XCTAssertEqual(found.severity, severity, file: file, line: line)
@@ -44,10 +50,14 @@ class CheckerTestCase: XCTestCase {
         if let thread { XCTAssertEqual(found.thread, thread, "thread", file: file, line: line) }
         if let otherThread { XCTAssertEqual(found.other_thread, otherThread, "other thread", file: file, line: line) }
         if let threadgroup { XCTAssertEqual(found.threadgroup, threadgroup, "threadgroup", file: file, line: line) }
-        if let otherThreadgroup { XCTAssertEqual(found.other_threadgroup, otherThreadgroup, "other threadgroup", file: file, line: line) }
+        if let otherThreadgroup {
+            XCTAssertEqual(found.other_threadgroup, otherThreadgroup, "other threadgroup", file: file, line: line)
+        }
         if let buffer { XCTAssertEqual(found.buffer, buffer, file: file, line: line) }
         if let offset { XCTAssertEqual(found.offset, offset, "offset", file: file, line: line) }
-        XCTAssertTrue(part.isEmpty || found.message.contains(part), "'\(part)' is missing in: \(found.message)", file: file, line: line)
+        XCTAssertTrue(
+            part.isEmpty || found.message.contains(part), "'\(part)' is missing in: \(found.message)", file: file,
+            line: line)
         return found
     }
 }

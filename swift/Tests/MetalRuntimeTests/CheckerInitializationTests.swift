@@ -7,16 +7,19 @@ final class CheckerInitializationTests: CheckerTestCase {
     private let out = TestBuffer([Float](repeating: 0, count: 64), label: "out")
 
     private let copy = """
-        kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           out[i] = fresh[i];  // HERE
         }
         """
 
     func testDeviceMemory() throws {
         let fresh = TestBuffer(length: 256, label: "fresh")
-        fresh.address.storeBytes(of: 1, as: Float.self) // as the CPU does through contents(): nobody is told
-        assertFound(try findings(copy, [fresh, out], grid: 64, group: 64), "uninitialized-read", in: copy, thread: [1, 0, 0], buffer: "fresh", offset: 4,
-                    says: "nothing has written")
+        fresh.address.storeBytes(of: 1, as: Float.self)  // as the CPU does through contents(), without a notification
+        assertFound(
+            try findings(copy, [fresh, out], grid: 64, group: 64), "uninitialized-read", in: copy, thread: [1, 0, 0],
+            buffer: "fresh", offset: 4,
+            says: "nothing has written")
         fresh.address.initializeMemory(as: Float.self, repeating: 1, count: 64)
         assertSilent(try findings(copy, [fresh, out], grid: 64, group: 64))
     }
@@ -31,12 +34,14 @@ final class CheckerInitializationTests: CheckerTestCase {
 
     func testWhatTheHostWroteByAPICallAndWhatItForgot() throws {
         let fresh = TestBuffer(length: 256, label: "fresh")
-        mrt_memory_mark_written(fresh.address, 128) // a fill with whatever value, even poison's
+        mrt_memory_mark_written(fresh.address, 128)  // a fill with whatever value, even poison's
         let found = try findings(copy, [fresh, out], grid: 64, group: 64)
         assertFound(found, "uninitialized-read", in: copy, thread: [32, 0, 0], offset: 128)
         XCTAssertEqual(found.first?.count, 32)
         mrt_memory_mark_fresh(fresh.address, 128)
-        assertFound(try findings(copy, [fresh, out], grid: 64, group: 64), "uninitialized-read", in: copy, thread: [0, 0, 0], offset: 0)
+        assertFound(
+            try findings(copy, [fresh, out], grid: 64, group: 64), "uninitialized-read", in: copy, thread: [0, 0, 0],
+            offset: 0)
     }
 
     /// A blit copies the state with the bytes.
@@ -45,25 +50,31 @@ final class CheckerInitializationTests: CheckerTestCase {
         mrt_memory_mark_written(fresh.address, 100)
         target.address.copyMemory(from: fresh.address, byteCount: 256)
         mrt_memory_mark_copied(target.address, fresh.address, 256)
-        assertFound(try findings(copy, [target, out], grid: 64, group: 64), "uninitialized-read", in: copy, thread: [25, 0, 0], buffer: "target", offset: 100)
+        assertFound(
+            try findings(copy, [target, out], grid: 64, group: 64), "uninitialized-read", in: copy, thread: [25, 0, 0],
+            buffer: "target", offset: 100)
     }
 
     func testWrittenByAnEarlierDispatch() throws {
-        let library = try KernelLibrary(copy + "\n" + """
-            kernel void fill(device float *fresh [[buffer(0)]], uint i [[thread_position_in_grid]]) { fresh[i] = i; }
-            """)
+        let library = try KernelLibrary(
+            copy + "\n" + """
+                kernel void fill(device float *fresh [[buffer(0)]], \
+                uint i [[thread_position_in_grid]]) { fresh[i] = i; }
+                """)
         let fresh = TestBuffer(length: 256, label: "fresh")
         let fill = try library.function("fill"), read = try library.function("k")
-        assertSilent(try checked {
-            try fill.run([fresh], grid: 64, group: 64)
-            try read.run([fresh, out], grid: 64, group: 64)
-        })
+        assertSilent(
+            try checked {
+                try fill.run([fresh], grid: 64, group: 64)
+                try read.run([fresh, out], grid: 64, group: 64)
+            })
     }
 
     func testThreadgroupMemory() throws {
         func source(_ limit: Int) -> String {
             """
-            kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_threadgroup]]) {
+            kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_threadgroup]]) {
               threadgroup float tile[32];
               if (i < \(limit)) tile[i] = fresh[i];
               threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -72,26 +83,33 @@ final class CheckerInitializationTests: CheckerTestCase {
             """
         }
         let numbers = TestBuffer([Float](repeating: 1, count: 64))
-        assertFound(try findings(source(31), [numbers, out], grid: 32, group: 32), "uninitialized-read", in: source(31), thread: [0, 0, 0],
-                    threadgroup: [0, 0, 0], buffer: "threadgroup variable 'tile'", offset: 124, says: "threadgroup memory is not zeroed")
+        assertFound(
+            try findings(source(31), [numbers, out], grid: 32, group: 32), "uninitialized-read", in: source(31),
+            thread: [0, 0, 0],
+            threadgroup: [0, 0, 0], buffer: "threadgroup variable 'tile'", offset: 124,
+            says: "threadgroup memory is not zeroed")
         assertSilent(try findings(source(32), [numbers, out], grid: 32, group: 32))
     }
 
     /// What one threadgroup wrote is not there for the next.
     func testThreadgroupMemoryOfAnEarlierThreadgroup() throws {
         let source = """
-            kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], uint g [[threadgroup_position_in_grid]]) {
+            kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint g [[threadgroup_position_in_grid]]) {
               threadgroup float tile[1];
               if (g == 0) tile[0] = 1;
               out[g] = tile[0];  // HERE
             }
             """
-        assertFound(try findings(source, [out, out], grid: 2, group: 1), "uninitialized-read", in: source, threadgroup: [1, 0, 0], offset: 0)
+        assertFound(
+            try findings(source, [out, out], grid: 2, group: 1), "uninitialized-read", in: source,
+            threadgroup: [1, 0, 0], offset: 0)
     }
 
     private let record = """
         struct Record { uint a; uchar b; uint c; uint more[9]; };
-        kernel void k(device Record *records [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void k(device Record *records [[buffer(0)]], device float *out [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           records[i].a = 1;
           records[i].b = 2;
           for (uint j = 0; j < 9; j++) records[i].more[j] = j;
@@ -112,17 +130,19 @@ final class CheckerInitializationTests: CheckerTestCase {
     }
 
     func testUnionsAndPackedVectors() throws {
-        assertSilent(try findings(
-            """
-            union Bits { float f; uint u; uchar4 bytes; };
-            kernel void k(device packed_float3 *points [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-              points[i] = packed_float3(i, 2, 3);
-              float3 p = points[i];
-              Bits bits;
-              bits.f = p.x;
-              bits.bytes.x = uchar(i);
-              out[i] = float(bits.u) + p.z;
-            }
-            """, [TestBuffer(length: 768, label: "points"), out], grid: 64, group: 33))
+        assertSilent(
+            try findings(
+                """
+                union Bits { float f; uint u; uchar4 bytes; };
+                kernel void k(device packed_float3 *points [[buffer(0)]], device float *out [[buffer(1)]], \
+                uint i [[thread_position_in_grid]]) {
+                  points[i] = packed_float3(i, 2, 3);
+                  float3 p = points[i];
+                  Bits bits;
+                  bits.f = p.x;
+                  bits.bytes.x = uchar(i);
+                  out[i] = float(bits.u) + p.z;
+                }
+                """, [TestBuffer(length: 768, label: "points"), out], grid: 64, group: 33))
     }
 }

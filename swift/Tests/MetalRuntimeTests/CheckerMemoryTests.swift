@@ -6,7 +6,8 @@ import MetalRuntime
 /// The checker's own memory stays flat, and its setting is one switch.
 final class CheckerMemoryTests: CheckerTestCase {
     private let source = """
-        kernel void k(device float *numbers [[buffer(0)]], uint i [[thread_position_in_grid]], uint lane [[thread_position_in_threadgroup]]) {
+        kernel void k(device float *numbers [[buffer(0)]], uint i [[thread_position_in_grid]], \
+        uint lane [[thread_position_in_threadgroup]]) {
           threadgroup float tile[32];
           tile[lane] = numbers[i];
           threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -47,7 +48,8 @@ final class CheckerMemoryTests: CheckerTestCase {
         let numbers = TestBuffer([Float](repeating: 1, count: 64), label: "numbers")
         _ = try withSetting("check", "0") { try function.run([numbers], grid: 64, group: 32) }
         XCTAssertEqual(mrt_findings_count(), 0)
-        XCTAssertEqual(try checked { try function.run([numbers], grid: 64, group: 32) }.first?.kind, "uninitialized-read")
+        XCTAssertEqual(
+            try checked { try function.run([numbers], grid: 64, group: 32) }.first?.kind, "uninitialized-read")
     }
 
     /// Several host threads may dispatch at once.

@@ -22,20 +22,28 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
         let source = shifted("")
         let found = try findings(source, [numbers, out], grid: 64, group: 64)
         // Thread 31 reads element 32 before thread 32 writes it.
-        assertFound(found, "threadgroup-race", in: source, at: "WRITE", other: "READ", thread: [32, 0, 0], otherThread: [31, 0, 0],
-                    buffer: tile, offset: 128, says: "put threadgroup_barrier(mem_flags::mem_threadgroup) between the two")
-        assertSilent(try findings(shifted("threadgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 64, group: 64))
+        assertFound(
+            found, "threadgroup-race", in: source, at: "WRITE", other: "READ", thread: [32, 0, 0],
+            otherThread: [31, 0, 0],
+            buffer: tile, offset: 128, says: "put threadgroup_barrier(mem_flags::mem_threadgroup) between the two")
+        assertSilent(
+            try findings(
+                shifted("threadgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 64, group: 64))
     }
 
     func testBarrierWithoutTheFlag() throws {
         for flag in ["mem_none", "mem_device"] {
             let source = shifted("threadgroup_barrier(mem_flags::\(flag));")
             let found = try findings(source, [numbers, out], grid: 64, group: 64)
-            assertFound(found, "barrier-missing-flag", in: source, at: "READ", other: "WRITE", thread: [0, 0, 0], otherThread: [63, 0, 0],
-                        buffer: tile, offset: 252, says: "give it mem_flags::mem_threadgroup")
+            assertFound(
+                found, "barrier-missing-flag", in: source, at: "READ", other: "WRITE", thread: [0, 0, 0],
+                otherThread: [63, 0, 0],
+                buffer: tile, offset: 252, says: "give it mem_flags::mem_threadgroup")
         }
-        assertSilent(try findings(shifted("threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);"),
-                                  [numbers, out], grid: 64, group: 64))
+        assertSilent(
+            try findings(
+                shifted("threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);"),
+                [numbers, out], grid: 64, group: 64))
     }
 
     func testRaceOnlyAtTheWrapAround() throws {
@@ -52,7 +60,9 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
         }
         let found = try findings(source(63), [numbers, out], grid: 64, group: 64)
         XCTAssertEqual(found.count, 1)
-        assertFound(found, "threadgroup-race", in: source(63), other: "HERE", thread: [63, 0, 0], otherThread: [0, 0, 0], buffer: tile, offset: 4)
+        assertFound(
+            found, "threadgroup-race", in: source(63), other: "HERE", thread: [63, 0, 0], otherThread: [0, 0, 0],
+            buffer: tile, offset: 4)
         assertSilent(try findings(source(64), [numbers, out], grid: 64, group: 64))
     }
 
@@ -75,9 +85,13 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
         }
         let found = try findings(source(""), [numbers, out], grid: 64, group: 64)
         XCTAssertEqual(found.count, 1)
-        assertFound(found, "threadgroup-race", in: source(""), at: "READ", other: "WRITE", thread: [32, 0, 0], otherThread: [31, 0, 0], buffer: tile,
-                    offset: 124)
-        assertSilent(try findings(source("threadgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 64, group: 64))
+        assertFound(
+            found, "threadgroup-race", in: source(""), at: "READ", other: "WRITE", thread: [32, 0, 0],
+            otherThread: [31, 0, 0], buffer: tile,
+            offset: 124)
+        assertSilent(
+            try findings(
+                source("threadgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 64, group: 64))
     }
 
     func testReductionTreeWithoutABarrierInItsLoop() throws {
@@ -96,28 +110,34 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
             }
             """
         }
-        assertFound(try findings(source(""), [numbers, out], grid: 256, group: 128), "threadgroup-race", in: source(""), other: "HERE", buffer: tile)
-        assertSilent(try findings(source("threadgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 256, group: 128))
+        assertFound(
+            try findings(source(""), [numbers, out], grid: 256, group: 128), "threadgroup-race", in: source(""),
+            other: "HERE", buffer: tile)
+        assertSilent(
+            try findings(
+                source("threadgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 256, group: 128))
         XCTAssertEqual(out.array(Float.self)[0], 8128)
     }
 
     /// The SIMD-group's barrier orders its own lanes only.
     func testSimdgroupBarrier() throws {
-        func source(_ neighbour: String) -> String {
+        func source(_ other: String) -> String {
             """
             kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
                           uint i [[thread_position_in_threadgroup]]) {
               threadgroup float tile[64];
               tile[i] = numbers[i];  // WRITE
               simdgroup_barrier(mem_flags::mem_threadgroup);
-              out[i] = tile[\(neighbour)];  // READ
+              out[i] = tile[\(other)];  // READ
             }
             """
         }
         assertSilent(try findings(source("i ^ 31"), [numbers, out], grid: 64, group: 64))
         let across = source("i ^ 32")
-        assertFound(try findings(across, [numbers, out], grid: 64, group: 64), "threadgroup-race", in: across, at: "WRITE", other: "READ",
-                    thread: [32, 0, 0], otherThread: [0, 0, 0], offset: 128)
+        assertFound(
+            try findings(across, [numbers, out], grid: 64, group: 64), "threadgroup-race", in: across, at: "WRITE",
+            other: "READ",
+            thread: [32, 0, 0], otherThread: [0, 0, 0], offset: 128)
     }
 
     func testSimdOperationsOrderNothing() throws {
@@ -134,13 +154,16 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
             """
         }
         let broken = source("")
-        assertFound(try findings(broken, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: broken, at: "READ", other: "WRITE",
-                    thread: [0, 0, 0], otherThread: [31, 0, 0], offset: 124)
-        assertSilent(try findings(source("simdgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 32, group: 32))
+        assertFound(
+            try findings(broken, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: broken, at: "READ",
+            other: "WRITE",
+            thread: [0, 0, 0], otherThread: [31, 0, 0], offset: 124)
+        assertSilent(
+            try findings(source("simdgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 32, group: 32))
     }
 
-    /// Threads that write different values to one place, and the same value: MSL promises nothing for either, but only
-    /// the first is an error.
+    /// Threads that write different values to one address, and the same value: MSL promises nothing for either, but
+    /// only the first is an error.
     func testWritesOfSeveralThreadsToOnePlace() throws {
         func source(_ value: String) -> String {
             """
@@ -154,26 +177,31 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
             """
         }
         let different = source("numbers[i]"), equal = source("numbers[7]")
-        assertFound(try findings(different, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: different, other: "HERE",
-                    thread: [1, 0, 0], otherThread: [0, 0, 0], buffer: tile, offset: 0)
-        assertFound(try findings(equal, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: equal, other: "HERE", severity: "note",
-                    says: "every write stored the value")
+        assertFound(
+            try findings(different, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: different,
+            other: "HERE",
+            thread: [1, 0, 0], otherThread: [0, 0, 0], buffer: tile, offset: 0)
+        assertFound(
+            try findings(equal, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: equal, other: "HERE",
+            severity: "note",
+            says: "every write stored the value")
     }
 
     // MARK: what must stay silent
 
     func testAdjacentBytesOfDifferentThreads() throws {
         for (type, group) in [("uchar", 64), ("half", 64), ("ushort", 32), ("char", 33)] {
-            assertSilent(try findings(
-                """
-                kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
-                              uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
-                  threadgroup \(type) tile[64];
-                  tile[i] = \(type)(numbers[i]);
-                  threadgroup_barrier(mem_flags::mem_threadgroup);
-                  out[i] = float(tile[n - 1 - i]);
-                }
-                """, [numbers, out], grid: group, group: group))
+            assertSilent(
+                try findings(
+                    """
+                    kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
+                                  uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+                      threadgroup \(type) tile[64];
+                      tile[i] = \(type)(numbers[i]);
+                      threadgroup_barrier(mem_flags::mem_threadgroup);
+                      out[i] = float(tile[n - 1 - i]);
+                    }
+                    """, [numbers, out], grid: group, group: group))
         }
     }
 
@@ -193,42 +221,46 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
             """
         }
         let broken = source("0")
-        assertFound(try findings(broken, [numbers, out], grid: 2, group: 2), "threadgroup-race", in: broken, at: "BYTE", other: "COPY",
-                    thread: [1, 0, 0], otherThread: [0, 0, 0], buffer: tile, offset: 6)
+        assertFound(
+            try findings(broken, [numbers, out], grid: 2, group: 2), "threadgroup-race", in: broken, at: "BYTE",
+            other: "COPY",
+            thread: [1, 0, 0], otherThread: [0, 0, 0], buffer: tile, offset: 6)
         assertSilent(try findings(source("1"), [numbers, out], grid: 2, group: 2))
     }
 
     func testReuseAfterABarrierAndDoubleBuffering() throws {
-        assertSilent(try findings(
-            """
-            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]]) {
-              threadgroup float tile[2][64];
-              tile[0][i] = numbers[i];
-              float sum = 0;
-              for (uint round = 0; round < 3; round++) {
-                threadgroup_barrier(mem_flags::mem_threadgroup);
-                tile[(round + 1) % 2][i] = numbers[round * 64 + i];
-                sum += tile[round % 2][63 - i];
-              }
-              out[i] = sum;
-            }
-            """, [numbers, out], grid: 64, group: 64))
+        assertSilent(
+            try findings(
+                """
+                kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
+                              uint i [[thread_position_in_threadgroup]]) {
+                  threadgroup float tile[2][64];
+                  tile[0][i] = numbers[i];
+                  float sum = 0;
+                  for (uint round = 0; round < 3; round++) {
+                    threadgroup_barrier(mem_flags::mem_threadgroup);
+                    tile[(round + 1) % 2][i] = numbers[round * 64 + i];
+                    sum += tile[round % 2][63 - i];
+                  }
+                  out[i] = sum;
+                }
+                """, [numbers, out], grid: 64, group: 64))
     }
 
     func testAtomicCounterAndManyReaders() throws {
-        assertSilent(try findings(
-            """
-            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]]) {
-              threadgroup atomic_uint counter;
-              if (i == 0) atomic_store_explicit(&counter, 0, memory_order_relaxed);
-              threadgroup_barrier(mem_flags::mem_threadgroup);
-              atomic_fetch_add_explicit(&counter, i, memory_order_relaxed);
-              threadgroup_barrier(mem_flags::mem_threadgroup);
-              out[i] = atomic_load_explicit(&counter, memory_order_relaxed) + numbers[0];
-            }
-            """, [numbers, out], grid: 128, group: 128))
+        assertSilent(
+            try findings(
+                """
+                kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
+                              uint i [[thread_position_in_threadgroup]]) {
+                  threadgroup atomic_uint counter;
+                  if (i == 0) atomic_store_explicit(&counter, 0, memory_order_relaxed);
+                  threadgroup_barrier(mem_flags::mem_threadgroup);
+                  atomic_fetch_add_explicit(&counter, i, memory_order_relaxed);
+                  threadgroup_barrier(mem_flags::mem_threadgroup);
+                  out[i] = atomic_load_explicit(&counter, memory_order_relaxed) + numbers[0];
+                }
+                """, [numbers, out], grid: 128, group: 128))
         XCTAssertEqual(out.array(Float.self)[5], 8128)
     }
 
@@ -243,38 +275,42 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
               out[i] = tile[0];
             }
             """
-        assertFound(try findings(source, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: source, at: "ATOMIC", other: "PLAIN",
-                    thread: [1, 0, 0], otherThread: [0, 0, 0], says: "atomically")
+        assertFound(
+            try findings(source, [numbers, out], grid: 32, group: 32), "threadgroup-race", in: source, at: "ATOMIC",
+            other: "PLAIN",
+            thread: [1, 0, 0], otherThread: [0, 0, 0], says: "atomically")
     }
 
     /// A thread that has ended no longer counts at barriers, and what it did before them is ordered.
     func testEndedThreads() throws {
-        assertSilent(try findings(
-            """
-            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]]) {
-              threadgroup float tile[64];
-              tile[i] = numbers[i];
-              if (i >= 32) return;
-              threadgroup_barrier(mem_flags::mem_threadgroup);
-              out[i] = tile[63 - i];
-            }
-            """, [numbers, out], grid: 64, group: 64))
+        assertSilent(
+            try findings(
+                """
+                kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
+                              uint i [[thread_position_in_threadgroup]]) {
+                  threadgroup float tile[64];
+                  tile[i] = numbers[i];
+                  if (i >= 32) return;
+                  threadgroup_barrier(mem_flags::mem_threadgroup);
+                  out[i] = tile[63 - i];
+                }
+                """, [numbers, out], grid: 64, group: 64))
     }
 
     func testPrivateSlicesNeedNoBarrier() throws {
-        assertSilent(try findings(
-            """
-            kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
-                          uint i [[thread_position_in_threadgroup]]) {
-              threadgroup float tile[32][4];
-              threadgroup float *mine = tile[i];
-              for (uint j = 0; j < 4; j++) mine[j] = numbers[i] * j;
-              float sum = 0;
-              for (uint j = 0; j < 4; j++) sum += mine[3 - j];
-              out[i] = sum;
-            }
-            """, [numbers, out], grid: 32, group: 32))
+        assertSilent(
+            try findings(
+                """
+                kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],
+                              uint i [[thread_position_in_threadgroup]]) {
+                  threadgroup float tile[32][4];
+                  threadgroup float *mine = tile[i];
+                  for (uint j = 0; j < 4; j++) mine[j] = numbers[i] * j;
+                  float sum = 0;
+                  for (uint j = 0; j < 4; j++) sum += mine[3 - j];
+                  out[i] = sum;
+                }
+                """, [numbers, out], grid: 32, group: 32))
     }
 
     /// The variables of one threadgroup are not those of the next, though they lie at one address.

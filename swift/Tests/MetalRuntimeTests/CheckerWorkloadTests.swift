@@ -6,7 +6,9 @@ import MetalRuntime
 /// Kernels as programs write them: under the checker they compute the same, without a finding. With ORCHARD_BENCH=1 the
 /// time of the checked build over that of the plain one is printed, one worker each.
 final class CheckerWorkloadTests: CheckerTestCase {
-    private func compare(_ name: String, _ source: String, _ buffers: [TestBuffer], grid: (Int, Int, Int), group: (Int, Int, Int)) throws {
+    private func compare(
+        _ name: String, _ source: String, _ buffers: [TestBuffer], grid: (Int, Int, Int), group: (Int, Int, Int)
+    ) throws {
         let function = try KernelLibrary(source).function("k")
         let out = buffers[buffers.count - 1]
         func run() throws -> (result: [UInt32], seconds: Double) {
@@ -20,8 +22,10 @@ final class CheckerWorkloadTests: CheckerTestCase {
         XCTAssertEqual(guarded.result, plain.result, name)
         guard ProcessInfo.processInfo.environment["ORCHARD_BENCH"] == "1" else { return }
         let milliseconds = { (value: Double) in String(format: "%8.3f ms", value * 1e3) }
-        print("checker overhead: \(name): plain \(milliseconds(plain.seconds)), checked \(milliseconds(guarded.seconds)), ratio",
-              String(format: "%.1f", guarded.seconds / plain.seconds))
+        print(
+            "checker overhead: \(name): plain \(milliseconds(plain.seconds)), checked "
+                + "\(milliseconds(guarded.seconds)), ratio",
+            String(format: "%.1f", guarded.seconds / plain.seconds))
     }
 
     /// Of the processor's time, which other programs disturb least.
@@ -44,8 +48,11 @@ final class CheckerWorkloadTests: CheckerTestCase {
     private func zeros(_ count: Int) -> TestBuffer { TestBuffer([Float](repeating: 0, count: count), label: "out") }
 
     func testElementwiseFloat4() throws {
-        try compare("elementwise float4", """
-            kernel void k(device const float4 *a [[buffer(0)]], device const float4 *b [[buffer(1)]], device float4 *out [[buffer(2)]],
+        try compare(
+            "elementwise float4",
+            """
+            kernel void k(device const float4 *a [[buffer(0)]], device const float4 *b [[buffer(1)]], \
+            device float4 *out [[buffer(2)]],
                           uint i [[thread_position_in_grid]]) {
               out[i] = fma(a[i], b[i], a[i]);
             }
@@ -53,8 +60,11 @@ final class CheckerWorkloadTests: CheckerTestCase {
     }
 
     func testReduction() throws {
-        try compare("reduction", """
-            kernel void k(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]],
+        try compare(
+            "reduction",
+            """
+            kernel void k(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]],
                           uint lane [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
               threadgroup float partial[256];
               float sum = 0;
@@ -71,8 +81,11 @@ final class CheckerWorkloadTests: CheckerTestCase {
     }
 
     func testTiledMatmul() throws {
-        try compare("tiled matmul, scalar", """
-            kernel void k(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *out [[buffer(2)]],
+        try compare(
+            "tiled matmul, scalar",
+            """
+            kernel void k(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], \
+            device float *out [[buffer(2)]],
                           uint2 p [[thread_position_in_grid]], uint2 t [[thread_position_in_threadgroup]]) {
               constexpr uint n = 128;
               threadgroup float left[16][16], right[16][16];
@@ -90,8 +103,11 @@ final class CheckerWorkloadTests: CheckerTestCase {
     }
 
     func testSimdgroupMatmul() throws {
-        try compare("simdgroup matmul", """
-            kernel void k(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *out [[buffer(2)]],
+        try compare(
+            "simdgroup matmul",
+            """
+            kernel void k(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], \
+            device float *out [[buffer(2)]],
                           uint2 g [[threadgroup_position_in_grid]]) {
               constexpr uint n = 128;
               simdgroup_float8x8 sum = make_filled_simdgroup_matrix<float, 8, 8>(0), left, right;
@@ -106,8 +122,11 @@ final class CheckerWorkloadTests: CheckerTestCase {
     }
 
     func testSoftmax() throws {
-        try compare("softmax", """
-            kernel void k(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], uint row [[threadgroup_position_in_grid]],
+        try compare(
+            "softmax",
+            """
+            kernel void k(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint row [[threadgroup_position_in_grid]],
                           uint lane [[thread_position_in_threadgroup]]) {
               constexpr uint width = 512;
               device const float *x = a + row * width;
@@ -123,14 +142,18 @@ final class CheckerWorkloadTests: CheckerTestCase {
 
     func testUnpackingOfFourBitNumbers() throws {
         let packed = TestBuffer((0..<32768).map { UInt8(truncatingIfNeeded: $0 * 37 + 11) }, label: "packed")
-        try compare("int4 unpack, by bytes", """
-            kernel void k(device const uchar *packed [[buffer(0)]], device half *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        try compare(
+            "int4 unpack, by bytes",
+            """
+            kernel void k(device const uchar *packed [[buffer(0)]], device half *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               for (uint j = 0; j < 8; j++) {
                 uchar both = packed[i * 8 + j];
                 out[i * 16 + 2 * j] = half(int(both & 15) - 8);
                 out[i * 16 + 2 * j + 1] = half(int(both >> 4) - 8);
               }
             }
-            """, [packed, TestBuffer([UInt16](repeating: 0, count: 65536), label: "out")], grid: (4096, 1, 1), group: (128, 1, 1))
+            """, [packed, TestBuffer([UInt16](repeating: 0, count: 65536), label: "out")], grid: (4096, 1, 1),
+            group: (128, 1, 1))
     }
 }

@@ -1,7 +1,7 @@
 import XCTest
 
-/// `coherent(device)`: where the qualifier may stand, from which version on, and what the checker makes of exchanges between
-/// threadgroups with and without it.
+/// `coherent(device)`: where the qualifier may stand, from which version on, and what the checker makes of exchanges
+/// between threadgroups with and without it.
 final class CoherenceTests: CheckerTestCase {
     private let metal31: UInt32 = 0x30001, metal32: UInt32 = 0x30002
 
@@ -19,24 +19,31 @@ final class CoherenceTests: CheckerTestCase {
         XCTAssertNoThrow(try KernelLibrary(source, version: metal32))
         XCTAssertNoThrow(try KernelLibrary(source))
         let refused = refusal(source, version: metal31)
-        XCTAssertTrue(refused.contains("program_source:2:5: error: the 'coherent' qualifier needs Metal 3.2 or newer"), refused)
+        XCTAssertTrue(
+            refused.contains("program_source:2:5: error: the 'coherent' qualifier needs Metal 3.2 or newer"), refused)
         XCTAssertFalse(refusal("kernel void k(coherent device float *x) { x[0] = 1; }", version: metal31).isEmpty)
     }
 
     func testEveryPlaceThatItMayTake() throws {
-        let library = try KernelLibrary("""
+        let library = try KernelLibrary(
+            """
             struct View { coherent(device) device float *data; };
             template <typename P> float first(P data) { return data[0]; }
             float second(coherent(device) const device float *data) { return data[1]; }
-            template <typename T> kernel void sum(coherent(device) device T *a [[buffer(0)]], device coherent(device) T *b [[buffer(1)]],
-                                                  volatile coherent(system) device float *c [[buffer(2)]], coherent device float4 &d [[buffer(3)]],
-                                                  device coherent(device) const float *e [[buffer(4)]], device float *out [[buffer(5)]]) {
+            template <typename T> kernel void sum(coherent(device) device T *a [[buffer(0)]], \
+            device coherent(device) T *b [[buffer(1)]],
+                                                  volatile coherent(system) device float *c [[buffer(2)]], \
+            coherent device float4 &d [[buffer(3)]],
+                                                  device coherent(device) const float *e [[buffer(4)]], \
+            device float *out [[buffer(5)]]) {
               View view = {a};
               coherent(device) device float *local = (coherent(device) device float *)b;
               out[0] = view.data[0] + first(local) + c[0] + d.w + e[0] + second(a);
             }
-            template [[host_name("sum_float")]] kernel void sum<float>(coherent(device) device float *, device coherent(device) float *,
-                volatile coherent(system) device float *, coherent device float4 &, device coherent(device) const float *, device float *);
+            template [[host_name("sum_float")]] kernel void sum<float>(coherent(device) device float *, \
+            device coherent(device) float *,
+                volatile coherent(system) device float *, coherent device float4 &, device coherent(device) const \
+            float *, device float *);
             """)
         let values = (1...5).map { TestBuffer([Float](repeating: Float($0), count: 4)) }, out = TestBuffer([Float(0)])
         try library.function("sum_float").run(values + [out], grid: 1, group: 1)
@@ -44,18 +51,23 @@ final class CoherenceTests: CheckerTestCase {
     }
 
     func testItIsForDeviceMemoryAndTheDevice() {
-        for (parameter, words) in [
-            ("coherent(device) threadgroup float *x", "to the 'device' address space only"), ("coherent(device) constant float *x", "to the 'device' address space only"),
+        for (parameter, message) in [
+            ("coherent(device) threadgroup float *x", "to the 'device' address space only"),
+            ("coherent(device) constant float *x", "to the 'device' address space only"),
             ("coherent(threadgroup) device float *x", "takes the scope 'device', not 'threadgroup'"),
         ] {
             let text = refusal("kernel void k(\(parameter)) {}", version: metal32)
-            XCTAssertTrue(text.contains(words) && text.contains("program_source:1:"), "\(parameter): \(text)")
+            XCTAssertTrue(text.contains(message) && text.contains("program_source:1:"), "\(parameter): \(text)")
         }
     }
 
     func testItMayStillBeAName() throws {
-        XCTAssertEqual(try integers(2, "int coherent = 3; out[0] = coherent; out[1] = (coherent) - 1; Held held = {4}; out[1] += held.coherent;",
-                                    declarations: "struct Held { int coherent; };"), [3, 6])
+        XCTAssertEqual(
+            try integers(
+                2,
+                "int coherent = 3; out[0] = coherent; out[1] = (coherent) - 1; Held held = {4}; out[1] += "
+                    + "held.coherent;",
+                declarations: "struct Held { int coherent; };"), [3, 6])
     }
 
     // MARK: exchanges between threadgroups
@@ -63,7 +75,8 @@ final class CoherenceTests: CheckerTestCase {
     /// The last threadgroup to arrive sums up what the others left.
     private func lastOneSums(_ qualifier: String, _ fence: String) -> String {
         """
-        kernel void k(\(qualifier) device float *partial [[buffer(0)]], device float *out [[buffer(1)]], device atomic_uint *arrived [[buffer(2)]],
+        kernel void k(\(qualifier) device float *partial [[buffer(0)]], device float *out [[buffer(1)]], \
+        device atomic_uint *arrived [[buffer(2)]],
                       uint i [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
           if (i != 0) return;
           partial[g] = g;  // WRITE
@@ -78,7 +91,8 @@ final class CoherenceTests: CheckerTestCase {
         """
     }
 
-    private func fence(_ order: String = "seq_cst", _ scope: String = "device", flags: String = "mem_device") -> String {
+    private func fence(_ order: String = "seq_cst", _ scope: String = "device", flags: String = "mem_device") -> String
+    {
         "atomic_thread_fence(mem_flags::\(flags), memory_order_\(order), thread_scope_\(scope));"
     }
 
@@ -93,30 +107,42 @@ final class CoherenceTests: CheckerTestCase {
         assertSilent(try findings(lastOneSums("coherent(device)", fence())))
         XCTAssertEqual(out.array(Float.self)[0], 0 + 1 + 2 + 3)
         assertSilent(try findings(lastOneSums("coherent(device)", fence("acq_rel"))))
-        assertSilent(try findings(lastOneSums("volatile coherent(system)", "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope(3));")))
+        assertSilent(
+            try findings(
+                lastOneSums(
+                    "volatile coherent(system)",
+                    "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope(3));")))
     }
 
     /// Fences alone do not make memory coherent: another threadgroup may read what its own cache holds.
     func testFencesWithoutCoherenceAreARace() throws {
         let source = lastOneSums("", fence())
-        assertFound(try findings(source), "device-race", in: source, at: "READ", other: "WRITE", threadgroup: [3, 0, 0], otherThreadgroup: [0, 0, 0],
-                    buffer: "partial", offset: 0, says: "declare the kernel's parameter coherent(device)")
+        assertFound(
+            try findings(source), "device-race", in: source, at: "READ", other: "WRITE", threadgroup: [3, 0, 0],
+            otherThreadgroup: [0, 0, 0],
+            buffer: "partial", offset: 0, says: "declare the kernel's parameter coherent(device)")
     }
 
     func testCoherenceWithoutAFenceOverTheDeviceIsARace() throws {
-        let useless = ["", fence("relaxed"), fence("acquire"), fence("release"), fence("seq_cst", "threadgroup"), fence(flags: "mem_threadgroup")]
+        let useless = [
+            "", fence("relaxed"), fence("acquire"), fence("release"), fence("seq_cst", "threadgroup"),
+            fence(flags: "mem_threadgroup"),
+        ]
         for fence in useless {
             let source = lastOneSums("coherent(device)", fence)
-            assertFound(try findings(source), "device-race", in: source, at: "READ", other: "WRITE", threadgroup: [3, 0, 0],
-                        otherThreadgroup: [0, 0, 0], says: "nothing orders the threadgroups of a dispatch")
+            assertFound(
+                try findings(source), "device-race", in: source, at: "READ", other: "WRITE", threadgroup: [3, 0, 0],
+                otherThreadgroup: [0, 0, 0], says: "nothing orders the threadgroups of a dispatch")
         }
     }
 
-    /// Of two readers the first one is ordered by its fence; the second one is not, and must not be forgotten for the first.
+    /// Of two readers the first one is ordered by its fence; the second one is not, and must not be forgotten for the
+    /// first.
     func testAReaderWithoutAFenceIsSeenBesideOneWithIt() throws {
         func source(_ fenced: String) -> String {
             """
-            kernel void k(coherent(device) device float *partial [[buffer(0)]], device float *out [[buffer(1)]], device atomic_uint *arrived [[buffer(2)]],
+            kernel void k(coherent(device) device float *partial [[buffer(0)]], \
+            device float *out [[buffer(1)]], device atomic_uint *arrived [[buffer(2)]],
                           uint i [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
               if (i != 0) return;
               if (g == 3) { \(fence()) partial[0] = 1; } // WRITE
@@ -127,15 +153,20 @@ final class CoherenceTests: CheckerTestCase {
             """
         }
         let broken = source("== 0")
-        assertFound(try findings(broken), "device-race", in: broken, at: "WRITE", other: "READ", threadgroup: [3, 0, 0], otherThreadgroup: [1, 0, 0])
+        assertFound(
+            try findings(broken), "device-race", in: broken, at: "WRITE", other: "READ", threadgroup: [3, 0, 0],
+            otherThreadgroup: [1, 0, 0])
         assertSilent(try findings(source("< 3")))
     }
 
     /// One way into the memory that is not coherent is enough for a stale value.
     func testABufferThatIsAlsoBoundWithoutItIsNotCoherent() throws {
         let source = lastOneSums("coherent(device)", fence()).replacingOccurrences(
-            of: "uint i [[", with: "device float *same [[buffer(3)]], uint i [[").replacingOccurrences(of: "sum += partial[j]", with: "sum += same[j]")
+            of: "uint i [[", with: "device float *same [[buffer(3)]], uint i [["
+        ).replacingOccurrences(of: "sum += partial[j]", with: "sum += same[j]")
         let arrived = TestBuffer([UInt32(0)])
-        assertFound(try findings(source, [partial, out, arrived, partial], grid: 128, group: 32), "device-race", in: source, at: "READ", other: "WRITE")
+        assertFound(
+            try findings(source, [partial, out, arrived, partial], grid: 128, group: 32), "device-race", in: source,
+            at: "READ", other: "WRITE")
     }
 }

@@ -50,9 +50,10 @@ final class CompilerCacheTests: CacheTestCase {
         }
     }
 
-    /// A limit on the size of files stands in for the disk: it is full for one large kernel, and room is made later.
+    /// A limit on the size of files stands in for the disk: it is full for one large kernel, and space is freed later.
     func testAFullDisk() throws {
-        let large = "constant float table[100000] = {1, 2};\nkernel void f(device float *y) { y[0] = table[int(y[0])]; }"
+        let large =
+            "constant float table[100000] = {1, 2};\nkernel void f(device float *y) { y[0] = table[int(y[0])]; }"
         let run = { (y: TestBuffer) in _ = try KernelLibrary(large).function("f").run([y], grid: 1, group: 1) }
         if let shared = Self.argument {
             var limit = rlimit()
@@ -77,7 +78,10 @@ final class CompilerCacheTests: CacheTestCase {
         XCTAssertEqual(process.terminationStatus, 0, output)
         XCTAssertTrue(output.contains("orchard: the folder of compiled kernels \(folder) can't be used"), output)
         XCTAssertTrue(output.contains("said: program_source: error: the compiled kernels could not be written"), output)
-        XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: folder).filter { !$0.hasPrefix("prelude-") && !$0.hasSuffix(".library") }, [])
+        XCTAssertEqual(
+            try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+                !$0.hasPrefix("prelude-") && !$0.hasSuffix(".library")
+            }, [])
     }
 
     func testNoCacheAtAll() throws {
@@ -98,13 +102,16 @@ final class CompilerCacheTests: CacheTestCase {
                 do { try self.check(text, 17) } catch { XCTFail("\(error)") }
             }
             XCTAssertEqual(try files(".so").count, 1)
-            XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("new-") }, [])
+            XCTAssertEqual(
+                try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("new-") }, [])
         }
     }
 
     func testTwoProcessesShareTheFolder() throws {
         if let shared = Self.argument {
-            return try withSetting("cache", shared) { for number in 0..<3 { try check(source(number, "shared"), Float(number)) } }
+            return try withSetting("cache", shared) {
+                for number in 0..<3 { try check(source(number, "shared"), Float(number)) }
+            }
         }
         let processes = try (0..<2).map { _ in try child("testTwoProcessesShareTheFolder", argument: folder) }
         for process in processes {
@@ -128,7 +135,9 @@ final class CompilerCacheTests: CacheTestCase {
     func testAMissingCompilerIsSaidClearly() throws {
         try withSetting("clang", "/nowhere/clang++") {
             XCTAssertThrowsError(try KernelLibrary(source(23))) {
-                XCTAssertEqual("\($0)", "program_source: error: the setting clang names \"/nowhere/clang++\", which is not a program")
+                XCTAssertEqual(
+                    "\($0)",
+                    "program_source: error: the setting clang names \"/nowhere/clang++\", which is not a program")
             }
         }
     }

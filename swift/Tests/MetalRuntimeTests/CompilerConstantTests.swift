@@ -4,25 +4,30 @@ import XCTest
 
 /// Function constants: one compile, any number of specialised functions.
 final class CompilerConstantTests: XCTestCase {
-    private static let bool: UInt32 = 53, int: UInt32 = 29, float: UInt32 = 3, float2: UInt32 = 4 // MTLDataType
+    private static let bool: UInt32 = 53, int: UInt32 = 29, float: UInt32 = 3, float2: UInt32 = 4  // MTLDataType
 
     private func value<T>(_ index: UInt32, _ type: UInt32, _ value: T) -> mrt_constant_value {
         var constant = mrt_constant_value()
         constant.index = index
         constant.type = type
-        withUnsafeMutableBytes(of: &constant.value) { bytes in withUnsafeBytes(of: value) { bytes.copyMemory(from: $0) } }
+        withUnsafeMutableBytes(of: &constant.value) { bytes in withUnsafeBytes(of: value) { bytes.copyMemory(from: $0) }
+        }
         return constant
     }
 
     private func info(_ function: KernelFunction) -> [(name: String, index: UInt32, type: UInt32, required: Bool)] {
-        UnsafeBufferPointer(start: function.info.constants, count: function.info.constant_count).map { (String(cString: $0.name), $0.index, $0.type, $0.required) }
+        UnsafeBufferPointer(start: function.info.constants, count: function.info.constant_count).map {
+            (String(cString: $0.name), $0.index, $0.type, $0.required)
+        }
     }
 
     /// What a library says of a function's constants before any of it is compiled.
     private func declared(_ library: KernelLibrary, _ function: String) -> [String] {
         var count = 0
         let first = mrt_library_function_constants(library.handle, function, &count)
-        return UnsafeBufferPointer(start: first, count: count).map { "\(String(cString: $0.name)) \($0.index) \($0.type) \($0.required)" }
+        return UnsafeBufferPointer(start: first, count: count).map {
+            "\(String(cString: $0.name)) \($0.index) \($0.type) \($0.required)"
+        }
     }
 
     private let source = """
@@ -36,11 +41,13 @@ final class CompilerConstantTests: XCTestCase {
         namespace inner { constant float offset [[function_constant(4)]]; constant float shifted = offset + 1; }
         static float term(float x) { return has_bias ? x + 100 : x; }
         template <typename T> T clipped(T a, T b) { return a < b ? a : b; }
-        kernel void sum(device const float *bias [[buffer(0), function_constant(has_bias)]], device float *y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void sum(device const float *bias [[buffer(0), function_constant(has_bias)]], \
+        device float *y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
           y[i] = term(both.x) + both.y + clipped(count, 7) + doubled + (quick ? 1000 : 0);
           if (has_bias) y[i] += bias[i];
         }
-        kernel void shadow(device float *y [[buffer(1)]], constant int &count [[buffer(0)]]) { int has_bias = 3; y[0] = count + has_bias; }
+        kernel void shadow(device float *y [[buffer(1)]], \
+        constant int &count [[buffer(0)]]) { int has_bias = 3; y[0] = count + has_bias; }
         kernel void nested(device float *y) { y[0] = inner::shifted; }
         """
 
@@ -50,8 +57,9 @@ final class CompilerConstantTests: XCTestCase {
         let base = [value(11, Self.int, Int32(3)), value(2, Self.float2, SIMD2<Float>(0.5, 0.25))]
         let compiled = mrt_compile_stats_get().compiled
         let without = try library.function("sum", constants: base + [value(0, Self.bool, false)])
-        let with = try library.function("sum", constants: base + [value(0, Self.bool, true), value(3, Self.bool, false)])
-        for _ in 0..<3 { // in turn, on the same threads
+        let with = try library.function(
+            "sum", constants: base + [value(0, Self.bool, true), value(3, Self.bool, false)])
+        for _ in 0..<3 {  // in turn, on the same threads
             try without.run([bias, y], grid: 1, group: 1)
             XCTAssertEqual(y.array(Float.self), [0.75 + 3 + 6 + 1000])
             try with.run([bias, y], grid: 1, group: 1)
@@ -68,22 +76,32 @@ final class CompilerConstantTests: XCTestCase {
 
     func testAConstantInANamespace() throws {
         let y = TestBuffer(length: 4)
-        try KernelLibrary(source).function("nested", constants: [value(4, Self.float, Float(1.5))]).run([y], grid: 1, group: 1)
+        try KernelLibrary(source).function("nested", constants: [value(4, Self.float, Float(1.5))]).run(
+            [y], grid: 1, group: 1)
         XCTAssertEqual(y.array(Float.self), [2.5])
     }
 
     func testReflection() throws {
         let library = try KernelLibrary(source)
-        XCTAssertEqual(declared(library, "sum"), ["has_bias 0 53 true", "count 11 29 true", "both 2 4 true", "hasty 3 53 false"])
-        let function = try library.function("sum", constants: [value(0, Self.bool, false), value(11, Self.int, Int32(1)), value(2, Self.float2, SIMD2<Float>(0, 0))])
+        XCTAssertEqual(
+            declared(library, "sum"), ["has_bias 0 53 true", "count 11 29 true", "both 2 4 true", "hasty 3 53 false"])
+        let function = try library.function(
+            "sum",
+            constants: [
+                value(0, Self.bool, false), value(11, Self.int, Int32(1)), value(2, Self.float2, SIMD2<Float>(0, 0)),
+            ])
         XCTAssertEqual((0..<2).map { function.info.arguments[$0].is_active }, [false, true])
-        XCTAssertEqual(info(try library.function("nested", constants: [value(4, Self.float, Float(0))])).map(\.name), ["offset"])
+        XCTAssertEqual(
+            info(try library.function("nested", constants: [value(4, Self.float, Float(0))])).map(\.name), ["offset"])
     }
 
     /// Twenty kernels are five parts, each compiled when one of its kernels is.
     private func large(_ label: String) -> String {
         let kernels = (0..<20).map { "kernel void k\($0)(device float *y) { y[0] = (on ? width : 1) + \($0); }" }
-        return "// \(label)\nconstant bool on [[function_constant(7)]];\nconstant uint width [[function_constant(1 << 3)]];\n" + kernels.joined(separator: "\n")
+        return
+            "// \(label)\nconstant bool on [[function_constant(7)]];\nconstant uint width [[function_constant(1 << "
+            + "3)]];\n"
+            + kernels.joined(separator: "\n")
     }
 
     func testTheConstantsOfALargeLibraryAreKnownWithoutACompile() throws {
@@ -91,14 +109,17 @@ final class CompilerConstantTests: XCTestCase {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let y = TestBuffer(length: 4), values = [value(7, Self.bool, true), value(8, 33, UInt32(40))]
         try withSetting("cache", folder) {
-            for wanted in [1, 0] as [UInt64] { // from the source, then from the record in the cache
+            for expected in [1, 0] as [UInt64] {  // from the source, then from the record in the cache
                 let library = try KernelLibrary(large(#function))
                 let compiled = mrt_compile_stats_get().compiled
-                for name in library.functionNames { XCTAssertEqual(declared(library, name), ["on 7 53 true", "width 8 33 true"]) }
-                XCTAssertEqual(mrt_compile_stats_get().compiled, compiled, "asking compiled something")
+                for name in library.functionNames {
+                    XCTAssertEqual(declared(library, name), ["on 7 53 true", "width 8 33 true"])
+                }
+                XCTAssertEqual(mrt_compile_stats_get().compiled, compiled, "the query compiled something")
                 try library.function("k13", constants: values).run([y], grid: 1, group: 1)
                 XCTAssertEqual(y.array(Float.self), [53])
-                XCTAssertEqual(mrt_compile_stats_get().compiled - compiled, wanted, "the part that is used, and no other")
+                XCTAssertEqual(
+                    mrt_compile_stats_get().compiled - compiled, expected, "the part that is used, and no other")
             }
         }
     }
@@ -110,24 +131,34 @@ final class CompilerConstantTests: XCTestCase {
 
     /// Each way to write an index and a type, against what the compiler makes of it.
     func testDeclaredConstantsAreWhatTheCompilerSays() throws {
-        let indices = ["7", "0x1F", "0b101u", "010", "600 + 1", "(1 << 5) | 3", "7 - 2 * 3", "100 / 7 % 5", "~0 & 9", "-(-12)", "1 + 2 << 3", "48 ^ 5 & 4", "first", "second + 1"]
+        let indices = [
+            "7", "0x1F", "0b101u", "010", "600 + 1", "(1 << 5) | 3", "7 - 2 * 3", "100 / 7 % 5", "~0 & 9", "-(-12)",
+            "1 + 2 << 3", "48 ^ 5 & 4", "first", "second + 1",
+        ]
         let types = [
-            "bool", "uint", "unsigned int", "metal::float4", "half", "bfloat", "char", "uchar3", "short2", "uint16_t", "int64_t", "ulong", "number", "couple",
+            "bool", "uint", "unsigned int", "metal::float4", "half", "bfloat", "char", "uchar3", "short2", "uint16_t",
+            "int64_t", "ulong", "number", "couple",
         ]
         let names = indices.indices.map { "c\($0)" }
-        let declarations = zip(names, zip(types, indices)).map { "constant \($1.0) \($0) [[function_constant(\($1.1))]];" }
+        let declarations = zip(names, zip(types, indices)).map {
+            "constant \($1.0) \($0) [[function_constant(\($1.1))]];"
+        }
         let uses = names.map { "touch(\($0))" }, numbers = uses.dropLast(2)
-        let library = try KernelLibrary("""
+        let library = try KernelLibrary(
+            """
             enum { first = 70 }; constexpr constant int second = 80; typedef float number; using couple = metal::int2;
             \(declarations.joined(separator: "\n"))
             template <typename T> void touch(T) {}
             kernel void all(device float *y) { \(uses.joined(separator: "; ")); y[0] = 1; }
             kernel void plain(device float *y) { \(numbers.joined(separator: "; ")); y[0] = 1; }
             """)
-        let asked = compilerWork()
-        XCTAssertEqual(declared(library, "plain"), numbers.indices.map { "c\($0) \(Self.indices[$0]) \(Self.types[$0]) true" })
-        XCTAssertEqual(compilerWork(), asked, "a number and a type of Metal's were left to the compiler")
-        let compiled = info(try library.function("all", constants: names.indices.map { value(Self.indices[$0], Self.types[$0], UInt64(0)) }))
+        let before = compilerWork()
+        XCTAssertEqual(
+            declared(library, "plain"), numbers.indices.map { "c\($0) \(Self.indices[$0]) \(Self.types[$0]) true" })
+        XCTAssertEqual(compilerWork(), before, "a number and a type of Metal's were left to the compiler")
+        let compiled = info(
+            try library.function(
+                "all", constants: names.indices.map { value(Self.indices[$0], Self.types[$0], UInt64(0)) }))
         XCTAssertEqual(declared(library, "all"), compiled.map { "\($0.name) \($0.index) \($0.type) \($0.required)" })
         XCTAssertEqual(compiled.map(\.index), Self.indices)
         XCTAssertEqual(compiled.map(\.type), Self.types)
@@ -139,10 +170,16 @@ final class CompilerConstantTests: XCTestCase {
 
     func testAMissingOrWrongValueIsRefused() throws {
         let library = try KernelLibrary(source)
-        XCTAssertThrowsError(try library.function("nested")) { XCTAssertTrue("\($0)".contains("function constant 'offset' (index 4) is used without a value"), "\($0)") }
-        XCTAssertThrowsError(try library.function("nested", constants: [value(4, Self.int, Int32(1))])) {
-            XCTAssertTrue("\($0)".contains("function constant 'offset' (index 4) has MTLDataType 3 but its value was given as 29"), "\($0)")
+        XCTAssertThrowsError(try library.function("nested")) {
+            XCTAssertTrue("\($0)".contains("function constant 'offset' (index 4) is used without a value"), "\($0)")
         }
-        XCTAssertThrowsError(try library.function("missing")) { XCTAssertEqual("\($0)", "Function missing was not found in the library") }
+        XCTAssertThrowsError(try library.function("nested", constants: [value(4, Self.int, Int32(1))])) {
+            XCTAssertTrue(
+                "\($0)".contains(
+                    "function constant 'offset' (index 4) has MTLDataType 3 but its value was given as 29"), "\($0)")
+        }
+        XCTAssertThrowsError(try library.function("missing")) {
+            XCTAssertEqual("\($0)", "Function missing was not found in the library")
+        }
     }
 }

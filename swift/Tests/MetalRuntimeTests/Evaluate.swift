@@ -1,19 +1,24 @@
 import XCTest
 
-/// Evaluates MSL expressions of `x` (and `z`, where a second operand is given) on the device, one thread for each operand.
+/// Evaluates MSL expressions of `x` (and `z`, where a second operand is given) on the device, one thread for each
+/// operand.
 func evaluate<Operand, Value>(
-    _ expression: String, of operands: [Operand], _ second: [Operand]? = nil, from operandType: String, to valueType: String,
+    _ expression: String, of operands: [Operand], _ second: [Operand]? = nil, from operandType: String,
+    to valueType: String,
     declarations: String = "", as: Value.Type = Value.self
 ) throws -> [Value] {
-    let kernel = try KernelLibrary("""
+    let kernel = try KernelLibrary(
+        """
         \(declarations)
-        kernel void evaluate(device const \(operandType)* xs [[buffer(0)]], device const \(operandType)* zs [[buffer(1)]],
+        kernel void evaluate(device const \(operandType)* xs [[buffer(0)]], \
+        device const \(operandType)* zs [[buffer(1)]],
                              device \(valueType)* values [[buffer(2)]], uint i [[thread_position_in_grid]]) {
           \(operandType) x = xs[i], z = zs[i];
           (void)z;
           values[i] = \(expression);
         }
-        """).function("evaluate")
+        """
+    ).function("evaluate")
     let result = TestBuffer(length: operands.count * MemoryLayout<Value>.stride)
     try kernel.run([TestBuffer(operands), TestBuffer(second ?? operands), result], grid: operands.count, group: 32)
     return result.array()
@@ -21,10 +26,12 @@ func evaluate<Operand, Value>(
 
 /// The integers that a kernel without operands writes: `statements` see `device int* out`.
 func integers(_ count: Int, _ statements: String, declarations: String = "") throws -> [Int32] {
-    let kernel = try KernelLibrary("""
+    let kernel = try KernelLibrary(
+        """
         \(declarations)
         kernel void integers(device int* out [[buffer(0)]]) { \(statements) }
-        """).function("integers")
+        """
+    ).function("integers")
     let out = TestBuffer([Int32](repeating: -1, count: count))
     try kernel.run([out], grid: 1, group: 1)
     return out.array()
@@ -32,10 +39,12 @@ func integers(_ count: Int, _ statements: String, declarations: String = "") thr
 
 /// As `integers`, of floats.
 func floats(_ count: Int, _ statements: String, declarations: String = "") throws -> [Float] {
-    let kernel = try KernelLibrary("""
+    let kernel = try KernelLibrary(
+        """
         \(declarations)
         kernel void floats(device float* out [[buffer(0)]]) { \(statements) }
-        """).function("floats")
+        """
+    ).function("floats")
     let out = TestBuffer([Float](repeating: -1, count: count))
     try kernel.run([out], grid: 1, group: 1)
     return out.array()

@@ -13,7 +13,8 @@ final class ExecutionTests: XCTestCase {
                              uint3 position [[thread_position_in_grid]], uint3 grid [[threads_per_grid]],
                              uint3 group [[threadgroup_position_in_grid]], uint3 groups [[threadgroups_per_grid]],
                              uint3 within [[thread_position_in_threadgroup]], uint3 size [[threads_per_threadgroup]],
-                             uint3 full [[dispatch_threads_per_threadgroup]], uint index [[thread_index_in_threadgroup]],
+                             uint3 full [[dispatch_threads_per_threadgroup]], uint index \
+        [[thread_index_in_threadgroup]],
                              uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]],
                              uint simdgroups [[simdgroups_per_threadgroup]], uint width [[threads_per_simdgroup]]) {
           device uint *o = out + 26 * ((position.z * grid.y + position.y) * grid.x + position.x);
@@ -28,7 +29,7 @@ final class ExecutionTests: XCTestCase {
         }
         """
 
-    /// What every thread must be told, from the sizes alone.
+    /// The built-in values that every thread must see, from the sizes alone.
     private func expectedBuiltins(_ grid: [Int], _ full: [Int], _ position: [Int]) -> [Int] {
         let group: [Int] = zip(position, full).map { $0 / $1 }
         let local: [Int] = zip(position, full).map { $0 % $1 }
@@ -55,7 +56,9 @@ final class ExecutionTests: XCTestCase {
                 let values = out.array(UInt32.self).map(Int.init)
                 for thread in 0..<grid[0] * grid[1] * grid[2] {
                     let position = [thread % grid[0], thread / grid[0] % grid[1], thread / grid[0] / grid[1]]
-                    XCTAssertEqual(Array(values[thread * 26..<thread * 26 + 26]), expectedBuiltins(grid, full, position), "\(grid) \(full) \(position)")
+                    XCTAssertEqual(
+                        Array(values[thread * 26..<thread * 26 + 26]), expectedBuiltins(grid, full, position),
+                        "\(grid) \(full) \(position)")
                 }
                 XCTAssertEqual(Int(counters.threads), grid[0] * grid[1] * grid[2])
                 let groups: [Int] = zip(grid, full).map { ($0 + $1 - 1) / $1 }
@@ -127,15 +130,18 @@ final class ExecutionTests: XCTestCase {
         XCTAssertNotEqual(order.map { $0 / 256 }.removingRepeats, Array(0..<16), "threadgroups")
         XCTAssertNotEqual(order.filter { $0 < 256 }.map { $0 / 32 }.removingRepeats, Array(0..<8), "SIMD-groups")
         XCTAssertNotEqual(order.filter { $0 < 32 }, Array(0..<32), "lanes")
-        XCTAssertNotEqual(order.filter { $0 < 256 }, order.filter { (256..<512).contains($0) }.map { $0 - 256 }, "groups differ")
+        XCTAssertNotEqual(
+            order.filter { $0 < 256 }, order.filter { (256..<512).contains($0) }.map { $0 - 256 }, "groups differ")
     }
 
     // MARK: Barriers
 
     func testBarriersExchangeThroughThreadgroupMemory() throws {
         let source = """
-            kernel void reverse(device const uint *x [[buffer(0)]], device uint *y [[buffer(1)]], threadgroup uint *tile [[threadgroup(0)]],
-                                uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+            kernel void reverse(device const uint *x [[buffer(0)]], device uint *y [[buffer(1)]], \
+            threadgroup uint *tile [[threadgroup(0)]],
+                                uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]], uint n \
+            [[threads_per_threadgroup]]) {
               for (uint round = 0; round < 3; round++) {
                 tile[t] = x[i] + round;
                 threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -178,7 +184,8 @@ final class ExecutionTests: XCTestCase {
     }
 
     private static let divergent = """
-        kernel void divergent(device uint *y [[buffer(0)]], constant uint &limit [[buffer(1)]], uint t [[thread_index_in_threadgroup]]) {
+        kernel void divergent(device uint *y [[buffer(0)]], constant uint &limit [[buffer(1)]], \
+        uint t [[thread_index_in_threadgroup]]) {
           if (t < limit) {
             threadgroup_barrier(mem_flags::mem_device);
             y[t] = 1;
@@ -207,7 +214,8 @@ final class ExecutionTests: XCTestCase {
     func testUnderTheCheckerADivergentBarrierIsFoundAndTheDispatchGoesOn() throws {
         let y = TestBuffer([UInt32](repeating: 0, count: 64))
         _ = try withSetting("check", "1") {
-            try KernelLibrary(Self.divergent).function("divergent").run([y, TestBuffer([UInt32(20)])], grid: 64, group: 64)
+            try KernelLibrary(Self.divergent).function("divergent").run(
+                [y, TestBuffer([UInt32(20)])], grid: 64, group: 64)
         }
         XCTAssertEqual(y.array(UInt32.self), (0..<64).map { $0 < 20 ? 1 : 2 })
         XCTAssertEqual(takeFindings().map(\.kind), ["barrier-divergence"])
@@ -224,7 +232,8 @@ final class ExecutionTests: XCTestCase {
 
     func testLanesThatLeaveALoopEarlyMeetTheOthersAfterIt() throws {
         let source = """
-            kernel void loop(device uint *y [[buffer(0)]], device uint *z [[buffer(1)]], uint lane [[thread_index_in_simdgroup]]) {
+            kernel void loop(device uint *y [[buffer(0)]], device uint *z [[buffer(1)]], \
+            uint lane [[thread_index_in_simdgroup]]) {
               uint rounds = 0;
               for (uint i = 0; i <= lane % 4; i++)
                 rounds += simd_sum(1u);
@@ -275,7 +284,8 @@ final class ExecutionTests: XCTestCase {
 
     func testThreadgroupVariablesLieApartAndAligned() throws {
         let source = """
-            kernel void places(device ulong *y [[buffer(0)]], threadgroup float *dynamic [[threadgroup(0)]], threadgroup float *second [[threadgroup(1)]]) {
+            kernel void addresses(device ulong *y [[buffer(0)]], \
+            threadgroup float *dynamic [[threadgroup(0)]], threadgroup float *second [[threadgroup(1)]]) {
               threadgroup uchar small[3];
               threadgroup float4 wide[5];
               small[0] = 1;
@@ -287,7 +297,7 @@ final class ExecutionTests: XCTestCase {
             }
             """
         let y = TestBuffer(length: 32)
-        try KernelLibrary(source).function("places").run([y], grid: 1, group: 1, threadgroupLengths: [48, 16])
+        try KernelLibrary(source).function("addresses").run([y], grid: 1, group: 1, threadgroupLengths: [48, 16])
         let begins = y.array(UInt64.self), ends = zip(begins, [3, 80, 48, 16] as [UInt64]).map { $0 + $1 }
         for begin in begins { XCTAssertEqual(begin % 16, 0) }
         let order = begins.indices.sorted { begins[$0] < begins[$1] }
@@ -321,7 +331,8 @@ final class ExecutionTests: XCTestCase {
 
     func testConcurrentDispatches() throws {
         let source = """
-            kernel void sums(device uint *y [[buffer(0)]], constant uint &base [[buffer(1)]], uint i [[thread_position_in_grid]],
+            kernel void sums(device uint *y [[buffer(0)]], constant uint &base [[buffer(1)]], \
+            uint i [[thread_position_in_grid]],
                              uint t [[thread_index_in_threadgroup]]) {
               threadgroup uint tile[64];
               tile[t] = base + i;
@@ -357,7 +368,7 @@ final class ExecutionTests: XCTestCase {
                 try function.run([TestBuffer([UInt32(0)]), order], grid: 128, group: 32)
             }
         }
-        try run(5_000) // fills the quarantine of freed addresses
+        try run(5_000)  // fills the quarantine of freed addresses
         let threads = threadCount()
         try assertFlat(heap: 100_000, resident: 16 << 20) { try run(10_000) }
         // Threads of earlier tests may still be ending, and the system's own pool may have grown by a few meanwhile.

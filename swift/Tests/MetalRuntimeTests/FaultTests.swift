@@ -2,14 +2,17 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// Kernels that go wrong: each ends with an error that says what happened, and the process and later dispatches go on.
+/// Kernels that go wrong: each ends with an error that says what happened, and the process and later dispatches
+/// continue.
 final class FaultTests: XCTestCase {
     private static let source = """
-        kernel void far(device uint *y [[buffer(0)]], constant long &offset [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void far(device uint *y [[buffer(0)]], constant long &offset [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           if (i == 7) y[offset] = 1;
           else y[i] = i;
         }
-        kernel void fetch(device uint *y [[buffer(0)]], device const uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void fetch(device uint *y [[buffer(0)]], device const uint *x [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           y[i] = x[i];
         }
         uint depth(uint n, device uint *y) {
@@ -35,14 +38,17 @@ final class FaultTests: XCTestCase {
         kernel void count(device atomic_uint *flag [[buffer(0)]], constant uint &times [[buffer(1)]]) {
           for (uint i = 0; i < times; i++) atomic_fetch_add_explicit(flag, 1, memory_order_relaxed);
         }
-        kernel void divide(device const int *a [[buffer(0)]], device const int *b [[buffer(1)]], device int *q [[buffer(2)]], device int *r [[buffer(3)]],
+        kernel void divide(device const int *a [[buffer(0)]], device const int *b [[buffer(1)]], \
+        device int *q [[buffer(2)]], device int *r [[buffer(3)]],
                            uint i [[thread_position_in_grid]]) {
           q[i] = a[i] / b[i];
           r[i] = a[i] % b[i];
         }
-        kernel void divide_small(device const uchar *a [[buffer(0)]], device const uchar *b [[buffer(1)]], device uchar *q [[buffer(2)]],
+        kernel void divide_small(device const uchar *a [[buffer(0)]], device const uchar *b [[buffer(1)]], \
+        device uchar *q [[buffer(2)]],
                                  uint i [[thread_position_in_grid]]) { q[i] = a[i] / b[i]; }
-        kernel void divide_large(device const ulong *a [[buffer(0)]], device const ulong *b [[buffer(1)]], device ulong *q [[buffer(2)]],
+        kernel void divide_large(device const ulong *a [[buffer(0)]], device const ulong *b [[buffer(1)]], \
+        device ulong *q [[buffer(2)]],
                                  uint i [[thread_position_in_grid]]) { q[i] = a[i] / b[i]; }
         kernel void wide(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
           volatile uint frame[100 << 10];
@@ -70,10 +76,13 @@ final class FaultTests: XCTestCase {
 
     /// Runs what must fail with `result`, and gives back what it says.
     private func failure(
-        _ name: String, _ buffers: [TestBuffer], grid: Int = 64, group: Int = 32, result: mrt_result, file: StaticString = #filePath, line: UInt = #line
+        _ name: String, _ buffers: [TestBuffer], grid: Int = 64, group: Int = 32, result: mrt_result,
+        file: StaticString = #filePath, line: UInt = #line
     ) throws -> String {
         var text = ""
-        XCTAssertThrowsError(try function(name).run(buffers, grid: grid, group: group), file: file, line: line) { text = "\($0)" }
+        XCTAssertThrowsError(try function(name).run(buffers, grid: grid, group: group), file: file, line: line) {
+            text = "\($0)"
+        }
         XCTAssertTrue(text.hasPrefix("result \(result.rawValue): kernel '\(name)'"), text, file: file, line: line)
         return text
     }
@@ -127,7 +136,8 @@ final class FaultTests: XCTestCase {
     // MARK: Stacks
 
     func testRecursionWithoutEndIsAStackOverflow() throws {
-        let text = try failure("deep", [TestBuffer([UInt32](repeating: 0, count: 65))], result: MRT_RESULT_STACK_OVERFLOW)
+        let text = try failure(
+            "deep", [TestBuffer([UInt32](repeating: 0, count: 65))], result: MRT_RESULT_STACK_OVERFLOW)
         XCTAssertTrue(text.contains("used up its stack of 256 KiB"), text)
         XCTAssertEqual(takeFindings().map(\.kind), ["stack-overflow"])
         let y = TestBuffer([UInt32(100)] + [UInt32](repeating: 0, count: 64))
@@ -139,7 +149,8 @@ final class FaultTests: XCTestCase {
     func testAFrameThatPassesOverTheGuardIsAStackOverflow() throws {
         for check in ["0", "1"] {
             try withSetting("check", check) {
-                let text = try failure("wide", [TestBuffer([UInt32](repeating: 0, count: 65))], result: MRT_RESULT_STACK_OVERFLOW)
+                let text = try failure(
+                    "wide", [TestBuffer([UInt32](repeating: 0, count: 65))], result: MRT_RESULT_STACK_OVERFLOW)
                 XCTAssertTrue(text.contains("used up its stack of 256 KiB"), text)
                 XCTAssertEqual(takeFindings().map(\.kind), ["stack-overflow"])
                 let y = TestBuffer([UInt32](repeating: 0, count: 65))
@@ -185,7 +196,9 @@ final class FaultTests: XCTestCase {
 
     func testAnAtomicThatChangesIsNoWait() throws {
         let total = TestBuffer([UInt32(0)])
-        try withSetting("spin_limit", "1000") { _ = try function("count").run([total, TestBuffer([UInt32(5000)])], grid: 4, group: 4) }
+        try withSetting("spin_limit", "1000") {
+            _ = try function("count").run([total, TestBuffer([UInt32(5000)])], grid: 4, group: 4)
+        }
         XCTAssertEqual(total.array(UInt32.self), [20_000])
         XCTAssertEqual(takeFindings().map(\.kind), [])
     }
@@ -200,10 +213,13 @@ final class FaultTests: XCTestCase {
         XCTAssertEqual(q.array(Int32.self), [3, 7, .min, .min, -2])
         XCTAssertEqual(r.array(Int32.self), [1, 0, 0, 0, -1])
         let small = TestBuffer(length: 4)
-        try function("divide_small").run([TestBuffer([100, 5, 200, 249] as [UInt8]), TestBuffer([7, 0, 2, 0] as [UInt8]), small], grid: 4, group: 4)
+        try function("divide_small").run(
+            [TestBuffer([100, 5, 200, 249] as [UInt8]), TestBuffer([7, 0, 2, 0] as [UInt8]), small], grid: 4, group: 4)
         XCTAssertEqual(small.array(UInt8.self), [14, 5, 100, 249])
         let large = TestBuffer(length: 24)
-        try function("divide_large").run([TestBuffer([.max, 9, 1 << 40] as [UInt64]), TestBuffer([3, 0, 1 << 20] as [UInt64]), large], grid: 3, group: 3)
+        try function("divide_large").run(
+            [TestBuffer([.max, 9, 1 << 40] as [UInt64]), TestBuffer([3, 0, 1 << 20] as [UInt64]), large], grid: 3,
+            group: 3)
         XCTAssertEqual(large.array(UInt64.self), [UInt64.max / 3, 9, 1 << 20])
     }
 

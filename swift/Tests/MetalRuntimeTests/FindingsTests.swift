@@ -1,13 +1,14 @@
 import MetalRuntime
 import XCTest
 
-/// The store of findings: equal ones are counted, strings survive, the limit holds, and misuse reaches its handler.
+/// The store of findings: equal ones are counted, strings survive, the limit holds, and misuse calls its handler.
 final class FindingsTests: XCTestCase {
     override func setUp() { _ = takeFindings() }
     override func tearDown() { _ = takeFindings() }
 
     private func add(
-        _ kind: String, _ message: String = "text", kernel: String? = "k", line: UInt32 = 1, buffer: String? = nil, severity: String? = nil
+        _ kind: String, _ message: String = "text", kernel: String? = "k", line: UInt32 = 1, buffer: String? = nil,
+        severity: String? = nil
     ) {
         func withOptional(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Void) {
             if let text { text.withCString(body) } else { body(nil) }
@@ -42,7 +43,8 @@ final class FindingsTests: XCTestCase {
         add("misaligned")
         XCTAssertEqual(mrt_findings_count(), 5)
         let findings = takeFindings()
-        XCTAssertEqual(findings.map(\.kind), ["device-race", "device-race", "device-race", "device-race", "misaligned"])
+        XCTAssertEqual(
+            findings.map(\.kind), ["device-race", "device-race", "device-race", "device-race", "misaligned"])
         XCTAssertEqual(findings.map(\.count), [2, 1, 1, 1, 1])
         XCTAssertEqual(findings.first?.message, "first")
         XCTAssertEqual(findings.first?.thread, [1, 2, 3])
@@ -76,9 +78,10 @@ final class FindingsTests: XCTestCase {
     func testMisuseIsAFindingAndReachesItsHandler() {
         final class Box { var sentences: [String] = [] }
         let box = Box()
-        mrt_misuse_set_handler({ sentence, context in
-            Unmanaged<Box>.fromOpaque(context!).takeUnretainedValue().sentences.append(String(cString: sentence!))
-        }, Unmanaged.passUnretained(box).toOpaque())
+        mrt_misuse_set_handler(
+            { sentence, context in
+                Unmanaged<Box>.fromOpaque(context!).takeUnretainedValue().sentences.append(String(cString: sentence!))
+            }, Unmanaged.passUnretained(box).toOpaque())
         defer { mrt_misuse_set_handler(nil, nil) }
         mrt_misuse("one rule")
         mrt_misuse("another rule")

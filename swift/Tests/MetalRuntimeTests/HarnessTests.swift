@@ -2,8 +2,10 @@ import XCTest
 
 final class HarnessTests: XCTestCase {
     func testAKernelRuns() throws {
-        let library = try KernelLibrary("""
-            kernel void twice(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        let library = try KernelLibrary(
+            """
+            kernel void twice(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               y[i] = 2 * x[i];
             }
             """)

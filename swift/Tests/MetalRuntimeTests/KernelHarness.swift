@@ -2,8 +2,8 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// Compiles and runs kernels through the runtime's C interface, without the Metal module, so that a test of a language rule is
-/// three lines long: source, operands, expectation.
+/// Compiles and runs kernels through the runtime's C interface, without the Metal module, so that a test of a language
+/// rule is three lines long: source, operands, expectation.
 struct KernelFailure: Error, CustomStringConvertible {
     let description: String
 }
@@ -39,7 +39,8 @@ final class TestBuffer {
     deinit { mrt_memory_free(address) }
 
     func array<T>(_: T.Type = T.self) -> [T] {
-        Array(UnsafeBufferPointer(start: address.assumingMemoryBound(to: T.self), count: length / MemoryLayout<T>.stride))
+        Array(
+            UnsafeBufferPointer(start: address.assumingMemoryBound(to: T.self), count: length / MemoryLayout<T>.stride))
     }
 }
 
@@ -48,11 +49,19 @@ final class KernelLibrary {
     let warnings: String
 
     /// `version`: a raw value of `MTLLanguageVersion`, such as 0x30001; 0 is the newest.
-    init(_ source: String, mathMode: UInt32 = 0, precise: Bool = true, macros: [String: String] = [:], version: UInt32 = 0) throws {
+    init(
+        _ source: String, mathMode: UInt32 = 0, precise: Bool = true, macros: [String: String] = [:],
+        version: UInt32 = 0
+    ) throws {
         var message: UnsafeMutablePointer<CChar>?
-        let full = source.contains("#include") ? source : "#include <metal_stdlib>\nusing namespace metal;\n#line 1\n" + source
+        let full =
+            source.contains("#include") ? source : "#include <metal_stdlib>\nusing namespace metal;\n#line 1\n" + source
         let names = macros.map { (strdup($0.key), strdup($0.value)) }
-        defer { names.forEach { free($0.0); free($0.1) } }
+        defer {
+            names.forEach {
+                free($0.0); free($0.1)
+            }
+        }
         let pairs = names.map { mrt_macro(name: UnsafePointer($0.0), value: UnsafePointer($0.1)) }
         let library = pairs.withUnsafeBufferPointer { pointer -> OpaquePointer? in
             var options = mrt_compile_options(
@@ -94,7 +103,9 @@ final class KernelFunction {
         _ buffers: [TestBuffer], grid: Int, group: Int, threadgroupLengths: [Int] = [], count: Bool = false,
         epoch: UInt64? = nil
     ) throws -> mrt_counters {
-        try run(buffers, grid: (grid, 1, 1), group: (group, 1, 1), threadgroupLengths: threadgroupLengths, count: count, epoch: epoch)
+        try run(
+            buffers, grid: (grid, 1, 1), group: (group, 1, 1), threadgroupLengths: threadgroupLengths, count: count,
+            epoch: epoch)
     }
 
     @discardableResult
@@ -117,7 +128,8 @@ final class KernelFunction {
             for (index, length) in threadgroupLengths.enumerated() { lengths[index] = UInt32(length) }
         }
         dispatch.grid = mrt_size(width: UInt64(grid.0), height: UInt64(grid.1), depth: UInt64(grid.2))
-        dispatch.threads_per_threadgroup = mrt_size(width: UInt64(group.0), height: UInt64(group.1), depth: UInt64(group.2))
+        dispatch.threads_per_threadgroup = mrt_size(
+            width: UInt64(group.0), height: UInt64(group.1), depth: UInt64(group.2))
         dispatch.epoch = epoch ?? mrt_epoch_next()
         dispatch.count = count
         var counters = mrt_counters()

@@ -1,30 +1,37 @@
-/// What the functions of SIMD- and quad-groups give, written down a second time from the language specification (MSL 6.9.2 and
-/// 6.9.3) as plain Swift: the tests compare every function on every set of active lanes with this table.
+/// What the functions of SIMD- and quad-groups give, written down a second time from the language specification (MSL
+/// 6.9.2 and 6.9.3) as plain Swift: the tests compare every function on every set of active lanes with this table.
 
-/// One group of lanes: the operands of the active ones, by place in the group.
+/// One group of lanes: the operands of the active ones, by position in the group.
 struct LaneGroup {
     let width: Int
     let operands: [Int: Int]
 
-    var places: [Int] { operands.keys.sorted() }
-    func fold(_ combine: (Int, Int) -> Int) -> Int { places.map { operands[$0]! }.reduce { combine($0, $1) } }
-    func below(_ place: Int, orAt: Bool) -> [Int] { places.filter { $0 < place || (orAt && $0 == place) }.map { operands[$0]! } }
-    /// The operand of another place; nil where that lane is not active: undefined in MSL.
-    func read(_ place: Int) -> Int? { operands[place] }
-    func mask(_ vote: (Int) -> Bool) -> Int { places.filter { vote(operands[$0]!) }.reduce(0) { $0 | 1 << $1 } }
+    var positions: [Int] { operands.keys.sorted() }
+    func fold(_ combine: (Int, Int) -> Int) -> Int { positions.map { operands[$0]! }.reduce { combine($0, $1) } }
+    func below(_ position: Int, orAt: Bool) -> [Int] {
+        positions.filter { $0 < position || (orAt && $0 == position) }.map { operands[$0]! }
+    }
+    /// The operand of another position; nil where that lane is not active: undefined in MSL.
+    func read(_ position: Int) -> Int? { operands[position] }
+    func mask(_ vote: (Int) -> Bool) -> Int { positions.filter { vote(operands[$0]!) }.reduce(0) { $0 | 1 << $1 } }
 }
 
 struct LaneCase {
     let expression: String
-    /// The result of a place; nil: undefined.
+    /// The result of a position; nil: undefined.
     let expected: (LaneGroup, Int) -> Int?
 }
 
 extension LaneCase {
-    private var name: Substring { expression.dropFirst("int(".count).drop { $0 != "_" }.dropFirst().prefix { $0 != "(" } }
+    private var name: Substring {
+        expression.dropFirst("int(".count).drop { $0 != "_" }.dropFirst().prefix { $0 != "(" }
+    }
 
-    /// Votes take a bool, and the products' operand is a condition that `?:` asks of a scalar alone.
-    var takesVectors: Bool { name != "all" && name != "any" && expression.contains("(x") && !expression.contains("?") && !expression.contains("vote") }
+    /// Votes take a bool, and the products' operand is a condition that `?:` takes as a scalar only.
+    var takesVectors: Bool {
+        name != "all" && name != "any" && expression.contains("(x") && !expression.contains("?")
+            && !expression.contains("vote")
+    }
     /// Bits of integers alone.
     var isOfBits: Bool { ["and", "or", "xor"].contains(name) }
     /// The same of a vector.
@@ -35,14 +42,16 @@ private extension Array where Element == Int {
     func reduce(_ combine: (Int, Int) -> Int) -> Int { dropFirst().reduce(first!, combine) }
 }
 
-/// How far from the place in a fill's piece the operand comes, and whether it is filling data, which is the operand plus 100.
-private func filled(_ group: LaneGroup, _ place: Int, shift: Int, modulo: Int) -> Int? {
-    let inside = place % modulo + shift
-    let source = place - place % modulo + (inside + modulo) % modulo
+/// How far from the position in a fill's piece the operand comes, and whether it is filling data, which is the operand
+/// plus 100.
+private func filled(_ group: LaneGroup, _ position: Int, shift: Int, modulo: Int) -> Int? {
+    let inside = position % modulo + shift
+    let source = position - position % modulo + (inside + modulo) % modulo
     return group.read(source).map { (0..<modulo).contains(inside) ? $0 : $0 + 100 }
 }
 
-/// Every function with the prefix `group` ("simd" or "quad"). In the expressions `x` is the operand and `place` the lane's place.
+/// Every function with the prefix `group` ("simd" or "quad"). In the expressions `x` is the operand and `position` the
+/// lane's position.
 func laneCases(_ group: String, width: Int) -> [LaneCase] {
     let table: [(String, (LaneGroup, Int) -> Int?)] = [
         ("sum(x)", { g, _ in g.fold(+) }),
@@ -54,11 +63,17 @@ func laneCases(_ group: String, width: Int) -> [LaneCase] {
         ("xor(x)", { g, _ in g.fold(^) }),
         ("prefix_inclusive_sum(x)", { g, i in g.below(i, orAt: true).reduce(0, +) }),
         ("prefix_exclusive_sum(x)", { g, i in g.below(i, orAt: false).reduce(0, +) }),
-        ("prefix_inclusive_product(x % 5 == 0 ? 2 : 1)", { g, i in g.below(i, orAt: true).reduce(1) { $1 % 5 == 0 ? 2 * $0 : $0 } }),
-        ("prefix_exclusive_product(x % 5 == 0 ? 2 : 1)", { g, i in g.below(i, orAt: false).reduce(1) { $1 % 5 == 0 ? 2 * $0 : $0 } }),
+        (
+            "prefix_inclusive_product(x % 5 == 0 ? 2 : 1)",
+            { g, i in g.below(i, orAt: true).reduce(1) { $1 % 5 == 0 ? 2 * $0 : $0 } }
+        ),
+        (
+            "prefix_exclusive_product(x % 5 == 0 ? 2 : 1)",
+            { g, i in g.below(i, orAt: false).reduce(1) { $1 % 5 == 0 ? 2 * $0 : $0 } }
+        ),
         ("broadcast(x, 1)", { g, _ in g.read(1) }),
-        ("broadcast_first(x)", { g, _ in g.read(g.places[0]) }),
-        ("shuffle(x, (place * 5 + 3) % \(width))", { g, i in g.read((i * 5 + 3) % width) }),
+        ("broadcast_first(x)", { g, _ in g.read(g.positions[0]) }),
+        ("shuffle(x, (position * 5 + 3) % \(width))", { g, i in g.read((i * 5 + 3) % width) }),
         ("shuffle_xor(x, 1)", { g, i in g.read(i ^ 1) }),
         ("shuffle_xor(x, \(width - 1))", { g, i in g.read(i ^ (width - 1)) }),
         ("shuffle_up(x, 1)", { g, i in g.read(i < 1 ? i : i - 1) }),
@@ -73,7 +88,7 @@ func laneCases(_ group: String, width: Int) -> [LaneCase] {
         ("shuffle_and_fill_down(x, x + 100, 1, 2)", { g, i in filled(g, i, shift: 1, modulo: 2) }),
         ("all(x > 20)", { g, _ in g.operands.values.allSatisfy { $0 > 20 } ? 1 : 0 }),
         ("any(x > 90)", { g, _ in g.operands.values.contains { $0 > 90 } ? 1 : 0 }),
-        ("is_first()", { g, i in g.places[0] == i ? 1 : 0 }),
+        ("is_first()", { g, i in g.positions[0] == i ? 1 : 0 }),
         ("is_helper_thread()", { _, _ in 0 }),
         ("BALLOT(x > 40)", { g, _ in g.mask { $0 > 40 } }),
         ("MASK()", { g, _ in g.mask { _ in true } }),

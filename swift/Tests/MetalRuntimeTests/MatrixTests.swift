@@ -1,8 +1,9 @@
 import Foundation
 import XCTest
 
-/// simdgroup_matrix against products in float64. The operands are multiples of 1/8 below 8, which every element type holds exactly,
-/// and their products and sums are exact in float32: so a result is the exact one, rounded once to its type.
+/// simdgroup_matrix against products in float64. The operands are multiples of 1/8 below 8, which every element type
+/// holds exactly, and their products and sums are exact in float32: so a result is the exact one, rounded once to its
+/// type.
 final class MatrixTests: XCTestCase {
     enum Element: String, CaseIterable {
         case float, half, bfloat
@@ -43,9 +44,9 @@ final class MatrixTests: XCTestCase {
 
     /// a b + c for row-major 8 x 8 matrices.
     private func product(_ a: [Double], _ b: [Double], _ c: [Double]) -> [Double] {
-        (0..<64).map { place -> Double in
-            let row = place / 8 * 8, column = place % 8
-            var sum = c[place]
+        (0..<64).map { index -> Double in
+            let row = index / 8 * 8, column = index % 8
+            var sum = c[index]
             for k in 0..<8 { sum += a[row + k] * b[k * 8 + column] }
             return sum
         }
@@ -54,14 +55,17 @@ final class MatrixTests: XCTestCase {
     func testProductsOfEveryElementType() throws {
         let a = operands(64, seed: 1), b = operands(64, seed: 2), c = operands(64, seed: 3)
         let mixes: [(a: Element, b: Element, c: Element, d: Element)] = [
-            (.float, .float, .float, .float), (.half, .half, .half, .half), (.half, .half, .float, .float), (.bfloat, .bfloat, .float, .float),
-            (.bfloat, .bfloat, .bfloat, .bfloat), (.half, .float, .float, .float), (.half, .bfloat, .half, .float), (.float, .half, .float, .half),
+            (.float, .float, .float, .float), (.half, .half, .half, .half), (.half, .half, .float, .float),
+            (.bfloat, .bfloat, .float, .float),
+            (.bfloat, .bfloat, .bfloat, .bfloat), (.half, .float, .float, .float), (.half, .bfloat, .half, .float),
+            (.float, .half, .float, .half),
         ]
         let kernels = mixes.enumerated().map { index, mix in
             """
             kernel void product\(index)(device const \(mix.a) *a [[buffer(0)]], device const \(mix.b) *b [[buffer(1)]],
                                         device const \(mix.c) *c [[buffer(2)]], device \(mix.d) *d [[buffer(3)]]) {
-              simdgroup_matrix<\(mix.a), 8, 8> ma; simdgroup_\(mix.b)8x8 mb; simdgroup_\(mix.c)8x8 mc; simdgroup_\(mix.d)8x8 md;
+              simdgroup_matrix<\(mix.a), 8, 8> ma; simdgroup_\(mix.b)8x8 mb; simdgroup_\(mix.c)8x8 mc; \
+            simdgroup_\(mix.d)8x8 md;
               simdgroup_load(ma, a); simdgroup_load(mb, b); simdgroup_load(mc, c);
               simdgroup_multiply_accumulate(md, ma, mb, mc);
               simdgroup_store(md, d);
@@ -82,26 +86,30 @@ final class MatrixTests: XCTestCase {
 
     /// With numbers that are not exact: the error of nine float32 roundings, not of half's.
     func testHalfOperandsAccumulateInFloat32() throws {
-        let function = try KernelLibrary("""
-        kernel void chain(device const half *a [[buffer(0)]], device const half *b [[buffer(1)]], device float *d [[buffer(2)]]) {
-          simdgroup_float8x8 sum = make_filled_simdgroup_matrix<float, 8>(0.0f);
-          for (uint k = 0; k < 4; ++k) {
-            simdgroup_half8x8 ma, mb;
-            simdgroup_load(ma, a + k * 8, 32);
-            simdgroup_load(mb, b + k * 64, 8);
-            simdgroup_multiply_accumulate(sum, ma, mb, sum);
-          }
-          simdgroup_store(sum, d);
-        }
-        """).function("chain")
+        let function = try KernelLibrary(
+            """
+            kernel void chain(device const half *a [[buffer(0)]], device const half *b [[buffer(1)]], \
+            device float *d [[buffer(2)]]) {
+              simdgroup_float8x8 sum = make_filled_simdgroup_matrix<float, 8>(0.0f);
+              for (uint k = 0; k < 4; ++k) {
+                simdgroup_half8x8 ma, mb;
+                simdgroup_load(ma, a + k * 8, 32);
+                simdgroup_load(mb, b + k * 64, 8);
+                simdgroup_multiply_accumulate(sum, ma, mb, sum);
+              }
+              simdgroup_store(sum, d);
+            }
+            """
+        ).function("chain")
         let a = (0..<256).map { (index: Int) -> Double in Double(Float16(sin(Double(index)))) }
         let b = (0..<256).map { (index: Int) -> Double in Double(Float16(cos(Double(3 * index)))) }
         let d = Element.float.buffer([Double](repeating: 0, count: 64), label: "d")
-        try function.run([Element.half.buffer(a, label: "a"), Element.half.buffer(b, label: "b"), d], grid: 32, group: 32)
-        for (place, got) in Element.float.values(d).enumerated() {
+        try function.run(
+            [Element.half.buffer(a, label: "a"), Element.half.buffer(b, label: "b"), d], grid: 32, group: 32)
+        for (index, got) in Element.float.values(d).enumerated() {
             var sum = 0.0, size = 0.0
             for k in 0..<32 {
-                let term = a[place / 8 * 32 + k] * b[k * 8 + place % 8]
+                let term = a[index / 8 * 32 + k] * b[k * 8 + index % 8]
                 sum += term
                 size += abs(term)
             }
@@ -109,50 +117,55 @@ final class MatrixTests: XCTestCase {
         }
     }
 
-    /// Origin, stride and transposition, from and to device and threadgroup memory: the element (row, column) of a transposed
-    /// matrix with origin (x, y) lies at memory row x + column, memory column y + row.
+    /// Origin, stride and transposition, from and to device and threadgroup memory: the element (row, column) of a
+    /// transposed matrix with origin (x, y) lies at memory row x + column, memory column y + row.
     func testOriginStrideAndTransposition() throws {
-        let function = try KernelLibrary("""
-        kernel void places(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
-                           uint lane [[thread_index_in_simdgroup]]) {
-          threadgroup float tile[20 * 24];
-          for (uint i = lane; i < 20 * 24; i += 32) tile[i] = in[i];
-          threadgroup_barrier(mem_flags::mem_threadgroup);
-          simdgroup_float8x8 m;
-          simdgroup_load(m, in, 24, ulong2(5, 3)); simdgroup_store(m, out);
-          simdgroup_load(m, in, 24, ulong2(5, 3), true); simdgroup_store(m, out + 64);
-          simdgroup_load(m, tile, 24, ulong2(2, 9)); simdgroup_store(m, out + 128, 8, 0, true);
-          simdgroup_load(m, tile + 24, 24, 0, true);
-          threadgroup_barrier(mem_flags::mem_threadgroup);
-          simdgroup_store(m, tile, 24, ulong2(7, 6), true);
-          threadgroup_barrier(mem_flags::mem_threadgroup);
-          simdgroup_load(m, tile + 7 * 24 + 6, 24); simdgroup_store(m, out + 192);
-        }
-        """).function("places")
+        let function = try KernelLibrary(
+            """
+            kernel void elements(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                               uint lane [[thread_index_in_simdgroup]]) {
+              threadgroup float tile[20 * 24];
+              for (uint i = lane; i < 20 * 24; i += 32) tile[i] = in[i];
+              threadgroup_barrier(mem_flags::mem_threadgroup);
+              simdgroup_float8x8 m;
+              simdgroup_load(m, in, 24, ulong2(5, 3)); simdgroup_store(m, out);
+              simdgroup_load(m, in, 24, ulong2(5, 3), true); simdgroup_store(m, out + 64);
+              simdgroup_load(m, tile, 24, ulong2(2, 9)); simdgroup_store(m, out + 128, 8, 0, true);
+              simdgroup_load(m, tile + 24, 24, 0, true);
+              threadgroup_barrier(mem_flags::mem_threadgroup);
+              simdgroup_store(m, tile, 24, ulong2(7, 6), true);
+              threadgroup_barrier(mem_flags::mem_threadgroup);
+              simdgroup_load(m, tile + 7 * 24 + 6, 24); simdgroup_store(m, out + 192);
+            }
+            """
+        ).function("elements")
         let memory = (0..<20 * 24).map { Double($0) }
         let out = Element.float.buffer([Double](repeating: -1, count: 256), label: "out")
         try function.run([Element.float.buffer(memory, label: "in"), out], grid: 32, group: 32)
         func tile(_ at: (_ row: Int, _ column: Int) -> (row: Int, column: Int)) -> [Double] {
-            (0..<64).map { place -> Double in
-                let source = at(place / 8, place % 8)
+            (0..<64).map { index -> Double in
+                let source = at(index / 8, index % 8)
                 return memory[source.row * 24 + source.column]
             }
         }
-        let expected = tile { (3 + $0, 5 + $1) } + tile { (5 + $1, 3 + $0) } + tile { (9 + $1, 2 + $0) } + tile { (1 + $0, $1) }
+        let expected =
+            tile { (3 + $0, 5 + $1) } + tile { (5 + $1, 3 + $0) } + tile { (9 + $1, 2 + $0) } + tile { (1 + $0, $1) }
         XCTAssertEqual(Element.float.values(out), expected)
     }
 
     func testConstructorsAndTheProductOperator() throws {
-        let function = try KernelLibrary("""
-        kernel void made(device const float *a [[buffer(0)]], device float *out [[buffer(1)]]) {
-          simdgroup_float8x8 m, none;
-          simdgroup_load(m, a);
-          simdgroup_store(simdgroup_float8x8(2.5f), out);
-          simdgroup_store(make_filled_simdgroup_matrix<float, 8, 8>(7.0f), out + 64);
-          simdgroup_store(m * simdgroup_float8x8(2.0f) * m, out + 128);
-          simdgroup_store(none, out + 192);
-        }
-        """).function("made")
+        let function = try KernelLibrary(
+            """
+            kernel void made(device const float *a [[buffer(0)]], device float *out [[buffer(1)]]) {
+              simdgroup_float8x8 m, none;
+              simdgroup_load(m, a);
+              simdgroup_store(simdgroup_float8x8(2.5f), out);
+              simdgroup_store(make_filled_simdgroup_matrix<float, 8, 8>(7.0f), out + 64);
+              simdgroup_store(m * simdgroup_float8x8(2.0f) * m, out + 128);
+              simdgroup_store(none, out + 192);
+            }
+            """
+        ).function("made")
         let a = operands(64, seed: 4), zero = [Double](repeating: 0, count: 64)
         let out = Element.float.buffer([Double](repeating: -1, count: 256), label: "out")
         try function.run([Element.float.buffer(a, label: "a"), out], grid: 32, group: 32)
@@ -163,50 +176,62 @@ final class MatrixTests: XCTestCase {
         XCTAssertTrue(values[192...].allSatisfy(\.isNaN), "a matrix that was never set is poison")
     }
 
-    /// Lane l holds (row, column) and (row, column + 1) with row = (q & 4) + (l / 2) % 4, column = (q & 2) * 2 + (l % 2) * 2, q = l / 4.
+    /// Lane l holds (row, column) and (row, column + 1) with row = (q & 4) + (l / 2) % 4, column = (q & 2) * 2 + (l %
+    /// 2) * 2, q = l / 4.
     func testTheLaneLayout() throws {
-        let function = try KernelLibrary("""
-        kernel void layout(device const float *in [[buffer(0)]], device float *lanes [[buffer(1)]], device half *out [[buffer(2)]],
-                           ushort lane [[thread_index_in_simdgroup]]) {
-          simdgroup_float8x8 m;
-          simdgroup_load(m, in);
-          thread auto &own = m.thread_elements();
-          lanes[lane * 2] = own[0];
-          lanes[lane * 2 + 1] = own[1];
-          simdgroup_half8x8 written;
-          reinterpret_cast<thread half2 &>(written.thread_elements()) = half2(lane, lane + 0.5h);
-          simdgroup_store(written, out);
-        }
-        """).function("layout")
+        let function = try KernelLibrary(
+            """
+            kernel void layout(device const float *in [[buffer(0)]], device float *lanes [[buffer(1)]], \
+            device half *out [[buffer(2)]],
+                               ushort lane [[thread_index_in_simdgroup]]) {
+              simdgroup_float8x8 m;
+              simdgroup_load(m, in);
+              thread auto &own = m.thread_elements();
+              lanes[lane * 2] = own[0];
+              lanes[lane * 2 + 1] = own[1];
+              simdgroup_half8x8 written;
+              reinterpret_cast<thread half2 &>(written.thread_elements()) = half2(lane, lane + 0.5h);
+              simdgroup_store(written, out);
+            }
+            """
+        ).function("layout")
         let lanes = Element.float.buffer([Double](repeating: -1, count: 64), label: "lanes")
         let out = Element.half.buffer([Double](repeating: -1, count: 64), label: "out")
         _ = takeFindings()
         try withSetting("check", "1") {
-            _ = try function.run([Element.float.buffer((0..<64).map { Double($0) }, label: "in"), lanes, out], grid: 32, group: 32)
+            _ = try function.run(
+                [Element.float.buffer((0..<64).map { Double($0) }, label: "in"), lanes, out], grid: 32, group: 32)
         }
         var written = [Double](repeating: 0, count: 64)
         for lane in 0..<32 {
             let quad = lane / 4
             let first = ((quad & 4) + lane / 2 % 4) * 8 + (quad & 2) * 2 + lane % 2 * 2
-            XCTAssertEqual(Array(Element.float.values(lanes)[2 * lane...2 * lane + 1]), [Double(first), Double(first + 1)], "lane \(lane)")
+            XCTAssertEqual(
+                Array(Element.float.values(lanes)[2 * lane...2 * lane + 1]), [Double(first), Double(first + 1)],
+                "lane \(lane)")
             written[first] = Double(lane)
             written[first + 1] = Double(lane) + 0.5
         }
         XCTAssertEqual(Element.half.values(out), written)
         let notes = takeFindings()
-        XCTAssertEqual(Set(notes.map { "\($0.kind) \($0.severity) \($0.line)" }), ["layout-dependence note 5", "layout-dependence note 9"], "\(notes)")
+        XCTAssertEqual(
+            Set(notes.map { "\($0.kind) \($0.severity) \($0.line)" }),
+            ["layout-dependence note 5", "layout-dependence note 9"], "\(notes)")
     }
 
     func testEachProductCounts512() throws {
-        let function = try KernelLibrary("""
-        kernel void counted(device const float *a [[buffer(0)]], device float *out [[buffer(1)]]) {
-          simdgroup_float8x8 m;
-          simdgroup_load(m, a);
-          simdgroup_multiply(m, m, m);
-          simdgroup_store(m * m, out);
-        }
-        """).function("counted")
-        let a = Element.float.buffer([Double](repeating: 1, count: 64), label: "a"), out = Element.float.buffer([Double](repeating: 0, count: 64), label: "out")
+        let function = try KernelLibrary(
+            """
+            kernel void counted(device const float *a [[buffer(0)]], device float *out [[buffer(1)]]) {
+              simdgroup_float8x8 m;
+              simdgroup_load(m, a);
+              simdgroup_multiply(m, m, m);
+              simdgroup_store(m * m, out);
+            }
+            """
+        ).function("counted")
+        let a = Element.float.buffer([Double](repeating: 1, count: 64), label: "a"),
+            out = Element.float.buffer([Double](repeating: 0, count: 64), label: "out")
         let counters = try function.run([a, out], grid: 32, group: 32, count: true)
         XCTAssertEqual(counters.matrix_multiply_accumulates, 2 * 512)
         XCTAssertEqual(counters.device_bytes_read, 256)
@@ -238,7 +263,9 @@ final class MatrixTests: XCTestCase {
             let a = Element.float.buffer([Double](repeating: 1, count: suspect.length), label: "a")
             withSetting("check", "1") { _ = try? function.run([a], grid: suspect.threads, group: suspect.threads) }
             let found = takeFindings()
-            XCTAssertEqual(Set(found.map(\.kind)), suspect.kind.map { [$0] } ?? [], "\(suspect.body): \(found)", file: file, line: line)
+            XCTAssertEqual(
+                Set(found.map(\.kind)), suspect.kind.map { [$0] } ?? [], "\(suspect.body): \(found)", file: file,
+                line: line)
             XCTAssertTrue(found.allSatisfy { $0.line == 4 * index + 3 }, "\(found)", file: file, line: line)
         }
     }
@@ -256,7 +283,9 @@ final class MatrixTests: XCTestCase {
 
     func testTheCheckerSeesEachElement() throws {
         try check([
-            suspect("out-of-bounds", "simdgroup_load(m, a + 1); simdgroup_barrier(mem_flags::mem_device); simdgroup_store(m, a);"),
+            suspect(
+                "out-of-bounds",
+                "simdgroup_load(m, a + 1); simdgroup_barrier(mem_flags::mem_device); simdgroup_store(m, a);"),
             suspect(nil, "simdgroup_load(m, a); simdgroup_store(m, a);"),
             suspect("out-of-bounds", "simdgroup_store(m, a, 8, ulong2(0, 1));"),
             suspect(nil, "simdgroup_store(m, a, 8, ulong2(0, 1));", length: 72),
@@ -265,22 +294,27 @@ final class MatrixTests: XCTestCase {
 
     // MARK: - types
 
-    private func expectRefused(_ body: String, _ words: String, file: StaticString = #filePath, line: UInt = #line) {
+    private func expectRefused(_ body: String, _ message: String, file: StaticString = #filePath, line: UInt = #line) {
         let source = """
-        kernel void refused(device float *a [[buffer(0)]], constant float *c [[buffer(1)]]) {
-          \(body)
-        }
-        """
+            kernel void refused(device float *a [[buffer(0)]], constant float *c [[buffer(1)]]) {
+              \(body)
+            }
+            """
         XCTAssertThrowsError(try KernelLibrary(source), body, file: file, line: line) {
-            XCTAssertTrue("\($0)".contains(words) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
+            XCTAssertTrue(
+                "\($0)".contains(message) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
         }
     }
 
     /// A fragment that holds its elements itself and names the matrix beside them, here of a mask.
     func testTheMatrixOfBoolIsOnlyAName() throws {
-        XCTAssertEqual(try integers(1, "Fragment<bool> mask = {{true, false}}; out[0] = mask.elements[0] + 2 * mask.elements[1];", declarations: """
-            template <typename T> struct Fragment { typedef simdgroup_matrix<T, 8, 8> matrix_type; T elements[2]; };
-            """), [1])
+        XCTAssertEqual(
+            try integers(
+                1, "Fragment<bool> mask = {{true, false}}; out[0] = mask.elements[0] + 2 * mask.elements[1];",
+                declarations: """
+                    template <typename T> struct Fragment { typedef simdgroup_matrix<T, 8, 8> matrix_type; T \
+                    elements[2]; };
+                    """), [1])
     }
 
     func testWhatMetalRefusesDoesNotCompile() throws {
@@ -289,9 +323,12 @@ final class MatrixTests: XCTestCase {
         expectRefused("simdgroup_matrix<bool, 8, 8> m; (void)m;", "call to deleted constructor")
         expectRefused("auto m = simdgroup_matrix<bool, 8, 8>(true); (void)m;", "uses deleted function")
         expectRefused("auto m = make_filled_simdgroup_matrix<bool, 8>(true); (void)m;", "error")
-        expectRefused("simdgroup_float8x8 m; simdgroup_load(m, c);", "no matching function for call to 'simdgroup_load'")
+        expectRefused(
+            "simdgroup_float8x8 m; simdgroup_load(m, c);", "no matching function for call to 'simdgroup_load'")
         expectRefused("simdgroup_half8x8 m; simdgroup_load(m, a);", "no matching function for call to 'simdgroup_load'")
         expectRefused("simdgroup_float8x8 m = 1.0f; (void)m;", "error")
-        expectRefused("simdgroup_float8x8 m; simdgroup_store(m, (constant float *)c);", "no matching function for call to 'simdgroup_store'")
+        expectRefused(
+            "simdgroup_float8x8 m; simdgroup_store(m, (constant float *)c);",
+            "no matching function for call to 'simdgroup_store'")
     }
 }

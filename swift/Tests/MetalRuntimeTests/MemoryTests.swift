@@ -36,7 +36,9 @@ final class MemoryTests: XCTestCase {
         let ranges = buffers.map { (begin: Int(bitPattern: $0.address), end: Int(bitPattern: $0.address) + $0.length) }
             .sorted { $0.begin < $1.begin }
         for range in ranges { XCTAssertEqual(range.begin % page, 0) }
-        for (one, next) in zip(ranges, ranges.dropFirst()) { XCTAssertGreaterThanOrEqual(next.begin - one.end, Self.guardBytes) }
+        for (one, next) in zip(ranges, ranges.dropFirst()) {
+            XCTAssertGreaterThanOrEqual(next.begin - one.end, Self.guardBytes)
+        }
     }
 
     func testNothingIsMappedBetweenAllocations() throws {
@@ -58,7 +60,7 @@ final class MemoryTests: XCTestCase {
         mrt_memory_free(one)
         XCTAssertEqual(mrt_memory_live_bytes(), before + 24)
         mrt_memory_free(other)
-        mrt_memory_free(other) // unknown by now: nothing happens
+        mrt_memory_free(other)  // unknown by now: nothing happens
         mrt_memory_free(nil)
         XCTAssertEqual(mrt_memory_live_bytes(), before)
     }
@@ -90,8 +92,8 @@ final class MemoryTests: XCTestCase {
         func churn(_ count: Int) {
             for index in 0..<count { mrt_memory_free(mrt_memory_allocate(1 + index % 50_000, "churn")) }
         }
-        churn(10_000) // fills the quarantine
-        assertFlat(heap: 100_000, resident: 16 << 20) { churn(400_000) } // a page of each would be 1.6 GB
+        churn(10_000)  // fills the quarantine
+        assertFlat(heap: 100_000, resident: 16 << 20) { churn(400_000) }  // a page of each would be 1.6 GB
     }
 
     func testWrappedMemoryStaysTheCallers() {
@@ -123,9 +125,12 @@ final class MemoryTests: XCTestCase {
     }
 }
 
-/// Runs the body; afterwards no more than so many bytes are allocated than before, and no more are resident. The first is
-/// exact, but for what the process allocates once; the second also counts mapped pages, and what malloc keeps for later.
-func assertFlat(heap: Int, resident: Int, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void) rethrows {
+/// Runs the body; afterwards no more than so many bytes are allocated than before, and no more are resident. The first
+/// is exact, but for what the process allocates once; the second also counts mapped pages, and what malloc keeps for
+/// later.
+func assertFlat(heap: Int, resident: Int, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void)
+    rethrows
+{
     let heapBefore = Int(heap_bytes()), residentBefore = residentBytes()
     try body()
     XCTAssertLessThan(Int(heap_bytes()) - heapBefore, heap, "allocated from the heap", file: file, line: line)

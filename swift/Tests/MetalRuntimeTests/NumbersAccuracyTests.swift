@@ -8,7 +8,8 @@ final class NumbersAccuracyTests: XCTestCase {
         let range: ClosedRange<Float>
         let logarithmic: Bool
         let preciseBound: Double
-        /// Units in the last place that Table 8.2 allows at x, of the result y; nil where it gives a formula and no bound.
+        /// Units in the last place that Table 8.2 allows at x, of the result y; nil where it gives a formula and no
+        /// bound.
         let fastBound: ((Double, Double) -> Double)?
         let exact: (Float80) -> Float80
 
@@ -69,13 +70,15 @@ final class NumbersAccuracyTests: XCTestCase {
 
     /// One library of a kernel for each function, in the given form.
     private func library(_ form: String, type: String = "float", _ names: [String]) throws -> KernelLibrary {
-        try KernelLibrary(names.map {
-            """
-            kernel void evaluate_\($0)(device const \(type)* xs, device \(type)* ys, uint i [[thread_position_in_grid]]) {
-              ys[i] = metal::\(form)::\($0)(xs[i]);
-            }
-            """
-        }.joined(separator: "\n"))
+        try KernelLibrary(
+            names.map {
+                """
+                kernel void evaluate_\($0)(device const \(type)* xs, device \(type)* ys, \
+                uint i [[thread_position_in_grid]]) {
+                  ys[i] = metal::\(form)::\($0)(xs[i]);
+                }
+                """
+            }.joined(separator: "\n"))
     }
 
     private func ulps(_ got: Float, _ exact: Float80) -> Double {
@@ -87,7 +90,8 @@ final class NumbersAccuracyTests: XCTestCase {
         for function in functions {
             let xs = points(function, count: 4000), ys = TestBuffer(length: 4 * xs.count)
             try library.function("evaluate_\(function.name)").run([TestBuffer(xs), ys], grid: xs.count, group: 256)
-            let worst = zip(xs, ys.array(Float.self)).map { x, y -> (excess: Double, x: Float, y: Float, exact: Float80) in
+            let worst = zip(xs, ys.array(Float.self)).map {
+                x, y -> (excess: Double, x: Float, y: Float, exact: Float80) in
                 let exact = function.exact(Float80(x))
                 return (ulps(y, exact) - bound(function, Double(x), Double(exact)), x, y, exact)
             }.max { $0.excess < $1.excess }!
@@ -156,14 +160,17 @@ final class NumbersAccuracyTests: XCTestCase {
     // MARK: formulas of Table 8.2 that a program may trip over
 
     func testFastTanhOverflowsToNaN() throws {
-        let values = try floats(3, "out[0] = fast::tanh(45.0f); out[1] = precise::tanh(45.0f); out[2] = fast::tanh(0.5f);")
+        let values = try floats(
+            3, "out[0] = fast::tanh(45.0f); out[1] = precise::tanh(45.0f); out[2] = fast::tanh(0.5f);")
         XCTAssertTrue(values[0].isNaN, "exp(90) is infinite, and infinity divided by infinity is NaN")
         XCTAssertEqual(values[1], 1)
         XCTAssertEqual(values[2], tanh(0.5), accuracy: 1e-6)
     }
 
     func testFastPowIsExp2OfLog2() throws {
-        let values = try floats(4, """
+        let values = try floats(
+            4,
+            """
             out[0] = fast::pow(-2.0f, 2.0f); out[1] = precise::pow(-2.0f, 2.0f);
             out[2] = fast::pow(0.0f, 0.0f); out[3] = precise::pow(0.0f, 0.0f);
             """)
@@ -174,17 +181,20 @@ final class NumbersAccuracyTests: XCTestCase {
     }
 
     func testFastSqrtHandlesItsSpecialCases() throws {
-        let values = try floats(3, "out[0] = fast::sqrt(0.0f); out[1] = fast::sqrt(INFINITY); out[2] = fast::sqrt(-1.0f);")
+        let values = try floats(
+            3, "out[0] = fast::sqrt(0.0f); out[1] = fast::sqrt(INFINITY); out[2] = fast::sqrt(-1.0f);")
         XCTAssertEqual(values[0], 0)
         XCTAssertEqual(values[1], .infinity)
         XCTAssertTrue(values[2].isNaN)
     }
 
     func testTheFastBuildTakesTheFastFormulas() throws {
-        let source = "kernel void k(device float* out [[buffer(0)]]) { out[0] = tanh(45.0f); out[1] = metal::tanh(45.0f); }"
+        let source =
+            "kernel void k(device float* out [[buffer(0)]]) { out[0] = tanh(45.0f); out[1] = metal::tanh(45.0f); }"
         for (precise, expectsNaN) in [(true, false), (false, true)] {
             let out = TestBuffer([Float](repeating: 0, count: 2))
-            try KernelLibrary(source, mathMode: precise ? 0 : 2, precise: precise).function("k").run([out], grid: 1, group: 1)
+            try KernelLibrary(source, mathMode: precise ? 0 : 2, precise: precise).function("k").run(
+                [out], grid: 1, group: 1)
             for value in out.array(Float.self) { XCTAssertEqual(value.isNaN, expectsNaN, "precise \(precise)") }
         }
     }

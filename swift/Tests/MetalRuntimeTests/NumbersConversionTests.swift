@@ -1,11 +1,13 @@
 import XCTest
 
-/// Conversions between scalars (MSL 2.1, 2.25): float to integer truncates, takes NaN to 0 and saturates, in every spelling of the
-/// conversion; integer to float rounds to nearest.
+/// Conversions between scalars (MSL 2.1, 2.25): float to integer truncates, takes NaN to 0 and saturates, in every
+/// spelling of the conversion; integer to float rounds to nearest.
 final class NumbersConversionTests: XCTestCase {
     private let edges: [Float] = [
-        0, -0.0, 0.99, -0.99, 1.5, -1.5, 126.9, 127.5, 128, -128.5, -129, 255.5, 256, 32767.5, 32768, -32769, 65535.5, 65536,
-        2147483520, 2147483648, -2147483648, -2147483904, 4294967040, 4294967296, 9.2233715e18, 9.223372e18, -9.223372e18, -1e19,
+        0, -0.0, 0.99, -0.99, 1.5, -1.5, 126.9, 127.5, 128, -128.5, -129, 255.5, 256, 32767.5, 32768, -32769, 65535.5,
+        65536,
+        2147483520, 2147483648, -2147483648, -2147483904, 4294967040, 4294967296, 9.2233715e18, 9.223372e18,
+        -9.223372e18, -1e19,
         1.8446743e19, 1.8446744e19, 1e30, -1e30, .infinity, -.infinity, .nan,
     ]
 
@@ -16,18 +18,25 @@ final class NumbersConversionTests: XCTestCase {
     }
 
     private func check<I: FixedWidthInteger>(_ type: String, _: I.Type) throws {
-        let spellings = ["\(type)(x)", "(\(type))x", "static_cast<\(type)>(x)", "x", "metal::vec<\(type), 2>(metal::float2(x)).y"]
-        let kernel = try KernelLibrary("""
-            kernel void convert(device const float* xs [[buffer(0)]], device \(type)* out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        let spellings = [
+            "\(type)(x)", "(\(type))x", "static_cast<\(type)>(x)", "x", "metal::vec<\(type), 2>(metal::float2(x)).y",
+        ]
+        let stores = spellings.enumerated().map { "out[\($0.offset) * \(edges.count) + i] = \($0.element);" }
+        let kernel = try KernelLibrary(
+            """
+            kernel void convert(device const float* xs [[buffer(0)]], device \(type)* out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
               const float x = xs[i];
-              \(spellings.enumerated().map { "out[\($0.offset) * \(edges.count) + i] = \($0.element);" }.joined(separator: "\n"))
+              \(stores.joined(separator: "\n"))
             }
-            """).function("convert")
+            """
+        ).function("convert")
         let out = TestBuffer(length: spellings.count * edges.count * MemoryLayout<I>.size)
         try kernel.run([TestBuffer(edges), out], grid: edges.count, group: 32)
         let got = out.array(I.self), expected = edges.map { saturated($0, I.self) }
         for (index, spelling) in spellings.enumerated() {
-            XCTAssertEqual(Array(got[(index * edges.count)..<((index + 1) * edges.count)]), expected, "\(spelling) of \(edges)")
+            XCTAssertEqual(
+                Array(got[(index * edges.count)..<((index + 1) * edges.count)]), expected, "\(spelling) of \(edges)")
         }
     }
 
@@ -43,9 +52,13 @@ final class NumbersConversionTests: XCTestCase {
     }
 
     func testHalfToIntegerSaturates() throws {
-        let halves: [UInt16] = [0x3e00, 0xbe00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00] // 1.5 -1.5 65504 -65504 inf -inf NaN
-        XCTAssertEqual(try evaluate("char(x)", of: halves, from: "half", to: "char"), [1, -1, 127, -128, 127, -128, 0] as [Int8])
-        XCTAssertEqual(try evaluate("ushort(x)", of: halves, from: "half", to: "ushort"), [1, 0, 65504, 0, 65535, 0, 0] as [UInt16])
+        // 1.5 -1.5 65504 -65504 inf -inf NaN
+        let halves: [UInt16] = [0x3e00, 0xbe00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00]
+        XCTAssertEqual(
+            try evaluate("char(x)", of: halves, from: "half", to: "char"), [1, -1, 127, -128, 127, -128, 0] as [Int8])
+        XCTAssertEqual(
+            try evaluate("ushort(x)", of: halves, from: "half", to: "ushort"),
+            [1, 0, 65504, 0, 65535, 0, 0] as [UInt16])
     }
 
     func testIntegerToFloatRoundsToNearestEven() throws {
@@ -62,7 +75,9 @@ final class NumbersConversionTests: XCTestCase {
 
     func testLiteralsOfHalfAndBfloatRoundOnce() throws {
         XCTAssertEqual(
-            try integers(4, """
+            try integers(
+                4,
+                """
                 out[0] = as_type<ushort>(1.5h); out[1] = as_type<ushort>(0.1h);
                 out[2] = as_type<ushort>(1.5bf); out[3] = as_type<ushort>(0.1bf);
                 """),
@@ -71,8 +86,11 @@ final class NumbersConversionTests: XCTestCase {
 
     func testAsTypeKeepsTheBits() throws {
         XCTAssertEqual(
-            try integers(5, """
-                out[0] = as_type<int>(1.0f); out[1] = as_type<ushort>(half(-2)); out[2] = as_type<uint2>(float2(1, -1)).y;
+            try integers(
+                5,
+                """
+                out[0] = as_type<int>(1.0f); out[1] = as_type<ushort>(half(-2)); out[2] = as_type<uint2>(float2(1, \
+                -1)).y;
                 out[3] = as_type<int>(half2(1, 2)); out[4] = as_type<float4>(uint4(0x40000000)).w;
                 """),
             [0x3f80_0000, 0xc000, Int32(bitPattern: 0xbf80_0000), 0x4000_3c00, 2])
@@ -80,10 +98,14 @@ final class NumbersConversionTests: XCTestCase {
 
     func testBfloatConvertsImplicitlyToFloatOnly() throws {
         let program = { (statement: String) in
-            "kernel void k(device bfloat* b, device float* f, device half* h, uint i [[thread_position_in_grid]]) { \(statement) }"
+            "kernel void k(device bfloat* b, device float* f, device half* h, uint i [[thread_position_in_grid]]) { "
+                + "\(statement) }"
         }
-        for accepted in ["f[0] = b[0];", "b[0] = bfloat(f[0]);", "b[0] = static_cast<bfloat>(h[0]);", "b[0] = 0;", "b[0] = b[1] * b[2];",
-                         "f[0] = b[0] * f[1];", "b[0] = b[1] * 2;", "h[0] = half(b[0]);", "b[0] += b[1];"] {
+        for accepted in [
+            "f[0] = b[0];", "b[0] = bfloat(f[0]);", "b[0] = static_cast<bfloat>(h[0]);", "b[0] = 0;",
+            "b[0] = b[1] * b[2];",
+            "f[0] = b[0] * f[1];", "b[0] = b[1] * 2;", "h[0] = half(b[0]);", "b[0] += b[1];",
+        ] {
             XCTAssertNil(refusal(program(accepted)), accepted)
         }
         for refused in ["b[0] = f[0];", "b[0] = h[0];", "h[0] = b[0];", "b[0] = 0.0;", "bfloat x = 1.0f; b[0] = x;"] {
@@ -98,7 +120,9 @@ final class NumbersConversionTests: XCTestCase {
         for refused in ["max(f[1], 0)", "max(u[0], 1)", "min(f[1], h[0])", "sqrt(u[0])", "clamp(f[1], 0, 1)"] {
             XCTAssertTrue(refusal(program(refused))?.contains("ambiguous") ?? false, refused)
         }
-        for accepted in ["max(f[1], 0.0f)", "max(f[1], 0.0)", "max(h[0], 0.0h)", "max(u[0], 1u)", "max(float2(f[1]), 0.0f).x"] {
+        for accepted in [
+            "max(f[1], 0.0f)", "max(f[1], 0.0)", "max(h[0], 0.0h)", "max(u[0], 1u)", "max(float2(f[1]), 0.0f).x",
+        ] {
             XCTAssertNil(refusal(program(accepted)), accepted)
         }
     }

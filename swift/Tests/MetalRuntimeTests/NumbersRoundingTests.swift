@@ -2,7 +2,8 @@ import XCTest
 
 /// half and bfloat round at each operation (MSL 2.1): never a wider intermediate.
 final class NumbersRoundingTests: XCTestCase {
-    /// x rounded to `bits` significant bits (nearest, ties to even), for values in the normal range: independent of any conversion.
+    /// x rounded to `bits` significant bits (nearest, ties to even), for values in the normal range: independent of any
+    /// conversion.
     private func rounded(_ x: Double, bits: Int) -> Double {
         if x == 0 { return x }
         let unit = Double(sign: .plus, exponent: Int(x.exponent) - (bits - 1), significand: 1)
@@ -20,11 +21,14 @@ final class NumbersRoundingTests: XCTestCase {
     private func operands(_ seed: UInt64, exponents: Range<UInt16>, shift: UInt16) -> [UInt16] {
         var generator = SplitMix64(seed)
         return (0..<2000).map { _ in
-            UInt16.random(in: exponents, using: &generator) << shift | UInt16.random(in: 0..<(1 << shift), using: &generator)
+            UInt16.random(in: exponents, using: &generator) << shift
+                | UInt16.random(in: 0..<(1 << shift), using: &generator)
         }
     }
 
-    private func check(_ type: String, bits: Int, exponents: Range<UInt16>, shift: UInt16, value: (UInt16) -> Double) throws {
+    private func check(_ type: String, bits: Int, exponents: Range<UInt16>, shift: UInt16, value: (UInt16) -> Double)
+        throws
+    {
         let xs = operands(1, exponents: exponents, shift: shift), zs = operands(2, exponents: exponents, shift: shift)
         let round = { self.rounded($0, bits: bits) }
         let cases: [(String, (Double, Double) -> Double)] = [
@@ -38,7 +42,8 @@ final class NumbersRoundingTests: XCTestCase {
         for (expression, expected) in cases {
             let got: [UInt16] = try evaluate(expression, of: xs, zs, from: type, to: type)
             for i in xs.indices where value(got[i]) != expected(value(xs[i]), value(zs[i])) {
-                return XCTFail("""
+                return XCTFail(
+                    """
                     \(type) \(expression), x = \(value(xs[i])), z = \(value(zs[i])): got \(value(got[i])), \
                     expected \(expected(value(xs[i]), value(zs[i])))
                     """)
@@ -46,9 +51,13 @@ final class NumbersRoundingTests: XCTestCase {
         }
     }
 
-    func testHalfRoundsAtEachOperation() throws { try check("half", bits: 11, exponents: 13..<17, shift: 10, value: half) }
+    func testHalfRoundsAtEachOperation() throws {
+        try check("half", bits: 11, exponents: 13..<17, shift: 10, value: half)
+    }
 
-    func testBfloatRoundsAtEachOperation() throws { try check("bfloat", bits: 8, exponents: 124..<130, shift: 7, value: bfloat) }
+    func testBfloatRoundsAtEachOperation() throws {
+        try check("bfloat", bits: 8, exponents: 124..<130, shift: 7, value: bfloat)
+    }
 
     func testFmaOfHalfRoundsOnce() throws {
         let xs = operands(3, exponents: 10..<20, shift: 10), zs = operands(4, exponents: 10..<20, shift: 10)
@@ -57,13 +66,18 @@ final class NumbersRoundingTests: XCTestCase {
     }
 
     func testFmaOfHalfIsNotRoundedToFloatFirst() throws {
-        // (1 - 2^-10)(1 + 2^-10) 2^-11 = 2^-11 - 2^-31: with 1 + 2^-10 just below the midpoint of two halves, and on it in float.
-        let got = try integers(1, "out[0] = as_type<ushort>(fma(half(1 - 0x1p-10f), half((1 + 0x1p-10f) * 0x1p-11f), half(1 + 0x1p-10f)));")
+        // (1 - 2^-10)(1 + 2^-10) 2^-11 = 2^-11 - 2^-31: with 1 + 2^-10 just below the midpoint of two halves, and on it
+        // in float.
+        let got = try integers(
+            1, "out[0] = as_type<ushort>(fma(half(1 - 0x1p-10f), half((1 + 0x1p-10f) * 0x1p-11f), half(1 + 0x1p-10f)));"
+        )
         XCTAssertEqual(got, [0x3c01])
     }
 
     func testFloatToBfloatRoundsToNearestEvenAndKeepsNaN() throws {
-        let bits: [UInt32] = [0x3f80_8000, 0x3f81_8000, 0x3f80_8001, 0x3f80_7fff, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0xffff_ffff]
+        let bits: [UInt32] = [
+            0x3f80_8000, 0x3f81_8000, 0x3f80_8001, 0x3f80_7fff, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0xffff_ffff,
+        ]
         let got: [UInt16] = try evaluate("bfloat(x)", of: bits, from: "float", to: "bfloat")
         XCTAssertEqual(got[0..<6], [0x3f80, 0x3f82, 0x3f81, 0x3f80, 0x7f80, 0x7f80])
         for nan in got[6...] { XCTAssertTrue(bfloat(nan).isNaN) }
@@ -71,19 +85,23 @@ final class NumbersRoundingTests: XCTestCase {
 
     /// Contraction is allowed by default in Metal (MSL 1.6.3): with it x * y + z rounds once, without it twice.
     func testContractionIsChosenByTheSetting() throws {
-        let x: Float = 1 + 0x1p-12, kernel = try KernelLibrary("""
-            kernel void f(device const float *x, device float *y) { y[0] = x[0] * x[0] + x[1]; }
-            """).function("f")
-        for (contract, wanted) in [("0", x * x - 1), ("1", Float(-1).addingProduct(x, x))] {
+        let x: Float = 1 + 0x1p-12,
+            kernel = try KernelLibrary(
+                """
+                kernel void f(device const float *x, device float *y) { y[0] = x[0] * x[0] + x[1]; }
+                """
+            ).function("f")
+        for (contract, expected) in [("0", x * x - 1), ("1", Float(-1).addingProduct(x, x))] {
             let y = TestBuffer(length: 4)
             _ = try withSetting("contract", contract) { try kernel.run([TestBuffer([x, -1]), y], grid: 1, group: 1) }
-            XCTAssertEqual(y.array(Float.self), [wanted], contract)
+            XCTAssertEqual(y.array(Float.self), [expected], contract)
         }
         XCTAssertNotEqual(x * x - 1, Float(-1).addingProduct(x, x))
     }
 
     func testHalfDenormalsSurvive() throws {
-        XCTAssertEqual(try evaluate("x * half(0.5)", of: [0x0400, 0x0002, 0x0003] as [UInt16], from: "half", to: "half"),
-                       [0x0200, 0x0001, 0x0002] as [UInt16])
+        XCTAssertEqual(
+            try evaluate("x * half(0.5)", of: [0x0400, 0x0002, 0x0003] as [UInt16], from: "half", to: "half"),
+            [0x0200, 0x0001, 0x0002] as [UInt16])
     }
 }

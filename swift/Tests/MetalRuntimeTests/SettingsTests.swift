@@ -16,7 +16,9 @@ final class SettingsTests: XCTestCase {
     }
 
     func testASettingIsReadBackAsItWasSet() {
-        for (name, value) in [("seed", "77"), ("denormals", "flush"), ("fast", "1"), ("clang", "/some/clang++"), ("check", "1")] {
+        for (name, value) in [
+            ("seed", "77"), ("denormals", "flush"), ("fast", "1"), ("clang", "/some/clang++"), ("check", "1"),
+        ] {
             let old = get(name)!
             XCTAssertNotEqual(old, value)
             withSetting(name, value) { XCTAssertEqual(get(name), value) }
@@ -26,17 +28,21 @@ final class SettingsTests: XCTestCase {
 
     func testAWrongValueIsRefusedAndChangesNothing() {
         let before = get("seed")
-        XCTAssertEqual(problem("seed", "-1"), "setting seed is \"-1\" but must be a whole number from 0 up")
-        XCTAssertEqual(problem("seed", "12x"), "setting seed is \"12x\" but must be a whole number from 0 up")
-        XCTAssertEqual(problem("max_threads", "2048"), "setting max_threads is \"2048\" but must be a whole number from 1 to 1024")
-        XCTAssertEqual(problem("denormals", "kept"), "setting denormals is \"kept\" but must be one of keep, flush")
+        XCTAssertEqual(problem("seed", "-1"), "expected setting seed to be a whole number from 0 up, got \"-1\"")
+        XCTAssertEqual(problem("seed", "12x"), "expected setting seed to be a whole number from 0 up, got \"12x\"")
+        XCTAssertEqual(
+            problem("max_threads", "2048"),
+            "expected setting max_threads to be a whole number from 1 to 1024, got \"2048\"")
+        XCTAssertEqual(
+            problem("denormals", "kept"), "expected setting denormals to be one of keep, flush, got \"kept\"")
         XCTAssertEqual(get("seed"), before)
     }
 
     func testAnUnknownNameIsRefusedWithTheNamesThatThereAre() {
         XCTAssertNil(get("chekc"))
         let message = problem("chekc", "1") ?? ""
-        XCTAssertTrue(message.hasPrefix("no setting is named \"chekc\"; there are check count workers"), message)
+        XCTAssertTrue(
+            message.hasPrefix("no setting is named \"chekc\"; expected one of check, count, workers"), message)
     }
 
     func testTheJsonHoldsEverySetting() throws {

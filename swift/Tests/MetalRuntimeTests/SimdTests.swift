@@ -1,8 +1,9 @@
 import Foundation
 import XCTest
 
-/// SIMD- and quad-group functions against LaneOracle.swift: with all lanes, at the end of a threadgroup, in divergent branches, after
-/// threads that returned; and what the checker says about lanes and parameters that the specification leaves undefined.
+/// SIMD- and quad-group functions against LaneOracle.swift: with all lanes, at the end of a threadgroup, in divergent
+/// branches, after threads that returned; and what the checker says about lanes and parameters that the specification
+/// leaves undefined.
 final class SimdTests: XCTestCase {
     private static let threads = 64
     private static let operands = (0..<threads).map { Int32(($0 * 37 + 11) % 101) }
@@ -10,34 +11,44 @@ final class SimdTests: XCTestCase {
     private static func source(_ cases: [LaneCase], width: Int, guarded: String) -> String {
         let stores = cases.enumerated().map { "    out[i * \(cases.count) + \($0)] = \($1.expression);" }
         return """
-        kernel void lanes(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], constant uint &active [[buffer(2)]],
-                          uint lane [[thread_index_in_simdgroup]], uint i [[thread_position_in_grid]]) {
-          int x = in[i];
-          uint place = lane % \(width);
-          \(guarded) {
-        \(stores.joined(separator: "\n"))
-          }
-        }
-        """
+            kernel void lanes(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], \
+            constant uint &active [[buffer(2)]],
+                              uint lane [[thread_index_in_simdgroup]], uint i [[thread_position_in_grid]]) {
+              int x = in[i];
+              uint position = lane % \(width);
+              \(guarded) {
+            \(stores.joined(separator: "\n"))
+              }
+            }
+            """
     }
 
     /// Runs every case with the lanes of `active` in each SIMD-group of `count` threads, and compares lane by lane.
     private func check(
-        _ cases: [LaneCase], width: Int, in function: KernelFunction, count: Int, active: UInt32, file: StaticString = #filePath, line: UInt = #line
+        _ cases: [LaneCase], width: Int, in function: KernelFunction, count: Int, active: UInt32,
+        file: StaticString = #filePath, line: UInt = #line
     ) throws {
         let out = TestBuffer([Int32](repeating: 7_777, count: Self.threads * cases.count), label: "out")
-        try function.run([TestBuffer(Self.operands, label: "in"), out, TestBuffer([active], label: "active")], grid: count, group: count)
+        try function.run(
+            [TestBuffer(Self.operands, label: "in"), out, TestBuffer([active], label: "active")], grid: count,
+            group: count)
         let results = out.array(Int32.self)
         for thread in 0..<count {
             let lane = thread % 32
             let first = thread - lane % width
             let inside = (first..<min(first + width, count)).filter { active >> UInt32($0 % 32) & 1 == 1 }
-            let group = LaneGroup(width: width, operands: Dictionary(uniqueKeysWithValues: inside.map { ($0 - first, Int(Self.operands[$0])) }))
+            let group = LaneGroup(
+                width: width,
+                operands: Dictionary(uniqueKeysWithValues: inside.map { ($0 - first, Int(Self.operands[$0])) }))
             for (index, lanes) in cases.enumerated() {
                 let isActive = active >> UInt32(lane) & 1 == 1
-                let expected = isActive ? lanes.expected(group, lane % width).map { Int32(truncatingIfNeeded: $0) } ?? -1 : 7_777
+                let expected =
+                    isActive ? lanes.expected(group, lane % width).map { Int32(truncatingIfNeeded: $0) } ?? -1 : 7_777
                 let got = results[thread * cases.count + index]
-                XCTAssertEqual(got, expected, "\(lanes.expression), thread \(thread) of \(count), active \(String(active, radix: 2))", file: file, line: line)
+                XCTAssertEqual(
+                    got, expected,
+                    "\(lanes.expression), thread \(thread) of \(count), active \(String(active, radix: 2))", file: file,
+                    line: line)
             }
         }
     }
@@ -70,24 +81,28 @@ final class SimdTests: XCTestCase {
     }
 
     func testTheOtherBranchHasItsOwnLanes() throws {
-        let function = try KernelLibrary("""
-        kernel void branches(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
-          if (lane < 11) out[lane] = simd_sum(1); else out[lane] = simd_sum(100);
-        }
-        """).function("branches")
+        let function = try KernelLibrary(
+            """
+            kernel void branches(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+              if (lane < 11) out[lane] = simd_sum(1); else out[lane] = simd_sum(100);
+            }
+            """
+        ).function("branches")
         let out = TestBuffer([Int32](repeating: 0, count: 32))
         try function.run([out], grid: 32, group: 32)
         XCTAssertEqual(out.array(Int32.self), (0..<32).map { $0 < 11 ? 11 : 2100 })
     }
 
     func testALoopThatLanesLeaveOneByOne() throws {
-        let function = try KernelLibrary("""
-        kernel void leaving(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
-          int total = 0;
-          for (uint round = 0; round <= lane; ++round) total += simd_sum(1);
-          out[lane] = total + 1000 * simd_sum(1);
-        }
-        """).function("leaving")
+        let function = try KernelLibrary(
+            """
+            kernel void leaving(device int *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+              int total = 0;
+              for (uint round = 0; round <= lane; ++round) total += simd_sum(1);
+              out[lane] = total + 1000 * simd_sum(1);
+            }
+            """
+        ).function("leaving")
         let out = TestBuffer([Int32](repeating: 0, count: 32))
         try function.run([out], grid: 32, group: 32)
         let expected = (0..<32).map { lane -> Int32 in
@@ -106,17 +121,23 @@ final class SimdTests: XCTestCase {
                 let name = length == 1 ? type : type + "\(length)"
                 let ramp = (1...length).map { "\(type)(\($0))" }.joined(separator: ", ")
                 let last = length == 1 ? "" : "[\(length - 1)]"
-                for call in ["simd_sum(v)", "simd_prefix_exclusive_sum(v)", "simd_shuffle_xor(v, 1)", "simd_shuffle_and_fill_up(v, \(name)(9), 1)"] {
-                    stores.append("{ \(name) v = \(name)(\(ramp)) * \(type)(lane % 2); out[i++] = float((\(call))\(last)); }")
+                for call in [
+                    "simd_sum(v)", "simd_prefix_exclusive_sum(v)", "simd_shuffle_xor(v, 1)",
+                    "simd_shuffle_and_fill_up(v, \(name)(9), 1)",
+                ] {
+                    stores.append(
+                        "{ \(name) v = \(name)(\(ramp)) * \(type)(lane % 2); out[i++] = float((\(call))\(last)); }")
                 }
             }
         }
-        let function = try KernelLibrary("""
-        kernel void types(device float *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
-          uint i = lane * \(stores.count);
-        \(stores.joined(separator: "\n"))
-        }
-        """).function("types")
+        let function = try KernelLibrary(
+            """
+            kernel void types(device float *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+              uint i = lane * \(stores.count);
+            \(stores.joined(separator: "\n"))
+            }
+            """
+        ).function("types")
         let out = TestBuffer([Float](repeating: -1, count: 32 * stores.count))
         try function.run([out], grid: 32, group: 32)
         var expected: [Float] = []
@@ -131,34 +152,44 @@ final class SimdTests: XCTestCase {
         XCTAssertEqual(out.array(Float.self), expected)
     }
 
-    /// Under the checker, which watches each load and store, a vector's components come out as scalars do, and nothing is found.
+    /// Under the checker, which watches each load and store, a vector's components come out as scalars do, and nothing
+    /// is found.
     func testVectorsUnderTheChecker() throws {
         let cases = laneCases("simd", width: 32).filter(\.takesVectors)
         for length in 2...4 {
             try checkVectors(of: "int", length: length, cases, width: 32)
-            for type in ["float", "half"] { try checkVectors(of: type, length: length, cases.filter { !$0.isOfBits }, width: 32) }
+            for type in ["float", "half"] {
+                try checkVectors(of: type, length: length, cases.filter { !$0.isOfBits }, width: 32)
+            }
         }
         try checkVectors(of: "int", length: 3, laneCases("quad", width: 4).filter(\.takesVectors), width: 4)
     }
 
-    /// Component c of a lane's vector is its operand plus c. Sums of 32 such operands are whole numbers that half holds.
+    /// Component c of a lane's vector is its operand plus c. Sums of 32 such operands are whole numbers that half
+    /// holds.
     private func checkVectors(of type: String, length: Int, _ cases: [LaneCase], width: Int) throws {
         let name = "\(type)\(length)"
         let stores = cases.enumerated().map { index, lanes in
-            "{ \(name) y = \(lanes.vectorExpression(of: name)); for (uint c = 0; c < \(length); c++) out[(i * \(cases.count) + \(index)) * \(length) + c] = int(y[c]); }"
+            "{ \(name) y = \(lanes.vectorExpression(of: name)); for (uint c = 0; c < \(length); c++) out[(i * "
+                + "\(cases.count) + \(index)) * \(length) + c] = int(y[c]); }"
         }
-        let function = try KernelLibrary("""
-        kernel void vectors(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-          \(name) x;
-          for (uint c = 0; c < \(length); c++) x[c] = \(type)(in[i] + int(c));
-          uint place = i % \(width);
-          \(stores.joined(separator: "\n  "))
-        }
-        """).function("vectors")
+        let function = try KernelLibrary(
+            """
+            kernel void vectors(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
+              \(name) x;
+              for (uint c = 0; c < \(length); c++) x[c] = \(type)(in[i] + int(c));
+              uint position = i % \(width);
+              \(stores.joined(separator: "\n  "))
+            }
+            """
+        ).function("vectors")
         let operands = Self.operands.prefix(32).map { $0 % 61 }
         let out = TestBuffer(length: 32 * cases.count * length * 4, label: "out")
         _ = takeFindings()
-        try withSetting("check", "1") { _ = try function.run([TestBuffer(operands, label: "in"), out], grid: 32, group: 32) }
+        try withSetting("check", "1") {
+            _ = try function.run([TestBuffer(operands, label: "in"), out], grid: 32, group: 32)
+        }
         XCTAssertEqual(takeFindings().map(\.description), [], name)
         let results = out.array(Int32.self)
         for thread in 0..<32 {
@@ -166,9 +197,11 @@ final class SimdTests: XCTestCase {
                 for component in 0..<length {
                     let first = thread - thread % width
                     let inside = (0..<width).map { ($0, Int(operands[first + $0]) + component) }
-                    let expected = lanes.expected(LaneGroup(width: width, operands: Dictionary(uniqueKeysWithValues: inside)), thread % width)!
+                    let expected = lanes.expected(
+                        LaneGroup(width: width, operands: Dictionary(uniqueKeysWithValues: inside)), thread % width)!
                     let got = Int(results[(thread * cases.count + index) * length + component])
-                    XCTAssertEqual(got, expected, "\(lanes.expression) of \(name), thread \(thread), component \(component)")
+                    XCTAssertEqual(
+                        got, expected, "\(lanes.expression) of \(name), thread \(thread), component \(component)")
                 }
             }
         }
@@ -177,59 +210,75 @@ final class SimdTests: XCTestCase {
     /// What a program does wrong with the vectors that it exchanges is still found.
     func testMistakesBesideExchangesOfVectorsAreFound() throws {
         func findings(_ statement: String) throws -> [Finding] {
-            let function = try KernelLibrary("""
-            kernel void mistake(device float2 *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
-              float2 x = float2(lane, 1);
-              \(statement)
-            }
-            """).function("mistake")
+            let function = try KernelLibrary(
+                """
+                kernel void mistake(device float2 *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
+                  float2 x = float2(lane, 1);
+                  \(statement)
+                }
+                """
+            ).function("mistake")
             _ = takeFindings()
-            try withSetting("check", "1") { _ = try function.run([TestBuffer(length: 256, label: "out")], grid: 32, group: 32) }
+            try withSetting("check", "1") {
+                _ = try function.run([TestBuffer(length: 256, label: "out")], grid: 32, group: 32)
+            }
             return takeFindings()
         }
         XCTAssertEqual(try findings("out[lane] = simd_shuffle_xor(x, 1);").map(\.description), [])
         let beyond = try findings("out[lane + 1] = simd_shuffle_xor(x, 1);")
         XCTAssertEqual(beyond.map(\.kind), ["out-of-bounds"])
         XCTAssertEqual(beyond.first?.line, 3, "\(beyond)")
-        XCTAssertEqual(try findings("x = simd_sum(x); out[lane] = x; out[31] = x + float2(lane);").map(\.kind), ["device-race"])
+        XCTAssertEqual(
+            try findings("x = simd_sum(x); out[lane] = x; out[31] = x + float2(lane);").map(\.kind), ["device-race"])
         XCTAssertEqual(try findings("if (lane < 11) out[lane] = simd_shuffle(x, 20);").map(\.kind), ["inactive-lane"])
     }
 
     /// Programs that add an element type of their own use the compiler's own names.
     func testTheCompilersOwnNames() throws {
-        let function = try KernelLibrary("""
-        struct bits16 { ushort bits; };
-        namespace metal {
-        METAL_FUNC bits16 simd_shuffle_down(bits16 data, ushort delta) { return bits16{__metal_simd_shuffle_down(data.bits, delta)}; }
-        METAL_FUNC bits16 simd_sum(bits16 data) { return bits16{ushort(__metal_simd_sum(float(data.bits)))}; }
-        METAL_FUNC bits16 simd_shuffle_and_fill_up(bits16 data, bits16 filling, ushort delta) {
-          return bits16{__metal_simd_shuffle_and_fill_up(data.bits, filling.bits, delta, __metal_get_simdgroup_size(ushort()))};
-        }
-        }
-        template <typename T, bool = __is_valid_simdgroup_type<T>::value> struct way { static uint number() { return 1; } };
-        template <typename T> struct way<T, false> { static uint number() { return 2; } };
-        kernel void names(device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
-          ushort lane = __metal_get_thread_index_in_simdgroup(ushort());
-          bits16 p = {lane};
-          out[4 * i] = simd_shuffle_down(p, 1).bits;
-          out[4 * i + 1] = simd_sum(p).bits;
-          out[4 * i + 2] = simd_shuffle_and_fill_up(p, bits16{99}, 1).bits;
-          out[4 * i + 3] = way<float4>::number() * 100 + way<long>::number() * 10 + way<bool>::number();
-        }
-        """).function("names")
+        let function = try KernelLibrary(
+            """
+            struct bits16 { ushort bits; };
+            namespace metal {
+            METAL_FUNC bits16 simd_shuffle_down(bits16 data, ushort delta) { return \
+            bits16{__metal_simd_shuffle_down(data.bits, delta)}; }
+            METAL_FUNC bits16 simd_sum(bits16 data) { return bits16{ushort(__metal_simd_sum(float(data.bits)))}; }
+            METAL_FUNC bits16 simd_shuffle_and_fill_up(bits16 data, bits16 filling, ushort delta) {
+              return bits16{__metal_simd_shuffle_and_fill_up(data.bits, filling.bits, delta, \
+            __metal_get_simdgroup_size(ushort()))};
+            }
+            }
+            template <typename T, bool = __is_valid_simdgroup_type<T>::value> struct way { static uint number() { \
+            return 1; } };
+            template <typename T> struct way<T, false> { static uint number() { return 2; } };
+            kernel void names(device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+              ushort lane = __metal_get_thread_index_in_simdgroup(ushort());
+              bits16 p = {lane};
+              out[4 * i] = simd_shuffle_down(p, 1).bits;
+              out[4 * i + 1] = simd_sum(p).bits;
+              out[4 * i + 2] = simd_shuffle_and_fill_up(p, bits16{99}, 1).bits;
+              out[4 * i + 3] = way<float4>::number() * 100 + way<long>::number() * 10 + way<bool>::number();
+            }
+            """
+        ).function("names")
         let out = TestBuffer([UInt32](repeating: 0, count: 128))
         try function.run([out], grid: 32, group: 32)
-        let expected = (0..<32).flatMap { (lane: UInt32) -> [UInt32] in [min(lane + 1, 31), 496, lane == 0 ? 99 : lane - 1, 122] }
+        let expected = (0..<32).flatMap { (lane: UInt32) -> [UInt32] in
+            [min(lane + 1, 31), 496, lane == 0 ? 99 : lane - 1, 122]
+        }
         XCTAssertEqual(out.array(UInt32.self), expected)
     }
 
-    /// The order of a reduction is not specified: other seeds take other orders, and float32 shows it; seed 0 goes upwards.
+    /// The order of a reduction is not specified: other seeds take other orders, and float32 shows it; seed 0 goes
+    /// upwards.
     func testTheOrderOfAReductionFollowsTheSeed() throws {
-        let function = try KernelLibrary("""
-        kernel void order(device const float *in [[buffer(0)]], device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-          out[i] = simd_sum(in[i]);
-        }
-        """).function("order")
+        let function = try KernelLibrary(
+            """
+            kernel void order(device const float *in [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
+              out[i] = simd_sum(in[i]);
+            }
+            """
+        ).function("order")
         let values = (0..<32).map { (index: Int) -> Float in exp(Float(index) / 3) * (1.5 + sin(Float(index))) }
         var sums = Set<Float>()
         for seed in 0..<20 {
@@ -249,7 +298,9 @@ final class SimdTests: XCTestCase {
 
     private struct Suspect { let kind: String?, body: String, threads: Int }
 
-    private func suspect(_ kind: String?, _ body: String, threads: Int = 32) -> Suspect { Suspect(kind: kind, body: body, threads: threads) }
+    private func suspect(_ kind: String?, _ body: String, threads: Int = 32) -> Suspect {
+        Suspect(kind: kind, body: body, threads: threads)
+    }
 
     /// Each body in a kernel of its own, five lines long; its findings must be of the one kind, in the body's line.
     private func check(_ suspects: [Suspect], file: StaticString = #filePath, line: UInt = #line) throws {
@@ -269,8 +320,12 @@ final class SimdTests: XCTestCase {
             let out = TestBuffer([Int32](repeating: 0, count: 32))
             try withSetting("check", "1") { _ = try function.run([out], grid: suspect.threads, group: suspect.threads) }
             let found = takeFindings()
-            XCTAssertEqual(Set(found.map(\.kind)), suspect.kind.map { [$0] } ?? [], "\(suspect.body): \(found)", file: file, line: line)
-            XCTAssertTrue(found.allSatisfy { $0.line == 5 * index + 3 && $0.kernel == "suspect\(index)" }, "\(found)", file: file, line: line)
+            XCTAssertEqual(
+                Set(found.map(\.kind)), suspect.kind.map { [$0] } ?? [], "\(suspect.body): \(found)", file: file,
+                line: line)
+            XCTAssertTrue(
+                found.allSatisfy { $0.line == 5 * index + 3 && $0.kernel == "suspect\(index)" }, "\(found)", file: file,
+                line: line)
         }
     }
 
@@ -300,10 +355,13 @@ final class SimdTests: XCTestCase {
 
     // MARK: - types
 
-    private func expectRefused(_ body: String, _ words: String, file: StaticString = #filePath, line: UInt = #line) {
-        let source = "kernel void refused(device uint *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {\n  \(body)\n}"
+    private func expectRefused(_ body: String, _ message: String, file: StaticString = #filePath, line: UInt = #line) {
+        let source =
+            "kernel void refused(device uint *out [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {\n  "
+            + "\(body)\n}"
         XCTAssertThrowsError(try KernelLibrary(source), body, file: file, line: line) {
-            XCTAssertTrue("\($0)".contains(words) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
+            XCTAssertTrue(
+                "\($0)".contains(message) && "\($0)".contains("program_source:2:"), "\($0)", file: file, line: line)
         }
     }
 

@@ -20,7 +20,8 @@ final class ApiConformanceTests: XCTestCase {
     /// Declarations of Apple's that are declared otherwise here, and how.
     private static let declaredOtherwise = [
         "MTLResource varallocatedSize:Int{get}": "MTLAllocation varallocatedSize:Int{get}",  // inherited
-        "- structAutoreleasingUnsafeMutablePointer": "- typealiasAutoreleasingUnsafeMutablePointer=UnsafeMutablePointer",
+        "- structAutoreleasingUnsafeMutablePointer":
+            "- typealiasAutoreleasingUnsafeMutablePointer=UnsafeMutablePointer",
     ]
 
     private func appleDeclarations() throws -> Set<String> {
@@ -38,7 +39,8 @@ final class ApiConformanceTests: XCTestCase {
         let known = try appleDeclarations()
         let unknown = try publicSymbols().filter { symbol in
             let declaration = normalized(symbol.declaration)
-            return symbol.kind != "swift.enum.case" && !Self.declaredOtherwise.values.contains("\(symbol.owner) \(declaration)")
+            return symbol.kind != "swift.enum.case"
+                && !Self.declaredOtherwise.values.contains("\(symbol.owner) \(declaration)")
                 && !known.contains("\(symbol.owner) \(declaration)")
                 && !Self.ofItsKind.contains { declaration.range(of: $0, options: .regularExpression) != nil }
                 && !isImportedForm(symbol, of: known)
@@ -90,8 +92,8 @@ final class ApiConformanceTests: XCTestCase {
         XCTAssertEqual(MTLPipelineOption.bindingInfo, MTLPipelineOption.argumentInfo)
     }
 
-    /// Swift's importer makes two more forms of one Objective-C method: one with defaulted arguments left out, and, for one with a completion
-    /// handler, one that is `async`. Both must come from a declaration of Apple's.
+    /// Swift's importer makes two more forms of one Objective-C method: one with defaulted arguments left out, and, for
+    /// one with a completion handler, one that is `async`. Both must come from a declaration of Apple's.
     private func isImportedForm(_ symbol: PublicSymbol, of known: Set<String>) -> Bool {
         let declaration = normalized(symbol.declaration)
         guard let open = declaration.firstIndex(of: "(") else { return false }
@@ -105,7 +107,9 @@ final class ApiConformanceTests: XCTestCase {
 
     /// `options` and `deallocator` are the arguments that Apple's compute declarations give defaults.
     private func hasDefault(_ fact: String, _ symbol: PublicSymbol) -> Bool {
-        let left = ["options:MTLResourceOptions", "deallocator:"].filter { fact.contains($0) && !symbol.declaration.contains($0.prefix(7)) }
+        let left = ["options:MTLResourceOptions", "deallocator:"].filter {
+            fact.contains($0) && !symbol.declaration.contains($0.prefix(7))
+        }
         return !left.isEmpty || symbol.declaration.contains("= nil")
     }
 }

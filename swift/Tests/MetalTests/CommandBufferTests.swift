@@ -104,7 +104,7 @@ final class CommandBufferTests: MetalTestCase {
         held.removeFirst().commit()
         XCTAssertEqual(made.wait(timeout: .now() + 10), .success)
         held.removeAll()
-        XCTAssertNotNil(queue.makeCommandBuffer(), "a command buffer that is dropped gives its place back")
+        XCTAssertNotNil(queue.makeCommandBuffer(), "a command buffer that is dropped frees its slot")
     }
 
     func testAwaiting() async {

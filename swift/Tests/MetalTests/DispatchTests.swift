@@ -77,9 +77,11 @@ final class DispatchTests: MetalTestCase {
 
     func testAFaultOfAKernelFailsItsCommandBufferOnly() throws {
         let source = """
-            kernel void wild(device float* x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i + 1000000000000ul] = 1; }
+            kernel void wild(device float* x [[buffer(0)]], \
+            uint i [[thread_position_in_grid]]) { x[i + 1000000000000ul] = 1; }
             """
-        let library = try device.makeLibrary(source: "#include <metal_stdlib>\nusing namespace metal;\n" + source, options: nil)
+        let library = try device.makeLibrary(
+            source: "#include <metal_stdlib>\nusing namespace metal;\n" + source, options: nil)
         let wild = try device.makeComputePipelineState(function: XCTUnwrap(library.makeFunction(name: "wild")))
         let x = buffer([1, 2])
         let failed = run { encoder in

@@ -6,7 +6,7 @@ struct EnumFacts {
     let name: String
     let rawValue: UInt64
 
-    /// From both tables. Members that stand for "nothing" reach Swift as an empty option set, and have no name.
+    /// From both tables. Members that stand for "nothing" are imported as an empty option set, and have no name.
     static func all() throws -> [EnumFacts] {
         let listed = try Facts.rows("metal-enums.tsv").compactMap { row -> EnumFacts? in
             let type = errorTypes.contains(row[0]) ? row[0] + ".Code" : row[0]
@@ -32,17 +32,20 @@ struct EnumFacts {
         "MTLLibraryError", "MTLCommandBufferError", "MTLBinaryArchiveError", "MTLCaptureError",
     ]
 
-    /// Swift's name of a case: without the type's, in lower case at the start; what Apple's notes for Swift rename is in `renamed`.
+    /// Swift's name of a case: without the type's, in lower case at the start; what Apple's notes for Swift rename is
+    /// in `renamed`.
     private static func swiftName(_ name: String, of type: String) -> String? {
         let prefixes = [String(type.dropFirst(3)), "Resource", ""]
         let prefix = prefixes.first { name.hasPrefix($0) }!
-        let rest = String(name.dropFirst(prefix.count))
-        if optionSets.contains(type) && rest == "None" { return nil }
-        if let known = renamed[rest] { return known }
-        if rest.first?.isNumber == true { return lastWord(of: type).lowercased() + rest }
-        let capitals = rest.prefix { $0.isUppercase }.count
-        let lowered = capitals == rest.count || rest.dropFirst(capitals).first?.isNumber == true || capitals == 1 ? capitals : capitals - 1
-        return rest.prefix(lowered).lowercased() + rest.dropFirst(lowered)
+        let remainder = String(name.dropFirst(prefix.count))
+        if optionSets.contains(type) && remainder == "None" { return nil }
+        if let known = renamed[remainder] { return known }
+        if remainder.first?.isNumber == true { return lastWord(of: type).lowercased() + remainder }
+        let capitals = remainder.prefix { $0.isUppercase }.count
+        let lowercase =
+            capitals == remainder.count || remainder.dropFirst(capitals).first?.isNumber == true || capitals == 1
+            ? capitals : capitals - 1
+        return remainder.prefix(lowercase).lowercased() + remainder.dropFirst(lowercase)
     }
 
     /// A name cannot start with a digit: there the importer keeps the last word of the type's name.
@@ -55,9 +58,11 @@ struct EnumFacts {
         "RGB9E5Float": "rgb9e5Float", "GPUTraceDocument": "gpuTraceDocument",
         "OptionCPUCacheModeDefault": "optionCPUCacheModeDefault",
         "OptionCPUCacheModeWriteCombined": "optionCPUCacheModeWriteCombined",
-    ].merging(["UInt", "UShort", "UChar", "ULong", "BFloat"].flatMap { type in
-        ["", "2", "3", "4"].map { (type + $0, type.lowercased() + $0) }
-    }) { first, _ in first }
+    ].merging(
+        ["UInt", "UShort", "UChar", "ULong", "BFloat"].flatMap { type in
+            ["", "2", "3", "4"].map { (type + $0, type.lowercased() + $0) }
+        }
+    ) { first, _ in first }
 
     /// This module's name for the fact's raw value, "" where it knows none; nil where the type is in no table.
     static func name(of fact: EnumFacts) -> String? {
@@ -71,8 +76,10 @@ struct EnumFacts {
     }
 
     private static let enumerations: [String: (UInt64) -> String] = [
-        "MTLDataType": describe(MTLDataType.self), "MTLBinaryArchiveError.Code": describe(MTLBinaryArchiveError.Code.self),
-        "MTLCaptureError.Code": describe(MTLCaptureError.Code.self), "MTLCaptureDestination": describe(MTLCaptureDestination.self),
+        "MTLDataType": describe(MTLDataType.self),
+        "MTLBinaryArchiveError.Code": describe(MTLBinaryArchiveError.Code.self),
+        "MTLCaptureError.Code": describe(MTLCaptureError.Code.self),
+        "MTLCaptureDestination": describe(MTLCaptureDestination.self),
         "MTLCommandBufferStatus": describe(MTLCommandBufferStatus.self),
         "MTLCommandBufferError.Code": describe(MTLCommandBufferError.Code.self),
         "MTLDispatchType": describe(MTLDispatchType.self), "MTLGPUFamily": describe(MTLGPUFamily.self),
@@ -80,12 +87,14 @@ struct EnumFacts {
         "MTLFunctionType": describe(MTLFunctionType.self), "MTLLanguageVersion": describe(MTLLanguageVersion.self),
         "MTLLibraryType": describe(MTLLibraryType.self),
         "MTLLibraryOptimizationLevel": describe(MTLLibraryOptimizationLevel.self),
-        "MTLLibraryError.Code": describe(MTLLibraryError.Code.self), "MTLPurgeableState": describe(MTLPurgeableState.self),
+        "MTLLibraryError.Code": describe(MTLLibraryError.Code.self),
+        "MTLPurgeableState": describe(MTLPurgeableState.self),
         "MTLCPUCacheMode": describe(MTLCPUCacheMode.self), "MTLStorageMode": describe(MTLStorageMode.self),
         "MTLHazardTrackingMode": describe(MTLHazardTrackingMode.self), "MTLBindingType": describe(MTLBindingType.self),
         "MTLArgumentType": describe(MTLArgumentType.self), "MTLBindingAccess": describe(MTLBindingAccess.self),
         "MTLCommandEncoderErrorState": describe(MTLCommandEncoderErrorState.self),
-        "MTLCompileSymbolVisibility": describe(MTLCompileSymbolVisibility.self), "MTLMathMode": describe(MTLMathMode.self),
+        "MTLCompileSymbolVisibility": describe(MTLCompileSymbolVisibility.self),
+        "MTLMathMode": describe(MTLMathMode.self),
         "MTLMathFloatingPointFunctions": describe(MTLMathFloatingPointFunctions.self),
         "MTLPatchType": describe(MTLPatchType.self), "MTLMutability": describe(MTLMutability.self),
         "MTLShaderValidation": describe(MTLShaderValidation.self), "MTLLogLevel": describe(MTLLogLevel.self),
@@ -96,7 +105,7 @@ struct EnumFacts {
 
     private static let options: [String: [String: UInt64]] = [
         "MTLCommandBufferErrorOption": [
-            "encoderExecutionStatus": UInt64(MTLCommandBufferErrorOption.encoderExecutionStatus.rawValue),
+            "encoderExecutionStatus": UInt64(MTLCommandBufferErrorOption.encoderExecutionStatus.rawValue)
         ],
         "MTLResourceUsage": [
             "read": UInt64(MTLResourceUsage.read.rawValue), "write": UInt64(MTLResourceUsage.write.rawValue),

@@ -50,7 +50,8 @@ final class LibraryTests: MetalTestCase {
     }
 
     private func filled(_ values: MTLFunctionConstantValues) throws -> [Int32] {
-        let state = try device.makeComputePipelineState(function: library().makeFunction(name: "fill", constantValues: values))
+        let state = try device.makeComputePipelineState(
+            function: library().makeFunction(name: "fill", constantValues: values))
         let x = try XCTUnwrap(device.makeBuffer(length: 4))
         run { encoder in
             encoder.setComputePipelineState(state)
@@ -60,14 +61,16 @@ final class LibraryTests: MetalTestCase {
         return [x.contents().load(as: Int32.self)]
     }
 
-    /// Without a word from the program mathematics is fast: its tanh is (t - 1) / (t + 1) with t = exp(2x), infinity by infinity at 45.
+    /// By default mathematics is fast: its tanh is (t - 1) / (t + 1) with t = exp(2x), infinity by
+    /// infinity at 45.
     func testFastMathIsTheDefault() throws {
         let source = "#include <metal_stdlib>\nkernel void k(device float *x) { x[0] = metal::tanh(x[0]); }"
         let safe = MTLCompileOptions()
         safe.mathMode = .safe
         safe.mathFloatingPointFunctions = .precise
         for (options, isNaN) in [(nil, true), (MTLCompileOptions(), true), (safe, false)] {
-            let x = buffer([45]), function = try device.makeLibrary(source: source, options: options).makeFunction(name: "k")
+            let x = buffer([45]),
+                function = try device.makeLibrary(source: source, options: options).makeFunction(name: "k")
             let state = try device.makeComputePipelineState(function: XCTUnwrap(function))
             run { encoder in
                 encoder.setComputePipelineState(state)
@@ -91,7 +94,8 @@ final class LibraryTests: MetalTestCase {
     func testMakingWithoutWaiting() async throws {
         let library = try await device.makeLibrary(source: Self.source, options: nil)
         let function = try XCTUnwrap(library.makeFunction(name: "twice"))
-        let (state, reflection) = try await device.makeComputePipelineState(function: function, options: [.bindingInfo, .bufferTypeInfo])
+        let (state, reflection) = try await device.makeComputePipelineState(
+            function: function, options: [.bindingInfo, .bufferTypeInfo])
         XCTAssertEqual(state.threadExecutionWidth, 32)
         XCTAssertEqual(reflection?.bindings.map(\.name), ["x", "y"])
         do {
@@ -111,7 +115,7 @@ final class LibraryTests: MetalTestCase {
         XCTAssertEqual(bindings.map(\.bufferDataType), [.float, .struct])
         XCTAssertEqual(reflection?.arguments.map(\.name), ["x", "s"])
         _ = try device.makeComputePipelineState(function: function, options: [], reflection: &reflection)
-        XCTAssertNil(reflection, "reflection that was not asked for")
+        XCTAssertNil(reflection, "reflection that was not requested")
         let descriptor = MTLComputePipelineDescriptor()
         descriptor.computeFunction = function
         let (_, byDescriptor) = try device.makeComputePipelineState(descriptor: descriptor, options: [.argumentInfo])
@@ -125,7 +129,8 @@ final class LibraryTests: MetalTestCase {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("kernels.archive"), descriptor = MTLComputePipelineDescriptor()
-        descriptor.computeFunction = try device.makeLibrary(source: Self.source, options: nil).makeFunction(name: "twice")
+        descriptor.computeFunction = try device.makeLibrary(source: Self.source, options: nil).makeFunction(
+            name: "twice")
         let archive = try device.makeBinaryArchive(descriptor: MTLBinaryArchiveDescriptor())
         XCTAssertThrowsError(try archive.serialize(to: file), "an empty archive")
         try archive.addComputePipelineFunctions(descriptor: descriptor)
@@ -134,12 +139,18 @@ final class LibraryTests: MetalTestCase {
         let stored = MTLBinaryArchiveDescriptor()
         stored.url = file
         descriptor.binaryArchives = [try device.makeBinaryArchive(descriptor: stored)]
-        let make = { try self.device.makeComputePipelineState(descriptor: descriptor, options: .failOnBinaryArchiveMiss, reflection: nil) }
+        let make = {
+            try self.device.makeComputePipelineState(
+                descriptor: descriptor, options: .failOnBinaryArchiveMiss, reflection: nil)
+        }
         let compiled = mrt_compile_stats_get().compiled
         XCTAssertNoThrow(try make())
         XCTAssertEqual(mrt_compile_stats_get().compiled, compiled, "a hit compiles nothing")
-        descriptor.computeFunction = try device.makeLibrary(source: Self.source, options: nil).makeFunction(name: "increment")
-        XCTAssertThrowsError(try make(), "a miss") { XCTAssertEqual(($0 as? MTLBinaryArchiveError)?.code, .compilationFailure) }
+        descriptor.computeFunction = try device.makeLibrary(source: Self.source, options: nil).makeFunction(
+            name: "increment")
+        XCTAssertThrowsError(try make(), "a miss") {
+            XCTAssertEqual(($0 as? MTLBinaryArchiveError)?.code, .compilationFailure)
+        }
 
         var bytes = try Data(contentsOf: file)
         bytes[bytes.count - 3] ^= 1

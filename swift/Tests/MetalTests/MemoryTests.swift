@@ -70,7 +70,7 @@ final class MemoryTests: MetalTestCase {
 
     func testAutomaticHeaps() throws {
         let heap = try heap(.automatic)
-        XCTAssertEqual(heap.hazardTrackingMode, .untracked, "heaps are untracked unless they ask")
+        XCTAssertEqual(heap.hazardTrackingMode, .untracked, "heaps are untracked by default")
         XCTAssertEqual(heap.maxAvailableSize(alignment: 256), 4096)
         var first: (any MTLBuffer)? = heap.makeBuffer(length: 1000)
         let second = try XCTUnwrap(heap.makeBuffer(length: 256))

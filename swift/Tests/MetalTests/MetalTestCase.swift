@@ -2,8 +2,8 @@ import Metal
 import MetalRuntime
 import XCTest
 
-/// A test with a device, a queue and a few kernels, in which misuse is collected instead of ending the process. What was not
-/// expected fails the test.
+/// A test with a device, a queue and a few kernels, in which misuse is collected instead of ending the process. What
+/// was not expected fails the test.
 class MetalTestCase: XCTestCase {
     static let source = """
         #include <metal_stdlib>
@@ -11,13 +11,15 @@ class MetalTestCase: XCTestCase {
 
         struct Scale { float factor; float offset; };
 
-        kernel void twice(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void twice(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           y[i] = 2 * x[i];
         }
 
         kernel void increment(device float* x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] += 1; }
 
-        kernel void scale(device float* x [[buffer(0)]], constant Scale& s [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void scale(device float* x [[buffer(0)]], constant Scale& s [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           x[i] = x[i] * s.factor + s.offset;
         }
 
@@ -36,12 +38,15 @@ class MetalTestCase: XCTestCase {
           x[i] = t[i];
         }
 
-        kernel void gather(constant float4* x [[buffer(0)]], device float4* y [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+        kernel void gather(constant float4* x [[buffer(0)]], device float4* y [[buffer(1)]], \
+        uint i [[thread_position_in_grid]]) {
           y[i] = x[i];
         }
         """
 
-    private static let sharedLibrary = Result { try MTLCreateSystemDefaultDevice()!.makeLibrary(source: source, options: nil) }
+    private static let sharedLibrary = Result {
+        try MTLCreateSystemDefaultDevice()!.makeLibrary(source: source, options: nil)
+    }
 
     let device = MTLCreateSystemDefaultDevice()!
     private(set) lazy var queue = device.makeCommandQueue()!
@@ -68,7 +73,8 @@ class MetalTestCase: XCTestCase {
     }
 
     func floats(_ buffer: any MTLBuffer) -> [Float] {
-        Array(UnsafeBufferPointer(start: buffer.contents().assumingMemoryBound(to: Float.self), count: buffer.length / 4))
+        Array(
+            UnsafeBufferPointer(start: buffer.contents().assumingMemoryBound(to: Float.self), count: buffer.length / 4))
     }
 
     /// Encodes with a compute encoder, commits and waits.
@@ -86,17 +92,18 @@ class MetalTestCase: XCTestCase {
         return commands
     }
 
-    /// Runs `body`, which must break one rule: with a sentence that holds `words`, and no other.
+    /// Runs `body`, which must break one rule: with a sentence that holds `message`, and no other.
     func assertMisuse(
-        _ words: String, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void
+        _ message: String, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void
     ) rethrows {
         XCTAssertEqual(Misuses.shared.take(), [], "misuse before", file: file, line: line)
         try body()
         let sentences = Misuses.shared.take()
         XCTAssertEqual(sentences.count, 1, "\(sentences)", file: file, line: line)
         let sentence = sentences.first ?? ""
-        XCTAssertTrue(sentence.contains(words), "\"\(sentence)\" lacks \"\(words)\"", file: file, line: line)
-        XCTAssertTrue(sentence.hasPrefix("-[") && sentence.contains(": failed assertion `"), sentence, file: file, line: line)
+        XCTAssertTrue(sentence.contains(message), "\"\(sentence)\" lacks \"\(message)\"", file: file, line: line)
+        XCTAssertTrue(
+            sentence.hasPrefix("-[") && sentence.contains(": failed assertion `"), sentence, file: file, line: line)
     }
 }
 

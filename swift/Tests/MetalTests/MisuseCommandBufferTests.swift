@@ -7,11 +7,11 @@ final class MisuseCommandBufferTests: MetalTestCase {
     func testOneOpenEncoder() {
         let buffer = commands()
         let first = buffer.makeComputeCommandEncoder()!
-        let words = "A command encoder is already encoding to this command buffer"
-        assertMisuse(words) { XCTAssertNil(buffer.makeComputeCommandEncoder()) }
-        assertMisuse(words) { XCTAssertNil(buffer.makeBlitCommandEncoder()) }
-        assertMisuse(words) { buffer.encodeSignalEvent(device.makeEvent()!, value: 1) }
-        assertMisuse(words) { buffer.encodeWaitForEvent(device.makeEvent()!, value: 1) }
+        let message = "A command encoder is already encoding to this command buffer"
+        assertMisuse(message) { XCTAssertNil(buffer.makeComputeCommandEncoder()) }
+        assertMisuse(message) { XCTAssertNil(buffer.makeBlitCommandEncoder()) }
+        assertMisuse(message) { buffer.encodeSignalEvent(device.makeEvent()!, value: 1) }
+        assertMisuse(message) { buffer.encodeWaitForEvent(device.makeEvent()!, value: 1) }
         first.endEncoding()
         let second = buffer.makeBlitCommandEncoder()
         XCTAssertNotNil(second)
@@ -130,6 +130,8 @@ final class MisuseCommandBufferTests: MetalTestCase {
     }
 
     func testQueueOfNoCommandBuffers() {
-        assertMisuse("maxCommandBufferCount(0) must be > 0") { XCTAssertNil(device.makeCommandQueue(maxCommandBufferCount: 0)) }
+        assertMisuse("maxCommandBufferCount(0) must be > 0") {
+            XCTAssertNil(device.makeCommandQueue(maxCommandBufferCount: 0))
+        }
     }
 }

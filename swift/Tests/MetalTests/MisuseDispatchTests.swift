@@ -29,10 +29,12 @@ final class MisuseDispatchTests: MetalTestCase {
             encoder.setComputePipelineState(try pipeline("scale"))
             encoder.setBuffer(x, offset: 0, index: 0)
             encoder.setBuffer(short, offset: 0, index: 1)
-            let words = "argument s[0] from buffer(1) with offset(0) and length(4) has space for 4 bytes, but argument has a length(8)"
-            assertMisuse(words) { dispatch(encoder) }
+            let message =
+                "argument s[0] from buffer(1) with offset(0) and length(4) has space for 4 bytes, but argument has a "
+                + "length(8)"
+            assertMisuse(message) { dispatch(encoder) }
             encoder.setBytes(&scale, length: 4, index: 1)
-            assertMisuse(words) { dispatch(encoder) }
+            assertMisuse(message) { dispatch(encoder) }
             encoder.setBytes(&scale, length: 8, index: 1)
             dispatch(encoder)
         }
@@ -44,7 +46,9 @@ final class MisuseDispatchTests: MetalTestCase {
         try run { encoder in
             encoder.setComputePipelineState(try pipeline("increment"))
             encoder.setBytes(&values, length: 16, index: 0)
-            assertMisuse("Bytes are being bound at index 0 to a shader argument (x) with write access enabled") { dispatch(encoder) }
+            assertMisuse("Bytes are being bound at index 0 to a shader argument (x) with write access enabled") {
+                dispatch(encoder)
+            }
         }
     }
 
@@ -79,7 +83,9 @@ final class MisuseDispatchTests: MetalTestCase {
             assertMisuse("no buffer is bound at index 0") { encoder.setBufferOffset(4, index: 0) }
             encoder.setComputePipelineState(try pipeline("increment"))
             encoder.setBuffer(x, offset: 2, index: 0)
-            assertMisuse("the offset(2) of argument x[0] at index 0 must be a multiple of 4") { dispatch(encoder, threads: 1) }
+            assertMisuse("the offset(2) of argument x[0] at index 0 must be a multiple of 4") {
+                dispatch(encoder, threads: 1)
+            }
             assertMisuse("offset(20) must be < [buffer length](16)") { encoder.setBufferOffset(20, index: 0) }
             encoder.setBufferOffset(4, index: 0)
             dispatch(encoder, threads: 1)
@@ -93,7 +99,9 @@ final class MisuseDispatchTests: MetalTestCase {
             encoder.setComputePipelineState(try pipeline("gather"))
             encoder.setBuffer(x, offset: 16, index: 0)
             encoder.setBuffer(y, offset: 0, index: 1)
-            assertMisuse("the offset(16) of argument x[0] at index 0 must be a multiple of 32") { dispatch(encoder, threads: 1) }
+            assertMisuse("the offset(16) of argument x[0] at index 0 must be a multiple of 32") {
+                dispatch(encoder, threads: 1)
+            }
             encoder.setBufferOffset(32, index: 0)
             dispatch(encoder, threads: 1)
         }
@@ -105,8 +113,12 @@ final class MisuseDispatchTests: MetalTestCase {
         try run { encoder in
             encoder.setComputePipelineState(try pipeline("reverse"))
             encoder.setBuffer(x, offset: 0, index: 0)
-            assertMisuse("Compute Function(reverse): missing threadgroup memory binding at index 0 for t[0]") { dispatch(encoder) }
-            assertMisuse("length(20) must be a multiple of 16 bytes") { encoder.setThreadgroupMemoryLength(20, index: 0) }
+            assertMisuse("Compute Function(reverse): missing threadgroup memory binding at index 0 for t[0]") {
+                dispatch(encoder)
+            }
+            assertMisuse("length(20) must be a multiple of 16 bytes") {
+                encoder.setThreadgroupMemoryLength(20, index: 0)
+            }
             assertMisuse("length(32784) must be <= 32768") { encoder.setThreadgroupMemoryLength(32784, index: 0) }
             encoder.setThreadgroupMemoryLength(16, index: 0)
             dispatch(encoder)
@@ -120,7 +132,9 @@ final class MisuseDispatchTests: MetalTestCase {
             encoder.setComputePipelineState(try pipeline("fixedReverse"))
             encoder.setBuffer(x, offset: 0, index: 0)
             encoder.setThreadgroupMemoryLength(16400, index: 0)
-            assertMisuse("(static(16384) + setThreadgroupMemoryLength(16400))(32784) threadgroup memory must be <= 32768") { dispatch(encoder) }
+            assertMisuse(
+                "(static(16384) + setThreadgroupMemoryLength(16400))(32784) threadgroup memory must be <= 32768"
+            ) { dispatch(encoder) }
             encoder.setThreadgroupMemoryLength(16384, index: 0)
             dispatch(encoder)
         }
@@ -132,12 +146,17 @@ final class MisuseDispatchTests: MetalTestCase {
             encoder.setComputePipelineState(try pipeline("increment"))
             encoder.setBuffer(x, offset: 0, index: 0)
             let dispatch = { (threads: MTLSize) in encoder.dispatchThreadgroups(one, threadsPerThreadgroup: threads) }
-            assertMisuse("""
-                (threadsPerThreadgroup.width(1024) * threadsPerThreadgroup.height(2) * threadsPerThreadgroup.depth(1))(2048) \
+            assertMisuse(
+                """
+                (threadsPerThreadgroup.width(1024) * threadsPerThreadgroup.height(2) * \
+                threadsPerThreadgroup.depth(1))(2048) \
                 must be <= 1024. (device threadgroup size limit)
-                """) { dispatch(MTLSizeMake(1024, 2, 1)) }
+                """
+            ) { dispatch(MTLSizeMake(1024, 2, 1)) }
             assertMisuse("threadsPerThreadgroup.height(0) must be >= 1") { dispatch(MTLSizeMake(1, 0, 1)) }
-            assertMisuse("must be <= 1024") { encoder.dispatchThreads(one, threadsPerThreadgroup: MTLSizeMake(.max, 3, 1)) }
+            assertMisuse("must be <= 1024") {
+                encoder.dispatchThreads(one, threadsPerThreadgroup: MTLSizeMake(.max, 3, 1))
+            }
             dispatch(MTLSizeMake(1024, 1, 1))
         }
     }
@@ -154,12 +173,15 @@ final class MisuseDispatchTests: MetalTestCase {
             encoder.setComputePipelineState(state)
             encoder.setBuffer(x, offset: 0, index: 0)
             assertMisuse("must be <= 128. (kernel threadgroup size limit)") { dispatch(encoder, threads: 256) }
-            assertMisuse("a multiple of 32, as threadGroupSizeIsMultipleOfThreadExecutionWidth promised") { dispatch(encoder, threads: 48) }
+            assertMisuse("a multiple of 32, as threadGroupSizeIsMultipleOfThreadExecutionWidth promised") {
+                dispatch(encoder, threads: 48)
+            }
             dispatch(encoder, threads: 96)
         }
         descriptor.maxTotalThreadsPerThreadgroup = 2000
         try assertMisuse("maxTotalThreadsPerThreadgroup(2000) must be <= 1024") {
-            XCTAssertThrowsError(try device.makeComputePipelineState(descriptor: descriptor, options: [], reflection: nil))
+            XCTAssertThrowsError(
+                try device.makeComputePipelineState(descriptor: descriptor, options: [], reflection: nil))
         }
     }
 
@@ -197,7 +219,8 @@ final class MisuseDispatchTests: MetalTestCase {
             encoder.setComputePipelineState(try pipeline("increment"))
             encoder.setBuffer(x, offset: 0, index: 0)
             let dispatch = { (offset: Int) in
-                encoder.dispatchThreadgroups(indirectBuffer: counts, indirectBufferOffset: offset, threadsPerThreadgroup: one)
+                encoder.dispatchThreadgroups(
+                    indirectBuffer: counts, indirectBufferOffset: offset, threadsPerThreadgroup: one)
             }
             assertMisuse("indirectBufferOffset(2) must be a multiple of 4") { dispatch(2) }
             assertMisuse("(indirectBufferOffset(8) + 12)(20) must be <= [indirectBuffer length](16)") { dispatch(8) }
@@ -207,7 +230,9 @@ final class MisuseDispatchTests: MetalTestCase {
     func testBarriersAndResidency() {
         let x = buffer([1])
         run(dispatchType: .concurrent) { encoder in
-            assertMisuse("MTLBarrierScopeRenderTargets is for render encoders") { encoder.memoryBarrier(scope: .renderTargets) }
+            assertMisuse("MTLBarrierScopeRenderTargets is for render encoders") {
+                encoder.memoryBarrier(scope: .renderTargets)
+            }
             assertMisuse("usage must name read or write") { encoder.useResource(x, usage: []) }
             encoder.useResource(x, usage: [.read, .write])
             encoder.memoryBarrier(scope: [.buffers, .textures])
@@ -235,7 +260,8 @@ final class MisuseDispatchTests: MetalTestCase {
     func testPipelineOfNoFunction() throws {
         try assertMisuse("computeFunction must not be nil") {
             XCTAssertThrowsError(
-                try device.makeComputePipelineState(descriptor: MTLComputePipelineDescriptor(), options: [], reflection: nil))
+                try device.makeComputePipelineState(
+                    descriptor: MTLComputePipelineDescriptor(), options: [], reflection: nil))
         }
     }
 

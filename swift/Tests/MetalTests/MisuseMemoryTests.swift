@@ -6,7 +6,9 @@ final class MisuseMemoryTests: MetalTestCase {
         assertMisuse("Cannot create buffer of zero length") { XCTAssertNil(device.makeBuffer(length: 0)) }
         assertMisuse("Cannot create buffer of zero length") { XCTAssertNil(device.makeBuffer(bytes: [1], length: 0)) }
         let limit = device.maxBufferLength
-        assertMisuse("must be <= [device maxBufferLength](\(limit))") { XCTAssertNil(device.makeBuffer(length: limit + 1)) }
+        assertMisuse("must be <= [device maxBufferLength](\(limit))") {
+            XCTAssertNil(device.makeBuffer(length: limit + 1))
+        }
         XCTAssertNotNil(device.makeBuffer(length: 1))
     }
 
@@ -14,7 +16,9 @@ final class MisuseMemoryTests: MetalTestCase {
         assertMisuse("not valid MTLResourceOptions") {
             XCTAssertNil(device.makeBuffer(length: 4, options: MTLResourceOptions(rawValue: 1 << 12)))
         }
-        assertMisuse("MTLStorageModeMemoryless") { XCTAssertNil(device.makeBuffer(length: 4, options: .storageModeMemoryless)) }
+        assertMisuse("MTLStorageModeMemoryless") {
+            XCTAssertNil(device.makeBuffer(length: 4, options: .storageModeMemoryless))
+        }
         assertMisuse("MTLStorageModePrivate") {
             XCTAssertNil(device.makeBuffer(bytes: [1, 2], length: 8, options: .storageModePrivate))
         }
@@ -30,8 +34,12 @@ final class MisuseMemoryTests: MetalTestCase {
         let page = 16384
         let memory = UnsafeMutableRawPointer.allocate(byteCount: 3 * page, alignment: page)
         defer { memory.deallocate() }
-        assertMisuse("is not \(page) byte aligned") { XCTAssertNil(device.makeBuffer(bytesNoCopy: memory + 64, length: page)) }
-        assertMisuse("must be a multiple of \(page)") { XCTAssertNil(device.makeBuffer(bytesNoCopy: memory, length: page + 4)) }
+        assertMisuse("is not \(page) byte aligned") {
+            XCTAssertNil(device.makeBuffer(bytesNoCopy: memory + 64, length: page))
+        }
+        assertMisuse("must be a multiple of \(page)") {
+            XCTAssertNil(device.makeBuffer(bytesNoCopy: memory, length: page + 4))
+        }
         XCTAssertEqual(device.makeBuffer(bytesNoCopy: memory, length: page)?.contents(), memory)
     }
 
@@ -57,7 +65,9 @@ final class MisuseMemoryTests: MetalTestCase {
         assertMisuse("Heap size must be greater than 0") { XCTAssertNil(device.makeHeap(descriptor: descriptor)) }
         descriptor.size = 4096
         descriptor.storageMode = .managed
-        assertMisuse("must be MTLStorageModeShared or MTLStorageModePrivate") { XCTAssertNil(device.makeHeap(descriptor: descriptor)) }
+        assertMisuse("must be MTLStorageModeShared or MTLStorageModePrivate") {
+            XCTAssertNil(device.makeHeap(descriptor: descriptor))
+        }
         descriptor.storageMode = .private
         descriptor.type = .sparse
         assertMisuse("sparse heaps") { XCTAssertNil(device.makeHeap(descriptor: descriptor)) }
@@ -102,7 +112,9 @@ final class MisuseMemoryTests: MetalTestCase {
                 encoder.copy(from: source, sourceOffset: from, to: target, destinationOffset: to, size: size)
             }
             assertMisuse("(sourceOffset(12) + size(8))(20) must be <= [sourceBuffer length](16)") { copy(12, 0, 8) }
-            assertMisuse("(destinationOffset(4) + size(8))(12) must be <= [destinationBuffer length](8)") { copy(0, 4, 8) }
+            assertMisuse("(destinationOffset(4) + size(8))(12) must be <= [destinationBuffer length](8)") {
+                copy(0, 4, 8)
+            }
             assertMisuse("size(6) must be a multiple of 4") { copy(0, 0, 6) }
             assertMisuse("sourceOffset(2) must be a multiple of 4") { copy(2, 0, 4) }
             assertMisuse("destinationOffset(1) must be a multiple of 4") { copy(0, 1, 4) }
@@ -119,7 +131,9 @@ final class MisuseMemoryTests: MetalTestCase {
         let target = buffer([1, 2])
         blit { encoder in
             assertMisuse("must be <= [buffer length](8)") { encoder.fill(buffer: target, range: 4..<12, value: 1) }
-            assertMisuse("range.length(3) must be a multiple of 4") { encoder.fill(buffer: target, range: 0..<3, value: 1) }
+            assertMisuse("range.length(3) must be a multiple of 4") {
+                encoder.fill(buffer: target, range: 0..<3, value: 1)
+            }
             assertMisuse("size(0) must be > 0") { encoder.fill(buffer: target, range: 4..<4, value: 1) }
             encoder.fill(buffer: target, range: 4..<8, value: 0)
         }

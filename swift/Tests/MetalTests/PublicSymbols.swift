@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// One public declaration of a module, as the compiler's symbol graph tells it.
+/// One public declaration of a module, as the compiler's symbol graph lists it.
 struct PublicSymbol {
     let kind: String
     let path: [String]
@@ -9,7 +9,7 @@ struct PublicSymbol {
     var owner: String { path.count == 1 ? "-" : path.dropLast().joined(separator: ".") }
 }
 
-/// Asks the toolchain for the public declarations of the module `Metal` that these tests were built with.
+/// Gets the public declarations from the toolchain of the module `Metal` that these tests were built with.
 enum PublicSymbols {
     static let metal: Result<[PublicSymbol], any Error> = Result { try extract() }
 
@@ -21,13 +21,14 @@ enum PublicSymbols {
         defer { try? FileManager.default.removeItem(at: output) }
         let process = Process()
         process.executableURL = try tool("swift-symbolgraph-extract")
-        process.arguments = [
-            "-module-name", "Metal", "-I", build.appendingPathComponent("Modules").path,
-            "-I", sources.appendingPathComponent("MetalRuntime/include").path,
-            "-I", sources.appendingPathComponent("CGlibcCompat/include").path,
-            "-target", "x86_64-pc-linux-gnu", "-minimum-access-level", "public", "-skip-synthesized-members",
-            "-output-dir", output.path,
-        ] + (ProcessInfo.processInfo.environment["SDKROOT"].map { ["-sdk", $0] } ?? [])
+        process.arguments =
+            [
+                "-module-name", "Metal", "-I", build.appendingPathComponent("Modules").path,
+                "-I", sources.appendingPathComponent("MetalRuntime/include").path,
+                "-I", sources.appendingPathComponent("CGlibcCompat/include").path,
+                "-target", "x86_64-pc-linux-gnu", "-minimum-access-level", "public", "-skip-synthesized-members",
+                "-output-dir", output.path,
+            ] + (ProcessInfo.processInfo.environment["SDKROOT"].map { ["-sdk", $0] } ?? [])
         try process.run()
         process.waitUntilExit()
         let graph = try Data(contentsOf: output.appendingPathComponent("Metal.symbols.json"))
@@ -43,9 +44,12 @@ enum PublicSymbols {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         let candidates = folders.map { URL(fileURLWithPath: String($0)).appendingPathComponent(name) }
         guard let found = candidates.first(where: { FileManager.default.isExecutableFile(atPath: $0.path) }) else {
-            throw CocoaError(.fileNoSuchFile, userInfo: [
-                NSLocalizedDescriptionKey: "\(name) is not on PATH; add the bin folder of the Swift toolchain to it.",
-            ])
+            throw CocoaError(
+                .fileNoSuchFile,
+                userInfo: [
+                    NSLocalizedDescriptionKey:
+                        "\(name) is not on PATH; add the bin folder of the Swift toolchain to it."
+                ])
         }
         return found
     }
@@ -72,8 +76,8 @@ enum Facts {
     }
 }
 
-/// A declaration without what does not tell it apart: attributes, `any`, spaces, generic arguments (the facts leave those of pointers
-/// and ranges out), defaults, and whether a property is stored.
+/// A declaration without what does not distinguish it: attributes, `any`, spaces, generic arguments (the facts leave
+/// those of pointers and ranges out), defaults, and whether a property is stored.
 func normalized(_ declaration: String) -> String {
     var text = declaration
     for attribute in ["@discardableResult", "@preconcurrency", "@NSCopying", "override ", "any "] {
@@ -81,7 +85,9 @@ func normalized(_ declaration: String) -> String {
     }
     text = text.trimmingCharacters(in: .whitespacesAndNewlines)
     if text.hasPrefix("let ") { text = "var \(text.dropFirst(4)) { get }" }
-    if text.range(of: "^(static )?var ", options: .regularExpression) != nil, !text.contains("{") { text += " { get set }" }
+    if text.range(of: "^(static )?var ", options: .regularExpression) != nil, !text.contains("{") {
+        text += " { get set }"
+    }
     for pattern in [" = (\\[\\]|nil)", "<[^<>]*>", "\\s+"] {
         while let range = text.range(of: pattern, options: .regularExpression) { text.removeSubrange(range) }
     }

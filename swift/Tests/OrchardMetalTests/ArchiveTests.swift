@@ -23,7 +23,9 @@ final class ArchiveTests: XCTestCase {
     private func files() -> [String] { ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() }
 
     /// Opens, makes one pipeline, runs it, closes; gives the statistics and the notes.
-    private func start(_ function: String = "bump", in other: String? = nil) throws -> (statistics: orchard_statistics, notes: [String]) {
+    private func start(_ function: String = "bump", in other: String? = nil) throws -> (
+        statistics: orchard_statistics, notes: [String]
+    ) {
         let client = try Client(cacheFolder: other ?? folder)
         let pipeline = try client.pipeline(client.library(Kernels.add), function)
         if function == "bump" {
@@ -53,7 +55,11 @@ final class ArchiveTests: XCTestCase {
         for damage in ["not an archive", ""] {
             try damage.write(toFile: path, atomically: true, encoding: .utf8)
             let damaged = try start()
-            XCTAssertEqual([damaged.statistics.archive_rebuilds, damaged.statistics.archive_hits, damaged.statistics.pipelines_compiled], [1, 0, 1])
+            XCTAssertEqual(
+                [
+                    damaged.statistics.archive_rebuilds, damaged.statistics.archive_hits,
+                    damaged.statistics.pipelines_compiled,
+                ], [1, 0, 1])
             XCTAssertTrue(damaged.notes.contains { $0.contains(path) && $0.contains("built anew") }, "\(damaged.notes)")
             XCTAssertEqual(try start().statistics.archive_hits, 1)
         }
@@ -67,7 +73,8 @@ final class ArchiveTests: XCTestCase {
         XCTAssertTrue(outcome.notes.contains { $0.contains(folder) && $0.contains("not written") }, "\(outcome.notes)")
     }
 
-    /// Root may write where the mode forbids it, but nobody makes a file among a process's descriptors or on the sealed system volume.
+    /// Root may write where the mode forbids it, but nobody makes a file among a process's descriptors or on the sealed
+    /// system volume.
     func testAReadOnlyFolderOnlyCostsTheCache() throws {
         #if os(Linux)
         let readOnly = "/proc/self/fd"
@@ -76,12 +83,13 @@ final class ArchiveTests: XCTestCase {
         #endif
         let outcome = try start(in: readOnly)
         XCTAssertEqual([outcome.statistics.archive_failures, outcome.statistics.pipelines_compiled], [1, 1])
-        XCTAssertTrue(outcome.notes.contains { $0.contains(readOnly) && $0.contains("not written") }, "\(outcome.notes)")
+        XCTAssertTrue(
+            outcome.notes.contains { $0.contains(readOnly) && $0.contains("not written") }, "\(outcome.notes)")
     }
 
     #if os(Linux)
-    /// A limit on the size of files stands in for the disk, in a process of its own. The kernels come from the software device's cache,
-    /// which the first start has made sure of.
+    /// A limit on the size of files stands in for the disk, in a process of its own. The kernels come from the software
+    /// device's cache, which the first start has made sure of.
     func testAFullDiskOnlyCostsTheCache() throws {
         if let shared = ChildTest.argument {
             _ = try start()
@@ -93,7 +101,8 @@ final class ArchiveTests: XCTestCase {
             XCTAssertEqual(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit), 0)
             let outcome = try start(in: shared)
             XCTAssertEqual([outcome.statistics.archive_failures, outcome.statistics.pipelines_compiled], [1, 1])
-            return XCTAssertTrue(outcome.notes.contains { $0.contains(shared) && $0.contains("not written") }, "\(outcome.notes)")
+            return XCTAssertTrue(
+                outcome.notes.contains { $0.contains(shared) && $0.contains("not written") }, "\(outcome.notes)")
         }
         let child = try ChildTest("ArchiveTests/testAFullDiskOnlyCostsTheCache", argument: folder)
         XCTAssertTrue(child.ends(within: 120), "the child hangs")
@@ -117,7 +126,9 @@ final class ArchiveTests: XCTestCase {
             for function in ["bump", "add", "reverse", "bump"] { _ = try start(function) }
             return
         }
-        let children = try (0..<3).map { _ in try ChildTest("ArchiveTests/testProcessesShareTheFolder", argument: folder) }
+        let children = try (0..<3).map { _ in
+            try ChildTest("ArchiveTests/testProcessesShareTheFolder", argument: folder)
+        }
         for child in children {
             XCTAssertTrue(child.ends(within: 120), "the child hangs")
             XCTAssertTrue(child.endedWell, child.output)

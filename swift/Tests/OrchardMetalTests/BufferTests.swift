@@ -27,14 +27,18 @@ final class BufferTests: XCTestCase {
 
     func testFillsAndCopiesRunInOrder() throws {
         let client = try Client()
-        let source = try client.buffer(64, zeroed: true), destination = try client.buffer(64, ORCHARD_STORAGE_PRIVATE, zeroed: true)
+        let source = try client.buffer(64, zeroed: true),
+            destination = try client.buffer(64, ORCHARD_STORAGE_PRIVATE, zeroed: true)
         try check(orchard_buffer_fill(source, 8, 16, 0xab, nil))
         try check(orchard_buffer_copy(source, 4, destination, 0, 16, nil))
         try check(orchard_buffer_fill(source, 0, 64, 1, nil))
-        XCTAssertEqual(try client.read(destination, 16, of: UInt8.self), [0, 0, 0, 0] + [UInt8](repeating: 0xab, count: 12))
+        XCTAssertEqual(
+            try client.read(destination, 16, of: UInt8.self), [0, 0, 0, 0] + [UInt8](repeating: 0xab, count: 12))
         XCTAssertEqual(try client.read(source, 64, of: UInt8.self), [UInt8](repeating: 1, count: 64))
         XCTAssertEqual(try client.statistics.copies_requested, 1)
-        XCTAssertEqual(try client.statistics.encoders, 2, "two fills and a copy share an encoder; the read of a private buffer commits")
+        XCTAssertEqual(
+            try client.statistics.encoders, 2,
+            "two fills and a copy share an encoder; the read of a private buffer commits")
     }
 
     func testRangesAreChecked() throws {
@@ -44,7 +48,9 @@ final class BufferTests: XCTestCase {
         assertFails(ORCHARD_INVALID_ARGUMENT) { _ = try client.read(buffer, 1, of: UInt8.self, at: .max) }
         assertFails(ORCHARD_INVALID_ARGUMENT) { try check(orchard_buffer_fill(buffer, 60, 8, 0, nil)) }
         assertFails(ORCHARD_INVALID_ARGUMENT, "256") { try check(orchard_buffer_fill(buffer, 0, 8, 256, nil)) }
-        assertFails(ORCHARD_INVALID_ARGUMENT, "overlap") { try check(orchard_buffer_copy(buffer, 0, buffer, 4, 8, nil)) }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "overlap") {
+            try check(orchard_buffer_copy(buffer, 0, buffer, 4, 8, nil))
+        }
         assertFails(ORCHARD_INVALID_ARGUMENT, "null") { try check(orchard_buffer_read(buffer, 0, nil, 1)) }
         try check(orchard_buffer_read(buffer, 64, nil, 0))
         let other = try Client()
@@ -73,6 +79,8 @@ final class BufferTests: XCTestCase {
         try client.configure("storage", "shared")
         XCTAssertEqual(try client.info(client.buffer(4)).storage, ORCHARD_STORAGE_SHARED.rawValue)
         assertFails(ORCHARD_INVALID_ARGUMENT, "shared or private") { try client.configure("storage", "managed") }
-        assertFails(ORCHARD_INVALID_ARGUMENT, "batch_operations", "'0'") { try client.configure("batch_operations", "0") }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "batch_operations", "'0'") {
+            try client.configure("batch_operations", "0")
+        }
     }
 }

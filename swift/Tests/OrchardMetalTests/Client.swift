@@ -59,20 +59,22 @@ func lastError() -> String {
     var length: UInt64 = 0
     var buffer = [CChar](repeating: 0, count: 1 << 16)
     XCTAssertEqual(orchard_last_error(&buffer, UInt64(buffer.count), &length), 0)
-    return String(decoding: buffer.prefix(Int(min(length, UInt64(buffer.count)))).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    return String(
+        decoding: buffer.prefix(Int(min(length, UInt64(buffer.count)))).map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
 
-/// Expects a status, and a message that holds each of `words`.
+/// Expects a status, and a message that holds each of `fragments`.
 func assertFails(
-    _ status: orchard_status, _ words: String..., file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void
+    _ status: orchard_status, _ fragments: String..., file: StaticString = #filePath, line: UInt = #line,
+    _ body: () throws -> Void
 ) {
     do {
         try body()
         XCTFail("succeeded", file: file, line: line)
     } catch let failure as Failure {
         XCTAssertEqual(failure.status, status, failure.message, file: file, line: line)
-        for word in words where !failure.message.contains(word) {
-            XCTFail("'\(failure.message)' lacks '\(word)'", file: file, line: line)
+        for fragment in fragments where !failure.message.contains(fragment) {
+            XCTFail("'\(failure.message)' lacks '\(fragment)'", file: file, line: line)
         }
     } catch {
         XCTFail("\(error)", file: file, line: line)
@@ -89,7 +91,9 @@ func text(_ call: (UnsafeMutablePointer<CChar>?, UInt64, UnsafeMutablePointer<UI
     return String(decoding: buffer.map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
 
-func json(_ text: String) throws -> Any { try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed) }
+func json(_ text: String) throws -> Any {
+    try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+}
 
 /// The interface as a caller in Swift would wrap it: each method is one call of the C function.
 final class Client {
@@ -97,8 +101,10 @@ final class Client {
     private var isOpen = true
 
     init(
-        storage: orchard_storage = ORCHARD_STORAGE_DEFAULT, exact: Bool = false, batchOperations: UInt32 = 0, batchBytes: UInt64 = 0,
-        cacheLimit: UInt64 = 0, memoryLimit: UInt64 = 0, cacheFolder: String? = nil, materialize: Bool = true, timeout: UInt32 = 0
+        storage: orchard_storage = ORCHARD_STORAGE_DEFAULT, exact: Bool = false, batchOperations: UInt32 = 0,
+        batchBytes: UInt64 = 0,
+        cacheLimit: UInt64 = 0, memoryLimit: UInt64 = 0, cacheFolder: String? = nil, materialize: Bool = true,
+        timeout: UInt32 = 0
     ) throws {
         var block = BlockWriter<orchard_open_options>()
         block.header.default_storage = storage.rawValue
@@ -124,13 +130,17 @@ final class Client {
     }
 
     static func materializeSource() throws -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../../kernels/runtime")
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+            "../../../kernels/runtime")
         return try String(contentsOf: root.appendingPathComponent("materialize.metal"), encoding: .utf8)
     }
 
     // MARK: Buffers
 
-    func buffer(_ length: UInt64, _ storage: orchard_storage = ORCHARD_STORAGE_DEFAULT, zeroed: Bool = false, label: String? = nil) throws -> UInt64 {
+    func buffer(
+        _ length: UInt64, _ storage: orchard_storage = ORCHARD_STORAGE_DEFAULT, zeroed: Bool = false,
+        label: String? = nil
+    ) throws -> UInt64 {
         var block = BlockWriter<orchard_buffer_options>()
         block.header.length = length
         block.header.storage = storage.rawValue
@@ -141,7 +151,9 @@ final class Client {
         return handle
     }
 
-    func buffer<Element>(_ values: [Element], _ storage: orchard_storage = ORCHARD_STORAGE_DEFAULT, label: String? = nil) throws -> UInt64 {
+    func buffer<Element>(
+        _ values: [Element], _ storage: orchard_storage = ORCHARD_STORAGE_DEFAULT, label: String? = nil
+    ) throws -> UInt64 {
         let handle = try buffer(UInt64(MemoryLayout<Element>.stride * values.count), storage, label: label)
         try write(handle, values)
         return handle
@@ -151,7 +163,8 @@ final class Client {
         try check(values.withUnsafeBytes { orchard_buffer_write(buffer, offset, $0.baseAddress, UInt64($0.count)) })
     }
 
-    func read<Element>(_ buffer: UInt64, _ count: Int, of type: Element.Type, at offset: UInt64 = 0) throws -> [Element] {
+    func read<Element>(_ buffer: UInt64, _ count: Int, of type: Element.Type, at offset: UInt64 = 0) throws -> [Element]
+    {
         let bytes = count * MemoryLayout<Element>.stride
         let memory = UnsafeMutableRawPointer.allocate(byteCount: max(bytes, 1), alignment: 16)
         defer { memory.deallocate() }
@@ -170,7 +183,8 @@ final class Client {
     // MARK: Libraries, pipelines, dispatches
 
     func library(
-        _ source: String, name: String? = nil, headers: [(String, String)] = [], macros: [(String, String)] = [], fastFunctions: Bool = false
+        _ source: String, name: String? = nil, headers: [(String, String)] = [], macros: [(String, String)] = [],
+        fastFunctions: Bool = false
     ) throws -> UInt64 {
         var block = BlockWriter<orchard_library_options>()
         if fastFunctions { block.header.math_functions = UInt32(ORCHARD_FUNCTIONS_FAST) }
@@ -183,7 +197,9 @@ final class Client {
         return handle
     }
 
-    func pipeline(_ library: UInt64, _ function: String, constants: [(orchard_constant, String?)] = [], maxThreads: UInt32 = 0) throws -> UInt64 {
+    func pipeline(
+        _ library: UInt64, _ function: String, constants: [(orchard_constant, String?)] = [], maxThreads: UInt32 = 0
+    ) throws -> UInt64 {
         var block = BlockWriter<orchard_pipeline_options>()
         block.header.function = block.span(function)
         block.header.max_threads = maxThreads
@@ -200,8 +216,10 @@ final class Client {
 
     @discardableResult
     func dispatch(
-        _ pipeline: UInt64, grid: (UInt32, UInt32, UInt32), threadgroup: (UInt32, UInt32, UInt32) = (32, 1, 1), groups: Bool = false,
-        _ bindings: [orchard_binding], inline: [(UInt32, [UInt8])] = [], memory: [orchard_threadgroup_memory] = [], label: String? = nil
+        _ pipeline: UInt64, grid: (UInt32, UInt32, UInt32), threadgroup: (UInt32, UInt32, UInt32) = (32, 1, 1),
+        groups: Bool = false,
+        _ bindings: [orchard_binding], inline: [(UInt32, [UInt8])] = [], memory: [orchard_threadgroup_memory] = [],
+        label: String? = nil
     ) throws -> UInt64 {
         var block = BlockWriter<orchard_dispatch>()
         block.header.pipeline = pipeline
@@ -226,7 +244,9 @@ final class Client {
         return ticket
     }
 
-    func wait(_ ticket: UInt64, timeout: UInt32 = 60000) throws { try check(orchard_ticket_wait(context, ticket, timeout)) }
+    func wait(_ ticket: UInt64, timeout: UInt32 = 60000) throws {
+        try check(orchard_ticket_wait(context, ticket, timeout))
+    }
 
     func finish() throws { try wait(commit()) }
 
@@ -257,7 +277,9 @@ final class Client {
     }
 }
 
-func binding(_ index: UInt32, _ buffer: UInt64, _ access: Int, offset: UInt64 = 0, length: UInt64 = 0) -> orchard_binding {
+func binding(_ index: UInt32, _ buffer: UInt64, _ access: Int, offset: UInt64 = 0, length: UInt64 = 0)
+    -> orchard_binding
+{
     orchard_binding(buffer: buffer, offset: offset, length: length, index: index, access: UInt32(access))
 }
 

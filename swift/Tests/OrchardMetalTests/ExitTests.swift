@@ -3,7 +3,8 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// A process that ends while the device still runs: each test starts itself again as a child, and looks at how that ended.
+/// A process that ends while the device still runs: each test starts itself again as a child, and looks at how that
+/// ended.
 final class ExitTests: XCTestCase {
     /// Counts to `limit` in memory, so that nothing can be left out.
     private static let slow = """
@@ -20,7 +21,8 @@ final class ExitTests: XCTestCase {
         let value = try client.buffer(4, zeroed: true)
         for _ in 0..<4 {
             try client.dispatch(
-                pipeline, grid: (1, 1, 1), threadgroup: (1, 1, 1), [binding(0, value, readWrite)], inline: [(1, withUnsafeBytes(of: steps, Array.init))])
+                pipeline, grid: (1, 1, 1), threadgroup: (1, 1, 1), [binding(0, value, readWrite)],
+                inline: [(1, withUnsafeBytes(of: steps, Array.init))])
         }
         print("work is in flight")
         exit(0)

@@ -22,7 +22,9 @@ final class FaultTests: XCTestCase {
             try client.inject("allocate")
             assertFails(ORCHARD_OUT_OF_MEMORY) { _ = try client.read(buffer, 16, of: UInt32.self) }
             try client.inject("allocate")
-            assertFails(ORCHARD_OUT_OF_MEMORY) { try check(orchard_buffer_hint(buffer, ORCHARD_STORAGE_SHARED.rawValue)) }
+            assertFails(ORCHARD_OUT_OF_MEMORY) {
+                try check(orchard_buffer_hint(buffer, ORCHARD_STORAGE_SHARED.rawValue))
+            }
         }
         XCTAssertEqual(try client.statistics.live_bytes, live)
         XCTAssertEqual(try client.read(buffer, 1, of: UInt32.self), [1])

@@ -3,8 +3,8 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// Random calls with random handles, sizes, descriptors and orders, from two threads: each ends with a status, and all memory
-/// comes back.
+/// Random calls with random handles, sizes, descriptors and orders, from two threads: each ends with a status, and all
+/// memory comes back.
 final class FuzzTests: XCTestCase {
     private static let calls = 20_000
 
@@ -128,7 +128,8 @@ private struct Fuzzer {
     private mutating func release() -> Int32 {
         guard pick(2) == 0, !buffers.isEmpty else {
             let stale = ended.randomElement(using: &generator) ?? number()
-            return buffers.contains(stale) || seeds.pipelines.contains(stale) || stale == seeds.library ? 0 : orchard_release(stale)
+            return buffers.contains(stale) || seeds.pipelines.contains(stale) || stale == seeds.library
+                ? 0 : orchard_release(stale)
         }
         let handle = buffers.remove(at: pick(buffers.count))
         if !buffers.contains(handle) { ended.append(handle) }
@@ -165,7 +166,9 @@ private struct Fuzzer {
             return damaged(block) { orchard_write_back($0, $1, source, offset, nil) }
         }
         var result = BlockWriter<orchard_materialized>().header
-        let status = damaged(block) { orchard_materialize($0, $1, &result, UInt64(MemoryLayout<orchard_materialized>.size)) }
+        let status = damaged(block) {
+            orchard_materialize($0, $1, &result, UInt64(MemoryLayout<orchard_materialized>.size))
+        }
         return keep(status, result.buffer)
     }
 

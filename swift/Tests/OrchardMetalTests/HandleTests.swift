@@ -48,7 +48,10 @@ final class HandleTests: XCTestCase {
         ]
     }
 
-    private func assert(_ handle: UInt64, gives status: orchard_status, except kind: HandleKind? = nil, file: StaticString = #filePath, line: UInt = #line) {
+    private func assert(
+        _ handle: UInt64, gives status: orchard_status, except kind: HandleKind? = nil, file: StaticString = #filePath,
+        line: UInt = #line
+    ) {
         for entry in calls(handle) where entry.kind != kind {
             XCTAssertEqual(entry.call(), Int32(bitPattern: status.rawValue), entry.name, file: file, line: line)
         }

@@ -4,11 +4,14 @@ import XCTest
 @testable import OrchardMetal
 
 final class IncludeTests: XCTestCase {
-    private func resolve(_ source: String, _ headers: [(String, String)], name: String? = "main.metal") throws -> String {
+    private func resolve(_ source: String, _ headers: [(String, String)], name: String? = "main.metal") throws -> String
+    {
         try IncludeResolver.resolve(name: name, source: source, headers: headers.map { (name: $0.0, text: $0.1) })
     }
 
-    private func assertFails(_ text: String, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void) {
+    private func assertFails(
+        _ text: String, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void
+    ) {
         XCTAssertThrowsError(try body(), file: file, line: line) { error in
             XCTAssertEqual((error as? OrchardError)?.status, ORCHARD_COMPILE_FAILED, file: file, line: line)
             XCTAssertEqual((error as? OrchardError)?.message, text, file: file, line: line)
@@ -37,14 +40,16 @@ final class IncludeTests: XCTestCase {
         XCTAssertEqual(
             located(resolved),
             [
-                "main.metal:1 int a;", "x.h:1 int x1;", "x.h:2 int x2;", "main.metal:3 int b;", "folder/z.h:1 int z1;", "folder/y.h:2 int y2;",
+                "main.metal:1 int a;", "x.h:1 int x1;", "x.h:2 int x2;", "main.metal:3 int b;", "folder/z.h:1 int z1;",
+                "folder/y.h:2 int y2;",
                 "main.metal:5 int c;",
             ])
     }
 
     func testAHeaderCountsOnce() throws {
         let resolved = try resolve(
-            "#include \"a.h\"\n#include \"b.h\"\n#include \"a.h\"\nint m;", [("a.h", "#pragma once\nint a;"), ("b.h", "#include \"a.h\"\nint b;")])
+            "#include \"a.h\"\n#include \"b.h\"\n#include \"a.h\"\nint m;",
+            [("a.h", "#pragma once\nint a;"), ("b.h", "#include \"a.h\"\nint b;")])
         XCTAssertEqual(located(resolved), ["a.h:2 int a;", "b.h:2 int b;", "main.metal:4 int m;"])
     }
 
@@ -55,12 +60,15 @@ final class IncludeTests: XCTestCase {
     }
 
     func testSystemHeadersAndCommentsAreLeftAlone() throws {
-        let source = "#include <metal_stdlib>\n/*\n#include \"gone.h\"\n*/\n// #include \"gone.h\"\nint a; // /*\nint b;\n"
+        let source =
+            "#include <metal_stdlib>\n/*\n#include \"gone.h\"\n*/\n// #include \"gone.h\"\nint a; // /*\nint b;\n"
         XCTAssertEqual(try resolve(source, [], name: nil), source + "\n")
     }
 
     func testCyclesAreReported() {
-        assertFails("b.h:2:10: error: 'a.h' includes itself: main.metal -> a.h -> b.h -> a.h\n#include \"a.h\"\n         ^") {
+        assertFails(
+            "b.h:2:10: error: 'a.h' includes itself: main.metal -> a.h -> b.h -> a.h\n#include \"a.h\"\n         ^"
+        ) {
             _ = try resolve("#include \"a.h\"", [("a.h", "#include \"b.h\""), ("b.h", "\n#include \"a.h\"")])
         }
     }
@@ -74,12 +82,19 @@ final class IncludeTests: XCTestCase {
 
     func testPathsAreNormalized() throws {
         let resolved = try resolve(
-            "#include \"ops/./a.h\"", [("ops/a.h", "#include \"../common/types.h\"\nint a;"), ("common/types.h", "int t;")])
+            "#include \"ops/./a.h\"",
+            [("ops/a.h", "#include \"../common/types.h\"\nint a;"), ("common/types.h", "int t;")])
         XCTAssertEqual(located(resolved), ["common/types.h:1 int t;", "ops/a.h:2 int a;"])
     }
 
     func testRunawayIncludesEnd() {
-        var headers = (0..<30).map { ("h\($0).h", "#if A\n#include \"h\($0 + 1).h\"\n#include \"h\($0 + 1).h\"\n#endif\n" + "//" + String(repeating: "x", count: 10_000)) }
+        var headers = (0..<30).map {
+            (
+                "h\($0).h",
+                "#if A\n#include \"h\($0 + 1).h\"\n#include \"h\($0 + 1).h\"\n#endif\n" + "//"
+                    + String(repeating: "x", count: 10_000)
+            )
+        }
         headers.append(("h30.h", "int end;"))
         XCTAssertThrowsError(try resolve("#include \"h0.h\"", headers)) {
             XCTAssertEqual(($0 as? OrchardError)?.status, ORCHARD_LIMIT_EXCEEDED)

@@ -5,14 +5,16 @@ enum Kernels {
     static let add = """
         #include <metal_stdlib>
         using namespace metal;
-        kernel void add(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *sum [[buffer(2)]],
+        kernel void add(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], \
+        device float *sum [[buffer(2)]],
                         constant float &scale [[buffer(3)]], uint i [[thread_position_in_grid]]) {
             sum[i] = (a[i] + b[i]) * scale;
         }
         kernel void bump(device uint *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {
             values[i] += 1;
         }
-        kernel void reverse(device const uint *from [[buffer(0)]], device uint *to [[buffer(1)]], threadgroup uint *scratch [[threadgroup(0)]],
+        kernel void reverse(device const uint *from [[buffer(0)]], device uint *to [[buffer(1)]], \
+        threadgroup uint *scratch [[threadgroup(0)]],
                             uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
             scratch[i] = from[i];
             threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -9,13 +9,14 @@ final class LayoutTests: XCTestCase {
         let name: String
         let size: Int
         let stride: Int
-        let wanted: Int
-        let fields: [(name: String, offset: Int?, wanted: Int)]
+        let expected: Int
+        let fields: [(name: String, offset: Int?, expected: Int)]
     }
 
-    private func row<Struct>(_ type: Struct.Type, _ size: Int, _ fields: [(String, PartialKeyPath<Struct>, Int)]) -> Row {
+    private func row<Struct>(_ type: Struct.Type, _ size: Int, _ fields: [(String, PartialKeyPath<Struct>, Int)]) -> Row
+    {
         Row(
-            name: "\(type)", size: MemoryLayout<Struct>.size, stride: MemoryLayout<Struct>.stride, wanted: size,
+            name: "\(type)", size: MemoryLayout<Struct>.size, stride: MemoryLayout<Struct>.stride, expected: size,
             fields: fields.map { ($0.0, MemoryLayout<Struct>.offset(of: $0.1), $0.2) })
     }
 
@@ -25,65 +26,91 @@ final class LayoutTests: XCTestCase {
             row(
                 orchard_open_options.self, 72,
                 [
-                    ("size", \.size, 0), ("version", \.version, 4), ("default_storage", \.default_storage, 8), ("flags", \.flags, 12),
-                    ("batch_operations", \.batch_operations, 16), ("timeout_ms", \.timeout_ms, 20), ("batch_bytes", \.batch_bytes, 24),
-                    ("cache_limit", \.cache_limit, 32), ("memory_limit", \.memory_limit, 40), ("cache_folder", \.cache_folder, 48),
+                    ("size", \.size, 0), ("version", \.version, 4), ("default_storage", \.default_storage, 8),
+                    ("flags", \.flags, 12),
+                    ("batch_operations", \.batch_operations, 16), ("timeout_ms", \.timeout_ms, 20),
+                    ("batch_bytes", \.batch_bytes, 24),
+                    ("cache_limit", \.cache_limit, 32), ("memory_limit", \.memory_limit, 40),
+                    ("cache_folder", \.cache_folder, 48),
                     ("materialize_source", \.materialize_source, 56), ("label", \.label, 64),
                 ]),
             row(
                 orchard_buffer_options.self, 32,
-                [("size", \.size, 0), ("version", \.version, 4), ("length", \.length, 8), ("storage", \.storage, 16), ("flags", \.flags, 20), ("label", \.label, 24)]),
+                [
+                    ("size", \.size, 0), ("version", \.version, 4), ("length", \.length, 8), ("storage", \.storage, 16),
+                    ("flags", \.flags, 20), ("label", \.label, 24),
+                ]),
             row(
                 orchard_buffer_info.self, 48,
                 [
-                    ("length", \.length, 8), ("allocated", \.allocated, 16), ("contents", \.contents, 24), ("last_ticket", \.last_ticket, 32),
+                    ("length", \.length, 8), ("allocated", \.allocated, 16), ("contents", \.contents, 24),
+                    ("last_ticket", \.last_ticket, 32),
                     ("storage", \.storage, 40), ("retain_count", \.retain_count, 44),
                 ]),
             row(
                 orchard_view.self, 176,
                 [
-                    ("buffer", \.buffer, 8), ("offset", \.offset, 16), ("element_size", \.element_size, 24), ("rank", \.rank, 28),
-                    ("storage", \.storage, 32), ("flags", \.flags, 36), ("shape", \.shape, 40), ("strides", \.strides, 104), ("label", \.label, 168),
+                    ("buffer", \.buffer, 8), ("offset", \.offset, 16), ("element_size", \.element_size, 24),
+                    ("rank", \.rank, 28),
+                    ("storage", \.storage, 32), ("flags", \.flags, 36), ("shape", \.shape, 40),
+                    ("strides", \.strides, 104), ("label", \.label, 168),
                 ]),
             row(
                 orchard_materialized.self, 32,
-                [("buffer", \.buffer, 8), ("offset", \.offset, 16), ("copies", \.copies, 24), ("reserved", \.reserved, 28)]),
+                [
+                    ("buffer", \.buffer, 8), ("offset", \.offset, 16), ("copies", \.copies, 24),
+                    ("reserved", \.reserved, 28),
+                ]),
             row(orchard_named_text.self, 16, [("name", \.name, 0), ("text", \.text, 8)]),
             row(
                 orchard_library_options.self, 64,
                 [
-                    ("language_version", \.language_version, 8), ("math_mode", \.math_mode, 12), ("math_functions", \.math_functions, 16),
-                    ("flags", \.flags, 20), ("name", \.name, 24), ("source", \.source, 32), ("headers", \.headers, 40), ("macros", \.macros, 48),
+                    ("language_version", \.language_version, 8), ("math_mode", \.math_mode, 12),
+                    ("math_functions", \.math_functions, 16),
+                    ("flags", \.flags, 20), ("name", \.name, 24), ("source", \.source, 32), ("headers", \.headers, 40),
+                    ("macros", \.macros, 48),
                     ("label", \.label, 56),
                 ]),
-            row(orchard_constant.self, 48, [("name", \.name, 0), ("index", \.index, 8), ("type", \.type, 12), ("value", \.value, 16)]),
+            row(
+                orchard_constant.self, 48,
+                [("name", \.name, 0), ("index", \.index, 8), ("type", \.type, 12), ("value", \.value, 16)]),
             row(
                 orchard_pipeline_options.self, 40,
-                [("function", \.function, 8), ("constants", \.constants, 16), ("max_threads", \.max_threads, 24), ("flags", \.flags, 28), ("label", \.label, 32)]),
+                [
+                    ("function", \.function, 8), ("constants", \.constants, 16), ("max_threads", \.max_threads, 24),
+                    ("flags", \.flags, 28), ("label", \.label, 32),
+                ]),
             row(
                 orchard_binding.self, 32,
-                [("buffer", \.buffer, 0), ("offset", \.offset, 8), ("length", \.length, 16), ("index", \.index, 24), ("access", \.access, 28)]),
+                [
+                    ("buffer", \.buffer, 0), ("offset", \.offset, 8), ("length", \.length, 16), ("index", \.index, 24),
+                    ("access", \.access, 28),
+                ]),
             row(orchard_inline.self, 16, [("index", \.index, 0), ("reserved", \.reserved, 4), ("bytes", \.bytes, 8)]),
             row(orchard_threadgroup_memory.self, 8, [("index", \.index, 0), ("length", \.length, 4)]),
             row(
                 orchard_dispatch.self, 80,
                 [
-                    ("pipeline", \.pipeline, 8), ("grid", \.grid, 16), ("grid_kind", \.grid_kind, 28), ("threadgroup", \.threadgroup, 32),
+                    ("pipeline", \.pipeline, 8), ("grid", \.grid, 16), ("grid_kind", \.grid_kind, 28),
+                    ("threadgroup", \.threadgroup, 32),
                     ("flags", \.flags, 44), ("bindings", \.bindings, 48), ("inline_bytes", \.inline_bytes, 56),
                     ("threadgroup_memory", \.threadgroup_memory, 64), ("label", \.label, 72),
                 ]),
             row(
                 orchard_statistics.self, 232,
                 [
-                    ("live_bytes", \.live_bytes, 8), ("peak_bytes", \.peak_bytes, 40), ("allocations", \.allocations, 64),
-                    ("dispatches", \.dispatches, 80), ("barriers", \.barriers, 104), ("copies_storage", \.copies_storage, 112),
-                    ("copied_bytes", \.copied_bytes, 152), ("archive_hits", \.archive_hits, 192), ("failed_tickets", \.failed_tickets, 224),
+                    ("live_bytes", \.live_bytes, 8), ("peak_bytes", \.peak_bytes, 40),
+                    ("allocations", \.allocations, 64),
+                    ("dispatches", \.dispatches, 80), ("barriers", \.barriers, 104),
+                    ("copies_storage", \.copies_storage, 112),
+                    ("copied_bytes", \.copied_bytes, 152), ("archive_hits", \.archive_hits, 192),
+                    ("failed_tickets", \.failed_tickets, 224),
                 ]),
         ]
         for row in rows {
-            XCTAssertEqual(row.size, row.wanted, row.name)
-            XCTAssertEqual(row.stride, row.wanted, "\(row.name) has padding at its end")
-            for field in row.fields { XCTAssertEqual(field.offset, field.wanted, "\(row.name).\(field.name)") }
+            XCTAssertEqual(row.size, row.expected, row.name)
+            XCTAssertEqual(row.stride, row.expected, "\(row.name) has padding at its end")
+            for field in row.fields { XCTAssertEqual(field.offset, field.expected, "\(row.name).\(field.name)") }
         }
         XCTAssertEqual(MemoryLayout<StridedCopy>.size, 224, "as kernels/runtime/materialize.metal lays it out")
     }
@@ -101,7 +128,7 @@ final class LayoutTests: XCTestCase {
         assertFails(ORCHARD_INVALID_ARGUMENT, "version 9") { try create { $0.header.version = 9 } }
         assertFails(ORCHARD_INVALID_ARGUMENT, "size 33") { try create { $0.header.size = 33 } }
         assertFails(ORCHARD_INVALID_ARGUMENT, "size 7") { try create { $0.header.size = 7 } }
-        assertFails(ORCHARD_INVALID_ARGUMENT, "4 bytes") { try create({ _ in }, length: 4) }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "got 4") { try create({ _ in }, length: 4) }
         assertFails(ORCHARD_INVALID_ARGUMENT, "flags") { try create { $0.header.flags = 2 } }
         assertFails(ORCHARD_INVALID_ARGUMENT, "label ends at byte 4294967304") {
             try create { $0.header.label = orchard_span(offset: 9, length: .max) }
@@ -115,7 +142,7 @@ final class LayoutTests: XCTestCase {
             let block = BlockWriter<orchard_buffer_options>()
             try check(block.with { orchard_buffer_create(client.context, $0, $1, nil) })
         }
-        // A caller of before `storage` was added: the rest means the defaults.
+        // A caller of before `storage` was added: the missing fields have their defaults.
         try create { $0.header.size = 16 }
     }
 

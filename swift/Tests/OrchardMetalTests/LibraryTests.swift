@@ -20,10 +20,18 @@ final class LibraryTests: XCTestCase {
         assertFails(ORCHARD_COMPILE_FAILED, "ops/broken.h:2:", "error", "undeclared_thing") {
             _ = try client.library(
                 "#include <metal_stdlib>\n#include \"ops/broken.h\"\n", name: "main.metal",
-                headers: [("ops/broken.h", "using namespace metal;\nkernel void k(device int *x [[buffer(0)]]) { x[0] = undeclared_thing; }\n")])
+                headers: [
+                    (
+                        "ops/broken.h",
+                        "using namespace metal;\nkernel void k(device int *x [[buffer(0)]]) { x[0] = "
+                            + "undeclared_thing; }\n"
+                    )
+                ])
         }
         assertFails(ORCHARD_COMPILE_FAILED, "main.metal:3:") {
-            _ = try client.library("#include <metal_stdlib>\n#include \"fine.h\"\nnonsense;\n", name: "main.metal", headers: [("fine.h", "// fine\n")])
+            _ = try client.library(
+                "#include <metal_stdlib>\n#include \"fine.h\"\nnonsense;\n", name: "main.metal",
+                headers: [("fine.h", "// fine\n")])
         }
         assertFails(ORCHARD_COMPILE_FAILED, "main.metal:1:10: error: 'gone.h' file not found") {
             _ = try client.library("#include \"gone.h\"\n", name: "main.metal")
@@ -34,21 +42,29 @@ final class LibraryTests: XCTestCase {
     func testHeadersAndMacrosTakePart() throws {
         let client = try Client()
         let library = try client.library(
-            "#include <metal_stdlib>\n#include \"a.h\"\nkernel void k(device int *x [[buffer(0)]]) { x[0] = value() + EXTRA; }",
-            headers: [("a.h", "#pragma once\n#include \"b.h\"\ninline int value() { return base; }\n"), ("b.h", "constant int base = 40;\n")],
+            "#include <metal_stdlib>\n#include \"a.h\"\nkernel void k(device int *x [[buffer(0)]]) { x[0] = value() "
+                + "+ EXTRA; }",
+            headers: [
+                ("a.h", "#pragma once\n#include \"b.h\"\ninline int value() { return base; }\n"),
+                ("b.h", "constant int base = 40;\n"),
+            ],
             macros: [("EXTRA", "2")])
         let result = try client.buffer(4)
-        try client.dispatch(client.pipeline(library, "k"), grid: (1, 1, 1), threadgroup: (1, 1, 1), [binding(0, result, write)])
+        try client.dispatch(
+            client.pipeline(library, "k"), grid: (1, 1, 1), threadgroup: (1, 1, 1), [binding(0, result, write)])
         XCTAssertEqual(try client.read(result, 1, of: Int32.self), [42])
     }
 
-    /// Metal's own default is fast, in which tanh(45) is infinity by infinity; here it must be asked for.
+    /// Metal's own default is fast, in which tanh(45) is infinity by infinity; here it must be requested.
     func testMathematicsIsPreciseUnlessAskedOtherwise() throws {
         let client = try Client()
-        let source = "#include <metal_stdlib>\nkernel void k(device float *x [[buffer(0)]]) { x[0] = metal::tanh(x[0]); }"
+        let source =
+            "#include <metal_stdlib>\nkernel void k(device float *x [[buffer(0)]]) { x[0] = metal::tanh(x[0]); }"
         for (fast, isNaN) in [(false, false), (true, true)] {
             let x = try client.buffer([Float(45)])
-            try client.dispatch(client.pipeline(client.library(source, fastFunctions: fast), "k"), grid: (1, 1, 1), threadgroup: (1, 1, 1), [binding(0, x, readWrite)])
+            try client.dispatch(
+                client.pipeline(client.library(source, fastFunctions: fast), "k"), grid: (1, 1, 1),
+                threadgroup: (1, 1, 1), [binding(0, x, readWrite)])
             XCTAssertEqual(try client.read(x, 1, of: Float.self)[0].isNaN, isNaN)
         }
     }
@@ -60,7 +76,10 @@ final class LibraryTests: XCTestCase {
         XCTAssertNotEqual(first, second)
         let statistics = try client.statistics
         XCTAssertEqual(
-            [statistics.libraries_compiled, statistics.library_hits, statistics.pipelines_compiled, statistics.pipeline_hits], [1, 1, 1, 1])
+            [
+                statistics.libraries_compiled, statistics.library_hits, statistics.pipelines_compiled,
+                statistics.pipeline_hits,
+            ], [1, 1, 1, 1])
         try client.release(first, second, add)
         _ = try text { orchard_pipeline_info(again, $0, $1, $2) }
     }
@@ -84,11 +103,15 @@ final class LibraryTests: XCTestCase {
         var constant = orchard_constant()
         constant.index = index
         constant.type = type
-        withUnsafeMutableBytes(of: &constant.value) { target in withUnsafeBytes(of: value) { target.copyMemory(from: $0) } }
+        withUnsafeMutableBytes(of: &constant.value) { target in
+            withUnsafeBytes(of: value) { target.copyMemory(from: $0) }
+        }
         return constant
     }
 
-    private func scaled(_ client: Client, _ library: UInt64, _ constants: [(orchard_constant, String?)]) throws -> [Float] {
+    private func scaled(_ client: Client, _ library: UInt64, _ constants: [(orchard_constant, String?)]) throws
+        -> [Float]
+    {
         let values = try client.buffer([Float(1), 2])
         let pipeline = try client.pipeline(library, "scale", constants: constants)
         try client.dispatch(pipeline, grid: (2, 1, 1), threadgroup: (2, 1, 1), [binding(0, values, readWrite)])
@@ -98,7 +121,8 @@ final class LibraryTests: XCTestCase {
     func testConstantsByNameAndByIndex() throws {
         let client = try Client()
         let library = try client.library(Kernels.constants)
-        let factor = constant(33, UInt32(3)), no = constant(53, false), yes = constant(53, true, index: 1), shift = constant(3, Float(10), index: 2)
+        let factor = constant(33, UInt32(3)), no = constant(53, false), yes = constant(53, true, index: 1),
+            shift = constant(3, Float(10), index: 2)
         XCTAssertEqual(try scaled(client, library, [(factor, "factor"), (no, "negate")]), [3.5, 6.5])
         XCTAssertEqual(try scaled(client, library, [(factor, nil), (yes, nil)]), [-3.5, -6.5])
         XCTAssertEqual(try scaled(client, library, [(factor, nil), (yes, nil), (shift, nil)]), [-13, -16])
@@ -116,11 +140,13 @@ final class LibraryTests: XCTestCase {
         assertFails(ORCHARD_CONSTANT_MISSING, "'fctor'", "'factor' (index 0)") {
             _ = try scaled(client, library, [(factor, "fctor"), (negate, "negate")])
         }
-        assertFails(ORCHARD_CONSTANT_MISSING, "'factor' of type 3; its type is 33") {
+        assertFails(ORCHARD_CONSTANT_MISSING, "'factor' to be of type 33, got type 3") {
             _ = try scaled(client, library, [(constant(3, Float(3)), "factor"), (negate, "negate")])
         }
-        assertFails(ORCHARD_FUNCTION_NOT_FOUND, "'scales'", "plain, scale") { _ = try client.pipeline(library, "scales") }
-        assertFails(ORCHARD_LIMIT_EXCEEDED, "4096 threads") { _ = try client.pipeline(library, "plain", maxThreads: 4096) }
+        assertFails(ORCHARD_FUNCTION_NOT_FOUND, "'scales'", "plain, scale") {
+            _ = try client.pipeline(library, "scales")
+        }
+        assertFails(ORCHARD_LIMIT_EXCEEDED, "got 4096") { _ = try client.pipeline(library, "plain", maxThreads: 4096) }
         _ = try client.pipeline(library, "plain", constants: [(factor, "factor")])
     }
 
@@ -143,10 +169,13 @@ final class LibraryTests: XCTestCase {
         let capabilities = try XCTUnwrap(info["capabilities"] as? [String: [String: Any]])
         XCTAssertEqual(Set(capabilities.keys), ["bfloat", "simdReduction", "simdMatrix", "tensorOps"])
         for (name, capability) in capabilities {
-            XCTAssertEqual((capability["reason"] as? String)?.isEmpty, capability["supported"] as? Bool, "\(name): \(capability)")
+            XCTAssertEqual(
+                (capability["reason"] as? String)?.isEmpty, capability["supported"] as? Bool, "\(name): \(capability)")
         }
         if SoftwareDevice.isPresent {
-            for name in ["bfloat", "simdReduction", "simdMatrix"] { XCTAssertEqual(capabilities[name]?["supported"] as? Bool, true, "\(capabilities)") }
+            for name in ["bfloat", "simdReduction", "simdMatrix"] {
+                XCTAssertEqual(capabilities[name]?["supported"] as? Bool, true, "\(capabilities)")
+            }
         }
     }
 }

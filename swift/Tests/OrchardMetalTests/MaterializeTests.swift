@@ -15,8 +15,12 @@ final class MaterializeTests: XCTestCase {
         block.header.rank = UInt32(shape.count)
         block.header.storage = storage.rawValue
         block.header.flags = contiguous ? UInt32(ORCHARD_VIEW_CONTIGUOUS) : 0
-        withUnsafeMutableBytes(of: &block.header.shape) { target in shape.withUnsafeBytes { target.copyMemory(from: $0) } }
-        withUnsafeMutableBytes(of: &block.header.strides) { target in strides.withUnsafeBytes { target.copyMemory(from: $0) } }
+        withUnsafeMutableBytes(of: &block.header.shape) { target in
+            shape.withUnsafeBytes { target.copyMemory(from: $0) }
+        }
+        withUnsafeMutableBytes(of: &block.header.strides) { target in
+            strides.withUnsafeBytes { target.copyMemory(from: $0) }
+        }
         return block
     }
 
@@ -41,8 +45,8 @@ final class MaterializeTests: XCTestCase {
         let client = try Client()
         for storage in [ORCHARD_STORAGE_SHARED, ORCHARD_STORAGE_PRIVATE] {
             let buffer = try client.buffer((0..<24).map { UInt32($0) }, storage)
-            for wanted in [ORCHARD_STORAGE_DEFAULT, storage] {
-                let result = try materialize(view(buffer, [2, 1, 3], [3, 77, 1], offset: 8, storage: wanted))
+            for expected in [ORCHARD_STORAGE_DEFAULT, storage] {
+                let result = try materialize(view(buffer, [2, 1, 3], [3, 77, 1], offset: 8, storage: expected))
                 XCTAssertEqual([result.buffer, result.offset, UInt64(result.copies)], [buffer, 8, 0])
                 try client.release(result.buffer)
             }
@@ -55,7 +59,8 @@ final class MaterializeTests: XCTestCase {
     func testPrivateBecomesSharedByOneBlit() throws {
         let client = try Client()
         let buffer = try client.buffer((0..<24).map { UInt32($0) }, ORCHARD_STORAGE_PRIVATE)
-        let result = try materialize(view(buffer, [4], [2], offset: 12, storage: ORCHARD_STORAGE_SHARED, contiguous: false))
+        let result = try materialize(
+            view(buffer, [4], [2], offset: 12, storage: ORCHARD_STORAGE_SHARED, contiguous: false))
         XCTAssertEqual(result.copies, 1)
         XCTAssertEqual(try client.info(result.buffer).storage, ORCHARD_STORAGE_SHARED.rawValue)
         XCTAssertEqual(try client.read(result.buffer, 7, of: UInt32.self, at: result.offset), [3, 4, 5, 6, 7, 8, 9])
@@ -89,16 +94,24 @@ final class MaterializeTests: XCTestCase {
             let bytes = (0..<(highest - lowest + 3) * size).map { _ in UInt8.random(in: 0...255, using: &generator) }
             let buffer = try client.buffer(bytes, round % 3 == 0 ? ORCHARD_STORAGE_PRIVATE : ORCHARD_STORAGE_SHARED)
             let start = 1 - lowest
-            let block = view(buffer, shape.map { UInt64($0) }, strides.map { Int64($0) }, size: UInt32(size), offset: UInt64(start * size))
+            let block = view(
+                buffer, shape.map { UInt64($0) }, strides.map { Int64($0) }, size: UInt32(size),
+                offset: UInt64(start * size))
             let result = try materialize(block)
-            let wanted = Self.indices(shape, strides).flatMap { bytes[((start + $0) * size)..<((start + $0 + 1) * size)] }
-            XCTAssertEqual(try client.read(result.buffer, wanted.count, of: UInt8.self, at: result.offset), wanted, "\(shape) \(strides) \(size)")
+            let expected = Self.indices(shape, strides).flatMap {
+                bytes[((start + $0) * size)..<((start + $0 + 1) * size)]
+            }
+            XCTAssertEqual(
+                try client.read(result.buffer, expected.count, of: UInt8.self, at: result.offset), expected,
+                "\(shape) \(strides) \(size)")
             try client.release(result.buffer, buffer)
         }
     }
 
     private static func indices(_ shape: [Int], _ strides: [Int]) -> [Int] {
-        zip(shape, strides).reduce([0]) { outer, axis in outer.flatMap { base in (0..<axis.0).map { base + $0 * axis.1 } } }
+        zip(shape, strides).reduce([0]) { outer, axis in
+            outer.flatMap { base in (0..<axis.0).map { base + $0 * axis.1 } }
+        }
     }
 
     func testWriteBackScattersAndLeavesTheRest() throws {
@@ -115,7 +128,8 @@ final class MaterializeTests: XCTestCase {
         for exact in [false, true] {
             let client = try Client(exact: exact)
             let bytes = (0..<7).map { UInt8($0) }
-            let buffer = try client.buffer(bytes, ORCHARD_STORAGE_PRIVATE), copy = try client.buffer(7, ORCHARD_STORAGE_PRIVATE, zeroed: true)
+            let buffer = try client.buffer(bytes, ORCHARD_STORAGE_PRIVATE),
+                copy = try client.buffer(7, ORCHARD_STORAGE_PRIVATE, zeroed: true)
             XCTAssertEqual(try client.read(buffer, 3, of: UInt8.self, at: 3), [3, 4, 5])
             try check(orchard_buffer_copy(buffer, 1, copy, 2, 5, nil))
             try check(orchard_buffer_fill(copy, 3, 2, 0xee, nil))
@@ -130,18 +144,25 @@ final class MaterializeTests: XCTestCase {
         let buffer = try client.buffer([UInt32](repeating: 0, count: 16))
         let bad: [(BlockWriter<orchard_view>, String)] = [
             (view(buffer, [17], [1]), "does not lie inside"), (view(buffer, [2], [-1]), "does not lie inside"),
-            (view(buffer, [.max, .max], [1, 1]), "does not lie inside"), (view(buffer, [3], [.max]), "does not lie inside"),
-            (view(buffer, [3], [.min]), "does not lie inside"), (view(buffer, [1], [1], offset: .max - 3), "does not lie inside"),
-            (view(buffer, [1], [1], offset: 2), "not a multiple of the element size 4"), (view(buffer, [1], [1], size: 3), "elements of 3 bytes"),
+            (view(buffer, [.max, .max], [1, 1]), "does not lie inside"),
+            (view(buffer, [3], [.max]), "does not lie inside"),
+            (view(buffer, [3], [.min]), "does not lie inside"),
+            (view(buffer, [1], [1], offset: .max - 3), "does not lie inside"),
+            (view(buffer, [1], [1], offset: 2), "not a multiple of the element size 4"),
+            (view(buffer, [1], [1], size: 3), "element_size to be 1, 2, 4 or 8 bytes, got 3"),
         ]
-        for (block, words) in bad { assertFails(ORCHARD_INVALID_ARGUMENT, words) { _ = try materialize(block) } }
-        assertFails(ORCHARD_INVALID_ARGUMENT, "rank 9") {
+        for (block, message) in bad { assertFails(ORCHARD_INVALID_ARGUMENT, message) { _ = try materialize(block) } }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "rank", "got 9") {
             var block = view(buffer, [1], [1])
             block.header.rank = 9
             _ = try materialize(block)
         }
-        assertFails(ORCHARD_INVALID_ARGUMENT, "share bytes") { _ = try writeBack(view(buffer, [2, 2], [0, 1]), client.buffer(64)) }
-        assertFails(ORCHARD_INVALID_ARGUMENT, "overlaps the view") { _ = try writeBack(view(buffer, [2], [2]), buffer, 8) }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "share bytes") {
+            _ = try writeBack(view(buffer, [2, 2], [0, 1]), client.buffer(64))
+        }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "overlaps the view") {
+            _ = try writeBack(view(buffer, [2], [2]), buffer, 8)
+        }
         let empty = try materialize(view(buffer, [0, 4], [4, 1], storage: ORCHARD_STORAGE_PRIVATE))
         XCTAssertEqual(try client.info(empty.buffer).storage, ORCHARD_STORAGE_PRIVATE.rawValue)
     }

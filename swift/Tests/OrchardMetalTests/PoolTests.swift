@@ -9,7 +9,7 @@ final class PoolTests: XCTestCase {
             (1, 256), (256, 256), (257, 512), (512, 512), (1000, 1024), (16384, 16384), (16385, 32768), (32768, 32768),
             (32769, 49152), (1 << 20, 1 << 20), ((1 << 20) + 1, (1 << 20) + (1 << 17)), (Int.max, Int.max),
         ]
-        for (length, wanted) in cases { XCTAssertEqual(SizeClass.bytes(for: length), wanted, "\(length)") }
+        for (length, expected) in cases { XCTAssertEqual(SizeClass.bytes(for: length), expected, "\(length)") }
         for _ in 0..<10_000 {
             let length = Int.random(in: 16385...1 << 34)
             let bytes = SizeClass.bytes(for: length)
@@ -30,7 +30,9 @@ final class PoolTests: XCTestCase {
         XCTAssertEqual(try client.info(second).contents, address)
         XCTAssertEqual(try client.info(second).length, 600)
         let statistics = try client.statistics
-        XCTAssertEqual([statistics.pool_hits, statistics.allocations, statistics.cached_bytes, statistics.live_bytes], [1, 1, 0, 1024])
+        XCTAssertEqual(
+            [statistics.pool_hits, statistics.allocations, statistics.cached_bytes, statistics.live_bytes],
+            [1, 1, 0, 1024])
         let other = try client.buffer(600, ORCHARD_STORAGE_PRIVATE)
         XCTAssertEqual(try client.statistics.allocations, 2, "storage modes don't mix")
         try client.release(second, other)
@@ -107,8 +109,8 @@ final class PoolTests: XCTestCase {
 
     func testImpossibleLengths() throws {
         let client = try Client()
-        assertFails(ORCHARD_INVALID_ARGUMENT, "0 bytes") { _ = try client.buffer(0) }
-        assertFails(ORCHARD_OUT_OF_MEMORY, "\(UInt64.max) bytes") { _ = try client.buffer(.max) }
-        assertFails(ORCHARD_INVALID_ARGUMENT, "Storage 9") { _ = try client.buffer(4, orchard_storage(9)) }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "at least 1 byte, got 0") { _ = try client.buffer(0) }
+        assertFails(ORCHARD_OUT_OF_MEMORY, "got \(UInt64.max)") { _ = try client.buffer(.max) }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "storage", "got 9") { _ = try client.buffer(4, orchard_storage(9)) }
     }
 }

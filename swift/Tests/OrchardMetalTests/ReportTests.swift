@@ -24,7 +24,8 @@ final class ReportTests: XCTestCase {
         try check(orchard_label_push(client.context, "forward", 7))
         for _ in 0..<2 {
             try client.dispatch(
-                add, grid: (64, 1, 1), [binding(0, a, read), binding(1, a, read), binding(2, sum, write)], inline: [(3, Float(1).bytes)],
+                add, grid: (64, 1, 1), [binding(0, a, read), binding(1, a, read), binding(2, sum, write)],
+                inline: [(3, Float(1).bytes)],
                 label: "sum of two")
         }
         try check(orchard_label_pop(client.context))
@@ -49,9 +50,12 @@ final class ReportTests: XCTestCase {
         _ = try client.report(clear: true)
         let library = try client.library(Kernels.add)
         let bump = try client.pipeline(library, "bump"), add = try client.pipeline(library, "add")
-        let x = try client.buffer([UInt32](repeating: 0, count: 64)), y = try client.buffer(256, ORCHARD_STORAGE_PRIVATE, zeroed: true)
+        let x = try client.buffer([UInt32](repeating: 0, count: 64)),
+            y = try client.buffer(256, ORCHARD_STORAGE_PRIVATE, zeroed: true)
         for buffer in [x, y, x] { try client.dispatch(bump, grid: (64, 1, 1), [binding(0, buffer, readWrite)]) }
-        try client.dispatch(add, grid: (32, 1, 1), [binding(0, x, read), binding(1, y, read), binding(2, x, write, offset: 128)], inline: [(3, Float(1).bytes)])
+        try client.dispatch(
+            add, grid: (32, 1, 1), [binding(0, x, read), binding(1, y, read), binding(2, x, write, offset: 128)],
+            inline: [(3, Float(1).bytes)])
         try check(orchard_buffer_copy(x, 0, y, 4, 64, nil))
         try check(orchard_buffer_hint(y, ORCHARD_STORAGE_SHARED.rawValue))
         _ = try client.read(y, 64, of: UInt32.self)

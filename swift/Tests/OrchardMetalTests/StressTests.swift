@@ -24,7 +24,8 @@ final class StressTests: XCTestCase {
         func run(_ count: Int) throws {
             for index in 0..<count {
                 let scratch = try client.buffer(128)
-                try client.dispatch(bump, grid: (32, 1, 1), [binding(0, index % 4 == 0 ? buffer : scratch, readWrite)], label: "bump")
+                try client.dispatch(
+                    bump, grid: (32, 1, 1), [binding(0, index % 4 == 0 ? buffer : scratch, readWrite)], label: "bump")
                 try client.release(scratch)
             }
             try client.finish()
@@ -48,7 +49,9 @@ final class StressTests: XCTestCase {
             do {
                 let bump = try client.pipeline(library, "bump")
                 for round in 0..<rounds {
-                    let own = try client.buffer([UInt32](repeating: UInt32(round), count: 32), round % 2 == 0 ? ORCHARD_STORAGE_SHARED : ORCHARD_STORAGE_PRIVATE)
+                    let own = try client.buffer(
+                        [UInt32](repeating: UInt32(round), count: 32),
+                        round % 2 == 0 ? ORCHARD_STORAGE_SHARED : ORCHARD_STORAGE_PRIVATE)
                     let ticket = try client.dispatch(bump, grid: (32, 1, 1), [binding(0, own, readWrite)])
                     try client.dispatch(bump, grid: (32, 1, 1), [binding(0, shared, readWrite)])
                     if round % 10 == thread { try client.wait(ticket) }
@@ -61,7 +64,8 @@ final class StressTests: XCTestCase {
                 XCTFail("\(error)")
             }
         }
-        XCTAssertEqual(try client.read(shared, 32, of: UInt32.self), [UInt32](repeating: UInt32(threads * rounds), count: 32))
+        XCTAssertEqual(
+            try client.read(shared, 32, of: UInt32.self), [UInt32](repeating: UInt32(threads * rounds), count: 32))
         XCTAssertEqual(try client.statistics.live_buffers, 1)
     }
 
@@ -89,12 +93,13 @@ final class StressTests: XCTestCase {
         }
     }
 
-    /// The cost of a dispatch up to the device: every check, the barrier, the encoder; nothing runs meanwhile. Prints the
-    /// figure, and asserts only that nothing was committed: speed is no matter of a test.
+    /// The cost of a dispatch up to the device: every check, the barrier, the encoder; nothing runs meanwhile. Prints
+    /// the figure, and asserts only that nothing was committed: speed is no matter of a test.
     func testEncodingAlone() throws {
         let client = try Client(batchOperations: 1000, batchBytes: 1 << 40)
         let add = try client.pipeline(client.library(Kernels.add), "add")
-        let a = try client.buffer(128, zeroed: true), b = try client.buffer(128, zeroed: true), sum = try client.buffer(128)
+        let a = try client.buffer(128, zeroed: true), b = try client.buffer(128, zeroed: true),
+            sum = try client.buffer(128)
         var block = BlockWriter<orchard_dispatch>()
         block.header.pipeline = add
         block.header.grid = (32, 1, 1)
@@ -111,7 +116,8 @@ final class StressTests: XCTestCase {
                 for _ in 0..<batch { try check(orchard_dispatch_encode(pointer, length, nil)) }
             }
             nanoseconds += DispatchTime.now().uptimeNanoseconds - begin
-            XCTAssertEqual(try client.statistics.command_buffers, committed, "nothing was committed while the clock ran")
+            XCTAssertEqual(
+                try client.statistics.command_buffers, committed, "nothing was committed while the clock ran")
             try client.finish()
         }
         let microseconds = Double(nanoseconds) / Double(rounds * batch) / 1000

@@ -34,7 +34,7 @@ final class TicketTests: XCTestCase {
         try check(orchard_buffer_fill(buffer, 0, 64, 1, &ticket))
         XCTAssertEqual(ticket, 1)
         XCTAssertEqual(try client.poll(1), UInt32(ORCHARD_TICKET_OPEN))
-        assertFails(ORCHARD_INVALID_ARGUMENT, "Ticket 2 was never given out", "1") { _ = try client.poll(2) }
+        assertFails(ORCHARD_INVALID_ARGUMENT, "Ticket 2 was never issued", "1") { _ = try client.poll(2) }
         try client.wait(1)
         XCTAssertEqual(try client.poll(1), UInt32(ORCHARD_TICKET_COMPLETE))
         XCTAssertEqual(try client.commit(), 1)
@@ -55,10 +55,12 @@ final class TicketTests: XCTestCase {
         try check(orchard_buffer_fill(buffer, 0, 64, 1, nil))
         let failed = try client.commit()
         try check(orchard_buffer_fill(other, 0, 64, 2, nil))
-        assertFails(ORCHARD_DEVICE_FAILED, "Command buffer \(failed)", "MTLCommandBufferErrorDomain 3") { try client.wait(failed) }
+        assertFails(ORCHARD_DEVICE_FAILED, "Command buffer \(failed)", "MTLCommandBufferErrorDomain 3") {
+            try client.wait(failed)
+        }
         assertFails(ORCHARD_DEVICE_FAILED) { _ = try client.poll(failed) }
         assertFails(ORCHARD_DEVICE_FAILED) { _ = try client.read(buffer, 1, of: UInt8.self) }
-        XCTAssertEqual(try client.read(other, 1, of: UInt8.self), [2], "later command buffers go on")
+        XCTAssertEqual(try client.read(other, 1, of: UInt8.self), [2], "later command buffers continue")
         XCTAssertEqual(try client.statistics.failed_tickets, 1)
         try client.write(buffer, [UInt8](repeating: 9, count: 64))
         XCTAssertEqual(try client.read(buffer, 1, of: UInt8.self), [9], "new bytes make the buffer good again")

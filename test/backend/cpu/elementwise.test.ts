@@ -6,12 +6,16 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
-import { gelu } from "../../../src/ops/activation/gelu.ts";
+import { gelu, geluGradient, geluTanhGradient } from "../../../src/ops/activation/gelu.ts";
+import { sigmoid } from "../../../src/ops/activation/sigmoid.ts";
 import { silu } from "../../../src/ops/activation/silu.ts";
+import { softplus } from "../../../src/ops/activation/softplus.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { binary, floorDivide, fmod, pow, remainder } from "../../../src/ops/elementwise/binary.ts";
-import { softplus } from "../../../src/ops/elementwise/ternary.ts";
-import { erf, exp, sigmoid, tanh } from "../../../src/ops/elementwise/unary.ts";
+import { floorDivide, fmod, remainder } from "../../../src/ops/elementwise/division.ts";
+import { erf } from "../../../src/ops/elementwise/erf.ts";
+import { exp } from "../../../src/ops/elementwise/exponential.ts";
+import { tanh } from "../../../src/ops/elementwise/hyperbolic.ts";
+import { pow } from "../../../src/ops/elementwise/power.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { Random } from "../../ops/samples.ts";
 import { ulpOf } from "../../ops/tolerance.ts";
@@ -33,8 +37,8 @@ const functions: Readonly<Record<string, (x: Tensor, y: Tensor) => Tensor>> = {
   "gelu by tanh": (x) => gelu(x, { approximate }),
   silu: (x) => silu(x),
   softplus: (x) => softplus(x),
-  "gradient of gelu": (x, y) => binary("geluGradient", y, x),
-  "gradient of gelu by tanh": (x, y) => binary("geluTanhGradient", y, x),
+  "gradient of gelu": (x, y) => geluGradient(y, x),
+  "gradient of gelu by tanh": (x, y) => geluTanhGradient(y, x),
   pow,
   floorDivide,
   fmod,

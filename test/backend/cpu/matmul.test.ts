@@ -1,13 +1,12 @@
 /**
- * Matrix products of the cpu backend, by the BLAS and by its own code on every instruction set, against sums in float64 or
- * exact integers. Operands lie among loud values: what is read outside of them shows in the result.
+ * Matrix products of the cpu backend, by the BLAS and by its own code on every instruction set, against sums in float64
+ * or exact integers. Operands lie among loud values: what is read outside of them shows in the result.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import type { DTypeName } from "../../../src/backend/cpu/abi.ts";
 import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
-import { cpuMatmul, type MatmulOperand } from "../../../src/backend/cpu/matmul.ts";
 import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
 import { OutOfMemoryError } from "../../../src/core/errors.ts";
+import { type MatmulCase, type MatmulOperand, multiply } from "../../support/cpu-matmul.ts";
 import { type ElementType, elementTypes } from "../../support/elements.ts";
 
 const { native } = cpuLibrary();
@@ -107,29 +106,22 @@ function forEachElement(
 const baseOf = (operand: MatmulOperand, place: readonly number[]) =>
   place.reduce((offset, index, axis) => offset + index * operand.batchStrides[axis]!, operand.offset);
 
-interface Case {
-  dtype: Dtype;
-  m: number;
-  n: number;
-  k: number;
-  batchShape: readonly number[];
-  a: MatmulOperand;
-  b: MatmulOperand;
-  out: MatmulOperand;
-  input?: MatmulOperand | undefined;
-  alpha?: number;
-  beta?: number;
+interface Case extends MatmulCase {
+  readonly dtype: Dtype;
 }
 
-interface Wanted {
+interface Expected {
   /** By the element's index in the storage of the result. */
   value: Map<number, number | bigint>;
   /** The largest error that floats may have there. */
   bound: Map<number, number>;
 }
 
-/** The formula, in float64 or exactly, with the classical bound for a sum of k products: (k + 2) u Σ|a||b|, and one rounding. */
-function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 }: Case): Wanted {
+/**
+ * The formula, in float64 or exactly, with the classical bound for a sum of k products: (k + 2) u Σ|a||b|, and one
+ * rounding.
+ */
+function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 }: Case): Expected {
   const type = elementTypes[dtype];
   const value = new Map<number, number | bigint>();
   const bound = new Map<number, number>();
@@ -164,20 +156,22 @@ function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta
 }
 
 /** Computes into a fresh copy of the result's storage and says the first thing that is wrong, or nothing. */
-function firstWrong(given: Case, wanted: Wanted): string | undefined {
+function firstWrong(given: Case, expected: Expected): string | undefined {
   const type = elementTypes[given.dtype];
   const storage = given.out.storage.slice();
   const before = storage.slice();
   const isOut = (operand?: MatmulOperand) =>
     operand && (operand.storage === given.out.storage ? { ...operand, storage } : operand);
-  cpuMatmul(native, { ...given, out: { ...given.out, storage }, input: isOut(given.input) }, "matmul");
+  multiply({ ...given, out: { ...given.out, storage }, input: isOut(given.input) });
   for (let index = 0; index < storage.length; index++) {
     const got = type.read(storage, index);
-    const value = wanted.value.get(index);
+    const value = expected.value.get(index);
     if (value === undefined) {
       if (!Object.is(got, type.read(before, index))) return `element ${index} outside of the result became ${got}`;
-    } else if (typeof got === "bigint" ? got !== value : !(Math.abs(got - Number(value)) <= wanted.bound.get(index)!)) {
-      return `element ${index} is ${got}, wanted ${value} ± ${wanted.bound.get(index) ?? 0}`;
+    } else if (
+      typeof got === "bigint" ? got !== value : !(Math.abs(got - Number(value)) <= expected.bound.get(index)!)
+    ) {
+      return `element ${index} is ${got}, expected ${value} ± ${expected.bound.get(index) ?? 0}`;
     }
   }
   return undefined;
@@ -185,10 +179,10 @@ function firstWrong(given: Case, wanted: Wanted): string | undefined {
 
 /** Runs a case on every way; the formula is computed once. */
 function expectRight(given: Case, description: string): void {
-  const wanted = formula(given);
+  const expected = formula(given);
   for (const way of ways) {
     use(way);
-    expect([description, way.name, firstWrong(given, wanted)]).toEqual([description, way.name, undefined]);
+    expect([description, way.name, firstWrong(given, expected)]).toEqual([description, way.name, undefined]);
   }
 }
 
@@ -222,7 +216,7 @@ const sizes = [
 ] as const;
 const operandLayouts = Object.keys(layouts) as Layout[];
 const resultLayouts = ["rows", "columns", "gaps", "strided", "reversed", "upsideDown"] as const;
-const turn = <Item>(items: readonly Item[], index: number) => items[index % items.length]!;
+const nth = <Item>(items: readonly Item[], index: number) => items[index % items.length]!;
 
 describe.each([...floats, ...integers])("%s", (dtype) => {
   const isWide = dtype === "int64";
@@ -232,9 +226,9 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
     for (const [index, size] of chosen.entries())
       for (let round = 0; round < 3; round++) {
         const picked = [
-          turn(operandLayouts, index + 2 * round),
-          turn(operandLayouts, 3 * index + round + 1),
-          turn(resultLayouts, index + round),
+          nth(operandLayouts, index + 2 * round),
+          nth(operandLayouts, 3 * index + round + 1),
+          nth(resultLayouts, index + round),
         ] as const;
         expectRight(randomCase(dtype, size, picked), `${size} ${picked}`);
       }
@@ -252,8 +246,8 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
         ["rows", "rows"],
         ["columns", "rows"],
       ] as const) {
-        const given = randomCase(dtype, size, [la, lb, turn(["rows", "gaps"], index)]);
-        const input = randomOperand(elementTypes[dtype], size[0], size[1], turn(["oneRow", "rows"], index), []);
+        const given = randomCase(dtype, size, [la, lb, nth(["rows", "gaps"], index)]);
+        const input = randomOperand(elementTypes[dtype], size[0], size[1], nth(["oneRow", "rows"], index), []);
         expectRight(given, `${size} ${la} ${lb}`);
         expectRight({ ...given, input, beta: 1 }, `${size} ${la} ${lb} and an input`);
       }
@@ -269,8 +263,8 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
     ] as const;
     for (const [index, size] of vectorSizes.entries())
       for (const layout of ["rows", "columns", "gaps"] as const) {
-        const given = randomCase(dtype, size, [layout, layout, turn(resultLayouts, index)]);
-        const input = randomOperand(elementTypes[dtype], size[0], size[1], turn(operandLayouts, index), []);
+        const given = randomCase(dtype, size, [layout, layout, nth(resultLayouts, index)]);
+        const input = randomOperand(elementTypes[dtype], size[0], size[1], nth(operandLayouts, index), []);
         expectRight({ ...given, input, alpha: 2, beta: -1 }, `${size}, ${layout}`);
       }
   });
@@ -278,7 +272,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
   test("every layout of one operand with every layout of the other", () => {
     for (const la of operandLayouts)
       for (const [index, lb] of operandLayouts.entries()) {
-        const picked = [la, lb, turn(resultLayouts, index)] as const;
+        const picked = [la, lb, nth(resultLayouts, index)] as const;
         expectRight(randomCase(dtype, [5, 7, 6], picked), `${picked}`);
       }
   });
@@ -372,7 +366,7 @@ test.each([
     configure(native, "threads", threads);
     configure(native, "blas", "none");
     const storage = given.out.storage.slice();
-    cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
+    multiply({ ...given, out: { ...given.out, storage } });
     return Bun.hash(storage.buffer);
   });
   configure(native, "threads", "auto");
@@ -385,7 +379,7 @@ test.if(blas?.name === "OpenBLAS" && initial === "avx512")(
     const bitsWith = (given: ReturnType<typeof randomCase>, library: string) => {
       configure(native, "blas", library);
       const storage = given.out.storage.slice();
-      cpuMatmul(native, { ...given, out: { ...given.out, storage } }, "matmul");
+      multiply({ ...given, out: { ...given.out, storage } });
       return Bun.hash(storage.buffer);
     };
     const isOwn = (dtype: Dtype, size: readonly [number, number, number]) => {
@@ -404,7 +398,8 @@ test.if(blas?.name === "OpenBLAS" && initial === "avx512")(
   },
 );
 
-// Of each pair of operands, both are read where they lie, one is, or none; rows are enough for panels of a thread's own, or not.
+// Of each pair of operands, both are read where they lie, one is, or none; rows are enough for panels of a thread's
+// own, or not.
 test.each([
   { size: [250, 1100, 530], lies: ["rows", "columns"] },
   { size: [550, 200, 800], lies: ["rows", "columns"] },
@@ -419,7 +414,7 @@ test.each([
   for (const way of ways) {
     use(way);
     const storage = (given.out.storage as Float32Array).slice();
-    cpuMatmul(native, { ...given, input, beta: 1, out: { ...given.out, storage } }, "matmul");
+    multiply({ ...given, input, beta: 1, out: { ...given.out, storage } });
     let worst = 0;
     for (let check = 0; check < 5000; check++) {
       const [i, j] = [Math.floor(random() * m), Math.floor(random() * n)];
@@ -441,15 +436,12 @@ describe("bad calls", () => {
   const given = randomCase("float32", [5, 6, 7], ["strided", "rows", "rows"]);
 
   test("bool, a batch of too many axes, and factors that are not whole are refused by name", () => {
-    const bool: DTypeName = "bool";
-    expect(() => cpuMatmul(native, { ...given, dtype: bool }, "matmul")).toThrow(
-      "[matmul] there is no matrix product of bool",
-    );
-    const seven = Array(7).fill(1);
-    expect(() => cpuMatmul(native, { ...given, batchShape: seven }, "matmul")).toThrow("rank 7");
+    expect(() => multiply({ ...given, dtype: "bool" })).toThrow("[matmul] there is no matrix product of bool");
+    const nine = Array(9).fill(1);
+    expect(() => multiply({ ...given, batchShape: nine })).toThrow("expected a rank of 0 to 8, got 9");
     const whole = randomCase("int32", [5, 6, 7], ["rows", "rows", "rows"]);
-    expect(() => cpuMatmul(native, { ...whole, alpha: 0.5 }, "matmul")).toThrow("whole numbers as alpha and beta");
-    expect(() => cpuMatmul(native, { ...given, m: -1 }, "matmul")).toThrow("m is -1");
+    expect(() => multiply({ ...whole, alpha: 0.5 })).toThrow("expected whole numbers as alpha and beta");
+    expect(() => multiply({ ...given, m: -1 })).toThrow("expected m to be at least 0, got -1");
   });
 
   test("without memory for packed operands it is an error, nothing is kept, and the next call works", () => {
@@ -457,13 +449,13 @@ describe("bad calls", () => {
       use(way);
       const { liveBytes } = cpuStatistics(native);
       native.orchard_cpu_fail_allocations(1);
-      expect(() => cpuMatmul(native, given, "matmul")).toThrow(OutOfMemoryError);
+      expect(() => multiply(given)).toThrow(OutOfMemoryError);
       expect(cpuStatistics(native).liveBytes).toBe(liveBytes);
       expect(firstWrong(given, formula(given))).toBeUndefined();
     }
     const batch = randomCase("float32", [5, 6, 7], ["strided", "rows", "rows"], [50]);
     native.orchard_cpu_fail_allocations(3);
-    expect(() => cpuMatmul(native, batch, "matmul")).toThrow(OutOfMemoryError);
+    expect(() => multiply(batch)).toThrow(OutOfMemoryError);
     native.orchard_cpu_fail_allocations(0);
   });
 });

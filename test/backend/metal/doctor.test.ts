@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { diagnose, formatDiagnoses } from "../../../src/cli/doctor.ts";
 import { cacheFolder } from "../../../src/core/paths.ts";
 
-test("on a machine where everything is there, the doctor computes something and has nothing to mend", () => {
+test("on a machine where everything is there, the doctor computes something and has nothing to fix", () => {
   const diagnoses = diagnose(cacheFolder());
-  expect(diagnoses.filter(({ state, mend }) => state === "missing" || mend)).toEqual([]);
+  expect(diagnoses.filter(({ state, fix }) => state === "missing" || fix)).toEqual([]);
   const text = formatDiagnoses(diagnoses);
   expect(text).toMatch(/✓ metal kernels +3² \+ 4² = 25/);
   for (const subject of [

@@ -1,6 +1,5 @@
 /** Every way in which Metal can fail: the result is the same, the way is recorded, the cause is told once. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { backward } from "../../../src/autograd/backward.ts";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
@@ -8,8 +7,9 @@ import { type FaultKind, MetalContext, metalContext } from "../../../src/backend
 import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { BackendError, DisposedError } from "../../../src/core/errors.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, mul, sub } from "../../../src/ops/elementwise/binary.ts";
-import { exp } from "../../../src/ops/elementwise/unary.ts";
+import { add, mul, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { exp } from "../../../src/ops/elementwise/exponential.ts";
+import { backward } from "../../../src/ops/gradient/backward.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
 const values = Float32Array.from({ length: 1000 }, (_, index) => Math.sin(index));

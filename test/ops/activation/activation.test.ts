@@ -1,8 +1,5 @@
 /** Activations on every backend. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
-import { enableGrad } from "../../../src/autograd/modes.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -12,6 +9,8 @@ import { silu } from "../../../src/ops/activation/silu.ts";
 import { swiglu } from "../../../src/ops/activation/swiglu.ts";
 import { swigluGradient } from "../../../src/ops/activation/swiglu_gradient.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
 import { slice } from "../../../src/ops/view/slice.ts";
 import { chunk } from "../../../src/ops/view/split.ts";
@@ -23,9 +22,13 @@ import { type Block, makeBlock, place, Random } from "../samples.ts";
 import type { OperationRow, Sample } from "../table.ts";
 import { compare } from "../tolerance.ts";
 import * as oracle from "./oracle.ts";
+import { gradientOf, leaf, testSecondGradients } from "./rows.ts";
 
 const approximate = "tanh";
-/** From above the zeros of the derivatives, near which a gradient has no digits to compare: elementwise.accuracy.test.ts goes everywhere. */
+/**
+ * From above the zeros of the derivatives, near which a gradient has no digits to compare: elementwise.accuracy.test.ts
+ * goes everywhere.
+ */
 const risen = { low: -0.6, high: 8 } as const;
 
 /** What a share's exponent loses in float64 as its argument is rounded, and in float32 where it is subnormal. */
@@ -81,30 +84,13 @@ testTable(
   })) as OperationRow[],
 );
 
-/** The gradient of what a function's gradient is, as a function of the operands and the cotangent. */
-const gradientOf =
-  (compute: (...operands: Tensor[]) => Tensor) =>
-  (cotangent: Tensor, ...operands: Tensor[]): Tensor[] => {
-    for (const operand of operands) if (operand.edge === null) operand.requiresGrad = true; // also where differences are taken
-    return enableGrad(() => grad([compute(...operands)], operands, { gradOutputs: [cotangent], createGraph: true }));
-  };
-
-const leaf = (shape: readonly number[], seed: number): Tensor => {
-  const x = randn(shape, { dtype: "float64", generator: new Generator(seed) });
-  x.requiresGrad = true;
-  return x;
-};
+testSecondGradients({
+  gelu,
+  "gelu by tanh": (x) => gelu(x, { approximate }),
+  silu,
+});
 
 describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
-  const one: readonly (readonly [string, (x: Tensor) => Tensor])[] = [
-    ["gelu", (x) => gelu(x)],
-    ["gelu by tanh", (x) => gelu(x, { approximate })],
-    ["silu", (x) => silu(x)],
-  ];
-  test.each(one)("%s", (_name, compute) => {
-    withBackend(backend, () => gradcheck(gradientOf(compute), [leaf([3, 4], 1), leaf([3, 4], 2)]));
-  });
-
   test("swiglu, broadcast, and of one gradient only", () => {
     withBackend(backend, () => {
       const operands = [leaf([3, 4], 1), leaf([3, 1], 2), leaf([4], 3)] as const;
@@ -174,7 +160,10 @@ describe("on cpu", () => {
     configure(native, "threads", "auto");
   });
 
-  /** What has kernels of its own: both gradients of swiglu, and dropout. Long enough for several threads, with a ragged end. */
+  /**
+   * What has kernels of its own: both gradients of swiglu, and dropout. Long enough for several threads, with a ragged
+   * end.
+   */
   function computed(): number[][] {
     const shape = [3, 22_111];
     const draw = (seed: number) => randn(shape, { generator: new Generator(seed) });

@@ -1,6 +1,8 @@
-/** What activations and rotary embeddings move on metal, each way: one kernel, each element read once and written once, nothing kept beside. */
+/**
+ * What activations and rotary embeddings move on metal, each way: one kernel, each element read once and written once,
+ * nothing kept beside.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { dropout } from "../../../src/ops/activation/dropout.ts";
@@ -8,6 +10,7 @@ import { gelu } from "../../../src/ops/activation/gelu.ts";
 import { silu } from "../../../src/ops/activation/silu.ts";
 import { swiglu } from "../../../src/ops/activation/swiglu.ts";
 import { ones } from "../../../src/ops/creation/full.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { rope } from "../../../src/ops/position/rope.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";
 import { slice } from "../../../src/ops/view/slice.ts";
@@ -22,7 +25,9 @@ const watch = (isOn: boolean): void => {
   for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
 };
 
-/** Runs the body, which must launch one kernel, and gives its result with the elements that the kernel read and wrote. */
+/**
+ * Runs the body, which must launch one kernel, and gives its result with the elements that the kernel read and wrote.
+ */
 function watched<Result>(dtype: DType, body: () => Result) {
   const context = metalContext();
   context.wait();

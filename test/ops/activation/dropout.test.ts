@@ -1,10 +1,10 @@
 /** Dropout on every backend: its pattern by definition, the same forward and backward, and what it does at the ends. */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { dropout } from "../../../src/ops/activation/dropout.ts";
 import { full, ones } from "../../../src/ops/creation/full.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";
 import { defaultGenerator, Generator, manualSeed } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -48,7 +48,7 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array
 describe.each(tested)("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
-  test("the gradient has the forward's pattern, and the pattern goes by an element's place and not by its memory", () => {
+  test("the gradient has the forward's pattern, which goes by an element's index and not by its memory", () => {
     on(() => {
       const x = transpose(ones([50, 41]), 0, 1);
       const leaf = ones([41, 50]);

@@ -13,7 +13,9 @@ const rule = [
 
 const density = (x: number): number => Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI);
 
-/** Φ(−a) = φ(a)·∫₀^∞ exp(−a·t − t²/2) dt for a ≥ 0: the rule on each of `parts` parts up to where the exponent is −40. */
+/**
+ * Φ(−a) = φ(a)·∫₀^∞ exp(−a·t − t²/2) dt for a ≥ 0: the rule on each of `parts` parts up to where the exponent is −40.
+ */
 function normalTail(a: number, parts: number): number {
   if (a > 40) return 0;
   const half = (Math.sqrt(a * a + 80) - a) / (2 * parts);

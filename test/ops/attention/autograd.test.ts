@@ -1,6 +1,7 @@
-/** Attention on the tape: what it keeps, passes over the same graph, backends that change between the passes, routes. */
+/**
+ * Attention on the tape: what it keeps, passes over the same graph, backends that change between the passes, routes.
+ */
 import { describe, expect, test } from "bun:test";
-import { FunctionContext } from "../../../src/autograd/function.ts";
 import {
   AutogradError,
   backward,
@@ -23,6 +24,7 @@ import {
 } from "../../../src/index.ts";
 import { FlashAttention } from "../../../src/ops/attention/function.ts";
 import { type AttentionAttributes, dropoutOf } from "../../../src/ops/attention/problem.ts";
+import { FunctionContext } from "../../../src/ops/gradient/function.ts";
 import { on, ways } from "./run.ts";
 
 const numbers = (x: Tensor) => Array.from(x.dataSync(), Number);

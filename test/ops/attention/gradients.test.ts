@@ -1,11 +1,11 @@
 /** Gradients against finite differences in float64, of each option; and gradients of gradients. */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { Random } from "../samples.ts";

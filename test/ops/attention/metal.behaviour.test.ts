@@ -1,6 +1,8 @@
-/** What only Metal's kernels can get wrong: the order of threadgroups, tiles of other GPUs, softmax that starts anew, elements that are not finite. */
+/**
+ * What only Metal's kernels can get wrong: the order of threadgroups, tiles of other GPUs, softmax that starts anew,
+ * elements that are not finite.
+ */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
@@ -10,6 +12,7 @@ import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
 import { vectorParts } from "../../../src/ops/attention/tiles.metal.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { tensor } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -235,7 +238,8 @@ describe.if(hasMetal)("attention on metal", () => {
       const rowsOf = (values: Numbers, start: number) =>
         rows.map((row) => values.slice(start + row * 24, start + (row + 1) * 24));
       const size = 2 * 70 * 24;
-      const starts = [0, ...[0, 1, 2].map((index) => size + 2 * 70 + index * size)]; // out, and the gradients of q, k and v
+      // Out, and the gradients of q, k and v.
+      const starts = [0, ...[0, 1, 2].map((index) => size + 2 * 70 + index * size)];
       for (const start of starts) expect(rowsOf(got, start)).toEqual(rowsOf(quiet, start));
     });
   });

@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { measureTraffic } from "../../../bench/support/attention_traffic.ts";
-import { backward } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { metalTypeOf, pipelineFor } from "../../../src/backend/metal/launch.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -22,6 +21,7 @@ import {
   tileFor,
   tiles,
 } from "../../../src/ops/attention/tiles.metal.ts";
+import { backward } from "../../../src/ops/gradient/backward.ts";
 import { randn, sum } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 

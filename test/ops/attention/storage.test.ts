@@ -1,12 +1,15 @@
-/** Where operands of attention lie and in which order: all are read as they are, and copied only to where a backend reaches them. */
+/**
+ * Where operands of attention lie and in which order: all are read as they are, and copied only to where a backend
+ * reaches them.
+ */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
-import { backward, detach, grad } from "../../../src/autograd/backward.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import { backward, detach, grad } from "../../../src/ops/gradient/backward.ts";
 import { expand, matmul, mul, randn, reshape, slice, transpose } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import { Storage } from "../../../src/tensor/storage.ts";
@@ -65,7 +68,10 @@ function deviceCopies(): number {
   return copiesStorage + copiesContiguous + copiesWriteBack + copiesStaging + copiesRequested;
 }
 
-/** How often operands or results were copied in `body`, whatever by: the device, a backend that reaches for them, an operation. */
+/**
+ * How often operands or results were copied in `body`, whatever by: the device, a backend that reaches for them, an
+ * operation.
+ */
 function copiesIn(body: () => void): number {
   resetCodepaths();
   moves.mockClear();

@@ -1,10 +1,10 @@
 /** Casts between all dtypes, in every layout, on every backend; and their gradients. */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { toDType } from "../../../src/ops/copy/cast.ts";
 import { clone } from "../../../src/ops/copy/copy.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { type DType, dtypes, isFloat } from "../../../src/tensor/dtype.ts";
 import { floats, integers, mapped, specials, toEven, unarySamples } from "../elementwise/oracle.ts";
 import { testTable } from "../run.ts";

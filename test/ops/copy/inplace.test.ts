@@ -1,11 +1,11 @@
 /** Operations in place: what they write, and that autograd notices. */
 import { describe, expect, test } from "bun:test";
-import { backward } from "../../../src/autograd/backward.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { clone } from "../../../src/ops/copy/copy.ts";
 import { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "../../../src/ops/copy/inplace.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { add, mul } from "../../../src/ops/elementwise/binary.ts";
+import { add, mul } from "../../../src/ops/elementwise/arithmetic.ts";
+import { backward } from "../../../src/ops/gradient/backward.ts";
 import { flip } from "../../../src/ops/join/flip.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";
 import { reshape } from "../../../src/ops/view/reshape.ts";

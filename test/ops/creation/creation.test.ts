@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import type { MetalMemory } from "../../../src/backend/metal/memory.ts";
 import { arange } from "../../../src/ops/creation/arange.ts";
 import { eye } from "../../../src/ops/creation/eye.ts";
@@ -7,7 +6,8 @@ import { fillInto } from "../../../src/ops/creation/fill.ts";
 import { empty, emptyLike, full, fullLike, ones, onesLike, zeros, zerosLike } from "../../../src/ops/creation/full.ts";
 import { linspace } from "../../../src/ops/creation/linspace.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { mul } from "../../../src/ops/elementwise/binary.ts";
+import { mul } from "../../../src/ops/elementwise/arithmetic.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { type DType, dtypes, isFloat } from "../../../src/tensor/dtype.ts";
 import type { Scalar } from "../../../src/tensor/promotion.ts";
 import { Tensor } from "../../../src/tensor/tensor.ts";

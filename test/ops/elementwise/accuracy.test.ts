@@ -1,20 +1,21 @@
 /**
- * Functions over the whole range of float32, against float64: every exponent and sign, with random fractions, and dense where a function
- * bends. On the cpu backend, with each instruction set; on metal, a part of it.
+ * Functions over the whole range of float32, against float64: every exponent and sign, with random fractions, and dense
+ * where a function bends. On the cpu backend, with each instruction set; on metal, a part of it.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
-import { gelu } from "../../../src/ops/activation/gelu.ts";
-import { silu } from "../../../src/ops/activation/silu.ts";
+import { gelu, geluGradient, geluTanhGradient } from "../../../src/ops/activation/gelu.ts";
+import { silu, siluGradient } from "../../../src/ops/activation/silu.ts";
+import { softplus } from "../../../src/ops/activation/softplus.ts";
 import { onesLike } from "../../../src/ops/creation/full.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { atan2, binary, floorDivide, fmod, pow, remainder } from "../../../src/ops/elementwise/binary.ts";
-import type { BinaryName } from "../../../src/ops/elementwise/primitive.ts";
-import { softplus } from "../../../src/ops/elementwise/ternary.ts";
-import * as unary from "../../../src/ops/elementwise/unary.ts";
+import { floorDivide, fmod, remainder } from "../../../src/ops/elementwise/division.ts";
+import { pow } from "../../../src/ops/elementwise/power.ts";
+import { atan2 } from "../../../src/ops/elementwise/trigonometric.ts";
+import * as library from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { geluBy, geluTanh, silu as siluOracle } from "../activation/oracle.ts";
 import { Random } from "../samples.ts";
@@ -47,7 +48,10 @@ function dense(count: number): Float32Array {
 const sigmoid = (x: number) => (x < -700 ? 0 : 1 / (1 + Math.exp(-x)));
 const smooth = (x: number) => (x > 20 ? x : Math.log1p(Math.exp(x)));
 
-/** A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they cancel. */
+/**
+ * A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they
+ * cancel.
+ */
 type Case = readonly [
   name: string,
   compute: (x: Tensor) => Tensor,
@@ -60,32 +64,32 @@ type Case = readonly [
 const faintest = 2 ** -118;
 const approximate = "tanh";
 const quickGelu = geluBy(24);
-const gradientOf = (name: BinaryName) => (x: Tensor) => binary(name, onesLike(x), x);
+const gradientOf = (gradient: typeof siluGradient) => (x: Tensor) => gradient(onesLike(x), x);
 
 const functions: readonly Case[] = [
-  ["exp", unary.exp, Math.exp, 4],
-  ["exp2", unary.exp2, (x) => 2 ** x, 4],
-  ["expm1", unary.expm1, Math.expm1, 4],
-  ["log", unary.log, Math.log, 4],
-  ["log2", unary.log2, Math.log2, 4],
-  ["log10", unary.log10, Math.log10, 4],
-  ["log1p", unary.log1p, Math.log1p, 4],
-  ["sqrt", unary.sqrt, Math.sqrt, 1],
-  ["rsqrt", unary.rsqrt, (x) => 1 / Math.sqrt(x), 2],
-  ["reciprocal", unary.reciprocal, (x) => 1 / x, 1],
-  ["tanh", unary.tanh, Math.tanh, 5],
-  ["sigmoid", unary.sigmoid, sigmoid, 4],
-  ["erf", unary.erf, erf, 4],
-  ["sin", unary.sin, Math.sin, 4],
-  ["cos", unary.cos, Math.cos, 4],
-  ["tan", unary.tan, Math.tan, 6],
+  ["exp", library.exp, Math.exp, 4],
+  ["exp2", library.exp2, (x) => 2 ** x, 4],
+  ["expm1", library.expm1, Math.expm1, 4],
+  ["log", library.log, Math.log, 4],
+  ["log2", library.log2, Math.log2, 4],
+  ["log10", library.log10, Math.log10, 4],
+  ["log1p", library.log1p, Math.log1p, 4],
+  ["sqrt", library.sqrt, Math.sqrt, 1],
+  ["rsqrt", library.rsqrt, (x) => 1 / Math.sqrt(x), 2],
+  ["reciprocal", library.reciprocal, (x) => 1 / x, 1],
+  ["tanh", library.tanh, Math.tanh, 5],
+  ["sigmoid", library.sigmoid, sigmoid, 4],
+  ["erf", library.erf, erf, 4],
+  ["sin", library.sin, Math.sin, 4],
+  ["cos", library.cos, Math.cos, 4],
+  ["tan", library.tan, Math.tan, 6],
   ["softplus", softplus, smooth, 4],
   ["gelu", gelu, quickGelu.value, 6, () => 0],
   ["gelu by tanh", (x) => gelu(x, { approximate }), geluTanh.value, 6, () => 0],
   ["silu", silu, siluOracle.value, 6, () => 0],
-  ["gradient of gelu", gradientOf("geluGradient"), quickGelu.derivative, 6, quickGelu.magnitude],
-  ["gradient of gelu by tanh", gradientOf("geluTanhGradient"), geluTanh.derivative, 6, geluTanh.magnitude],
-  ["gradient of silu", gradientOf("siluGradient"), siluOracle.derivative, 6, siluOracle.magnitude],
+  ["gradient of gelu", gradientOf(geluGradient), quickGelu.derivative, 6, quickGelu.magnitude],
+  ["gradient of gelu by tanh", gradientOf(geluTanhGradient), geluTanh.derivative, 6, geluTanh.magnitude],
+  ["gradient of silu", gradientOf(siluGradient), siluOracle.derivative, 6, siluOracle.magnitude],
 ];
 
 const power = (a: number, b: number) => (a === 1 || (a === -1 && Math.abs(b) === 1 / 0) ? 1 : a ** b);
@@ -126,7 +130,8 @@ function checkTwo(
   const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
   const whole = Float32Array.from(wide, () => random.integer(-9, 9));
   const count = wide.length;
-  const large = uniform(count, -(2 ** 25), 2 ** 25); // their quotients have up to the last bit of float32 before the point
+  // Their quotients have up to the last bit of float32 before the point.
+  const large = uniform(count, -(2 ** 25), 2 ** 25);
   const a = Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large);
   const b = Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide, ...uniform(count, 0.5, 4));
   const y = withStrict(true, () => withBackend(backend, () => compute(tensor(a), tensor(b)).dataSync()));

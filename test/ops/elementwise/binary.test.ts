@@ -1,6 +1,5 @@
 /** Operations on pairs of elements, broadcast, on every backend. */
-import * as binary from "../../../src/ops/elementwise/binary.ts";
-import * as comparison from "../../../src/ops/elementwise/comparison.ts";
+import * as library from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { testTable } from "../run.ts";
@@ -41,29 +40,29 @@ const power = (a: number, b: number) => (a === 1 || (a === -1 && Math.abs(b) ===
 const integerPower = (a: number, b: number) => (b >= 0 || Math.abs(a) === 1 ? a ** b : 0);
 
 const rows: readonly Row[] = [
-  { name: "add", compute: binary.add, formula: (a, b) => a + b, dtypes: [...floats, ...integers] },
-  { name: "sub", compute: binary.sub, formula: (a, b) => a - b, dtypes: [...floats, ...integers] },
-  { name: "mul", compute: binary.mul, formula: (a, b) => a * b, dtypes: [...floats, ...integers] },
-  { name: "div", compute: binary.div, formula: (a, b) => a / b, ulps: 1, samples: byNumbers },
-  { name: "floorDivide", compute: binary.floorDivide, formula: floorQuotient, samples: byNumbers },
-  { name: "fmod", compute: binary.fmod, formula: (a, b) => a % b, samples: byNumbers },
-  { name: "remainder", compute: binary.remainder, formula: floorRemainder, ulps: 1, samples: byNumbers },
+  { name: "add", compute: library.add, formula: (a, b) => a + b, dtypes: [...floats, ...integers] },
+  { name: "sub", compute: library.sub, formula: (a, b) => a - b, dtypes: [...floats, ...integers] },
+  { name: "mul", compute: library.mul, formula: (a, b) => a * b, dtypes: [...floats, ...integers] },
+  { name: "div", compute: library.div, formula: (a, b) => a / b, ulps: 1, samples: byNumbers },
+  { name: "floorDivide", compute: library.floorDivide, formula: floorQuotient, samples: byNumbers },
+  { name: "fmod", compute: library.fmod, formula: (a, b) => a % b, samples: byNumbers },
+  { name: "remainder", compute: library.remainder, formula: floorRemainder, ulps: 1, samples: byNumbers },
   {
     name: "div trunc",
-    compute: (a, b) => binary.div(a, b, { rounding: "trunc" }),
+    compute: (a, b) => library.div(a, b, { rounding: "trunc" }),
     formula: (a, b) => Math.trunc(a / b),
     samples: byNumbers,
   },
   {
     name: "pow",
-    compute: binary.pow,
+    compute: library.pow,
     formula: power,
     ulps: 16,
     samples: binarySamples({ low: 0.1, high: 3 }, { low: -3, high: 3 }),
   },
-  { name: "maximum", compute: binary.maximum, formula: Math.max, dtypes: [...floats, ...integers, "bool"] },
-  { name: "minimum", compute: binary.minimum, formula: Math.min, dtypes: [...floats, ...integers, "bool"] },
-  { name: "atan2", compute: binary.atan2, formula: Math.atan2, ulps: 6, samples: byNumbers },
+  { name: "maximum", compute: library.maximum, formula: Math.max, dtypes: [...floats, ...integers, "bool"] },
+  { name: "minimum", compute: library.minimum, formula: Math.min, dtypes: [...floats, ...integers, "bool"] },
+  { name: "atan2", compute: library.atan2, formula: Math.atan2, ulps: 6, samples: byNumbers },
 ];
 
 testTable(
@@ -99,11 +98,11 @@ testTable(
   "divisions of integers",
   (
     [
-      ["floorDivide", binary.floorDivide, (a, b) => Math.floor(a / b)],
-      ["div trunc", (a, b) => binary.div(a, b, { rounding: "trunc" }), (a, b) => Math.trunc(a / b)],
-      ["remainder", binary.remainder, floorRemainder],
-      ["fmod", binary.fmod, (a, b) => a % b],
-      ["pow", binary.pow, integerPower],
+      ["floorDivide", library.floorDivide, (a, b) => Math.floor(a / b)],
+      ["div trunc", (a, b) => library.div(a, b, { rounding: "trunc" }), (a, b) => Math.trunc(a / b)],
+      ["remainder", library.remainder, floorRemainder],
+      ["fmod", library.fmod, (a, b) => a % b],
+      ["pow", library.pow, integerPower],
     ] as readonly [string, Compute, (a: number, b: number) => number][]
   ).map(
     ([name, compute, formula]): OperationRow => ({
@@ -129,7 +128,7 @@ function negativeDivisors(dtypes: readonly DType[]): Sample {
 }
 
 const everything: readonly DType[] = [...floats, ...integers, "bool"];
-const question = (name: string, compute: Compute, formula: (a: number, b: number) => boolean): OperationRow => ({
+const predicate = (name: string, compute: Compute, formula: (a: number, b: number) => boolean): OperationRow => ({
   name,
   compute: ([a, b]) => compute(a!, b!),
   dtypes: everything,
@@ -140,15 +139,15 @@ const question = (name: string, compute: Compute, formula: (a: number, b: number
 });
 
 testTable("comparisons", [
-  question("eq", comparison.eq, (a, b) => a === b),
-  question("ne", comparison.ne, (a, b) => a !== b),
-  question("lt", comparison.lt, (a, b) => a < b),
-  question("le", comparison.le, (a, b) => a <= b),
-  question("gt", comparison.gt, (a, b) => a > b),
-  question("ge", comparison.ge, (a, b) => a >= b),
-  question("logicalAnd", comparison.logicalAnd, (a, b) => a !== 0 && b !== 0),
-  question("logicalOr", comparison.logicalOr, (a, b) => a !== 0 || b !== 0),
-  question("logicalXor", comparison.logicalXor, (a, b) => (a !== 0) !== (b !== 0)),
+  predicate("eq", library.eq, (a, b) => a === b),
+  predicate("ne", library.ne, (a, b) => a !== b),
+  predicate("lt", library.lt, (a, b) => a < b),
+  predicate("le", library.le, (a, b) => a <= b),
+  predicate("gt", library.gt, (a, b) => a > b),
+  predicate("ge", library.ge, (a, b) => a >= b),
+  predicate("logicalAnd", library.logicalAnd, (a, b) => a !== 0 && b !== 0),
+  predicate("logicalOr", library.logicalOr, (a, b) => a !== 0 || b !== 0),
+  predicate("logicalXor", library.logicalXor, (a, b) => (a !== 0) !== (b !== 0)),
 ]);
 
 const bitwise = (name: string, compute: Compute, formula: (a: bigint, b: bigint) => bigint) => ({
@@ -163,16 +162,16 @@ const bitwise = (name: string, compute: Compute, formula: (a: bigint, b: bigint)
 });
 
 const ofBools = (name: string, compute: Compute, formula: (a: number, b: number) => boolean): OperationRow => ({
-  ...question(name, compute, formula),
+  ...predicate(name, compute, formula),
   name: `${name} of bools`,
   dtypes: ["bool"],
   samples: binarySamples(),
 });
 
 testTable("bits", [
-  bitwise("bitwiseAnd", binary.bitwiseAnd, (a, b) => a & b),
-  bitwise("bitwiseOr", binary.bitwiseOr, (a, b) => a | b),
-  bitwise("bitwiseXor", binary.bitwiseXor, (a, b) => a ^ b),
-  ofBools("add", binary.add, (a, b) => a !== 0 || b !== 0),
-  ofBools("mul", binary.mul, (a, b) => a !== 0 && b !== 0),
+  bitwise("bitwiseAnd", library.bitwiseAnd, (a, b) => a & b),
+  bitwise("bitwiseOr", library.bitwiseOr, (a, b) => a | b),
+  bitwise("bitwiseXor", library.bitwiseXor, (a, b) => a ^ b),
+  ofBools("add", library.add, (a, b) => a !== 0 || b !== 0),
+  ofBools("mul", library.mul, (a, b) => a !== 0 && b !== 0),
 ]);

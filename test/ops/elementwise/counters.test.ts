@@ -1,4 +1,7 @@
-/** What each elementwise kernel moves, as the software device counts it: every operand once, the result once, nothing else. */
+/**
+ * What each elementwise kernel moves, as the software device counts it: every operand once, the result once, nothing
+ * else.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { Counters } from "../../../src/backend/metal/report.ts";
@@ -6,15 +9,8 @@ import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { toDType } from "../../../src/ops/copy/cast.ts";
 import { clone } from "../../../src/ops/copy/copy.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { binary } from "../../../src/ops/elementwise/binary.ts";
-import {
-  type BinaryName,
-  binaryOperations,
-  type TernaryName,
-  ternaryOperations,
-  type UnaryName,
-  unaryOperations,
-} from "../../../src/ops/elementwise/primitive.ts";
+import { definitions } from "../../../src/ops/elementwise/define.ts";
+import { binaryOperations, ternaryOperations, unaryOperations } from "../../../src/ops/elementwise/primitive.ts";
 import * as operations from "../../../src/ops/index.ts";
 import { bytesOf, type DType, dtypes } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -44,7 +40,10 @@ function countersOf(body: () => Tensor): Counters {
   return dispatches[0]!.counters;
 }
 
-/** Every thread also reads the loop nest, which is constant: rank and count, and of each operand its start and its strides. */
+/**
+ * Every thread also reads the loop nest, which is constant: rank and count, and of each operand its start and its
+ * strides.
+ */
 const parametersOf = (operands: number, rank: number): number => 8 * (2 + operands + rank * (1 + operands));
 
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
@@ -52,8 +51,8 @@ const sizeOf = ({ size, dtype }: Tensor): number => size * bytesOf(dtype);
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
- * The result is written once. Each of its elements reads one element of each operand; what is repeated comes from memory once: there are
- * no more cache lines than those of the operands. `rank` is that of the merged loop.
+ * The result is written once. Each of its elements reads one element of each operand; what is repeated comes from
+ * memory once: there are no more cache lines than those of the operands. `rank` is that of the merged loop.
  */
 function checkTraffic(
   compute: (...inputs: Tensor[]) => Tensor,
@@ -89,24 +88,13 @@ const ones = (shape: readonly number[], dtype: DType = "float32"): Tensor =>
 const transposed = (x: Tensor): Tensor => onMetal(() => operations.transpose(x, 0, 1));
 
 type Operation = (...inputs: Tensor[]) => Tensor;
-const library = operations as unknown as Readonly<Record<string, Operation>>;
-const gradientOf =
-  (name: BinaryName): Operation =>
-  (g, x) =>
-    binary(name, g!, x!);
-const renamed: Partial<Record<UnaryName | BinaryName | TernaryName, Operation>> = {
-  geluTanh: (x) => operations.gelu(x!, { approximate: "tanh" }),
-  geluGradient: gradientOf("geluGradient"),
-  geluTanhGradient: gradientOf("geluTanhGradient"),
-  siluGradient: gradientOf("siluGradient"),
-  truncDivide: (a, b) => operations.div(a!, b!, { rounding: "trunc" }),
-  clamp: (x, min, max) => operations.clamp(x!, { min: min!, max: max! }),
-};
+/** Those of three operands, which promote nothing, as they are. */
+const computeOf = (name: string): Operation => definitions.get(name)!.compute;
 const dtypeOf = (name: string): DType => (name.startsWith("bitwise") ? "int32" : "float32");
 
 describe("unary", () => {
   test.each([...unaryOperations.names])("%s", (name) => {
-    const compute = renamed[name] ?? library[name]!;
+    const compute = computeOf(name);
     checkTraffic(compute, [ones([37, 33], dtypeOf(name))], 1);
     checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], 2);
   });
@@ -114,7 +102,7 @@ describe("unary", () => {
 
 describe("binary", () => {
   test.each([...binaryOperations.names])("%s", (name) => {
-    const compute = renamed[name] ?? library[name]!;
+    const compute = computeOf(name);
     const [square, row, column, scalar] = [[32, 32], [32], [32, 1], []].map((shape) => ones(shape, dtypeOf(name)));
     checkTraffic(compute, [square!, ones([32, 32], dtypeOf(name))], 1);
     checkTraffic(compute, [square!, row!], 2);
@@ -125,14 +113,14 @@ describe("binary", () => {
 
 describe("ternary", () => {
   test.each(ternaryOperations.names.filter((name) => name !== "where" && name !== "softplus"))("%s", (name) => {
-    const compute = renamed[name] ?? library[name]!;
+    const compute = computeOf(name);
     checkTraffic(compute, [ones([32, 32]), ones([32, 32]), ones([32, 32])], 1);
     checkTraffic(compute, [ones([32, 32]), ones([32]), ones([])], 2);
   });
 
   test("where reads the operand that is chosen", () => {
     const [condition, a, b] = [ones([32, 32], "bool"), ones([32, 32]), ones([32, 32])];
-    checkTraffic(library["where"]!, [condition, a, b], 1, [condition, a]);
+    checkTraffic(computeOf("where"), [condition, a, b], 1, [condition, a]);
   });
 
   test("softplus", () => {

@@ -1,5 +1,5 @@
 /** Unary operations on every backend. */
-import * as unary from "../../../src/ops/elementwise/unary.ts";
+import * as library from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { testTable } from "../run.ts";
@@ -23,30 +23,30 @@ const positive = { low: 0.05, high: 4 } as const;
 const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
 
 const rows: readonly Row[] = [
-  { name: "neg", compute: unary.neg, formula: (x) => -x, alsoOf: signed },
-  { name: "abs", compute: unary.abs, formula: Math.abs, alsoOf: integers },
-  { name: "sign", compute: unary.sign, formula: (x) => Math.sign(x) || 0, alsoOf: [...integers, "bool"] },
-  { name: "square", compute: unary.square, formula: (x) => x * x, ulps: 0.1, alsoOf: integers },
-  { name: "relu", compute: unary.relu, formula: (x) => Math.max(x, 0), alsoOf: integers },
-  { name: "floor", compute: unary.floor, formula: Math.floor, alsoOf: integers },
-  { name: "ceil", compute: unary.ceil, formula: Math.ceil, alsoOf: integers },
-  { name: "round", compute: unary.round, formula: toEven, alsoOf: integers },
-  { name: "reciprocal", compute: unary.reciprocal, formula: (x) => 1 / x, ulps: 1, values: positive },
-  { name: "sqrt", compute: unary.sqrt, formula: Math.sqrt, ulps: 1, values: positive },
-  { name: "rsqrt", compute: unary.rsqrt, formula: (x) => 1 / Math.sqrt(x), ulps: 2, values: positive },
-  { name: "exp", compute: unary.exp, formula: Math.exp, ulps: 4 },
-  { name: "exp2", compute: unary.exp2, formula: (x) => 2 ** x, ulps: 4 },
-  { name: "expm1", compute: unary.expm1, formula: Math.expm1, ulps: 4 },
-  { name: "log", compute: unary.log, formula: Math.log, ulps: 4, values: positive },
-  { name: "log2", compute: unary.log2, formula: Math.log2, ulps: 4, values: positive },
-  { name: "log10", compute: unary.log10, formula: Math.log10, ulps: 4, values: positive },
-  { name: "log1p", compute: unary.log1p, formula: Math.log1p, ulps: 4, values: { low: -0.9, high: 4 } },
-  { name: "tanh", compute: unary.tanh, formula: Math.tanh, ulps: 5 },
-  { name: "sigmoid", compute: unary.sigmoid, formula: sigmoid, ulps: 4 },
-  { name: "erf", compute: unary.erf, formula: erf, ulps: 4 },
-  { name: "sin", compute: unary.sin, formula: Math.sin, ulps: 4 },
-  { name: "cos", compute: unary.cos, formula: Math.cos, ulps: 4 },
-  { name: "tan", compute: unary.tan, formula: Math.tan, ulps: 6, values: { low: -1.4, high: 1.4 } },
+  { name: "neg", compute: library.neg, formula: (x) => -x, alsoOf: signed },
+  { name: "abs", compute: library.abs, formula: Math.abs, alsoOf: integers },
+  { name: "sign", compute: library.sign, formula: (x) => Math.sign(x) || 0, alsoOf: [...integers, "bool"] },
+  { name: "square", compute: library.square, formula: (x) => x * x, ulps: 0.1, alsoOf: integers },
+  { name: "relu", compute: library.relu, formula: (x) => Math.max(x, 0), alsoOf: integers },
+  { name: "floor", compute: library.floor, formula: Math.floor, alsoOf: integers },
+  { name: "ceil", compute: library.ceil, formula: Math.ceil, alsoOf: integers },
+  { name: "round", compute: library.round, formula: toEven, alsoOf: integers },
+  { name: "reciprocal", compute: library.reciprocal, formula: (x) => 1 / x, ulps: 1, values: positive },
+  { name: "sqrt", compute: library.sqrt, formula: Math.sqrt, ulps: 1, values: positive },
+  { name: "rsqrt", compute: library.rsqrt, formula: (x) => 1 / Math.sqrt(x), ulps: 2, values: positive },
+  { name: "exp", compute: library.exp, formula: Math.exp, ulps: 4 },
+  { name: "exp2", compute: library.exp2, formula: (x) => 2 ** x, ulps: 4 },
+  { name: "expm1", compute: library.expm1, formula: Math.expm1, ulps: 4 },
+  { name: "log", compute: library.log, formula: Math.log, ulps: 4, values: positive },
+  { name: "log2", compute: library.log2, formula: Math.log2, ulps: 4, values: positive },
+  { name: "log10", compute: library.log10, formula: Math.log10, ulps: 4, values: positive },
+  { name: "log1p", compute: library.log1p, formula: Math.log1p, ulps: 4, values: { low: -0.9, high: 4 } },
+  { name: "tanh", compute: library.tanh, formula: Math.tanh, ulps: 5 },
+  { name: "sigmoid", compute: library.sigmoid, formula: sigmoid, ulps: 4 },
+  { name: "erf", compute: library.erf, formula: erf, ulps: 4 },
+  { name: "sin", compute: library.sin, formula: Math.sin, ulps: 4 },
+  { name: "cos", compute: library.cos, formula: Math.cos, ulps: 4 },
+  { name: "tan", compute: library.tan, formula: Math.tan, ulps: 6, values: { low: -1.4, high: 1.4 } },
 ];
 
 const rowOf = ({ name, compute, formula, ulps = 0, alsoOf = [], values }: Row): OperationRow => ({
@@ -75,7 +75,7 @@ testTable(
     })),
 );
 
-const question = (name: string, compute: (x: Tensor) => Tensor, formula: (x: number) => boolean): OperationRow => ({
+const predicate = (name: string, compute: (x: Tensor) => Tensor, formula: (x: number) => boolean): OperationRow => ({
   name,
   compute: ([x]) => compute(x!),
   dtypes: [...floats, ...integers, "bool"],
@@ -85,19 +85,19 @@ const question = (name: string, compute: (x: Tensor) => Tensor, formula: (x: num
   gradient: false,
 });
 
-testTable("questions", [
-  question("logicalNot", unary.logicalNot, (x) => x === 0),
-  question("isnan", unary.isnan, Number.isNaN),
-  question("isinf", unary.isinf, (x) => x === 1 / 0 || x === -1 / 0),
-  question("isfinite", unary.isfinite, Number.isFinite),
+testTable("predicates", [
+  predicate("logicalNot", library.logicalNot, (x) => x === 0),
+  predicate("isnan", library.isnan, Number.isNaN),
+  predicate("isinf", library.isinf, (x) => x === 1 / 0 || x === -1 / 0),
+  predicate("isfinite", library.isfinite, Number.isFinite),
   {
-    ...question("bitwiseNot", unary.bitwiseNot, (x) => x === 0),
+    ...predicate("bitwiseNot", library.bitwiseNot, (x) => x === 0),
     dtypes: ["int64", "int32", "int8"],
     samples: unarySamples(),
     oracle: (blocks) => mapped(blocks, (x) => -1 - x),
   },
   {
-    ...question("bitwiseNot", unary.bitwiseNot, (x) => x === 0),
+    ...predicate("bitwiseNot", library.bitwiseNot, (x) => x === 0),
     name: "bitwiseNot of bools",
     dtypes: ["bool"],
     samples: unarySamples(),

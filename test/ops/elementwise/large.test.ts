@@ -1,4 +1,7 @@
-/** Results so large that the cpu backend streams them past the caches: whole lines, their rest, and places that begin off a line. */
+/**
+ * Results so large that the cpu backend streams them past the caches: whole lines, their rest, and places that begin
+ * off a line.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -7,9 +10,8 @@ import { toDType } from "../../../src/ops/copy/cast.ts";
 import { copy_ } from "../../../src/ops/copy/inplace.ts";
 import { zeros } from "../../../src/ops/creation/full.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
-import { sub } from "../../../src/ops/elementwise/binary.ts";
+import { neg, sub } from "../../../src/ops/elementwise/arithmetic.ts";
 import { lt } from "../../../src/ops/elementwise/comparison.ts";
-import { neg } from "../../../src/ops/elementwise/unary.ts";
 import { reshape } from "../../../src/ops/view/reshape.ts";
 import { slice } from "../../../src/ops/view/slice.ts";
 

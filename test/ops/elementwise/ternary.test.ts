@@ -1,5 +1,9 @@
 /** Operations on three operands, and in-place ones, on every backend. */
-import { clamp, lerp, softplus, where } from "../../../src/ops/elementwise/ternary.ts";
+
+import { softplus } from "../../../src/ops/activation/softplus.ts";
+import { clamp } from "../../../src/ops/elementwise/clamp.ts";
+import { lerp } from "../../../src/ops/elementwise/lerp.ts";
+import { where } from "../../../src/ops/elementwise/where.ts";
 import { testTable } from "../run.ts";
 import type { OperandSpec, Values } from "../samples.ts";
 import type { OperationRow, Sample } from "../table.ts";

@@ -4,10 +4,10 @@
  * else is as large.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { DispatchCounters } from "../../../src/backend/metal/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import * as library from "../../../src/ops/index.ts";
 import { bytesOf } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -123,7 +123,7 @@ describe.if(isWatched)("embeddings", () => {
 
   test("embedding is one gather, after a look at the indices", () => {
     const kernels = dispatchesOf(() => library.embedding(index, library.ones([ROWS, WIDTH])));
-    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_outside", "gather"]);
+    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_out_of_range", "gather"]);
     expect(kernels.get("gather")!.device_bytes_written).toBe(TOTAL * WIDTH * 4);
   });
 
@@ -150,7 +150,7 @@ describe.if(isWatched)("embeddings", () => {
     const square = on(() => library.reshape(index, [bags, length]));
     const compute = (dtype: Narrow) => library.embeddingBag(square, library.ones([ROWS, WIDTH], { dtype }));
     const kernels = dispatchesOf(() => compute("float32"));
-    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_outside", "bag_rows"]);
+    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_out_of_range", "bag_rows"]);
     expect(kernels.get("bag_rows")!.device_bytes_written).toBe(bags * WIDTH * 4 + bags * 4);
     expect(elementsRead("bag_rows", compute)).toBe(TOTAL * WIDTH);
     const run = (dtype: Narrow) =>

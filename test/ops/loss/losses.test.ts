@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import {
   binaryCrossEntropyWithLogits,
   crossEntropy,

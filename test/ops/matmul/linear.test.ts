@@ -1,11 +1,11 @@
 /** Linear layers on every backend: x · weightᵀ + bias in one product. */
 import { describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { ones } from "../../../src/ops/creation/full.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { linear } from "../../../src/ops/matmul/linear.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";
@@ -122,7 +122,8 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
   }
   const tile = "tiled_float_float_32x32x16";
 
-  // One kernel, which adds the bias; leading axes are rows of one matrix, or of a batch where they are no run of memory.
+  // One kernel, which adds the bias; leading axes are rows of one matrix, or of a batch where they are no run of
+  // memory.
   test.each([
     ["of dense axes", () => small([3, 16, 24])],
     ["of a part of an axis", () => slice(small([3, 32, 24]), { dim: 1, step: 1, end: 16 })],

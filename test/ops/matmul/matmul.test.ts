@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { detach, grad } from "../../../src/autograd/backward.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { ones } from "../../../src/ops/creation/full.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { detach, grad } from "../../../src/ops/gradient/backward.ts";
 import { addmm } from "../../../src/ops/matmul/addmm.ts";
 import { dot } from "../../../src/ops/matmul/dot.ts";
 import { bmm, matmul, mm } from "../../../src/ops/matmul/matmul.ts";
@@ -60,7 +60,10 @@ const long: Sample[] = [
   matrices([3, 2, 600], [3, 600, 2]),
 ];
 
-/** Of results and of gradients: one runs over k, the others over m and n, and over a batch where an operand is broadcast. */
+/**
+ * Of results and of gradients: one runs over k, the others over m and n, and over a batch where an operand is
+ * broadcast.
+ */
 const longestSum = (inputs: readonly Block[]): number =>
   Math.max(
     1,

@@ -3,8 +3,6 @@
  * the same bits in any order, no copies, and what the tape keeps.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
-import { gradcheck } from "../../../src/autograd/gradcheck.ts";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -13,6 +11,8 @@ import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { addLayerNorm, addRmsNorm, layerNorm, mul, rmsNorm, sum, tensor } from "../../../src/index.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";

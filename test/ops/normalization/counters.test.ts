@@ -3,10 +3,10 @@
  * a row of sums for each chunk of rows. Rows that are longer than what a threadgroup holds are read a second time.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { Counters } from "../../../src/backend/metal/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { addLayerNorm, addRmsNorm, layerNorm, ones, rmsNorm } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";

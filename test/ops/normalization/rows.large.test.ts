@@ -3,10 +3,10 @@
  * of a table and their gradients, with each instruction set.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { grad } from "../../../src/autograd/backward.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { crossEntropy, embeddingBag, rope, tensor, toDType } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { grad } from "../../../src/autograd/backward.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { diagonal } from "../../../src/ops/view/diagonal.ts";
 import { expand } from "../../../src/ops/view/expand.ts";
 import { flatten, unflatten } from "../../../src/ops/view/flatten.ts";

@@ -1,4 +1,4 @@
-/** The page: figures, three charts and samples, kept up to date by the server's messages. */
+/** The dashboard page: numbers, three charts and samples, updated by the server's messages. */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { RunEvent } from "../../events.ts";
@@ -14,11 +14,11 @@ interface Series {
   readonly label: string;
   readonly color: string;
   readonly points?: boolean;
-  /** Its value at an event, where the event has one. */
+  /** The value at an event; undefined if the event has none. */
   of(event: RunEvent): number | undefined;
 }
 
-const fromZero = (_: uPlot, __: number, most: number | null): uPlot.Range.MinMax => [0, 1.05 * (most ?? 1)];
+const fromZero = (_: uPlot, __: number, max: number | null): uPlot.Range.MinMax => [0, 1.05 * (max ?? 1)];
 
 /** A chart over steps. */
 class Chart {
@@ -61,8 +61,8 @@ class Chart {
       this.steps.push(event.step);
       for (const column of this.values) column.push(null);
     }
-    for (const [at, value] of values.entries())
-      if (value !== undefined) this.values[at]![this.steps.length - 1] = value;
+    for (const [index, value] of values.entries())
+      if (value !== undefined) this.values[index]![this.steps.length - 1] = value;
   }
 
   draw(): void {
@@ -91,7 +91,7 @@ const charts = [
   ),
   new Chart(
     element("speed-chart"),
-    "Tokens a second",
+    "Tokens per second",
     [{ label: "speed", color: "#16a34a", of: (event) => (event.kind === "step" ? event.tokensPerSecond : undefined) }],
     formatCount,
   ),
@@ -130,12 +130,12 @@ const handlers: Handlers = {
   end: ({ reason }) => show("state", reason),
 };
 
-function tell(event: RunEvent): void {
+function handle(event: RunEvent): void {
   for (const chart of charts) chart.add(event);
   (handlers[event.kind] as ((event: RunEvent) => void) | undefined)?.(event);
 }
 
-/** The text comes from a model: it is text, never markup. */
+/** Inserts text that a model wrote: as text, never as markup. */
 function prepend(list: string, tag: string, text: string): void {
   const [item, body] = [document.createElement("li"), document.createElement(tag)];
   body.textContent = text;
@@ -145,7 +145,7 @@ function prepend(list: string, tag: string, text: string): void {
 
 const socket = new WebSocket(`ws://${location.host}${EVENTS_PATH}`);
 socket.onmessage = ({ data }) => {
-  for (const event of JSON.parse(data) as Message) tell(event);
+  for (const event of JSON.parse(data) as Message) handle(event);
   for (const chart of charts) chart.draw();
 };
 socket.onclose = () => {

@@ -1,27 +1,29 @@
 // orchard.h: the C interface of the dylib `OrchardMetal`.
 //
 // A small general runtime over Metal: it compiles Metal Shading Language, manages buffers, and encodes dispatches. It
-// knows nothing of tensors or ops. The same functions work on macOS 14+ (Apple's Metal) and on Linux (the software device).
+// knows nothing of tensors or ops. The same functions work on macOS 14+ (Apple's Metal) and on Linux (the software
+// device).
 //
 // Conventions
 //   Status      Every function but orchard_abi_version returns an orchard_status. What went wrong, in one sentence or
-//               more, is read with orchard_last_error on the same thread. On failure no out-parameter is written, but for
-//               the length of a text that did not fit.
+//               more, is read with orchard_last_error on the same thread. On failure no out-parameter is written, but
+//               for the length of a text that did not fit.
 //   Handles     Contexts, buffers, libraries and pipelines are opaque uint64_t handles below 2^53 (a JavaScript number
 //               holds one exactly) and never 0. A handle carries its kind and a generation: one that was released
 //               is ORCHARD_STALE_HANDLE, one of another kind ORCHARD_WRONG_KIND, one whose context was closed
-//               ORCHARD_CLOSED (ORCHARD_STALE_HANDLE once its place is taken by a new one). Never a crash.
+//               ORCHARD_CLOSED (ORCHARD_STALE_HANDLE once a new one has taken its slot). Never a crash.
 //   Blocks      A descriptor is one block of bytes: a struct, whose first fields are `size` (sizeof the struct that the
-//               caller knows) and `version` (ORCHARD_ABI_VERSION), then whatever its spans point to. A span is an offset from the
-//               start of the block and a length, both in bytes, so that a block holds no pointers; an array in a span is
-//               aligned to 8. `block_length` is the number of bytes that may be read. An empty span (length 0) means "none".
+//               caller knows) and `version` (ORCHARD_ABI_VERSION), then whatever its spans point to. A span is an
+//               offset from the start of the block and a length, both in bytes, so that a block holds no pointers; an
+//               array in a span is aligned to 8. `block_length` is the number of bytes that may be read. An empty span
+//               (length 0) means "none".
 //   Results     Structs that are filled in: the caller sets `size` and `version`, `block_length` bytes may be written.
-//   Text        UTF-8, with a length, without a terminator. A function that returns text writes at most `capacity` bytes
-//               and sets `*length` to the whole length; where that is more than `capacity`, it returns
+//   Text        UTF-8, with a length, without a terminator. A function that returns text writes at most `capacity`
+//               bytes and sets `*length` to the whole length; where that is more than `capacity`, it returns
 //               ORCHARD_LIMIT_EXCEEDED, has changed nothing, and may be called again. (orchard_last_error truncates.)
 //   Threads     Any function may be called from any thread. Operations run in the order of the calls.
-//   Waiting     Only orchard_buffer_read, orchard_buffer_write, orchard_ticket_wait, orchard_close, and orchard_device_info with
-//               `probe` 1 wait for the device.
+//   Waiting     Only orchard_buffer_read, orchard_buffer_write, orchard_ticket_wait, orchard_close, and
+//               orchard_device_info with `probe` 1 wait for the device.
 //   Order       Operations of a context behave as if each ended before the next began. Where they don't touch the same
 //               bytes they run concurrently.
 #ifndef ORCHARD_H
@@ -40,20 +42,20 @@ extern "C" {
 
 typedef enum orchard_status {
   ORCHARD_OK = 0,
-  ORCHARD_INVALID_ARGUMENT = 1,    // a null pointer, a span outside its block, a value outside its range
-  ORCHARD_STALE_HANDLE = 2,        // released, or never given out
-  ORCHARD_WRONG_KIND = 3,          // a handle, or a binding, of another kind than wanted
-  ORCHARD_COMPILE_FAILED = 4,      // the message holds every diagnostic, with file and line of the caller's sources
-  ORCHARD_FUNCTION_NOT_FOUND = 5,  // the message lists the functions of the library
-  ORCHARD_CONSTANT_MISSING = 6,    // a function constant is missing, unknown, or of another type
-  ORCHARD_BINDING_MISSING = 7,     // the kernel uses an argument that the dispatch does not bind
-  ORCHARD_LIMIT_EXCEEDED = 8,      // of the device, of the pipeline, or of the caller's text buffer
-  ORCHARD_OUT_OF_MEMORY = 9,       // the memory limit or the device's memory; the message names the figures
-  ORCHARD_DEVICE_FAILED = 10,      // a command buffer failed; the message holds the device's reason
+  ORCHARD_INVALID_ARGUMENT = 1,   // a null pointer, a span outside its block, a value outside its range
+  ORCHARD_STALE_HANDLE = 2,       // released, or never issued
+  ORCHARD_WRONG_KIND = 3,         // a handle, or a binding, of another kind than expected
+  ORCHARD_COMPILE_FAILED = 4,     // the message holds every diagnostic, with file and line of the caller's sources
+  ORCHARD_FUNCTION_NOT_FOUND = 5, // the message lists the functions of the library
+  ORCHARD_CONSTANT_MISSING = 6,   // a function constant is missing, unknown, or of another type
+  ORCHARD_BINDING_MISSING = 7,    // the kernel uses an argument that the dispatch does not bind
+  ORCHARD_LIMIT_EXCEEDED = 8,     // of the device, of the pipeline, or of the caller's text buffer
+  ORCHARD_OUT_OF_MEMORY = 9,      // the memory limit or the device's memory; the message names the figures
+  ORCHARD_DEVICE_FAILED = 10,     // a command buffer failed; the message holds the device's reason
   ORCHARD_TIMEOUT = 11,
-  ORCHARD_CLOSED = 12,             // the context of this handle was closed
-  ORCHARD_UNSUPPORTED = 13,        // this device or system can't; the message says why
-  ORCHARD_IO = 14,                 // a file or a folder; the message names it
+  ORCHARD_CLOSED = 12,      // the context of this handle was closed
+  ORCHARD_UNSUPPORTED = 13, // this device or system can't; the message says why
+  ORCHARD_IO = 14,          // a file or a folder; the message names it
   ORCHARD_INTERNAL = 15
 } orchard_status;
 
@@ -66,46 +68,49 @@ int32_t orchard_last_error(char *buffer, uint64_t capacity, uint64_t *length);
 // ---------------------------------------------------------------- blocks
 
 typedef struct orchard_span {
-  uint32_t offset;  // from the start of the block
-  uint32_t length;  // in bytes; 0: none
+  uint32_t offset; // from the start of the block
+  uint32_t length; // in bytes; 0: none
 } orchard_span;
 
 typedef enum orchard_storage {
-  ORCHARD_STORAGE_DEFAULT = 0,  // the context's; in a view: either
-  ORCHARD_STORAGE_SHARED = 1,   // the CPU can reach it
-  ORCHARD_STORAGE_PRIVATE = 2   // only the GPU can
+  ORCHARD_STORAGE_DEFAULT = 0, // the context's; in a view: either
+  ORCHARD_STORAGE_SHARED = 1,  // the CPU can access it
+  ORCHARD_STORAGE_PRIVATE = 2  // only the GPU can
 } orchard_storage;
 
 // ---------------------------------------------------------------- context
 
 enum {
-  ORCHARD_OPEN_EXACT = 1  // allocate exact lengths and never reuse: the software device's checker then sees every bound
+  ORCHARD_OPEN_EXACT = 1 // allocate exact lengths and never reuse: the software device's checker then sees every bound
 };
 
 typedef struct orchard_open_options {
   uint32_t size, version;
-  uint32_t default_storage;         // orchard_storage; default: shared
-  uint32_t flags;                   // ORCHARD_OPEN_*
-  uint32_t batch_operations;        // operations in a command buffer before it is committed; 0: 40
-  uint32_t timeout_ms;              // longest wait inside read, write and close; 0: 60,000
-  uint64_t batch_bytes;             // bytes bound in a command buffer before it is committed; 0: 40 MB
-  uint64_t cache_limit;             // bytes of free buffers that are kept for reuse; 0: a quarter of the memory limit; 1: nothing
-  uint64_t memory_limit;            // bytes of live and cached buffers; 0: the recommended working set
-  orchard_span cache_folder;        // of compiled pipelines; none: nothing is kept on disk
-  orchard_span materialize_source;  // text of kernels/runtime/materialize.metal; none: strided views can't be copied
+  uint32_t default_storage;  // orchard_storage; default: shared
+  uint32_t flags;            // ORCHARD_OPEN_*
+  uint32_t batch_operations; // operations in a command buffer before it is committed; 0: 40
+  uint32_t timeout_ms;       // longest wait inside read, write and close; 0: 60,000
+  uint64_t batch_bytes;      // bytes bound in a command buffer before it is committed; 0: 40 MB
+  // bytes of free buffers that are kept for reuse; 0: a quarter of the memory limit; 1: nothing
+  uint64_t cache_limit;
+  uint64_t memory_limit;           // bytes of live and cached buffers; 0: the recommended working set
+  orchard_span cache_folder;       // of compiled pipelines; none: nothing is kept on disk
+  orchard_span materialize_source; // text of kernels/runtime/materialize.metal; none: strided views can't be copied
   orchard_span label;
 } orchard_open_options;
 
 // Opens the system's default device. `options` may be NULL (then block_length is 0): all defaults.
 int32_t orchard_open(const orchard_open_options *options, uint64_t block_length, uint64_t *context);
 
-// Commits what is open, waits for what runs (at most timeout_ms), and frees everything. Every handle of the context is closed
-// with it. ORCHARD_TIMEOUT: work still runs; its memory is freed when it ends, and the context is closed all the same.
+// Commits what is open, waits for what runs (at most timeout_ms), and frees everything. Every handle of the context is
+// closed with it. ORCHARD_TIMEOUT: work still runs; its memory is freed when it ends, and the context is closed all the
+// same.
 int32_t orchard_close(uint64_t context);
 
 // Facts about the device, as JSON:
-// { name, architecture, isSoftware, system, families: ["apple7", …], unifiedMemory, recommendedWorkingSet, maxBufferLength,
-//   maxThreadgroupMemory, maxThreadsPerThreadgroup: [w, h, d], maxInlineBytes, maxBuffers, capabilities }
+// { name, architecture, isSoftware, system, families: ["apple7", …], unifiedMemory, recommendedWorkingSet,
+//   maxBufferLength, maxThreadgroupMemory, maxThreadsPerThreadgroup: [w, h, d], maxInlineBytes, maxBuffers,
+//   capabilities }
 // `probe` 1 also compiles and runs a probe for each capability (kept for later calls):
 //   capabilities: { bfloat, simdReduction, simdMatrix, tensorOps: { supported: true|false, reason } }; `probe` 0: null.
 int32_t orchard_device_info(uint64_t context, uint32_t probe, char *buffer, uint64_t capacity, uint64_t *length);
@@ -118,36 +123,41 @@ int32_t orchard_retain(uint64_t handle);
 // Counts one owner less; the last one makes the handle stale. What the device still uses is freed when it is done.
 int32_t orchard_release(uint64_t handle);
 
-// As orchard_release, in the form of a deallocator that a garbage collector calls: `handle` is the handle itself, in place of a pointer,
-// `bytes` is not looked at. A handle that is stale already is no error here: who collects can't know.
+// As orchard_release, in the form of a deallocator that a garbage collector calls: `handle` is the handle itself
+// instead of a pointer, `bytes` is not looked at. A handle that is stale already is no error here: the collector can't
+// know.
 int32_t orchard_collected(void *bytes, void *handle);
 
 // ---------------------------------------------------------------- buffers
 
 enum {
-  ORCHARD_BUFFER_ZERO = 1  // filled with zeros; else the contents are undefined
+  ORCHARD_BUFFER_ZERO = 1 // filled with zeros; else the contents are undefined
 };
 
 typedef struct orchard_buffer_options {
   uint32_t size, version;
-  uint64_t length;   // in bytes, at least 1
-  uint32_t storage;  // orchard_storage
-  uint32_t flags;    // ORCHARD_BUFFER_*
+  uint64_t length;  // in bytes, at least 1
+  uint32_t storage; // orchard_storage
+  uint32_t flags;   // ORCHARD_BUFFER_*
   orchard_span label;
 } orchard_buffer_options;
 
 typedef struct orchard_buffer_info {
   uint32_t size, version;
-  uint64_t length;        // as asked for
-  uint64_t allocated;     // of its size class
-  uint64_t contents;      // address of the bytes in this process; 0 where private. Valid until the release or a change of storage.
-  uint64_t last_ticket;   // of the last operation that uses the buffer; 0: none. Its contents are settled once that is complete.
-  uint32_t storage;       // orchard_storage, shared or private
+  uint64_t length;    // as requested
+  uint64_t allocated; // of its size class
+  // address of the bytes in this process; 0 where private. Valid until the release or a change of storage.
+  uint64_t contents;
+  // of the last operation that uses the buffer; 0: none. Its contents are settled once that is complete.
+  uint64_t last_ticket;
+  uint32_t storage; // orchard_storage, shared or private
   uint32_t retain_count;
 } orchard_buffer_info;
 
-// A buffer of the context: from the cache of free ones where one fits, else from the device. ORCHARD_OUT_OF_MEMORY over the limit.
-int32_t orchard_buffer_create(uint64_t context, const orchard_buffer_options *options, uint64_t block_length, uint64_t *buffer);
+// A buffer of the context: from the cache of free ones where one fits, else from the device. ORCHARD_OUT_OF_MEMORY over
+// the limit.
+int32_t orchard_buffer_create(uint64_t context, const orchard_buffer_options *options, uint64_t block_length,
+                              uint64_t *buffer);
 
 // What is known of a buffer; waits for nothing.
 int32_t orchard_buffer_info_get(uint64_t buffer, orchard_buffer_info *info, uint64_t block_length);
@@ -157,50 +167,53 @@ int32_t orchard_buffer_info_get(uint64_t buffer, orchard_buffer_info *info, uint
 int32_t orchard_buffer_read(uint64_t buffer, uint64_t offset, void *destination, uint64_t length);
 int32_t orchard_buffer_write(uint64_t buffer, uint64_t offset, const void *source, uint64_t length);
 
-// Operations on the device, in order with dispatches. Each sets `*ticket` (may be NULL) to the command buffer that it went into.
+// Operations on the device, in order with dispatches. Each sets `*ticket` (may be NULL) to the command buffer that it
+// went into.
 int32_t orchard_buffer_fill(uint64_t buffer, uint64_t offset, uint64_t length, uint32_t byte, uint64_t *ticket);
 int32_t orchard_buffer_copy(uint64_t source, uint64_t source_offset, uint64_t destination, uint64_t destination_offset,
                             uint64_t length, uint64_t *ticket);
 
-// A hint where the buffer should live from now on. Where that differs, the contents move by one copy on the device, without
-// a wait; the handle stays, the address in orchard_buffer_info changes.
+// A hint where the buffer should live from now on. Where that differs, the contents move by one copy on the device,
+// without a wait; the handle stays, the address in orchard_buffer_info changes.
 int32_t orchard_buffer_hint(uint64_t buffer, uint32_t storage);
 
 // ---------------------------------------------------------------- views: materialise and write back
 
 enum {
   ORCHARD_MAX_RANK = 8,
-  ORCHARD_VIEW_CONTIGUOUS = 1  // row-major without gaps is wanted; else the strides stay as they are
+  ORCHARD_VIEW_CONTIGUOUS = 1 // row-major without gaps; else the strides stay as they are
 };
 
 typedef struct orchard_view {
   uint32_t size, version;
   uint64_t buffer;
-  uint64_t offset;                     // in bytes, of the element at index (0, …, 0)
-  uint32_t element_size;               // 1, 2, 4 or 8 bytes
-  uint32_t rank;                       // 0 … 8
-  uint32_t storage;                    // orchard_storage that is wanted; default: either
-  uint32_t flags;                      // ORCHARD_VIEW_*
-  uint64_t shape[ORCHARD_MAX_RANK];    // in elements; the first `rank` count
-  int64_t strides[ORCHARD_MAX_RANK];   // in elements, 0 and negative ones too
+  uint64_t offset;                   // in bytes, of the element at index (0, …, 0)
+  uint32_t element_size;             // 1, 2, 4 or 8 bytes
+  uint32_t rank;                     // 0 … 8
+  uint32_t storage;                  // the requested orchard_storage; default: either
+  uint32_t flags;                    // ORCHARD_VIEW_*
+  uint64_t shape[ORCHARD_MAX_RANK];  // in elements; the first `rank` count
+  int64_t strides[ORCHARD_MAX_RANK]; // in elements, 0 and negative ones too
   orchard_span label;
 } orchard_view;
 
 typedef struct orchard_materialized {
   uint32_t size, version;
-  uint64_t buffer;    // the view's own where it was right already; always one owner more, to be released
-  uint64_t offset;    // in bytes, of the element at index (0, …, 0)
-  uint32_t copies;    // 0 or 1
-  uint32_t reserved;  // 0
+  uint64_t buffer;   // the view's own where it was right already; always one owner more, to be released
+  uint64_t offset;   // in bytes, of the element at index (0, …, 0)
+  uint32_t copies;   // 0 or 1
+  uint32_t reserved; // 0
 } orchard_materialized;
 
-// Makes the view's elements available in the wanted storage and layout. What is right already costs zero copies; else
-// exactly one on the device: a blit where the layout stays, a kernel where it changes.
-int32_t orchard_materialize(const orchard_view *view, uint64_t block_length, orchard_materialized *result, uint64_t result_length);
+// Makes the view's elements available in the requested storage and layout. What is right already costs zero copies;
+// else exactly one on the device: a blit where the layout stays, a kernel where it changes.
+int32_t orchard_materialize(const orchard_view *view, uint64_t block_length, orchard_materialized *result,
+                            uint64_t result_length);
 
-// The reverse: copies row-major elements at `source` back into the view; `*copies` (may be NULL) is 0 where they are the view's own bytes.
-// A view of which two elements share bytes is ORCHARD_INVALID_ARGUMENT.
-int32_t orchard_write_back(const orchard_view *view, uint64_t block_length, uint64_t source, uint64_t source_offset, uint32_t *copies);
+// The reverse: copies row-major elements at `source` back into the view; `*copies` (may be NULL) is 0 where they are
+// the view's own bytes. A view of which two elements share bytes is ORCHARD_INVALID_ARGUMENT.
+int32_t orchard_write_back(const orchard_view *view, uint64_t block_length, uint64_t source, uint64_t source_offset,
+                           uint32_t *copies);
 
 // ---------------------------------------------------------------- libraries
 
@@ -214,21 +227,22 @@ enum { ORCHARD_FUNCTIONS_PRECISE = 0, ORCHARD_FUNCTIONS_FAST = 1 };
 
 typedef struct orchard_library_options {
   uint32_t size, version;
-  uint32_t language_version;  // major << 16 | minor, as MTLLanguageVersion; 0: 3.1
-  uint32_t math_mode;         // ORCHARD_MATH_*
-  uint32_t math_functions;    // ORCHARD_FUNCTIONS_*
-  uint32_t flags;             // 0
-  orchard_span name;          // file name of `source` for messages; none: "program_source"
+  uint32_t language_version; // major << 16 | minor, as MTLLanguageVersion; 0: 3.1
+  uint32_t math_mode;        // ORCHARD_MATH_*
+  uint32_t math_functions;   // ORCHARD_FUNCTIONS_*
+  uint32_t flags;            // 0
+  orchard_span name;         // file name of `source` for messages; none: "program_source"
   orchard_span source;
-  orchard_span headers;       // orchard_named_text[]: name as included, text
-  orchard_span macros;        // orchard_named_text[]: name, value
+  orchard_span headers; // orchard_named_text[]: name as included, text
+  orchard_span macros;  // orchard_named_text[]: name, value
   orchard_span label;
 } orchard_library_options;
 
-// Compiles Metal Shading Language. `#include "name"` of a header in the list is replaced by its text, once for each header;
-// the name is looked up beside the file that includes it, then as it stands. `#include <…>` is left to the compiler. Equal sources
-// and options give the library that is there already.
-int32_t orchard_library_create(uint64_t context, const orchard_library_options *options, uint64_t block_length, uint64_t *library);
+// Compiles Metal Shading Language. `#include "name"` of a header in the list is replaced by its text, once for each
+// header; the name is looked up beside the file that includes it, then as it stands. `#include <…>` is left to the
+// compiler. Equal sources and options give the existing library.
+int32_t orchard_library_create(uint64_t context, const orchard_library_options *options, uint64_t block_length,
+                               uint64_t *library);
 
 // JSON: [{ name, constants: [{ name, index, type, required }] }], by name. `type` is MTLDataType's raw value.
 int32_t orchard_library_functions(uint64_t library, char *buffer, uint64_t capacity, uint64_t *length);
@@ -236,28 +250,31 @@ int32_t orchard_library_functions(uint64_t library, char *buffer, uint64_t capac
 // ---------------------------------------------------------------- pipelines
 
 typedef struct orchard_constant {
-  orchard_span name;  // none: by index
+  orchard_span name; // none: by index
   uint32_t index;
-  uint32_t type;      // MTLDataType's raw value: bool 53, char 45, uchar 49, short 37, ushort 41, int 29, uint 33, long 81, ulong 85,
-                      // float 3, half 16, bfloat 121; the vectors of 2, 3, 4 follow each
-  uint8_t value[32];  // as laid out in Metal Shading Language, little-endian
+  // MTLDataType's raw value: bool 53, char 45, uchar 49, short 37, ushort 41, int 29, uint 33, long 81, ulong 85,
+  // float 3, half 16, bfloat 121; the vectors of 2, 3, 4 follow each.
+  uint32_t type;
+  uint8_t value[32]; // as laid out in Metal Shading Language, little-endian
 } orchard_constant;
 
 typedef struct orchard_pipeline_options {
   uint32_t size, version;
-  orchard_span function;     // name of the kernel
-  orchard_span constants;    // orchard_constant[]
-  uint32_t max_threads;      // most threads in a threadgroup that will be used; 0: the compiler's choice
-  uint32_t flags;            // 0
+  orchard_span function;  // name of the kernel
+  orchard_span constants; // orchard_constant[]
+  uint32_t max_threads;   // most threads in a threadgroup that will be used; 0: the compiler's choice
+  uint32_t flags;         // 0
   orchard_span label;
 } orchard_pipeline_options;
 
-// Equal options give the pipeline that is there already.
-int32_t orchard_pipeline_create(uint64_t library, const orchard_pipeline_options *options, uint64_t block_length, uint64_t *pipeline);
+// Equal options give the existing pipeline.
+int32_t orchard_pipeline_create(uint64_t library, const orchard_pipeline_options *options, uint64_t block_length,
+                                uint64_t *pipeline);
 
 // JSON: { function, maxTotalThreads, threadExecutionWidth, staticThreadgroupBytes,
-//         bindings: [{ name, index, kind: "buffer"|"threadgroup", access: "read"|"write"|"readwrite", dataSize, alignment,
-//                      dataType, used }] }; `dataType` is MTLDataType's raw value of one element, 0 for threadgroup memory
+//         bindings: [{ name, index, kind: "buffer"|"threadgroup", access: "read"|"write"|"readwrite",
+//                      dataSize, alignment, dataType, used }] }
+// `dataType` is MTLDataType's raw value of one element, 0 for threadgroup memory.
 int32_t orchard_pipeline_info(uint64_t pipeline, char *buffer, uint64_t capacity, uint64_t *length);
 
 // ---------------------------------------------------------------- dispatch
@@ -268,43 +285,43 @@ enum { ORCHARD_MAX_INLINE_BYTES = 4096 };
 
 typedef struct orchard_binding {
   uint64_t buffer;
-  uint64_t offset;   // in bytes
-  uint64_t length;   // in bytes, what the kernel touches from there; 0: to the end of the buffer
-  uint32_t index;    // [[buffer(index)]]
-  uint32_t access;   // ORCHARD_ACCESS_*: what the kernel does there; order against other dispatches follows from it
+  uint64_t offset; // in bytes
+  uint64_t length; // in bytes, what the kernel touches from there; 0: to the end of the buffer
+  uint32_t index;  // [[buffer(index)]]
+  uint32_t access; // ORCHARD_ACCESS_*: what the kernel does there; order against other dispatches follows from it
 } orchard_binding;
 
 typedef struct orchard_inline {
-  uint32_t index;    // [[buffer(index)]]
-  uint32_t reserved; // 0
+  uint32_t index;     // [[buffer(index)]]
+  uint32_t reserved;  // 0
   orchard_span bytes; // at most ORCHARD_MAX_INLINE_BYTES, copied by the call
 } orchard_inline;
 
 typedef struct orchard_threadgroup_memory {
-  uint32_t index;    // [[threadgroup(index)]]
-  uint32_t length;   // in bytes, a multiple of 16
+  uint32_t index;  // [[threadgroup(index)]]
+  uint32_t length; // in bytes, a multiple of 16
 } orchard_threadgroup_memory;
 
 typedef struct orchard_dispatch {
   uint32_t size, version;
   uint64_t pipeline;
-  uint32_t grid[3];                 // threads (exact: the last threadgroups may be smaller) or threadgroups
-  uint32_t grid_kind;               // ORCHARD_GRID_*
-  uint32_t threadgroup[3];          // threads in a threadgroup
-  uint32_t flags;                   // 0
-  orchard_span bindings;            // orchard_binding[]
-  orchard_span inline_bytes;        // orchard_inline[]
-  orchard_span threadgroup_memory;  // orchard_threadgroup_memory[]
+  uint32_t grid[3];                // threads (exact: the last threadgroups may be smaller) or threadgroups
+  uint32_t grid_kind;              // ORCHARD_GRID_*
+  uint32_t threadgroup[3];         // threads in a threadgroup
+  uint32_t flags;                  // 0
+  orchard_span bindings;           // orchard_binding[]
+  orchard_span inline_bytes;       // orchard_inline[]
+  orchard_span threadgroup_memory; // orchard_threadgroup_memory[]
   orchard_span label;
 } orchard_dispatch;
 
-// Encodes one kernel. All of it is checked first: a dispatch that is refused has no effect. `*ticket` (may be NULL) is the
-// command buffer that it went into.
+// Encodes one kernel. All of it is checked first: a dispatch that is refused has no effect. `*ticket` (may be NULL) is
+// the command buffer that it went into.
 int32_t orchard_dispatch_encode(const orchard_dispatch *dispatch, uint64_t block_length, uint64_t *ticket);
 
 // ---------------------------------------------------------------- tickets
-// A ticket is the number of a command buffer, 1, 2, 3, …; tickets complete in order. Operations of a command buffer that
-// fails have all failed; later ones go on.
+// A ticket is the number of a command buffer, 1, 2, 3, …; tickets complete in order. Operations of a command buffer
+// that fails have all failed; later ones continue.
 
 enum { ORCHARD_TICKET_OPEN = 0, ORCHARD_TICKET_COMMITTED = 1, ORCHARD_TICKET_COMPLETE = 2 };
 
@@ -314,36 +331,36 @@ int32_t orchard_commit(uint64_t context, uint64_t *ticket);
 // `*state` is an ORCHARD_TICKET_*. ORCHARD_DEVICE_FAILED where the command buffer failed.
 int32_t orchard_ticket_poll(uint64_t context, uint64_t ticket, uint32_t *state);
 
-// Waits until the ticket is complete (an open one is committed first). ORCHARD_TIMEOUT after `timeout_ms`; it may be waited for again.
-// ORCHARD_DEVICE_FAILED where the command buffer failed.
+// Waits until the ticket is complete (an open one is committed first). ORCHARD_TIMEOUT after `timeout_ms`; it may be
+// waited for again. ORCHARD_DEVICE_FAILED where the command buffer failed.
 int32_t orchard_ticket_wait(uint64_t context, uint64_t ticket, uint32_t timeout_ms);
 
-// Address of two uint64_t in memory that stays readable until the process ends: the highest ticket that is complete (failed ones
-// too), and how many have failed. Read them as often as you like; they change under you.
+// Address of two uint64_t in memory that stays readable until the process ends: the highest ticket that is complete
+// (failed ones too), and how many have failed. Read them as often as you like; they change under you.
 int32_t orchard_completion_counter(uint64_t context, uint64_t *address);
 
 // ---------------------------------------------------------------- statistics and limits
 
 typedef struct orchard_statistics {
   uint32_t size, version;
-  uint64_t live_bytes, live_buffers;      // in use by handles or by the device
-  uint64_t cached_bytes, cached_buffers;  // free, kept for reuse
-  uint64_t peak_bytes;                    // highest live_bytes
+  uint64_t live_bytes, live_buffers;     // in use by handles or by the device
+  uint64_t cached_bytes, cached_buffers; // free, kept for reuse
+  uint64_t peak_bytes;                   // highest live_bytes
   uint64_t memory_limit, cache_limit;
-  uint64_t allocations, pool_hits;        // buffers taken from the device; from the cache
+  uint64_t allocations, pool_hits; // buffers taken from the device; from the cache
   uint64_t dispatches, command_buffers, encoders, barriers;
-  uint64_t copies_storage;                // private ↔ shared, by a blit
-  uint64_t copies_contiguous;             // strided → contiguous, by a kernel
+  uint64_t copies_storage;    // private ↔ shared, by a blit
+  uint64_t copies_contiguous; // strided → contiguous, by a kernel
   uint64_t copies_write_back;
-  uint64_t copies_staging;                // through a staging buffer, for reads and writes of private buffers
-  uint64_t copies_requested;              // orchard_buffer_copy
-  uint64_t copied_bytes;                  // by all of these
+  uint64_t copies_staging;   // through a staging buffer, for reads and writes of private buffers
+  uint64_t copies_requested; // orchard_buffer_copy
+  uint64_t copied_bytes;     // by all of these
   uint64_t libraries_compiled, library_hits;
   uint64_t pipelines_compiled, pipeline_hits;
-  uint64_t archive_hits;                  // pipelines that came from the cache folder
-  uint64_t archive_rebuilds;              // corrupt archives that were discarded
-  uint64_t archive_failures;              // archives that could not be written
-  uint64_t errors;                        // calls of this context that returned something other than ORCHARD_OK
+  uint64_t archive_hits;     // pipelines found in the cache folder
+  uint64_t archive_rebuilds; // corrupt archives that were discarded
+  uint64_t archive_failures; // archives that could not be written
+  uint64_t errors;           // calls of this context that returned something other than ORCHARD_OK
   uint64_t failed_tickets;
 } orchard_statistics;
 
@@ -359,24 +376,29 @@ int32_t orchard_trim(uint64_t context, uint64_t keep_bytes);
 int32_t orchard_label_push(uint64_t context, const char *label, uint64_t length);
 int32_t orchard_label_pop(uint64_t context);
 
-// Writes what happens until orchard_capture_end to a .gputrace at `path`. ORCHARD_UNSUPPORTED on Linux, and on macOS unless
-// MTL_CAPTURE_ENABLED=1 is set.
+// Writes what happens until orchard_capture_end to a .gputrace at `path`. ORCHARD_UNSUPPORTED on Linux, and on macOS
+// unless MTL_CAPTURE_ENABLED=1 is set.
 int32_t orchard_capture_begin(uint64_t context, const char *path, uint64_t length);
 int32_t orchard_capture_end(uint64_t context);
 
-// Changes a setting. On every system: "storage" (shared|private), "cache_limit", "memory_limit", "batch_bytes", "batch_operations",
-// "timeout_ms". On the software device also "count" (0|1: counters for each dispatch) and its own: "check", "workers", "seed", "denormals",
-// "contract", "fast", "poison", "max_threads", … (ORCHARD_UNSUPPORTED on Apple's).
-int32_t orchard_configure(uint64_t context, const char *name, uint64_t name_length, const char *value, uint64_t value_length);
+// Changes a setting. On every system: "storage" (shared|private), "cache_limit", "memory_limit", "batch_bytes",
+// "batch_operations", "timeout_ms". On the software device also "count" (0|1: counters for each dispatch) and its own:
+// "check", "workers", "seed", "denormals", "contract", "fast", "poison", "max_threads", … (ORCHARD_UNSUPPORTED on
+// Apple's).
+int32_t orchard_configure(uint64_t context, const char *name, uint64_t name_length, const char *value,
+                          uint64_t value_length);
 
 // JSON: { notes: ["…"], settings: {…}, findings: [{ kind, severity, message, kernel, file, line, … }],
-//         dispatches: [{ label, kernel, count, counters: {…} }] }, the last three of the software device (elsewhere null).
+//         dispatches: [{ label, kernel, count, counters: {…} }] }, the last three of the software device (elsewhere
+//         null).
 // Commits and waits for nothing. `clear` 1 forgets notes, findings and dispatches once they are returned.
 int32_t orchard_report(uint64_t context, uint32_t clear, char *buffer, uint64_t capacity, uint64_t *length);
 
-// Makes occurrences fail, for tests of what happens then. Kinds: "allocate", "library", "pipeline", "command-buffer". After `skip` further
-// ones, `count` of them fail; 0 takes it back. `code` is MTLCommandBufferError's raw value for command buffers (0: internal), else unused.
-int32_t orchard_inject_fault(uint64_t context, const char *kind, uint64_t kind_length, uint32_t skip, uint32_t count, int32_t code);
+// Makes occurrences fail, for tests of what happens then. Kinds: "allocate", "library", "pipeline", "command-buffer".
+// After `skip` further ones, `count` of them fail; 0 takes it back. `code` is MTLCommandBufferError's raw value for
+// command buffers (0: internal), else unused.
+int32_t orchard_inject_fault(uint64_t context, const char *kind, uint64_t kind_length, uint32_t skip, uint32_t count,
+                             int32_t code);
 
 // ---------------------------------------------------------------- layout
 // Natural alignment, 8 bytes at most, no hidden padding: these are the offsets that a DataView writes at.
@@ -390,7 +412,8 @@ ORCHARD_LAYOUT(sizeof(orchard_span) == 8);
 ORCHARD_LAYOUT(sizeof(orchard_open_options) == 72 && offsetof(orchard_open_options, cache_folder) == 48);
 ORCHARD_LAYOUT(sizeof(orchard_buffer_options) == 32 && offsetof(orchard_buffer_options, label) == 24);
 ORCHARD_LAYOUT(sizeof(orchard_buffer_info) == 48 && offsetof(orchard_buffer_info, storage) == 40);
-ORCHARD_LAYOUT(sizeof(orchard_view) == 176 && offsetof(orchard_view, shape) == 40 && offsetof(orchard_view, label) == 168);
+ORCHARD_LAYOUT(sizeof(orchard_view) == 176 && offsetof(orchard_view, shape) == 40 &&
+               offsetof(orchard_view, label) == 168);
 ORCHARD_LAYOUT(sizeof(orchard_materialized) == 32 && offsetof(orchard_materialized, copies) == 24);
 ORCHARD_LAYOUT(sizeof(orchard_named_text) == 16);
 ORCHARD_LAYOUT(sizeof(orchard_library_options) == 64 && offsetof(orchard_library_options, name) == 24);

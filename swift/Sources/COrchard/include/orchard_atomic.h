@@ -1,11 +1,15 @@
-// Atomic access to the completion counter, which other languages read while the device's threads write it. Not part of the
-// interface of the dylib: Swift has no atomics of its own on macOS 14.
+// Atomic access to the completion counter, which other languages read while the device's threads write it. Not part of
+// the interface of the dylib: Swift has no atomics of its own on macOS 14.
 #ifndef ORCHARD_ATOMIC_H
 #define ORCHARD_ATOMIC_H
 
 #include <stdint.h>
 
-static inline uint64_t orchard_atomic_load(const uint64_t *address) { return __atomic_load_n(address, __ATOMIC_ACQUIRE); }
-static inline void orchard_atomic_store(uint64_t *address, uint64_t value) { __atomic_store_n(address, value, __ATOMIC_RELEASE); }
+static inline uint64_t orchard_atomic_load(const uint64_t *address) {
+  return __atomic_load_n(address, __ATOMIC_ACQUIRE);
+}
+static inline void orchard_atomic_store(uint64_t *address, uint64_t value) {
+  __atomic_store_n(address, value, __ATOMIC_RELEASE);
+}
 
 #endif

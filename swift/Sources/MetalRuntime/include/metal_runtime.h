@@ -20,7 +20,7 @@ enum { MRT_MAX_BUFFERS = 31, MRT_MAX_THREADGROUP_ARGUMENTS = 31, MRT_SIMD_WIDTH 
 
 void mrt_string_free(char *string);
 
-// ---------------------------------------------------------------- settings (settings.cpp)
+// ---------------------------------------------------------------- settings (support/settings.cpp)
 // One table of settings, by name; each has an environment variable ORCHARD_METAL_<NAME IN CAPITALS> that gives its
 // initial value. They may be changed at any time between dispatches.
 //   check          0|1   the checker on (default 0)
@@ -36,8 +36,10 @@ void mrt_string_free(char *string);
 //   spin_limit     n     atomic operations of one thread in a row, with no change seen, that count as a spin-wait
 //                        (default 1000000)
 //   strict         0|1   the strict typing pass at library creation (default 1)
-//   cache          path  folder of compiled kernels (default: $XDG_CACHE_HOME or ~/.cache, then orchard/kernels; "" = off)
-//   cache_limit    bytes of that folder, over which the least recently used files are removed (default 536870912; 0: no limit)
+//   cache          path  folder of compiled kernels (default: $XDG_CACHE_HOME or ~/.cache, then orchard/kernels; "" =
+//                  off)
+//   cache_limit    bytes of that folder, over which the least recently used files are removed (default 536870912; 0: no
+//                  limit)
 //   clang          path  the clang++ to compile kernels with (default: found beside the toolchain, then on PATH)
 //   headers        path  the folder of the Metal standard library's headers
 //   max_findings   n     findings kept; further ones are only counted (default 1000)
@@ -48,12 +50,12 @@ bool mrt_setting_set(const char *name, const char *value, char **message);
 char *mrt_setting_get(const char *name); // NULL: no such setting
 char *mrt_settings_json(void);
 
-// ---------------------------------------------------------------- memory (memory.cpp)
+// ---------------------------------------------------------------- memory (support/memory.cpp)
 // Device memory. Every allocation lies in its own range of one reserved region, between unmapped guard ranges, so that
-// an address tells its allocation, and an access past the end faults or is found. Fresh memory is poisoned.
+// an address identifies its allocation, and an access past the end faults or is found. Fresh memory is poisoned.
 // `length` is exact (bytes past it, up to the page, count as out of bounds for the checker).
-void *mrt_memory_allocate(size_t length, const char *label);                  // NULL: out of memory
-void *mrt_memory_wrap(void *pointer, size_t length, const char *label);       // memory of the caller's; returns pointer
+void *mrt_memory_allocate(size_t length, const char *label);            // NULL: out of memory
+void *mrt_memory_wrap(void *pointer, size_t length, const char *label); // memory of the caller's; returns pointer
 void mrt_memory_free(void *pointer);
 void mrt_memory_set_label(void *pointer, const char *label);
 // The host wrote these bytes through an API call (makeBuffer(bytes:), fill, replace): they are initialised.
@@ -64,23 +66,26 @@ void mrt_memory_mark_copied(void *destination, const void *source, size_t length
 void mrt_memory_mark_fresh(void *pointer, size_t length);
 size_t mrt_memory_live_bytes(void);
 
-// ---------------------------------------------------------------- libraries (library.cpp)
+// ---------------------------------------------------------------- libraries (compile/library.cpp)
 typedef struct mrt_library mrt_library;
 typedef struct mrt_function mrt_function;
 
-typedef struct mrt_macro { const char *name; const char *value; } mrt_macro;
+typedef struct mrt_macro {
+  const char *name;
+  const char *value;
+} mrt_macro;
 
 typedef struct mrt_compile_options {
-  uint32_t language_version;     // MTLLanguageVersion's raw value, 0: newest (3.2 = 0x30002)
-  uint32_t math_mode;            // 0 safe, 1 relaxed, 2 fast (MTLMathMode's raw values)
-  uint32_t math_functions;       // 0 fast, 1 precise (MTLMathFloatingPointFunctions' raw values)
-  const mrt_macro *macros;       // preprocessorMacros
+  uint32_t language_version; // MTLLanguageVersion's raw value, 0: newest (3.2 = 0x30002)
+  uint32_t math_mode;        // 0 safe, 1 relaxed, 2 fast (MTLMathMode's raw values)
+  uint32_t math_functions;   // 0 fast, 1 precise (MTLMathFloatingPointFunctions' raw values)
+  const mrt_macro *macros;   // preprocessorMacros
   size_t macro_count;
-  uint32_t max_threads;          // maxTotalThreadsPerThreadgroup, 0: none
+  uint32_t max_threads; // maxTotalThreadsPerThreadgroup, 0: none
 } mrt_compile_options;
 
-// Compiles. On failure NULL, and `message` holds Metal's form: "program_source:LINE:COLUMN: error: …" with the line and a caret,
-// every diagnostic. On success `message` may hold warnings in the same form.
+// Compiles. On failure NULL, and `message` holds Metal's form: "program_source:LINE:COLUMN: error: …" with the line and
+// a caret, every diagnostic. On success `message` may hold warnings in the same form.
 mrt_library *mrt_library_create(const char *source, const mrt_compile_options *options, char **message);
 void mrt_library_retain(mrt_library *library);
 void mrt_library_release(mrt_library *library);
@@ -89,95 +94,115 @@ const char *mrt_library_function_name(const mrt_library *library, size_t index);
 
 // Function constants as they were set: by index or by name. `type` is MTLDataType's raw value.
 typedef struct mrt_constant_value {
-  const char *name;   // NULL: by index
+  const char *name; // NULL: by index
   uint32_t index;
   uint32_t type;
-  uint8_t value[32];  // as laid out in MSL, at most 4 x 8 bytes
+  uint8_t value[32]; // as laid out in MSL, at most 4 x 8 bytes
 } mrt_constant_value;
 
-// NULL where the name is unknown, a constant that the function needs is missing, or one has the wrong type; the message says which.
-mrt_function *mrt_function_create(mrt_library *library, const char *name, const mrt_constant_value *values, size_t count, char **message);
+// NULL where the name is unknown, a constant that the function needs is missing, or one has the wrong type; the message
+// says which.
+mrt_function *mrt_function_create(mrt_library *library, const char *name, const mrt_constant_value *values,
+                                  size_t count, char **message);
 void mrt_function_retain(mrt_function *function);
 void mrt_function_release(mrt_function *function);
 
 typedef enum mrt_argument_kind { MRT_ARGUMENT_BUFFER = 0, MRT_ARGUMENT_THREADGROUP = 1 } mrt_argument_kind;
-typedef enum mrt_argument_space { MRT_SPACE_DEVICE = 0, MRT_SPACE_CONSTANT = 1, MRT_SPACE_THREADGROUP = 2 } mrt_argument_space;
+typedef enum mrt_argument_space {
+  MRT_SPACE_DEVICE = 0,
+  MRT_SPACE_CONSTANT = 1,
+  MRT_SPACE_THREADGROUP = 2
+} mrt_argument_space;
 
 typedef struct mrt_argument {
-  const char *name;        // as in the source
-  const char *type_name;   // of the pointee, as in the source
-  uint32_t kind;           // mrt_argument_kind
-  uint32_t space;          // mrt_argument_space
+  const char *name;      // as in the source
+  const char *type_name; // of the pointee, as in the source
+  uint32_t kind;         // mrt_argument_kind
+  uint32_t space;        // mrt_argument_space
   uint32_t index;
-  uint32_t element_size;   // sizeof the pointee, 0 where it is void
+  uint32_t element_size; // sizeof the pointee, 0 where it is void
   uint32_t element_alignment;
-  uint32_t data_type;      // MTLDataType's raw value where the pointee is a scalar or vector, else 1 (struct) or 0
-  bool is_const;           // a pointer or reference to const, or `constant`
-  bool is_reference;       // T&: the buffer must hold at least one element
-  bool is_active;          // false: gated by a function constant that is false or undefined
+  uint32_t data_type; // MTLDataType's raw value where the pointee is a scalar or vector, else 1 (struct) or 0
+  bool is_const;      // a pointer or reference to const, or `constant`
+  bool is_reference;  // T&: the buffer must hold at least one element
+  bool is_active;     // false: gated by a function constant that is false or undefined
 } mrt_argument;
 
 typedef struct mrt_function_constant {
   const char *name;
   uint32_t index;
-  uint32_t type;           // MTLDataType's raw value
-  bool required;           // used by the function without is_function_constant_defined
+  uint32_t type; // MTLDataType's raw value
+  bool required; // used by the function without is_function_constant_defined
 } mrt_function_constant;
 
 typedef struct mrt_function_info {
-  const char *name;                     // the host name
+  const char *name; // the host name
   const mrt_argument *arguments;
   size_t argument_count;
   const mrt_function_constant *constants;
   size_t constant_count;
-  uint32_t static_threadgroup_bytes;    // variables declared `threadgroup` in the kernel
-  uint32_t max_total_threads;           // [[max_total_threads_per_threadgroup(n)]], options and settings together; ≤ 1024
-  bool uses_simd;                       // SIMD-group operations
-  bool uses_matrix;                     // simdgroup_matrix
+  uint32_t static_threadgroup_bytes; // variables declared `threadgroup` in the kernel
+  // [[max_total_threads_per_threadgroup(n)]], options and settings together; ≤ 1024
+  uint32_t max_total_threads;
+  bool uses_simd;   // SIMD-group operations
+  bool uses_matrix; // simdgroup_matrix
 } mrt_function_info;
 
 // Valid as long as the function.
 const mrt_function_info *mrt_function_info_get(const mrt_function *function);
-// The constants that a function of a library uses, for functionConstantsDictionary. Compiles nothing where each constant's index is
-// a number and its type one of Metal's by name. Valid as long as the library.
-const mrt_function_constant *mrt_library_function_constants(const mrt_library *library, const char *name, size_t *count);
+// The constants that a function of a library uses, for functionConstantsDictionary. Compiles nothing where each
+// constant's index is a number and its type one of Metal's by name. Valid as long as the library.
+const mrt_function_constant *mrt_library_function_constants(const mrt_library *library, const char *name,
+                                                            size_t *count);
 
-// Statistics of compilation since the start: how many compiles ran, how many came from the disk cache.
-typedef struct mrt_compile_stats { uint64_t compiled; uint64_t from_disk; uint64_t from_memory; double seconds; } mrt_compile_stats;
+// Statistics of compilation since the start: how many compiles ran, how many were disk cache hits.
+typedef struct mrt_compile_stats {
+  uint64_t compiled;
+  uint64_t from_disk;
+  uint64_t from_memory;
+  double seconds;
+} mrt_compile_stats;
 mrt_compile_stats mrt_compile_stats_get(void);
-// Writes the compiled form of the function's library to `path` (atomic), and makes it known from such a file again: what MTLBinaryArchive does.
+// Writes the compiled form of the function's library to `path` (atomic), and makes it known from such a file again:
+// what MTLBinaryArchive does.
 bool mrt_function_archive(const mrt_function *function, const char *folder, char **message);
 
-// ---------------------------------------------------------------- dispatch (dispatch.cpp)
-typedef struct mrt_size { uint64_t width, height, depth; } mrt_size;
+// ---------------------------------------------------------------- dispatch (execute/dispatch.cpp)
+typedef struct mrt_size {
+  uint64_t width, height, depth;
+} mrt_size;
 
 typedef struct mrt_bound_buffer {
-  void *address;        // of the first byte that the kernel sees; NULL: not bound
-  size_t length;        // bytes from there to the end of the buffer
-  const char *label;    // the buffer's label, may be NULL
+  void *address;     // of the first byte that the kernel sees; NULL: not bound
+  size_t length;     // bytes from there to the end of the buffer
+  const char *label; // the buffer's label, may be NULL
 } mrt_bound_buffer;
 
 typedef struct mrt_counters {
-  uint64_t device_bytes_read, device_bytes_written;       // counted in every mode in which `count` is set or the checker is on
+  // counted in every mode in which `count` is set or the checker is on
+  uint64_t device_bytes_read, device_bytes_written;
   uint64_t threadgroup_bytes_read, threadgroup_bytes_written;
-  uint64_t matrix_multiply_accumulates;                   // scalar multiply-adds inside simdgroup_matrix operations (8x8x8 = 512 each)
-  uint64_t barriers;                                      // threadgroup barriers, once a threadgroup
-  uint64_t simd_operations;                               // once a SIMD-group
+  // scalar multiply-adds inside simdgroup_matrix operations (8x8x8 = 512 each)
+  uint64_t matrix_multiply_accumulates;
+  uint64_t barriers;        // threadgroup barriers, once a threadgroup
+  uint64_t simd_operations; // once a SIMD-group
   uint64_t atomics;
   uint64_t threads, threadgroups;
-  uint64_t cache_lines_read, cache_lines_written;         // distinct 128-byte lines of device memory
-  uint64_t constant_bytes_read;                           // of buffers bound to `constant` parameters, once a thread; none of them is a device byte
+  uint64_t cache_lines_read, cache_lines_written; // distinct 128-byte lines of device memory
+  // of buffers bound to `constant` parameters, once a thread; none of them is a device byte
+  uint64_t constant_bytes_read;
 } mrt_counters;
 
 typedef struct mrt_dispatch {
   const mrt_function *function;
-  const char *label;                                      // debug groups and encoder label, may be NULL
+  const char *label; // debug groups and encoder label, may be NULL
   mrt_bound_buffer buffers[MRT_MAX_BUFFERS];
   uint32_t threadgroup_lengths[MRT_MAX_THREADGROUP_ARGUMENTS];
-  mrt_size grid;                                          // threads (exact: the last threadgroups may be smaller)
+  mrt_size grid; // threads (exact: the last threadgroups may be smaller)
   mrt_size threads_per_threadgroup;
-  // Order against other dispatches, for the checker: two dispatches whose serials differ are ordered unless they share `epoch`.
-  // The encoder takes a new epoch (mrt_epoch_next) at every barrier(scope: .buffers), encoder boundary, or after each dispatch of a serial encoder.
+  // Order against other dispatches, for the checker: two dispatches whose serials differ are ordered unless they share
+  // `epoch`. The encoder takes a new epoch (mrt_epoch_next) at every barrier(scope: .buffers), encoder boundary, or
+  // after each dispatch of a serial encoder.
   uint64_t epoch;
   // Resources that a memoryBarrier(resources:) ordered inside the epoch: allocations in this list count as ordered.
   const void *const *ordered_resources;
@@ -185,15 +210,15 @@ typedef struct mrt_dispatch {
   // Allocations reachable other than by a binding (useResource, gpuAddress).
   const void *const *used_resources;
   size_t used_resource_count;
-  bool count;                                             // fill in the counters (runs the counting build)
+  bool count; // fill in the counters (runs the counting build)
 } mrt_dispatch;
 
 typedef enum mrt_result {
   MRT_RESULT_OK = 0,
-  MRT_RESULT_PAGE_FAULT = 1,      // an access outside all memory
+  MRT_RESULT_PAGE_FAULT = 1, // an access outside all memory
   MRT_RESULT_TIMEOUT = 2,
   MRT_RESULT_STACK_OVERFLOW = 3,
-  MRT_RESULT_INVALID = 4,         // the kernel could not be loaded, or trapped
+  MRT_RESULT_INVALID = 4, // the kernel could not be loaded, or trapped
   MRT_RESULT_OUT_OF_MEMORY = 5
 } mrt_result;
 
@@ -201,43 +226,45 @@ uint64_t mrt_epoch_next(void);
 // Runs to the end, on the calling thread and the workers. Many threads may dispatch at once.
 mrt_result mrt_dispatch_run(const mrt_dispatch *dispatch, mrt_counters *counters, char **message);
 
-// The counters of the dispatches that ran while the setting `count` was on, added up by label and kernel, in order of first
-// occurrence: [{label, kernel, count, counters: {…}}].
+// The counters of the dispatches that ran while the setting `count` was on, added up by label and kernel, in order of
+// first occurrence: [{label, kernel, count, counters: {…}}].
 char *mrt_dispatch_counts_json(bool clear);
 
-// ---------------------------------------------------------------- findings (findings.cpp)
+// ---------------------------------------------------------------- findings (support/findings.cpp)
 // Everything that the checker, the encoders and the command buffers find. Kinds, by name:
 //   threadgroup-race device-race dispatch-race barrier-missing-flag barrier-divergence out-of-bounds uninitialized-read
 //   inactive-lane constant-write misaligned nonuniform-matrix nonuniform-argument spin-wait page-fault timeout
 //   stack-overflow layout-dependence absent-argument misuse
 typedef struct mrt_finding {
   const char *kind;
-  const char *severity;     // "error" or "note"
-  const char *message;      // one sentence, whole: the kernel, the line, the threads, the buffer
-  const char *kernel;       // or NULL
-  const char *file;         // or NULL
-  uint32_t line, column;    // 0: unknown
+  const char *severity;                           // "error" or "note"
+  const char *message;                            // one sentence, whole: the kernel, the line, the threads, the buffer
+  const char *kernel;                             // or NULL
+  const char *file;                               // or NULL
+  uint32_t line, column;                          // 0: unknown
   uint32_t threadgroup[3], thread[3];             // in threads of the threadgroup
   uint32_t other_threadgroup[3], other_thread[3]; // of a race; else zero
   uint32_t other_line;
-  const char *buffer;       // label or "threadgroup variable 'name'" or NULL
-  uint64_t offset;          // bytes into the buffer
-  uint64_t count;           // times that it was found (same kind, severity, kernel, lines and buffer are one finding)
+  const char *buffer; // label or "threadgroup variable 'name'" or NULL
+  uint64_t offset;    // bytes into the buffer
+  uint64_t count;     // times that it was found (same kind, severity, kernel, lines and buffer are one finding)
 } mrt_finding;
 
 void mrt_finding_add(const mrt_finding *finding);
-size_t mrt_findings_count(void);                 // of severity "error", occurrences of equal ones counted once
-char *mrt_findings_json(bool clear);             // [{kind, severity, message, …}], in order of first occurrence
+size_t mrt_findings_count(void);     // of severity "error", occurrences of equal ones counted once
+char *mrt_findings_json(bool clear); // [{kind, severity, message, …}], in order of first occurrence
 
-// Misuse of the host interface. Adds a finding; then calls the handler, or, where there is none, prints "-[Class method]:line: failed assertion `…'"
-// as Apple's validation layer does, and aborts. A handler may return: then the call that was misused has no effect.
+// Misuse of the host interface. Adds a finding; then calls the handler, or, where there is none, prints "-[Class
+// method]:line: failed assertion `…'" as Apple's validation layer does, and aborts. A handler may return: then the call
+// that was misused has no effect.
 typedef void (*mrt_misuse_handler)(const char *sentence, void *context);
 void mrt_misuse(const char *sentence);
 void mrt_misuse_set_handler(mrt_misuse_handler handler, void *context);
 
-// ---------------------------------------------------------------- faults (settings.cpp)
-// Injected failures, counted down by the module `Metal`: kinds "allocate", "library", "pipeline", "queue", "command-buffer".
-// After `skip` further occurrences, `count` of them fail. `code` is the MTLCommandBufferError's raw value for command buffers.
+// ---------------------------------------------------------------- faults (support/settings.cpp)
+// Injected failures, counted down by the module `Metal`: kinds "allocate", "library", "pipeline", "queue",
+// "command-buffer". After `skip` further occurrences, `count` of them fail. `code` is the MTLCommandBufferError's raw
+// value for command buffers.
 void mrt_fault_inject(const char *kind, uint32_t skip, uint32_t count, int32_t code);
 // True where this occurrence must fail; code receives the injected code.
 bool mrt_fault_take(const char *kind, int32_t *code);

@@ -1,13 +1,15 @@
-// bfloat (MSL 2.1): the upper half of a float. An integer converts to it implicitly, and it to a float; a float or a half
-// becomes a bfloat only by a cast. A class and not clang's __bf16, which converts in every direction except to half.
-// Each operation computes in float and rounds.
+// bfloat (MSL 2.1): the upper half of a float. An integer converts to it implicitly, and it to a float; a float or a
+// half becomes a bfloat only by a cast. A class and not clang's __bf16, which converts in every direction except to
+// half. Each operation computes in float and rounds.
 #ifndef MRT_BFLOAT_H
 #define MRT_BFLOAT_H
 
 namespace mrt {
 
 template <bool B> struct if_true {};
-template <> struct if_true<true> { typedef int type; };
+template <> struct if_true<true> {
+  typedef int type;
+};
 #define MRT_IF(...) typename mrt::if_true<(__VA_ARGS__)>::type = 0
 
 // The bits of a float as a bfloat: round to nearest, ties to even; a NaN stays one.
@@ -37,8 +39,8 @@ constexpr MRT_FUNC float bfloat_value(ushort bits) { return __builtin_bit_cast(f
 // From the constant space; templates, so that the class stays trivial.
 #ifdef MRT_STRICT
 #define MRT_BFLOAT_COPY(SPACE)                                                                                         \
-  template <typename B, MRT_IF(__is_same(B, bfloat))> constexpr bfloat(const MRT_CONSTANT B &other) SPACE              \
-      : mrt_bits(other.mrt_bits) {}
+  template <typename B, MRT_IF(__is_same(B, bfloat))>                                                                  \
+  constexpr bfloat(const MRT_CONSTANT B &other) SPACE : mrt_bits(other.mrt_bits) {}
 #else
 #define MRT_BFLOAT_COPY(SPACE)
 #endif
@@ -56,6 +58,7 @@ struct bfloat {
 #endif
 };
 
+// clang-format off: it takes `##=` apart
 #define MRT_BFLOAT_ARITHMETIC(OP)                                                                                      \
   constexpr MRT_FUNC bfloat operator OP(bfloat a, bfloat b) { return bfloat(float(a) OP float(b)); }                   \
   template <typename I, MRT_IF(__is_integral(I))> constexpr MRT_FUNC bfloat operator OP(bfloat a, I b) {               \
@@ -65,6 +68,7 @@ struct bfloat {
     return bfloat(a) OP b;                                                                                             \
   }                                                                                                                    \
   constexpr MRT_FUNC bfloat &operator OP##=(bfloat &a, bfloat b) { return a = a OP b; }
+// clang-format on
 MRT_BFLOAT_ARITHMETIC(+)
 MRT_BFLOAT_ARITHMETIC(-)
 MRT_BFLOAT_ARITHMETIC(*)

@@ -29,7 +29,8 @@ namespace metal {
   }
 MRT_COMMON_FORM(precise)
 MRT_COMMON_FORM(fast)
-using MRT_DEFAULT::clamp, MRT_DEFAULT::saturate, MRT_DEFAULT::mix, MRT_DEFAULT::sign, MRT_DEFAULT::step, MRT_DEFAULT::smoothstep;
+using MRT_DEFAULT::clamp, MRT_DEFAULT::saturate, MRT_DEFAULT::mix, MRT_DEFAULT::sign, MRT_DEFAULT::step,
+    MRT_DEFAULT::smoothstep;
 
 } // namespace metal
 #endif

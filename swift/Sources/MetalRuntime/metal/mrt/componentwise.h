@@ -1,5 +1,6 @@
-// How a function of scalars becomes one of vectors: it applies to each component. Where a function takes several arguments,
-// a scalar may stand for a vector beside another one (MSL 2.2: a scalar converts to a vector), and a packed vector for a vector.
+// How a function of scalars becomes one of vectors: it applies to each component. Where a function takes several
+// arguments, a scalar may stand for a vector beside another one (MSL 2.2: a scalar converts to a vector), and a packed
+// vector for a vector.
 //
 // A program's own overloads for vec<T, N> are more specialised than these templates, so they win.
 #ifndef MRT_COMPONENTWISE_H
@@ -13,8 +14,12 @@ using metal::enable_if_t, metal::packed_vec, metal::vec;
 
 // The first vector among the types A.
 template <typename... A> struct first_vector {};
-template <typename T, int N, typename... A> struct first_vector<vec<T, N>, A...> { typedef vec<T, N> type; };
-template <typename T, int N, typename... A> struct first_vector<packed_vec<T, N>, A...> { typedef vec<T, N> type; };
+template <typename T, int N, typename... A> struct first_vector<vec<T, N>, A...> {
+  typedef vec<T, N> type;
+};
+template <typename T, int N, typename... A> struct first_vector<packed_vec<T, N>, A...> {
+  typedef vec<T, N> type;
+};
 template <typename S, typename... A> struct first_vector<S, A...> : first_vector<A...> {};
 
 // Whether an argument of type A converts to the vector V.
@@ -25,13 +30,16 @@ template <typename T, int N> constexpr MRT_CONSTANT bool fits<packed_vec<T, N>, 
 template <typename T> constexpr MRT_CONSTANT bool is_half_or_float = __is_same(T, half) || __is_same(T, float);
 template <typename T> constexpr MRT_CONSTANT bool is_integer = __is_integral(T) && !__is_same(T, bool);
 
-// The vector type V that arguments of types A have in common; no type where they have none, or where V's elements are not of
-// the kind that the function takes.
+// The vector type V that arguments of types A have in common; no type where they have none, or where V's elements are
+// not of the kind that the function takes.
 template <bool Ok, typename V> struct vector_if {};
-template <typename V> struct vector_if<true, V> { typedef V type; };
+template <typename V> struct vector_if<true, V> {
+  typedef V type;
+};
 template <typename V, typename... A> constexpr MRT_CONSTANT bool all_fit = (fits<A, V> && ...);
 template <typename... A>
-using any_vector = typename vector_if<all_fit<typename first_vector<A...>::type, A...>, typename first_vector<A...>::type>::type;
+using any_vector =
+    typename vector_if<all_fit<typename first_vector<A...>::type, A...>, typename first_vector<A...>::type>::type;
 template <typename V> using if_floats = typename vector_if<is_half_or_float<typename V::value_type>, V>::type;
 template <typename V> using if_integers = typename vector_if<is_integer<typename V::value_type>, V>::type;
 template <typename... A> using float_vector = if_floats<any_vector<A...>>;
@@ -63,8 +71,8 @@ enum integer_kind {};
   else if constexpr (mrt::shape<V>::count == 3) return R(CALL(NAME, x), CALL(NAME, y), CALL(NAME, z));                 \
   else return R(CALL(NAME, x), CALL(NAME, y), CALL(NAME, z), CALL(NAME, w));
 
-// NAME of one, two or three vectors, from NAME of scalars. KIND of the elements: float, integer or any; RESULT: mrt::same,
-// mrt::booleans, mrt::integers.
+// NAME of one, two or three vectors, from NAME of scalars. KIND of the elements: float, integer or any; RESULT:
+// mrt::same, mrt::booleans, mrt::integers.
 #define MRT_VECTOR1(NAME, KIND, RESULT)                                                                                \
   template <typename A, typename V = mrt::KIND##_vector<A>, mrt::KIND##_kind = mrt::KIND##_kind()>                     \
   MRT_FUNC RESULT<V> NAME(A first) {                                                                                   \
@@ -74,14 +82,14 @@ enum integer_kind {};
 #define MRT_VECTOR2(NAME, KIND, RESULT)                                                                                \
   template <typename A, typename B, typename V = mrt::KIND##_vector<A, B>, mrt::KIND##_kind = mrt::KIND##_kind()>      \
   MRT_FUNC RESULT<V> NAME(A first, B second) {                                                                         \
-    const V a(first), b(second);                                                     \
+    const V a(first), b(second);                                                                                       \
     MRT_PER_COMPONENT(NAME, MRT_CALL2, RESULT<V>)                                                                      \
   }
 #define MRT_VECTOR3(NAME, KIND, RESULT)                                                                                \
   template <typename A, typename B, typename C, typename V = mrt::KIND##_vector<A, B, C>,                              \
             mrt::KIND##_kind = mrt::KIND##_kind()>                                                                     \
   MRT_FUNC RESULT<V> NAME(A first, B second, C third) {                                                                \
-    const V a(first), b(second), c(third);                         \
+    const V a(first), b(second), c(third);                                                                             \
     MRT_PER_COMPONENT(NAME, MRT_CALL3, RESULT<V>)                                                                      \
   }
 

@@ -1,17 +1,18 @@
-// The thread that runs, the runtime's table, and the rendezvous: what every other header of the cooperative part stands on.
+// The thread that runs, the runtime's table, and the rendezvous: what every other header of the cooperative part stands
+// on.
 //
-// `static` and not `inline`: each kernel library is one translation unit with its own copy, and two libraries in one process
-// must never share these. The scheduler writes the thread-local pointer at each switch of fibers.
+// `static` and not `inline`: each kernel library is one translation unit with its own copy, and two libraries in one
+// process must never share these. The scheduler writes the thread-local pointer at each switch of fibers.
 #ifndef MRT_CURRENT_H
 #define MRT_CURRENT_H
 
 #include "types.h"
 
-// MRT_CALL: a function that calls the runtime. MRT_COOPERATIVE: one in which threads meet, so that the compiler may not make its
-// execution depend on more conditions than the source does.
+// MRT_CALL: a function that calls the runtime. MRT_COOPERATIVE: one in which threads meet, so that the compiler may not
+// make its execution depend on more conditions than the source does.
 #define MRT_COOPERATIVE MRT_CALL __attribute__((convergent))
 
-#ifdef MRT_STRICT // types only: no call has a body or a place to report
+#ifdef MRT_STRICT // types only: no call has a body or a location to report
 
 #define MRT_CALL
 #define MRT_SITE_ONLY
@@ -25,7 +26,7 @@
 #define MRT_CALL MRT_FUNC
 #define MRT_SITE_ONLY [[maybe_unused]] mrt::Site site = mrt::Site::here()
 #define MRT_SITE , MRT_SITE_ONLY
-#define MRT_BODY(...) { __VA_ARGS__ }
+#define MRT_BODY(...) {__VA_ARGS__}
 
 // The library's own bookkeeping (operands of a collective on the lane's stack) is not the user's memory traffic.
 #ifdef MRT_CHECKED
@@ -39,13 +40,14 @@ namespace mrt {
 
 static thread_local MrtThread *current_thread;
 #ifdef MRT_CHECKED
-// What a library's own initialisers do as it is loaded, before it is bound, is nobody's traffic.
+// What a library's own initialisers do as it is loaded, before it is bound, is not counted as traffic.
 MRT_UNINSTRUMENTED static void ignore_access(const void *, mrt_u64, mrt_u32, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_copy(const void *, const void *, mrt_u64, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_misaligned(const void *, mrt_u32, const char *, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_subscript(mrt_u64, const char *, const void *) {}
-static constexpr MrtRuntime not_bound = {MRT_ABI_VERSION, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                         ignore_access, ignore_copy, ignore_misaligned, ignore_subscript, nullptr};
+static constexpr MrtRuntime not_bound = {MRT_ABI_VERSION,   nullptr,          nullptr, nullptr,       nullptr,
+                                         nullptr,           nullptr,          nullptr, ignore_access, ignore_copy,
+                                         ignore_misaligned, ignore_subscript, nullptr};
 static const MrtRuntime *runtime = &not_bound;
 #else
 static const MrtRuntime *runtime;
@@ -62,12 +64,13 @@ static const MrtRuntime *runtime;
 struct Site {
   const char *file;
   int line, column;
-  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE(), int column = __builtin_COLUMN()) {
+  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE(),
+                             int column = __builtin_COLUMN()) {
     return {file, line, column};
   }
 };
 
-// One rendezvous: who meets, under which name, called from where.
+// One rendezvous: which lanes meet, under which name, called from where.
 struct Meeting {
   MrtCollectiveKind kind;
   const char *operation;
@@ -88,10 +91,14 @@ MRT_MEETING static void meet(Meeting meeting, MrtResolve resolve, void *input, v
   runtime->collective(&collective);
 }
 
-MRT_MEETING static void wait_at_barrier(mrt_u32 flags, Site site) { runtime->threadgroup_barrier(flags, site.file, mrt_u32(site.line)); }
+MRT_MEETING static void wait_at_barrier(mrt_u32 flags, Site site) {
+  runtime->threadgroup_barrier(flags, site.file, mrt_u32(site.line));
+}
 
-// A rendezvous in which each lane gives an Operand and gets a Result, both on its own stack; `resolve` computes all lanes' results.
-template <typename Result, MrtResolve resolve, typename Operand> MRT_MEETING Result exchange(Operand operand, Meeting meeting) {
+// A rendezvous in which each lane gives an Operand and gets a Result, both on its own stack; `resolve` computes all
+// lanes' results.
+template <typename Result, MrtResolve resolve, typename Operand>
+MRT_MEETING Result exchange(Operand operand, Meeting meeting) {
   Result result;
   meet(meeting, resolve, &operand, &result, 0);
   return result;

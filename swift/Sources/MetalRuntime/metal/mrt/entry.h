@@ -1,5 +1,5 @@
-// From a kernel function to an entry of the module: its parameters' types are deduced from the function itself, what the
-// rewriter saw of it (names, attributes) comes as a struct `Spec`:
+// From a kernel function to an entry of the module: its parameters' types are deduced from the function itself, what
+// the rewriter saw of it (names, attributes) comes as a struct `Spec`:
 //
 //   struct Spec {
 //     static constexpr const char *source_name, *file;
@@ -18,11 +18,28 @@ namespace mrt {
 
 // Where a kernel's parameter gets its value.
 enum class ArgumentSource : mrt_u32 {
-  buffer, threadgroup, thread_position_in_grid, thread_position_in_threadgroup, thread_index_in_threadgroup,
-  threadgroup_position_in_grid, threads_per_grid, threads_per_threadgroup, threadgroups_per_grid, dispatch_threads_per_threadgroup,
-  thread_index_in_simdgroup, simdgroup_index_in_threadgroup, simdgroups_per_threadgroup, dispatch_simdgroups_per_threadgroup,
-  threads_per_simdgroup, thread_execution_width, thread_index_in_quadgroup, quadgroup_index_in_threadgroup,
-  quadgroups_per_threadgroup, dispatch_quadgroups_per_threadgroup, grid_origin, grid_size
+  buffer,
+  threadgroup,
+  thread_position_in_grid,
+  thread_position_in_threadgroup,
+  thread_index_in_threadgroup,
+  threadgroup_position_in_grid,
+  threads_per_grid,
+  threads_per_threadgroup,
+  threadgroups_per_grid,
+  dispatch_threads_per_threadgroup,
+  thread_index_in_simdgroup,
+  simdgroup_index_in_threadgroup,
+  simdgroups_per_threadgroup,
+  dispatch_simdgroups_per_threadgroup,
+  threads_per_simdgroup,
+  thread_execution_width,
+  thread_index_in_quadgroup,
+  quadgroup_index_in_threadgroup,
+  quadgroups_per_threadgroup,
+  dispatch_quadgroups_per_threadgroup,
+  grid_origin,
+  grid_size
 };
 
 struct ParameterSpec {
@@ -51,7 +68,9 @@ template <> constexpr mrt_u32 scalar_data_type<ulong> = 85;
 template <> constexpr mrt_u32 scalar_data_type<bfloat> = 121;
 
 template <typename T> struct TypeFacts {
-  static constexpr mrt_u32 size = sizeof(T), alignment = alignof(T), data_type = (__is_class(T) || __is_union(T)) && !scalar_data_type<T> ? 1 : scalar_data_type<T>;
+  static constexpr mrt_u32 size = sizeof(T), alignment = alignof(T),
+                           data_type =
+                               (__is_class(T) || __is_union(T)) && !scalar_data_type<T> ? 1 : scalar_data_type<T>;
   static constexpr bool is_const = false;
 };
 template <typename T, int N> struct TypeFacts<metal::vec<T, N>> {
@@ -94,23 +113,30 @@ template <ArgumentSource source> MRT_UNINSTRUMENTED inline mrt_u32 builtin(const
   case ArgumentSource::thread_index_in_quadgroup: return thread->thread_index_in_simdgroup % 4;
   case ArgumentSource::quadgroup_index_in_threadgroup: return thread->thread_index_in_threadgroup / 4;
   case ArgumentSource::quadgroups_per_threadgroup:
-    return (group->threads_per_threadgroup[0] * group->threads_per_threadgroup[1] * group->threads_per_threadgroup[2] + 3) / 4;
+    return (group->threads_per_threadgroup[0] * group->threads_per_threadgroup[1] * group->threads_per_threadgroup[2] +
+            3) /
+           4;
   case ArgumentSource::dispatch_quadgroups_per_threadgroup:
     return (launch->dispatch_threads_per_threadgroup[0] * launch->dispatch_threads_per_threadgroup[1] *
-            launch->dispatch_threads_per_threadgroup[2] + 3) / 4;
+                launch->dispatch_threads_per_threadgroup[2] +
+            3) /
+           4;
   default: return 0; // grid_origin
   }
 }
 
 // ---------------------------------------------------------------- one parameter, by its type
 inline MRT_UNINSTRUMENTED void *binding(const MrtThread *thread, ArgumentSource source, mrt_u32 index) {
-  return source == ArgumentSource::buffer ? thread->group->launch->buffers[index] : thread->group->threadgroup_arguments[index];
+  return source == ArgumentSource::buffer ? thread->group->launch->buffers[index]
+                                          : thread->group->threadgroup_arguments[index];
 }
 
 template <typename P> struct Argument { // a value
   typedef P Pointee;
   static constexpr bool is_binding = false, is_reference = false;
-  template <ArgumentSource source> static MRT_UNINSTRUMENTED P get(const MrtThread *thread, mrt_u32) { return P(builtin<source>(thread, 0)); }
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED P get(const MrtThread *thread, mrt_u32) {
+    return P(builtin<source>(thread, 0));
+  }
   static P nothing() { return P(); }
 };
 template <typename T, int N> struct Argument<metal::vec<T, N>> {
@@ -136,7 +162,7 @@ template <typename T> struct Argument<T &> {
   template <ArgumentSource source> static MRT_UNINSTRUMENTED T &get(const MrtThread *thread, mrt_u32 index) {
     return *(T *)binding(thread, source, index);
   }
-  // The optimizer may read through a reference before the kernel says so, hence memory that is there.
+  // The optimizer may read through a reference before the kernel does, so it must point to mapped memory.
   static T &nothing() {
     alignas(T) static unsigned char memory[sizeof(T)];
     return *(T *)memory;
@@ -144,8 +170,8 @@ template <typename T> struct Argument<T &> {
 };
 
 // ---------------------------------------------------------------- facts that only the kernel's own scope knows
-// Attributes may name template parameters and constants of the kernel's scope. So they are evaluated there: once, before the
-// kernel runs, it is called to identify itself, and returns at its first statement.
+// Attributes may name template parameters and constants of the kernel's scope. So they are evaluated there: once,
+// before the kernel runs, it is called to identify itself, and returns at its first statement.
 struct Identification {
   const char *name;
   mrt_u32 max_total_threads;
@@ -155,7 +181,8 @@ constexpr mrt_u32 automatic = ~0u; // an index that the source leaves open
 static Identification *identifying;
 
 template <typename... Indices>
-MRT_UNINSTRUMENTED __attribute__((noinline)) void identify(const char *name, mrt_u32 max_total_threads, Indices... values) {
+MRT_UNINSTRUMENTED __attribute__((noinline)) void identify(const char *name, mrt_u32 max_total_threads,
+                                                           Indices... values) {
   static mrt_u32 indices[sizeof...(values) + 1];
   const mrt_u32 given[] = {mrt_u32(values)..., 0};
   for (unsigned i = 0; i <= sizeof...(values); i++) indices[i] = given[i];
@@ -166,12 +193,12 @@ MRT_UNINSTRUMENTED __attribute__((noinline)) void identify(const char *name, mrt
   if (__builtin_expect(mrt::identifying != nullptr, 0)) return mrt::identify(__PRETTY_FUNCTION__, __VA_ARGS__);
 
 // ---------------------------------------------------------------- function constants
-// Written by the rewriter at the end of the program: copies the launch's values into the thread-local variables that stand for
-// the constants, and evaluates the constants that are derived from them.
+// Written by the rewriter at the end of the program: copies the launch's values into the thread-local variables that
+// stand for the constants, and evaluates the constants that are derived from them.
 static void load_constants(const void *const *values);
 
-// The runtime puts a number that names the set of values behind its table, so that a table that was freed and another at the
-// same address are told apart.
+// The runtime puts a number that names the set of values behind its table, so that a table that was freed and another
+// at the same address are distinguished.
 extern const mrt_u32 constant_count;
 static thread_local const void *constants_loaded;
 MRT_UNINSTRUMENTED inline void enter(const MrtLaunch *launch) {
@@ -190,7 +217,9 @@ template <typename T> MRT_UNINSTRUMENTED void load_constant(T &constant, bool &d
 
 // ---------------------------------------------------------------- the entry
 template <unsigned... I> struct Indices {};
-template <typename T, T... I> struct MakeIndices { typedef Indices<unsigned(I)...> type; };
+template <typename T, T... I> struct MakeIndices {
+  typedef Indices<unsigned(I)...> type;
+};
 
 template <auto kernel, typename Spec, MrtEntry *entry> struct Entry;
 template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> struct Entry<kernel, Spec, entry> {
@@ -201,10 +230,21 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
   template <typename A> static constexpr MrtParameter describe(const ParameterSpec &spec) {
     typedef TypeFacts<typename A::Pointee> Facts;
     bool is_threadgroup = spec.source == ArgumentSource::threadgroup;
-    return {spec.name, spec.type_name,
-            mrt_u32(!A::is_binding ? MRT_PARAMETER_BUILTIN : is_threadgroup ? MRT_PARAMETER_THREADGROUP : MRT_PARAMETER_BUFFER),
-            spec.space, automatic, Facts::size, Facts::alignment, Facts::data_type, Facts::is_const, A::is_reference,
-            spec.coherent, spec.gate, spec.gate_value};
+    return {spec.name,
+            spec.type_name,
+            mrt_u32(!A::is_binding   ? MRT_PARAMETER_BUILTIN
+                    : is_threadgroup ? MRT_PARAMETER_THREADGROUP
+                                     : MRT_PARAMETER_BUFFER),
+            spec.space,
+            automatic,
+            Facts::size,
+            Facts::alignment,
+            Facts::data_type,
+            Facts::is_const,
+            A::is_reference,
+            spec.coherent,
+            spec.gate,
+            spec.gate_value};
   }
   template <typename> struct Parameters;
   template <unsigned... I> struct Parameters<Indices<I...>> {
@@ -244,7 +284,8 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
   }
 
   static constexpr MrtEntry make(const char *name, const char *file, mrt_u32 line) {
-    return {name, Spec::source_name, file, line, run, identity, Parameters<All>::table, count, 0, Spec::uses, Spec::constants_used};
+    return {name,       Spec::source_name,   file, line, run, identity, Parameters<All>::table, count, 0,
+            Spec::uses, Spec::constants_used};
   }
 };
 
@@ -274,9 +315,17 @@ MRT_UNINSTRUMENTED inline void *variable_memory(MrtVariable **record) {
 #define MRT_ARGUMENT(...) __VA_ARGS__
 
 #define MRT_MODULE(constants)                                                                                          \
-  extern "C" __attribute__((__visibility__("default"))) const MrtModule mrt_module = {                                 \
-      MRT_ABI_VERSION, MRT_IS_CHECKED, mrt::__start_mrt_entries, mrt_u32(mrt::__stop_mrt_entries - mrt::__start_mrt_entries), constants, mrt::constant_count,     \
-      mrt::__start_mrt_variables, mrt_u32(mrt::__stop_mrt_variables - mrt::__start_mrt_variables), mrt::current, mrt::bind};
+  extern "C" __attribute__((__visibility__("default")))                                                                \
+  const MrtModule mrt_module = {MRT_ABI_VERSION,                                                                       \
+                                MRT_IS_CHECKED,                                                                        \
+                                mrt::__start_mrt_entries,                                                              \
+                                mrt_u32(mrt::__stop_mrt_entries - mrt::__start_mrt_entries),                           \
+                                constants,                                                                             \
+                                mrt::constant_count,                                                                   \
+                                mrt::__start_mrt_variables,                                                            \
+                                mrt_u32(mrt::__stop_mrt_variables - mrt::__start_mrt_variables),                       \
+                                mrt::current,                                                                          \
+                                mrt::bind};
 
 #ifdef MRT_CHECKED
 #define MRT_IS_CHECKED 1

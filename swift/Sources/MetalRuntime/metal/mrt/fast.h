@@ -1,5 +1,6 @@
-// The fast forms of the mathematics (MSL 8.1, Table 8.2), of one float: the formulas that the table names, computed in float, with
-// their overflows and cancellations. A program that is right with these does not lean on more than MSL promises.
+// The fast forms of the mathematics (MSL 8.1, Table 8.2), of one float: the formulas that the table names, computed in
+// float, with their overflows and cancellations. A program that is right with these does not lean on more than MSL
+// promises.
 #ifndef MRT_FAST_H
 #define MRT_FAST_H
 
@@ -10,9 +11,10 @@
 namespace mrt {
 namespace fast {
 
-using precise::asin, precise::acos, precise::atan, precise::fmod, precise::log2, precise::exp2, precise::rsqrt, precise::divide;
-using precise::floor, precise::ceil, precise::trunc, precise::rint, precise::round, precise::fabs;
+using precise::asin, precise::acos, precise::atan, precise::fmod, precise::log2, precise::exp2, precise::rsqrt,
+    precise::divide;
 using precise::copysign, precise::fdim;
+using precise::floor, precise::ceil, precise::trunc, precise::rint, precise::round, precise::fabs;
 
 MRT_FUNC float exp(float x) { return exp2(x * 1.44269504088896340736f); }
 MRT_FUNC float exp10(float x) { return exp2(x * 3.32192809488736234787f); }

@@ -34,7 +34,9 @@ namespace metal {
   MRT_FUNC typename V::value_type distance(A a, B b) {                                                                 \
     return FORM::length(V(a) - V(b));                                                                                  \
   }                                                                                                                    \
-  template <typename A, typename V = mrt::float_vector<A>> MRT_FUNC V normalize(A v) { return V(v) * rsqrt(FORM::dot(v, v)); } \
+  template <typename A, typename V = mrt::float_vector<A>> MRT_FUNC V normalize(A v) {                                 \
+    return V(v) * rsqrt(FORM::dot(v, v));                                                                              \
+  }                                                                                                                    \
   template <typename A, typename B, typename C, typename V = mrt::float_vector<A, B, C>>                               \
   MRT_FUNC V faceforward(A n, B incident, C reference) {                                                               \
     return FORM::dot(V(incident), V(reference)) < typename V::value_type(0) ? V(n) : -V(n);                            \
@@ -54,8 +56,8 @@ namespace metal {
   }
 MRT_GEOMETRIC_FORM(precise)
 MRT_GEOMETRIC_FORM(fast)
-using MRT_DEFAULT::dot, MRT_DEFAULT::cross, MRT_DEFAULT::length, MRT_DEFAULT::length_squared;
 using MRT_DEFAULT::distance, MRT_DEFAULT::distance_squared, MRT_DEFAULT::normalize;
+using MRT_DEFAULT::dot, MRT_DEFAULT::cross, MRT_DEFAULT::length, MRT_DEFAULT::length_squared;
 using MRT_DEFAULT::faceforward, MRT_DEFAULT::reflect, MRT_DEFAULT::refract;
 
 } // namespace metal

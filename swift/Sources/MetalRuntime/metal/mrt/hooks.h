@@ -1,17 +1,19 @@
-// The callbacks that the checked build of a kernel calls, forwarded to the runtime. Included once, by the prelude, where
-// MRT_CHECKED is defined.
+// The callbacks that the checked build of a kernel calls, forwarded to the runtime. Included once, by the prelude,
+// where MRT_CHECKED is defined.
 //
 // The checked build is compiled with these flags (beside those of every build), and linked without any -fsanitize:
 //   -O2 -fno-vectorize -fno-slp-vectorize -fno-unroll-loops    every access is at most 16 bytes, so none is skipped
 //   -gline-tables-only -gdwarf-4                                program counter -> line
 //   -fsanitize=thread                                           __tsan_read4(address) … before each load and store
-//     -mllvm -tsan-instrument-atomics=0                         atomics come through MrtRuntime::atomic, with their line
+//     -mllvm -tsan-instrument-atomics=0                         atomics come through MrtRuntime::atomic, with their
+//                                                               line
 //     -mllvm -tsan-instrument-func-entry-exit=0                 no call stack is kept
 //     -mllvm -tsan-compound-read-before-write=1                 `a[i] += x` is one __tsan_read_write4, not a lone write
 //   -fsanitize=alignment,array-bounds -fsanitize-recover=alignment,array-bounds
 //                                      (array-bounds, not bounds: the other half of `bounds` traps)
 //     -mllvm -force-attribute=__ubsan_handle_type_mismatch_v1:memory
-//                                      it touches no memory of the kernel: loads on both sides of a check can still be one
+//                                      it touches no memory of the kernel: loads on both sides of a check can still be
+//                                      one
 // Accesses to variables of a thread that do not leave it are not instrumented; those to other private memory are
 // filtered by the runtime. A copy of a struct is one __tsan_memcpy.
 #ifndef MRT_HOOKS_H
@@ -87,7 +89,8 @@ struct MrtOutOfBounds {
 };
 
 // Optimised, it would be seen to return and so, by the flag above, to have no effect at all.
-MRT_HOOK __attribute__((__optnone__)) void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data, __UINTPTR_TYPE__ address) {
+MRT_HOOK __attribute__((__optnone__)) void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data,
+                                                                           __UINTPTR_TYPE__ address) {
   MRT_REPORT(misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER));
 }
 

@@ -1,5 +1,5 @@
-// Integer functions (MSL 6.4, Table 6.4), of every integer type and its vectors. Overloads for each type, and no templates, so that
-// a mixture of types is as ambiguous as in Metal.
+// Integer functions (MSL 6.4, Table 6.4), of every integer type and its vectors. Overloads for each type, and no
+// templates, so that a mixture of types is as ambiguous as in Metal.
 #ifndef MRT_INTEGER_H
 #define MRT_INTEGER_H
 
@@ -13,9 +13,11 @@ template <typename T> using Unsigned = metal::make_unsigned_t<T>;
 template <typename T> constexpr uint width = 8 * sizeof(T);
 template <typename T> constexpr T largest = metal::numeric_limits<T>::max();
 template <typename T> constexpr T smallest = metal::numeric_limits<T>::min();
-// A type with room for sums and products of two T.
-template <typename T> using Wide = metal::conditional_t<sizeof(T) == 8,
-    metal::conditional_t<metal::is_signed_v<T>, __int128, unsigned __int128>, metal::conditional_t<metal::is_signed_v<T>, long, ulong>>;
+// A type wide enough for sums and products of two T.
+template <typename T>
+using Wide =
+    metal::conditional_t<sizeof(T) == 8, metal::conditional_t<metal::is_signed_v<T>, __int128, unsigned __int128>,
+                         metal::conditional_t<metal::is_signed_v<T>, long, ulong>>;
 template <typename T> MRT_FUNC T saturated(Wide<T> x) {
   return x < Wide<T>(smallest<T>) ? smallest<T> : x > Wide<T>(largest<T>) ? largest<T> : T(x);
 }
@@ -50,12 +52,16 @@ template <typename T> MRT_FUNC T clz(T x) {
   return x == T(0) ? T(width<T>) : T(__builtin_clzl(ulong(Unsigned<T>(x))) - int(64 - width<T>));
 }
 template <typename T> MRT_FUNC T ctz(T x) { return x == T(0) ? T(width<T>) : T(__builtin_ctzl(ulong(Unsigned<T>(x)))); }
-template <typename T> MRT_FUNC T reverse_bits(T x) { return T(__builtin_bitreverse64(ulong(Unsigned<T>(x))) >> (64 - width<T>)); }
+template <typename T> MRT_FUNC T reverse_bits(T x) {
+  return T(__builtin_bitreverse64(ulong(Unsigned<T>(x))) >> (64 - width<T>));
+}
 template <typename T> MRT_FUNC T rotate(T x, T count) {
   const uint left = uint(count) & (width<T> - 1), right = (width<T> - left) & (width<T> - 1);
   return T(Unsigned<T>(Unsigned<T>(x) << left) | Unsigned<T>(Unsigned<T>(x) >> right));
 }
-template <typename T> MRT_FUNC Unsigned<T> ones(uint bits) { return Unsigned<T>(bits >= 64 ? ~0ul : (1ul << bits) - 1); }
+template <typename T> MRT_FUNC Unsigned<T> ones(uint bits) {
+  return Unsigned<T>(bits >= 64 ? ~0ul : (1ul << bits) - 1);
+}
 template <typename T> MRT_FUNC T extract_bits(T x, uint offset, uint bits) {
   if (bits == 0) return T(0);
   const uint above = width<T> - offset - bits, shift = width<T> - bits;

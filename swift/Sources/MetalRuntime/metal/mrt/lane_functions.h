@@ -17,39 +17,35 @@ constexpr MrtCollectiveKind simd_kind = MRT_COLLECTIVE_SIMD, quad_kind = MRT_COL
 
 #define MRT_LANE_REDUCTION(P, G, name, Operation, types)                                                               \
   template <typename T, mrt::if_lane_##types<T> = 0>                                                                   \
-  MRT_COOPERATIVE T P##_##name(T data MRT_SITE) MRT_BODY(                                                              \
-    return mrt::exchange<T, mrt::resolve_reduction<mrt::Operation, mrt::G##_width, T>>(data, MRT_LANE_MEETING(G, name)); \
-  )
+  MRT_COOPERATIVE T P##_##name(T data MRT_SITE)                                                                        \
+      MRT_BODY(return mrt::exchange<T, mrt::resolve_reduction<mrt::Operation, mrt::G##_width, T>>(                     \
+                          data, MRT_LANE_MEETING(G, name));)
 
 #define MRT_LANE_PREFIX(P, G, name, Operation, inclusive)                                                              \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
-  MRT_COOPERATIVE T P##_##name(T data MRT_SITE) MRT_BODY(                                                              \
-    return mrt::exchange<T, mrt::resolve_prefix<mrt::Operation, inclusive, mrt::G##_width, T>>(data, MRT_LANE_MEETING(G, name)); \
-  )
+  MRT_COOPERATIVE T P##_##name(T data MRT_SITE)                                                                        \
+      MRT_BODY(return mrt::exchange<T, mrt::resolve_prefix<mrt::Operation, inclusive, mrt::G##_width, T>>(             \
+                          data, MRT_LANE_MEETING(G, name));)
 
 #define MRT_LANE_PERMUTATION(P, G, name, Rule)                                                                         \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
-  MRT_COOPERATIVE T P##_##name(T data, ushort parameter MRT_SITE) MRT_BODY(                                            \
-    return mrt::exchange<T, mrt::resolve_permutation<mrt::Rule, mrt::G##_width, T>>(                                   \
-        mrt::Permuted<T>{data, data, parameter, 0}, MRT_LANE_MEETING(G, name));                                        \
-  )
+  MRT_COOPERATIVE T P##_##name(T data, ushort parameter MRT_SITE)                                                      \
+      MRT_BODY(return mrt::exchange<T, mrt::resolve_permutation<mrt::Rule, mrt::G##_width, T>>(                        \
+                          mrt::Permuted<T>{data, data, parameter, 0}, MRT_LANE_MEETING(G, name));)
 
 #define MRT_LANE_FILL(P, G, name, Rule)                                                                                \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
-  MRT_COOPERATIVE T P##_##name(T data, T filling_data, ushort delta, ushort modulo MRT_SITE) MRT_BODY(                 \
-    return mrt::exchange<T, mrt::resolve_permutation<mrt::Rule, mrt::G##_width, T>>(                                   \
-        mrt::Permuted<T>{data, filling_data, delta, modulo}, MRT_LANE_MEETING(G, name));                               \
-  )                                                                                                                    \
-  template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
-  MRT_COOPERATIVE T P##_##name(T data, T filling_data, ushort delta MRT_SITE) MRT_BODY(                                \
-    return P##_##name(data, filling_data, delta, ushort(mrt::G##_width), site);                                        \
-  )
+  MRT_COOPERATIVE T P##_##name(T data, T filling_data, ushort delta, ushort modulo MRT_SITE)                           \
+      MRT_BODY(return mrt::exchange<T, mrt::resolve_permutation<mrt::Rule, mrt::G##_width, T>>(                        \
+                          mrt::Permuted<T>{data, filling_data, delta, modulo},                                         \
+                          MRT_LANE_MEETING(G, name));) template <typename T, mrt::if_lane_number<T> = 0>               \
+      MRT_COOPERATIVE T P##_##name(T data, T filling_data, ushort delta MRT_SITE)                                      \
+          MRT_BODY(return P##_##name(data, filling_data, delta, ushort(mrt::G##_width), site);)
 
 #define MRT_LANE_FIRST(P, G)                                                                                           \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
   MRT_COOPERATIVE T P##_broadcast_first(T data MRT_SITE) MRT_BODY(                                                     \
-    return mrt::exchange<T, mrt::resolve_first<mrt::G##_width, T>>(data, MRT_LANE_MEETING(G, broadcast_first));        \
-  )
+      return mrt::exchange<T, mrt::resolve_first<mrt::G##_width, T>>(data, MRT_LANE_MEETING(G, broadcast_first));)
 
 // clang-format off
 #define MRT_LANE_FUNCTIONS(P, G)                                        \
@@ -91,20 +87,18 @@ constexpr MrtCollectiveKind simd_kind = MRT_COLLECTIVE_SIMD, quad_kind = MRT_COL
   };                                                                                                                   \
   MRT_COOPERATIVE G##_vote G##_ballot(bool expression MRT_SITE)                                                        \
       MRT_BODY(return G##_vote(MRT_LANE_VOTE(G, ballot, expression).yes);)                                             \
-  MRT_COOPERATIVE G##_vote G##_active_threads_mask(MRT_SITE_ONLY)                                                      \
-      MRT_BODY(return G##_vote(MRT_LANE_VOTE(G, active_threads_mask, true).active);)                                   \
-  MRT_COOPERATIVE bool G##_all(bool expression MRT_SITE) MRT_BODY(                                                     \
-    const mrt::Vote vote = MRT_LANE_VOTE(G, all, expression);                                                          \
-    return vote.yes == vote.active;                                                                                    \
-  )                                                                                                                    \
-  MRT_COOPERATIVE bool G##_any(bool expression MRT_SITE) MRT_BODY(return MRT_LANE_VOTE(G, any, expression).yes != 0;)  \
-  /* The active lane with the lowest index. */                                                                         \
-  MRT_COOPERATIVE bool G##_is_first(MRT_SITE_ONLY) MRT_BODY(                                                           \
-    const mrt::Vote vote = MRT_LANE_VOTE(G, is_first, true);                                                           \
-    return mrt_u32(__builtin_ctz(vote.active)) == vote.index;                                                          \
-  )                                                                                                                    \
-  /* Only fragment functions have helper threads. */                                                                   \
-  MRT_CALL bool G##_is_helper_thread() MRT_BODY(return false;)
+          MRT_COOPERATIVE G##_vote G##_active_threads_mask(MRT_SITE_ONLY)                                              \
+              MRT_BODY(return G##_vote(MRT_LANE_VOTE(G, active_threads_mask, true).active);)                           \
+                  MRT_COOPERATIVE bool G##_all(bool expression MRT_SITE)                                               \
+                      MRT_BODY(const mrt::Vote vote = MRT_LANE_VOTE(G, all, expression);                               \
+                               return vote.yes == vote.active;) MRT_COOPERATIVE bool G##_any(bool expression MRT_SITE) \
+                          MRT_BODY(return MRT_LANE_VOTE(G, any, expression).yes !=                                     \
+                                              0;) /* The active lane with the lowest index. */                         \
+      MRT_COOPERATIVE bool G##_is_first(MRT_SITE_ONLY)                                                                 \
+          MRT_BODY(const mrt::Vote vote = MRT_LANE_VOTE(G, is_first, true);                                            \
+                   return mrt_u32(__builtin_ctz(vote.active)) ==                                                       \
+                          vote.index;) /* Only fragment functions have helper threads. */                              \
+      MRT_CALL bool G##_is_helper_thread() MRT_BODY(return false;)
 
 #define MRT_LANE_VOTE(G, name, expression)                                                                             \
   mrt::exchange<mrt::Vote, mrt::resolve_vote<mrt::G##_width>>(expression, MRT_LANE_MEETING(G, name))

@@ -1,7 +1,8 @@
-// How the lanes of a SIMD-group or a quad-group exchange values: the operations and index rules that simd.h and quad.h name.
+// How the lanes of a SIMD-group or a quad-group exchange values: the operations and index rules that simd.h and quad.h
+// name.
 //
-// Each `resolve_…` runs once for all active lanes. `width` is 32 for a SIMD-group and 4 for a quad-group; lanes of different
-// quads never see each other.
+// Each `resolve_…` runs once for all active lanes. `width` is 32 for a SIMD-group and 4 for a quad-group; lanes of
+// different quads never see each other.
 #ifndef MRT_LANES_H
 #define MRT_LANES_H
 
@@ -10,14 +11,24 @@
 
 namespace mrt {
 
-// ---------------------------------------------------------------- types: scalars of at most 32 bits, except bool and bfloat,
-// and vectors of them (MSL 6.9.2; Apple's compiler refuses 64-bit integers and bfloat here).
-template <typename T> struct LaneType { typedef T element; };
-template <typename T, int N> struct LaneType<metal::vec<T, N>> { typedef T element; };
+// ---------------------------------------------------------------- types: scalars of at most 32 bits, except bool and
+// bfloat, and vectors of them (MSL 6.9.2; Apple's compiler refuses 64-bit integers and bfloat here).
+template <typename T> struct LaneType {
+  typedef T element;
+};
+template <typename T, int N> struct LaneType<metal::vec<T, N>> {
+  typedef T element;
+};
 template <typename T> using lane_element = typename LaneType<T>::element;
 
-template <typename E> struct LaneElement { static constexpr MRT_CONSTANT int kind = 0; }; // 0 refused, 1 floating, 2 integer
-#define MRT_LANE_ELEMENT(E, K) template <> struct LaneElement<E> { static constexpr MRT_CONSTANT int kind = K; };
+// 0 refused, 1 floating, 2 integer
+template <typename E> struct LaneElement {
+  static constexpr MRT_CONSTANT int kind = 0;
+};
+#define MRT_LANE_ELEMENT(E, K)                                                                                         \
+  template <> struct LaneElement<E> {                                                                                  \
+    static constexpr MRT_CONSTANT int kind = K;                                                                        \
+  };
 MRT_LANE_ELEMENT(float, 1)
 MRT_LANE_ELEMENT(half, 1)
 MRT_LANE_ELEMENT(char, 2)
@@ -46,17 +57,38 @@ template <typename T, typename = void> struct __is_valid_simdgroup_type : bool_c
 namespace mrt {
 
 // ---------------------------------------------------------------- reductions
-// Integers wrap; a half is rounded at each step. min and max drop a NaN where there is a number, as MSL's min and max do.
-struct Sum { template <typename E> static E of(E a, E b) { return E(a + b); } static constexpr int identity = 0; };
-struct Product { template <typename E> static E of(E a, E b) { return E(a * b); } static constexpr int identity = 1; };
-struct Minimum { template <typename E> static E of(E a, E b) { return b < a || a != a ? b : a; } };
-struct Maximum { template <typename E> static E of(E a, E b) { return a < b || a != a ? b : a; } };
-struct And { template <typename E> static E of(E a, E b) { return E(a & b); } };
-struct Or { template <typename E> static E of(E a, E b) { return E(a | b); } };
-struct Xor { template <typename E> static E of(E a, E b) { return E(a ^ b); } };
+// Integers wrap; a half is rounded at each step. min and max drop a NaN where there is a number, as MSL's min and max
+// do.
+struct Sum {
+  template <typename E> static E of(E a, E b) { return E(a + b); }
+  static constexpr int identity = 0;
+};
+struct Product {
+  template <typename E> static E of(E a, E b) { return E(a * b); }
+  static constexpr int identity = 1;
+};
+struct Minimum {
+  template <typename E> static E of(E a, E b) { return b < a || a != a ? b : a; }
+};
+struct Maximum {
+  template <typename E> static E of(E a, E b) { return a < b || a != a ? b : a; }
+};
+struct And {
+  template <typename E> static E of(E a, E b) { return E(a & b); }
+};
+struct Or {
+  template <typename E> static E of(E a, E b) { return E(a | b); }
+};
+struct Xor {
+  template <typename E> static E of(E a, E b) { return E(a ^ b); }
+};
 
-template <typename T> T &operand(MrtExchange *exchange, mrt_u32 lane) { return *static_cast<T *>(exchange->input[lane]); }
-template <typename T> T &result(MrtExchange *exchange, mrt_u32 lane) { return *static_cast<T *>(exchange->output[lane]); }
+template <typename T> T &operand(MrtExchange *exchange, mrt_u32 lane) {
+  return *static_cast<T *>(exchange->input[lane]);
+}
+template <typename T> T &result(MrtExchange *exchange, mrt_u32 lane) {
+  return *static_cast<T *>(exchange->output[lane]);
+}
 inline bool is_active(const MrtExchange *exchange, mrt_u32 lane) { return lane < 32 && (exchange->active >> lane & 1); }
 
 // total = total OP value, component by component. The padding of a vector of three goes along; nobody reads it.
@@ -68,7 +100,8 @@ template <typename Operation, typename T> MRT_UNINSTRUMENTED void combine(T &tot
 }
 
 // The operands of one group, in the exchange's (seeded) order: the order of a reduction is not specified.
-template <typename Operation, mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_reduction(MrtExchange *exchange) {
+template <typename Operation, mrt_u32 width, typename T>
+MRT_UNINSTRUMENTED void resolve_reduction(MrtExchange *exchange) {
   for (mrt_u32 first = 0; first < 32; first += width) {
     T total{};
     bool begun = false;
@@ -106,38 +139,62 @@ template <typename T> struct Permuted {
 };
 
 // From which lane of its group a lane reads; `filling`: it reads that lane's filling data.
-struct LaneSource { mrt_u32 lane; bool filling; };
+struct LaneSource {
+  mrt_u32 lane;
+  bool filling;
+};
 
 // `is_uniform` names the parameter that all lanes of a group must agree on.
-struct ByLane { static constexpr const char *is_uniform = nullptr;
-  static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; } };
-struct Broadcast { static constexpr const char *is_uniform = "broadcast_lane_id";
-  static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; } };
-struct ByMask { static constexpr const char *is_uniform = "mask";
-  static LaneSource of(mrt_u32 i, mrt_u32 mask, mrt_u32, mrt_u32) { return {i ^ mask, false}; } };
+struct ByLane {
+  static constexpr const char *is_uniform = nullptr;
+  static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; }
+};
+struct Broadcast {
+  static constexpr const char *is_uniform = "broadcast_lane_id";
+  static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; }
+};
+struct ByMask {
+  static constexpr const char *is_uniform = "mask";
+  static LaneSource of(mrt_u32 i, mrt_u32 mask, mrt_u32, mrt_u32) { return {i ^ mask, false}; }
+};
 // Nothing wraps: the lanes at the end keep their own data.
-struct Up { static constexpr const char *is_uniform = "delta";
-  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32) { return {i < delta ? i : i - delta, false}; } };
-struct Down { static constexpr const char *is_uniform = "delta";
-  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {i + delta < width ? i + delta : i, false}; } };
-struct RotateUp { static constexpr const char *is_uniform = "delta";
-  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i - delta) & (width - 1), false}; } };
-struct RotateDown { static constexpr const char *is_uniform = "delta";
-  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i + delta) & (width - 1), false}; } };
+struct Up {
+  static constexpr const char *is_uniform = "delta";
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32) { return {i < delta ? i : i - delta, false}; }
+};
+struct Down {
+  static constexpr const char *is_uniform = "delta";
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) {
+    return {i + delta < width ? i + delta : i, false};
+  }
+};
+struct RotateUp {
+  static constexpr const char *is_uniform = "delta";
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i - delta) & (width - 1), false}; }
+};
+struct RotateDown {
+  static constexpr const char *is_uniform = "delta";
+  static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i + delta) & (width - 1), false}; }
+};
 // What leaves a piece at one end is lost; at the other end comes the filling data of the lanes that would have wrapped.
-struct FillUp { static constexpr const char *is_uniform = "delta";
+struct FillUp {
+  static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
-    const mrt_u32 place = i & (modulo - 1);
-    return {(i - place) + ((place - delta) & (modulo - 1)), place < delta};
-  } };
-struct FillDown { static constexpr const char *is_uniform = "delta";
+    const mrt_u32 position = i & (modulo - 1);
+    return {(i - position) + ((position - delta) & (modulo - 1)), position < delta};
+  }
+};
+struct FillDown {
+  static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
-    const mrt_u32 place = i & (modulo - 1);
-    return {(i - place) + ((place + delta) & (modulo - 1)), place + delta >= modulo};
-  } };
+    const mrt_u32 position = i & (modulo - 1);
+    return {(i - position) + ((position + delta) & (modulo - 1)), position + delta >= modulo};
+  }
+};
 
 // Reports, once a group, a parameter on which the active lanes of the group differ.
-template <typename T> MRT_UNINSTRUMENTED void require_uniform(MrtExchange *exchange, mrt_u32 width, const char *parameter) {
+template <typename T>
+MRT_UNINSTRUMENTED void require_uniform(MrtExchange *exchange, mrt_u32 width, const char *parameter) {
   for (mrt_u32 first = 0; first < 32; first += width) {
     const Permuted<T> *lowest = nullptr;
     for (mrt_u32 lane = first; lane < first + width; ++lane) {
@@ -183,8 +240,11 @@ template <mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_first(MrtEx
 }
 
 // ---------------------------------------------------------------- votes
-// What a vote tells a lane about its group: who is active, and who of them said yes. Bit i is the group's lane i.
-struct Vote { mrt_u32 active, yes, index; };
+// What a vote tells a lane about its group: which lanes are active, and which of them voted true. Bit i is the group's
+// lane i.
+struct Vote {
+  mrt_u32 active, yes, index;
+};
 
 template <mrt_u32 width> MRT_UNINSTRUMENTED void resolve_vote(MrtExchange *exchange) {
   constexpr mrt_u32 all = width == 32 ? ~0u : (1u << (width & 31)) - 1;
@@ -193,7 +253,8 @@ template <mrt_u32 width> MRT_UNINSTRUMENTED void resolve_vote(MrtExchange *excha
     if (is_active(exchange, lane) && operand<bool>(exchange, lane)) yes |= 1u << lane;
   for (mrt_u32 lane = 0; lane < 32; ++lane) {
     const mrt_u32 first = lane & ~(width - 1);
-    if (is_active(exchange, lane)) result<Vote>(exchange, lane) = {exchange->active >> first & all, yes >> first & all, lane - first};
+    if (is_active(exchange, lane))
+      result<Vote>(exchange, lane) = {exchange->active >> first & all, yes >> first & all, lane - first};
   }
 }
 

@@ -8,7 +8,11 @@
 namespace metal {
 
 enum float_round_style {
-  round_indeterminate = -1, round_toward_zero = 0, round_to_nearest = 1, round_toward_infinity = 2, round_toward_neg_infinity = 3
+  round_indeterminate = -1,
+  round_toward_zero = 0,
+  round_to_nearest = 1,
+  round_toward_infinity = 2,
+  round_toward_neg_infinity = 3
 };
 enum float_denorm_style { denorm_indeterminate = -1, denorm_absent = 0, denorm_present = 1 };
 
@@ -33,7 +37,7 @@ template <typename T> struct numeric_limits : _numeric_limits_impl<remove_cv_t<T
   MRT_LIMIT(int, radix, 2)
 
 #define MRT_INTEGER_LIMITS(T, SIGNED, DIGITS, MIN, MAX)                                                                \
-  template <> struct _numeric_limits_impl<T> {                                                                               \
+  template <> struct _numeric_limits_impl<T> {                                                                         \
     MRT_LIMITS_COMMON(T, SIGNED, true)                                                                                 \
     MRT_LIMIT(int, digits, DIGITS)                                                                                     \
     MRT_LIMIT(int, digits10, DIGITS * 643 / 2136)                                                                      \
@@ -72,8 +76,9 @@ MRT_INTEGER_LIMITS(long, true, 63, LONG_MIN, LONG_MAX)
 MRT_INTEGER_LIMITS(ulong, false, 64, 0, ULONG_MAX)
 
 // digits, digits10, max_digits10, exponents as in C's <float.h>; then the values.
-#define MRT_FLOAT_LIMITS(T, DIGITS, DIGITS10, MAX_DIGITS10, MIN_EXP, MIN_EXP10, MAX_EXP, MAX_EXP10, MIN, MAX, EPSILON, TRUE_MIN) \
-  template <> struct _numeric_limits_impl<T> {                                                                               \
+#define MRT_FLOAT_LIMITS(T, DIGITS, DIGITS10, MAX_DIGITS10, MIN_EXP, MIN_EXP10, MAX_EXP, MAX_EXP10, MIN, MAX, EPSILON, \
+                         TRUE_MIN)                                                                                     \
+  template <> struct _numeric_limits_impl<T> {                                                                         \
     MRT_LIMITS_COMMON(T, true, false)                                                                                  \
     MRT_LIMIT(int, digits, DIGITS)                                                                                     \
     MRT_LIMIT(int, digits10, DIGITS10)                                                                                 \

@@ -6,7 +6,13 @@
 
 namespace metal {
 
-enum os_log_type { os_log_type_default = 0, os_log_type_info = 1, os_log_type_debug = 2, os_log_type_error = 16, os_log_type_fault = 17 };
+enum os_log_type {
+  os_log_type_default = 0,
+  os_log_type_info = 1,
+  os_log_type_debug = 2,
+  os_log_type_error = 16,
+  os_log_type_fault = 17
+};
 
 #ifdef MRT_STRICT
 #define MRT_LOG_METHOD(NAME)                                                                                           \

@@ -1,5 +1,6 @@
-// Mathematics (MSL 6.5) of float, half and their vectors, each function in three namespaces: metal::precise, metal::fast, and
-// metal, which has the fast ones where MRT_FAST is set. A half computes in float and rounds, which keeps it within 1 ulp.
+// Mathematics (MSL 6.5) of float, half and their vectors, each function in three namespaces: metal::precise,
+// metal::fast, and metal, which has the fast ones where MRT_FAST is set. A half computes in float and rounds, which
+// keeps it within 1 ulp.
 //
 // bfloat has no forms of its own: it converts to float, and the result is a float.
 #ifndef MRT_MATH_H
@@ -50,10 +51,12 @@ namespace metal {
 #define MRT_MATH2(NAME) MRT_MATH2_IN(precise, NAME) MRT_MATH2_IN(fast, NAME) using MRT_DEFAULT::NAME;
 
 // A half's transcendental functions are precise in both forms.
+// clang-format off
 #define MRT_FOR_MATH1(M)                                                                                               \
   M(acos) M(acosh) M(asin) M(asinh) M(atan) M(atanh) M(ceil) M(cos) M(cosh) M(cospi) M(exp) M(exp10) M(exp2) M(fabs)   \
   M(floor) M(log) M(log10) M(log2) M(rint) M(round) M(rsqrt) M(sin) M(sinh) M(sinpi) M(sqrt) M(tan) M(tanh) M(tanpi)   \
   M(trunc)
+// clang-format on
 #define MRT_FOR_MATH2(M) M(atan2) M(copysign) M(divide) M(fdim) M(fmax) M(fmin) M(fmod) M(pow) M(powr)
 MRT_FOR_MATH1(MRT_MATH1)
 MRT_FOR_MATH2(MRT_MATH2)
@@ -77,7 +80,7 @@ MRT_FOR_MATH2(MRT_MATH2)
   MRT_MATH3(fmax3, fmax(x, fmax(y, z)))                                                                                \
   MRT_MATH3(fmedian3, fmax(fmin(x, y), fmin(fmax(x, y), z)))                                                           \
   MRT_DEFINE(float fma(float x, float y, float z), return mrt::precise::fma(x, y, z);)                                 \
-  MRT_DEFINE(half fma(half x, half y, half z), return mrt::precise::fma(x, y, z);)     \
+  MRT_DEFINE(half fma(half x, half y, half z), return mrt::precise::fma(x, y, z);)                                     \
   MRT_VECTOR3(fma, float, mrt::same)                                                                                   \
   MRT_FUNC float nextafter(float x, float y) { return mrt::next_after<uint>(x, y); }                                   \
   MRT_FUNC half nextafter(half x, half y) { return mrt::next_after<ushort>(x, y); }                                    \
@@ -99,7 +102,8 @@ MRT_FOR_MATH2(MRT_MATH2)
 MRT_MATH_FORM(precise)
 MRT_MATH_FORM(fast)
 using MRT_DEFAULT::abs, MRT_DEFAULT::min, MRT_DEFAULT::max, MRT_DEFAULT::min3, MRT_DEFAULT::max3, MRT_DEFAULT::median3;
-using MRT_DEFAULT::fmin3, MRT_DEFAULT::fmax3, MRT_DEFAULT::fmedian3, MRT_DEFAULT::fma, MRT_DEFAULT::nextafter, MRT_DEFAULT::fract;
+using MRT_DEFAULT::fmin3, MRT_DEFAULT::fmax3, MRT_DEFAULT::fmedian3, MRT_DEFAULT::fma, MRT_DEFAULT::nextafter,
+    MRT_DEFAULT::fract;
 
 // ---------------------------------------------------------------- functions of an exponent or with a second result
 #define MRT_VECTOR_OUT(NAME, U)                                                                                        \

@@ -6,8 +6,8 @@
 
 namespace metal {
 
-// The diagonal, with zeros beside it; a vector for each column (a scalar must not pass for one); a scalar for each element, column by
-// column; another element type.
+// The diagonal, with zeros beside it; a vector for each column (a scalar must not pass for one); a scalar for each
+// element, column by column; another element type.
 #define MRT_MATRIX_CONSTRUCTORS(SPACE)                                                                                 \
   constexpr MRT_METHOD explicit matrix(T diagonal) SPACE : columns{} {                                                 \
     for (int c = 0; c < Columns && c < Rows; ++c) (&columns[c].x)[c] = diagonal;                                       \
@@ -20,7 +20,8 @@ namespace metal {
   constexpr MRT_METHOD matrix(column a, column b, column c, column d) SPACE : columns{a, b, c, d} {}                   \
   template <typename... S, enable_if_t<sizeof...(S) == Columns && (mrt::is_scalar_beside<S, T> && ...), int> = 0>      \
   matrix(S...) SPACE = delete;                                                                                         \
-  template <typename... S, enable_if_t<sizeof...(S) == Columns * Rows && (mrt::is_scalar_beside<S, T> && ...), int> = 0> \
+  template <typename... S,                                                                                             \
+            enable_if_t<sizeof...(S) == Columns * Rows && (mrt::is_scalar_beside<S, T> && ...), int> = 0>              \
   MRT_METHOD matrix(S... s) SPACE {                                                                                    \
     const T elements[] = {T(s)...};                                                                                    \
     for (int i = 0; i < Columns * Rows; ++i) (&columns[i / Rows].x)[i % Rows] = elements[i];                           \
@@ -54,20 +55,25 @@ template <typename T, int Columns, int Rows> struct matrix {
 
 #ifdef MRT_STRICT
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>
-  MRT_METHOD matrix &operator=(const MRT_CONSTANT matrix<U, Columns, Rows> &m) { return *this = matrix(m); }
+  MRT_METHOD matrix &operator=(const MRT_CONSTANT matrix<U, Columns, Rows> &m) {
+    return *this = matrix(m);
+  }
   MRT_METHOD const MRT_CONSTANT column &operator[](size_t c) const MRT_CONSTANT { return columns[c]; }
 #endif
 };
 
 // ---------------------------------------------------------------- operators (MSL 3.2)
+// clang-format off: it takes `##=` apart
 #define MRT_MATRIX_ELEMENTWISE(OP)                                                                                     \
   template <typename T, int C, int R> MRT_FUNC matrix<T, C, R> operator OP(matrix<T, C, R> a, matrix<T, C, R> b) {     \
     for (int c = 0; c < C; ++c) a.columns[c] = a.columns[c] OP b.columns[c];                                           \
     return a;                                                                                                          \
   }                                                                                                                    \
-  template <typename T, int C, int R> MRT_FUNC matrix<T, C, R> &operator OP##=(matrix<T, C, R> &a, matrix<T, C, R> b) { \
+  template <typename T, int C, int R>                                                                                  \
+  MRT_FUNC matrix<T, C, R> &operator OP##=(matrix<T, C, R> &a, matrix<T, C, R> b) {                                    \
     return a = a OP b;                                                                                                 \
   }
+// clang-format on
 MRT_MATRIX_ELEMENTWISE(+)
 MRT_MATRIX_ELEMENTWISE(-)
 
@@ -108,7 +114,9 @@ template <typename T, int C, int R, int K> MRT_FUNC matrix<T, C, R> operator*(ma
   for (int c = 0; c < C; ++c) product.columns[c] = a * b.columns[c];
   return product;
 }
-template <typename T, int N> MRT_FUNC matrix<T, N, N> &operator*=(matrix<T, N, N> &a, matrix<T, N, N> b) { return a = a * b; }
+template <typename T, int N> MRT_FUNC matrix<T, N, N> &operator*=(matrix<T, N, N> &a, matrix<T, N, N> b) {
+  return a = a * b;
+}
 
 template <typename T, int C, int R> MRT_FUNC bool operator==(matrix<T, C, R> a, matrix<T, C, R> b) {
   bool equal = true;

@@ -1,4 +1,5 @@
-// Packed vectors (MSL 2.2.3): the components without padding, aligned like one of them. In expressions they convert to vectors.
+// Packed vectors (MSL 2.2.3): the components without padding, aligned like one of them. In expressions they convert to
+// vectors.
 #ifndef MRT_PACKED_H
 #define MRT_PACKED_H
 
@@ -9,7 +10,9 @@ namespace metal {
 #ifdef MRT_STRICT
 #define MRT_PACKED_OF_CONSTANT(N, ...)                                                                                 \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
-  MRT_METHOD packed_vec &operator=(const MRT_CONSTANT packed_vec<U, N> &v) { return *this = packed_vec(v); }           \
+  MRT_METHOD packed_vec &operator=(const MRT_CONSTANT packed_vec<U, N> &v) {                                           \
+    return *this = packed_vec(v);                                                                                      \
+  }                                                                                                                    \
   constexpr MRT_METHOD operator vec<T, N>() const MRT_CONSTANT { return vec<T, N>(__VA_ARGS__); }                      \
   MRT_METHOD T operator[](size_t i) const MRT_CONSTANT { return (&x)[i]; }
 #define MRT_PACKED_COPY(N, SPACE)                                                                                      \
@@ -23,7 +26,7 @@ namespace metal {
 #define MRT_PACKED_MEMBERS(N, ...)                                                                                     \
   typedef T value_type;                                                                                                \
   constexpr packed_vec() = default;                                                                                    \
-  MRT_IN_EACH_SPACE(MRT_PACKED##N##_CONSTRUCTORS)                                                                       \
+  MRT_IN_EACH_SPACE(MRT_PACKED##N##_CONSTRUCTORS)                                                                      \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   constexpr MRT_METHOD operator vec<T, N>() const { return vec<T, N>(__VA_ARGS__); }                                   \
@@ -34,8 +37,8 @@ namespace metal {
 #define MRT_PACKED_CONVERSIONS(N, SPACE)                                                                               \
   MRT_PACKED_COPY(N, SPACE)                                                                                            \
   constexpr MRT_METHOD packed_vec(T v) SPACE : packed_vec(vec<T, N>(v)) {}                                             \
-  template <typename U> constexpr MRT_METHOD explicit packed_vec(packed_vec<U, N> v) SPACE                             \
-      : packed_vec(vec<T, N>(vec<U, N>(v))) {}
+  template <typename U>                                                                                                \
+  constexpr MRT_METHOD explicit packed_vec(packed_vec<U, N> v) SPACE : packed_vec(vec<T, N>(vec<U, N>(v))) {}
 #define MRT_PACKED2_CONSTRUCTORS(SPACE)                                                                                \
   MRT_PACKED_CONVERSIONS(2, SPACE)                                                                                     \
   constexpr MRT_METHOD packed_vec(vec<T, 2> v) SPACE : x(v.x), y(v.y) {}                                               \
@@ -66,7 +69,8 @@ template <typename T> struct packed_vec<T, 4> {
   MRT_PACKED_MEMBERS(4, x, y, z, w)
 };
 
-// ---------------------------------------------------------------- operators: those of vec, with at least one side packed
+// ---------------------------------------------------------------- operators: those of vec, with at least one side
+// packed
 template <typename T, int N> constexpr MRT_FUNC vec<T, N> mrt_unpacked(packed_vec<T, N> v) { return v; }
 
 #define MRT_PACKED_BINARY(OP)                                                                                          \
@@ -90,13 +94,16 @@ template <typename T, int N> constexpr MRT_FUNC vec<T, N> mrt_unpacked(packed_ve
 MRT_FOR_VEC_BINARY(MRT_PACKED_BINARY)
 MRT_FOR_VEC_COMPARISON(MRT_PACKED_BINARY)
 
+// clang-format off: it takes `##=` apart
 #define MRT_PACKED_ASSIGN(OP)                                                                                          \
-  template <typename T, int N, typename B> constexpr MRT_FUNC packed_vec<T, N> &operator OP##=(packed_vec<T, N> &a, B b) { \
+  template <typename T, int N, typename B>                                                                             \
+  constexpr MRT_FUNC packed_vec<T, N> &operator OP##=(packed_vec<T, N> &a, B b) {                                      \
     return a = mrt_unpacked(a) OP b;                                                                                   \
   }                                                                                                                    \
   template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, packed_vec<T, N> b) {        \
     return a = a OP b;                                                                                                 \
   }
+// clang-format on
 MRT_FOR_VEC_BINARY(MRT_PACKED_ASSIGN)
 
 #define MRT_PACKED_UNARY(OP)                                                                                           \
@@ -111,7 +118,8 @@ MRT_PACKED_UNARY(!)
   typedef packed_vec<T, 3> packed_##T##3;                                                                              \
   typedef packed_vec<T, 4> packed_##T##4;                                                                              \
   static_assert(sizeof(packed_##T##2) == 2 * sizeof(T) && sizeof(packed_##T##3) == 3 * sizeof(T) &&                    \
-                sizeof(packed_##T##4) == 4 * sizeof(T) && alignof(packed_##T##3) == alignof(T), "MSL Table 2.5");
+                    sizeof(packed_##T##4) == 4 * sizeof(T) && alignof(packed_##T##3) == alignof(T),                    \
+                "MSL Table 2.5");
 MRT_FOR_VECTOR_ELEMENTS(MRT_PACKED_NAMES)
 
 } // namespace metal

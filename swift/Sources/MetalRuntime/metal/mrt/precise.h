@@ -1,5 +1,5 @@
-// The precise forms of the mathematics (MSL 8.1), of one float. Those of libm compute in double precision and round once, which
-// keeps them within 1 ulp, well inside Table 8.1.
+// The precise forms of the mathematics (MSL 8.1), of one float. Those of libm compute in double precision and round
+// once, which keeps them within 1 ulp, well inside Table 8.1.
 #ifndef MRT_PRECISE_H
 #define MRT_PRECISE_H
 
@@ -44,7 +44,9 @@ constexpr double log2_of_10 = double(3.32192809488736234787L);
 MRT_FUNC float exp10(float x) { return float(mrt::runtime->math->exp2(double(x) * log2_of_10)); }
 
 // x^y for x >= 0, by its definition: NaN for 0^0, inf^0, 1^inf and negative x.
-MRT_FUNC float powr(float x, float y) { return float(mrt::runtime->math->exp2(double(y) * mrt::runtime->math->log2(double(x)))); }
+MRT_FUNC float powr(float x, float y) {
+  return float(mrt::runtime->math->exp2(double(y) * mrt::runtime->math->log2(double(x))));
+}
 
 MRT_FUNC float sqrt(float x) { return __builtin_sqrtf(x); }
 MRT_FUNC float rsqrt(float x) { return float(1 / __builtin_sqrt(double(x))); }
@@ -78,8 +80,8 @@ MRT_FUNC float copysign(float x, float y) { return __builtin_copysignf(x, y); }
 MRT_FUNC float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 MRT_FUNC float fdim(float x, float y) { return x <= y ? 0 : x - y; }
 
-// fma of halves: their product is exact in double, and its sum with a third keeps every bit that decides the rounding to half,
-// if the float on the way is rounded to odd.
+// fma of halves: their product is exact in double, and its sum with a third keeps every bit that decides the rounding
+// to half, if the float on the way is rounded to odd.
 MRT_FUNC float round_to_odd(double x) {
   const float nearest = float(x);
   if (double(nearest) == x || nearest != nearest) return nearest;
@@ -89,7 +91,9 @@ MRT_FUNC float round_to_odd(double x) {
 MRT_FUNC half fma(half x, half y, half z) { return half(round_to_odd(double(x) * double(y) + double(z))); }
 
 // 2^k as a double, for the k at which no float is left: scaling is exact but for the last rounding.
-MRT_FUNC double power_of_two(int k) { return __builtin_bit_cast(double, long(1023 + (k < -400 ? -400 : k > 400 ? 400 : k)) << 52); }
+MRT_FUNC double power_of_two(int k) {
+  return __builtin_bit_cast(double, long(1023 + (k < -400 ? -400 : k > 400 ? 400 : k)) << 52);
+}
 MRT_FUNC float ldexp(float x, int k) { return float(double(x) * power_of_two(k)); }
 
 // The exponent of x, which is finite and not 0, with 1 <= |x| / 2^e < 2: a denormal float is a normal double.

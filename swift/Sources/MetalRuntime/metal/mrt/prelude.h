@@ -1,5 +1,5 @@
-// What precedes every program: the whole standard library, and in the flat mode what turns kernels into entries. Compiled once
-// for each build into a precompiled header.
+// What precedes every program: the whole standard library, and in the flat mode what turns kernels into entries.
+// Compiled once for each build into a precompiled header.
 #ifndef MRT_PRELUDE_H
 #define MRT_PRELUDE_H
 

@@ -20,10 +20,12 @@ MRT_LANE_VOTES(simd, 0xffffffffu)
 
 // The compiler's own names, which some programs use to add an element type (bfloat by its bits, for one).
 MRT_LANE_FUNCTIONS(__metal_simd, simd)
-// A program that wraps all of them for one more element type names these for float, and never calls them: declared only.
+// A program that wraps all of them for one more element type names these for float, and never calls them: declared
+// only.
 float __metal_simd_and(float data), __metal_simd_or(float data), __metal_simd_xor(float data);
 
-template <typename T> MRT_CALL T __metal_get_thread_index_in_simdgroup(T) MRT_BODY(return T(mrt::lane_index());)
-template <typename T> MRT_CALL T __metal_get_simdgroup_size(T) MRT_BODY(return T(mrt::simd_width);)
+template <typename T>
+MRT_CALL T __metal_get_thread_index_in_simdgroup(T) MRT_BODY(return T(mrt::lane_index());) template <typename T>
+MRT_CALL T __metal_get_simdgroup_size(T) MRT_BODY(return T(mrt::simd_width);)
 
 #endif

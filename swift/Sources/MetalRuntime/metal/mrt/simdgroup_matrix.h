@@ -1,9 +1,10 @@
 // simdgroup_matrix: an 8 x 8 matrix that lies in the registers of a SIMD-group's 32 lanes (MSL 2.4 and 6.7).
 //
-// Needs Apple7 ("SIMD-scoped matrix multiply"); simdgroup_bfloat8x8 Metal 3.1. Every lane of the SIMD-group must take part.
+// Needs Apple7 ("SIMD-scoped matrix multiply"); simdgroup_bfloat8x8 Metal 3.1. Every lane of the SIMD-group must take
+// part.
 //
-// The layout is not specified; the one below is what Apple's GPUs have and what MLX, metal-flash-attention and tinygrad build on.
-// Lane l holds, with q = l / 4, the elements (row, column) and (row, column + 1) of
+// The layout is not specified; the one below is what Apple's GPUs have and what MLX, metal-flash-attention and tinygrad
+// build on. Lane l holds, with q = l / 4, the elements (row, column) and (row, column + 1) of
 //   row = (q & 4) + (l / 2) % 4        column = (q & 2) * 2 + (l % 2) * 2
 // A program that calls thread_elements() depends on it, which the checker notes.
 #ifndef MRT_SIMDGROUP_MATRIX_H
@@ -16,25 +17,30 @@ namespace mrt {
 
 template <typename T>
 constexpr MRT_CONSTANT bool is_matrix_element =
-    __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat) || __is_same(T, bool); // of bool: in name only, see below
+    // of bool: in name only, see below
+    __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat) || __is_same(T, bool);
 template <typename T, int Columns, int Rows>
 using if_matrix = metal::enable_if_t<is_matrix_element<T> && Columns == 8 && Rows == 8>;
 
 #ifndef MRT_STRICT
 
-struct MatrixPlace { mrt_u32 row, column; };
-MRT_FUNC MatrixPlace matrix_place(mrt_u32 lane) {
+struct MatrixPosition {
+  mrt_u32 row, column;
+};
+MRT_FUNC MatrixPosition matrix_position(mrt_u32 lane) {
   const mrt_u32 quad = lane / 4;
   return {(quad & 4) + lane / 2 % 4, (quad & 2) * 2 + lane % 2 * 2};
 }
 
-// Where the lane's first element lies in memory, in elements, and how far the second is from it. The origin is (column, row) of the
-// matrix that is asked for: with a transposed one x goes down the rows of memory.
-struct MatrixAddress { ulong first, step; };
+// Where the lane's first element lies in memory, in elements, and how far the second is from it. The origin is (column,
+// row) of the requested matrix: with a transposed one x goes down the rows of memory.
+struct MatrixAddress {
+  ulong first, step;
+};
 MRT_FUNC MatrixAddress matrix_address(ulong elements_per_row, metal::vec<ulong, 2> origin, bool transpose) {
-  const MatrixPlace place = matrix_place(lane_index());
+  const MatrixPosition position = matrix_position(lane_index());
   const ulong across = transpose ? elements_per_row : 1, down = transpose ? 1 : elements_per_row;
-  return {(origin.x + place.column) * across + (origin.y + place.row) * down, across};
+  return {(origin.x + position.column) * across + (origin.y + position.row) * down, across};
 }
 
 #endif
@@ -42,11 +48,14 @@ MRT_FUNC MatrixAddress matrix_address(ulong elements_per_row, metal::vec<ulong, 
 
 #if defined(MRT_CHECKED) && !defined(MRT_STRICT)
 #define MRT_NOTE_LAYOUT mrt::note_layout(site);
-// Each lane moves its own elements, so that only the checker needs to see that all lanes came.
-#define MRT_ALL_LANES(operation) mrt::meet({MRT_COLLECTIVE_MATRIX, operation, site}, mrt::resolve_nothing, nullptr, nullptr, 0);
+// Each lane moves its own elements, so that only the checker needs to see that all lanes arrived.
+#define MRT_ALL_LANES(operation)                                                                                       \
+  mrt::meet({MRT_COLLECTIVE_MATRIX, operation, site}, mrt::resolve_nothing, nullptr, nullptr, 0);
 namespace mrt {
 [[maybe_unused]] MRT_UNINSTRUMENTED static void resolve_nothing(MrtExchange *) {}
-[[maybe_unused]] MRT_UNINSTRUMENTED static void note_layout(Site site) { runtime->layout_dependence(site.file, mrt_u32(site.line)); }
+[[maybe_unused]] MRT_UNINSTRUMENTED static void note_layout(Site site) {
+  runtime->layout_dependence(site.file, mrt_u32(site.line));
+}
 } // namespace mrt
 #else
 #define MRT_NOTE_LAYOUT
@@ -55,7 +64,8 @@ namespace mrt {
 
 namespace metal {
 
-// What thread_elements() gives: for Metal's compiler the 64 elements of the matrix, of which a lane may touch its own two.
+// What thread_elements() gives: for Metal's compiler the 64 elements of the matrix, of which a lane may touch its own
+// two.
 template <typename T> struct alignas(2 * sizeof(T)) vec<T, 64> {
   T own[2];
   MRT_METHOD T &operator[](int i) { return own[i]; }
@@ -76,36 +86,40 @@ template <typename A, typename B, typename C> struct Factors {
 // The lanes' elements as one matrix in float32; NaN where a lane is missing.
 struct GatheredMatrix {
   float at[8][8];
-  template <typename T> MRT_UNINSTRUMENTED void set(MatrixPlace place, const metal::vec<T, 64> &elements) {
-    at[place.row][place.column] = float(elements.own[0]);
-    at[place.row][place.column + 1] = float(elements.own[1]);
+  template <typename T> MRT_UNINSTRUMENTED void set(MatrixPosition position, const metal::vec<T, 64> &elements) {
+    at[position.row][position.column] = float(elements.own[0]);
+    at[position.row][position.column + 1] = float(elements.own[1]);
   }
 };
 
 // Accumulates in float32 and rounds once, to the type of the result.
-template <typename D, typename A, typename B, typename C> MRT_UNINSTRUMENTED void resolve_product(MrtExchange *exchange) {
+template <typename D, typename A, typename B, typename C>
+MRT_UNINSTRUMENTED void resolve_product(MrtExchange *exchange) {
   GatheredMatrix a, b, d;
   for (mrt_u32 lane = 0; lane < 32; ++lane) {
     Factors<A, B, C> factors = {{{A(__builtin_nanf("")), A(__builtin_nanf(""))}}, {}, {}};
     if (exchange->active >> lane & 1) factors = *static_cast<Factors<A, B, C> *>(exchange->input[lane]);
-    a.set(matrix_place(lane), factors.a);
-    b.set(matrix_place(lane), factors.b);
-    d.set(matrix_place(lane), factors.c);
+    a.set(matrix_position(lane), factors.a);
+    b.set(matrix_position(lane), factors.b);
+    d.set(matrix_position(lane), factors.c);
   }
   for (int row = 0; row < 8; ++row)
     for (int k = 0; k < 8; ++k)
       for (int column = 0; column < 8; ++column) d.at[row][column] += a.at[row][k] * b.at[k][column];
   for (mrt_u32 lane = 0; lane < 32; ++lane) {
     if (!(exchange->active >> lane & 1)) continue;
-    const MatrixPlace place = matrix_place(lane);
-    *static_cast<metal::vec<D, 64> *>(exchange->output[lane]) = {{D(d.at[place.row][place.column]), D(d.at[place.row][place.column + 1])}};
+    const MatrixPosition position = matrix_position(lane);
+    *static_cast<metal::vec<D, 64> *>(exchange->output[lane]) = {
+        {D(d.at[position.row][position.column]), D(d.at[position.row][position.column + 1])}};
   }
   runtime->count_matrix(8 * 8 * 8);
 }
 
 template <typename D, typename A, typename B, typename C>
-MRT_COOPERATIVE metal::vec<D, 64> multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b, metal::vec<C, 64> c, const char *operation, Site site) {
-  return exchange<metal::vec<D, 64>, resolve_product<D, A, B, C>>(Factors<A, B, C>{a, b, c}, {MRT_COLLECTIVE_MATRIX, operation, site});
+MRT_COOPERATIVE metal::vec<D, 64> multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b, metal::vec<C, 64> c,
+                                                      const char *operation, Site site) {
+  return exchange<metal::vec<D, 64>, resolve_product<D, A, B, C>>(Factors<A, B, C>{a, b, c},
+                                                                  {MRT_COLLECTIVE_MATRIX, operation, site});
 }
 
 } // namespace mrt
@@ -113,22 +127,24 @@ MRT_COOPERATIVE metal::vec<D, 64> multiply_accumulate(metal::vec<A, 64> a, metal
 
 namespace metal {
 
-template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix<T, Columns, Rows>> struct simdgroup_matrix {
+template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix<T, Columns, Rows>>
+struct simdgroup_matrix {
   typedef vec<T, 64> storage_type;
 
   // No value yet: poison.
   MRT_METHOD simdgroup_matrix() : elements{{T(__builtin_nanf("")), T(__builtin_nanf(""))}} {}
   // `value` on the diagonal, zero elsewhere.
-  explicit MRT_METHOD simdgroup_matrix(T value) MRT_BODY(
-    const mrt::MatrixPlace place = mrt::matrix_place(mrt::lane_index());
-    for (mrt_u32 i = 0; i < 2; ++i) elements.own[i] = place.row == place.column + i ? value : T(0);
-  )
+  explicit MRT_METHOD simdgroup_matrix(T value)
+      MRT_BODY(const mrt::MatrixPosition position = mrt::matrix_position(mrt::lane_index());
+               for (mrt_u32 i = 0; i < 2; ++i) elements.own[i] = position.row == position.column + i ? value : T(0);)
 
 #ifdef MRT_STRICT // in a method of the program's own class the object's space is not known
-  MRT_THREAD storage_type &thread_elements();
+          MRT_THREAD storage_type &thread_elements();
   const MRT_THREAD storage_type &thread_elements() const;
 #else
-  MRT_METHOD storage_type &thread_elements(MRT_SITE_ONLY) { MRT_NOTE_LAYOUT return elements; }
+          MRT_METHOD storage_type &thread_elements(MRT_SITE_ONLY) {
+    MRT_NOTE_LAYOUT return elements;
+  }
   MRT_METHOD storage_type thread_elements(MRT_SITE_ONLY) const { MRT_NOTE_LAYOUT return elements; }
 #endif
 
@@ -143,7 +159,8 @@ template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix
   };
   friend MRT_COOPERATIVE simdgroup_matrix operator*(LeftFactor a, simdgroup_matrix b) {
     simdgroup_matrix product;
-    product.elements = mrt::multiply_accumulate<T>(a.elements, b.elements, vec<float, 64>{}, "simdgroup_matrix operator*", a.site);
+    product.elements =
+        mrt::multiply_accumulate<T>(a.elements, b.elements, vec<float, 64>{}, "simdgroup_matrix operator*", a.site);
     return product;
   }
 #endif
@@ -171,23 +188,20 @@ MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(
 // ---------------------------------------------------------------- between memory and registers
 #define MRT_MATRIX_MEMORY(space)                                                                                       \
   template <typename T, int Columns, int Rows>                                                                         \
-  MRT_COOPERATIVE void simdgroup_load(simdgroup_matrix<T, Columns, Rows> &d, const space T *source,         \
+  MRT_COOPERATIVE void simdgroup_load(simdgroup_matrix<T, Columns, Rows> &d, const space T *source,                    \
                                       ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,               \
-                                      bool transpose_matrix = false MRT_SITE) MRT_BODY(                                \
-    MRT_ALL_LANES("simdgroup_load")                                                                                    \
-    const mrt::MatrixAddress address = mrt::matrix_address(elements_per_row, matrix_origin, transpose_matrix);         \
-    d.elements.own[0] = source[address.first];                                                                         \
-    d.elements.own[1] = source[address.first + address.step];                                                          \
-  )                                                                                                                    \
-  template <typename T, int Columns, int Rows>                                                                         \
-  MRT_COOPERATIVE void simdgroup_store(simdgroup_matrix<T, Columns, Rows> a, space T *destination,                     \
-                                       ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,              \
-                                       bool transpose_matrix = false MRT_SITE) MRT_BODY(                               \
-    MRT_ALL_LANES("simdgroup_store")                                                                                   \
-    const mrt::MatrixAddress address = mrt::matrix_address(elements_per_row, matrix_origin, transpose_matrix);         \
-    destination[address.first] = a.elements.own[0];                                                                    \
-    destination[address.first + address.step] = a.elements.own[1];                                                     \
-  )
+                                      bool transpose_matrix = false MRT_SITE)                                          \
+      MRT_BODY(MRT_ALL_LANES("simdgroup_load") const mrt::MatrixAddress address =                                      \
+                   mrt::matrix_address(elements_per_row, matrix_origin, transpose_matrix);                             \
+               d.elements.own[0] = source[address.first];                                                              \
+               d.elements.own[1] = source[address.first + address.step];) template <typename T, int Columns, int Rows> \
+      MRT_COOPERATIVE void simdgroup_store(simdgroup_matrix<T, Columns, Rows> a, space T *destination,                 \
+                                           ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,          \
+                                           bool transpose_matrix = false MRT_SITE)                                     \
+          MRT_BODY(MRT_ALL_LANES("simdgroup_store") const mrt::MatrixAddress address =                                 \
+                       mrt::matrix_address(elements_per_row, matrix_origin, transpose_matrix);                         \
+                   destination[address.first] = a.elements.own[0];                                                     \
+                   destination[address.first + address.step] = a.elements.own[1];)
 
 MRT_MATRIX_MEMORY(MRT_DEVICE)
 #ifdef MRT_STRICT
@@ -201,23 +215,24 @@ namespace metal {
 
 // The four element types are free of each other, as in Metal's compiler (the specification's table shows one).
 template <typename D, typename A, typename B, typename C, int K, int Rows, int Columns>
-MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
-                                                   simdgroup_matrix<B, Columns, K> b, simdgroup_matrix<C, Columns, Rows> c MRT_SITE) MRT_BODY(
-  d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, c.elements, "simdgroup_multiply_accumulate", site);
-)
+MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, Rows> &d,
+                                                   simdgroup_matrix<A, K, Rows> a, simdgroup_matrix<B, Columns, K> b,
+                                                   simdgroup_matrix<C, Columns, Rows> c MRT_SITE)
+    MRT_BODY(d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, c.elements,
+                                                      "simdgroup_multiply_accumulate", site);)
 
-template <typename D, typename A, typename B, int K, int Rows, int Columns>
-MRT_COOPERATIVE void simdgroup_multiply(simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
-                                        simdgroup_matrix<B, Columns, K> b MRT_SITE) MRT_BODY(
-  d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, vec<float, 64>{}, "simdgroup_multiply", site);
-)
+        template <typename D, typename A, typename B, int K, int Rows, int Columns>
+        MRT_COOPERATIVE void simdgroup_multiply(simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
+                                                simdgroup_matrix<B, Columns, K> b MRT_SITE)
+            MRT_BODY(d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, vec<float, 64>{},
+                                                              "simdgroup_multiply", site);)
 
 } // namespace metal
 
 // The compiler's own name, which metal-flash-attention calls; the last argument only gives the result's type.
 template <typename D, typename A, typename B, typename C>
-MRT_COOPERATIVE metal::vec<D, 64> __metal_simdgroup_matrix_8x8_multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b,
-                                                                                   metal::vec<C, 64> c, metal::vec<D, 64> MRT_SITE) MRT_BODY(
-  return mrt::multiply_accumulate<D>(a, b, c, "simdgroup_multiply_accumulate", site);
-)
+MRT_COOPERATIVE metal::vec<D, 64>
+__metal_simdgroup_matrix_8x8_multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b, metal::vec<C, 64> c,
+                                                 metal::vec<D, 64> MRT_SITE)
+    MRT_BODY(return mrt::multiply_accumulate<D>(a, b, c, "simdgroup_multiply_accumulate", site);)
 #endif

@@ -1,6 +1,6 @@
-// Swizzles (MSL 2.2): a.xy, a.bgra, a.wwww, read and, where no component repeats, written. Each is a property without storage,
-// whose get function is mrt_xy and whose put function is mrt_set_xy; `rgba` names share the functions of `xyzw` names.
-// A put function exists only where no component repeats, so that writing a.xx is an error.
+// Swizzles (MSL 2.2): a.xy, a.bgra, a.wwww, read and, where no component repeats, written. Each is a property without
+// storage, whose get function is mrt_xy and whose put function is mrt_set_xy; `rgba` names share the functions of
+// `xyzw` names. A put function exists only where no component repeats, so that writing a.xx is an error.
 #ifndef MRT_SWIZZLE_H
 #define MRT_SWIZZLE_H
 
@@ -29,7 +29,9 @@
   MRT_SWIZZLE_PROPERTY(MRT_VEC4, a##b##c##d, a##b##c##d)                                                               \
   MRT_SWIZZLE_PROPERTY(MRT_VEC4, r##g##h##i, a##b##c##d)
 
-// One level of a nest of loops over the components of a vector of 2, 3 or 4.
+// clang-format off: a list of macros is one statement to it
+
+// One level of a loop nest over the components of a vector of 2, 3 or 4.
 #define MRT_LEVEL1_2(M, ...) M(__VA_ARGS__, x, r) M(__VA_ARGS__, y, g)
 #define MRT_LEVEL1_3(M, ...) MRT_LEVEL1_2(M, __VA_ARGS__) M(__VA_ARGS__, z, b)
 #define MRT_LEVEL1_4(M, ...) MRT_LEVEL1_3(M, __VA_ARGS__) M(__VA_ARGS__, w, a)
@@ -91,5 +93,7 @@
 #define MRT_RGBA_OF_2 MRT_RGBA_READ(r, x) MRT_RGBA_READ(g, y)
 #define MRT_RGBA_OF_3 MRT_RGBA_OF_2 MRT_RGBA_READ(b, z)
 #define MRT_RGBA_OF_4 MRT_RGBA_OF_3 MRT_RGBA_READ(a, w)
+
+// clang-format on
 
 #endif

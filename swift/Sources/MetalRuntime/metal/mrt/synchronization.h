@@ -11,7 +11,9 @@
 
 #ifndef MRT_STRICT
 namespace mrt {
-[[maybe_unused]] MRT_UNINSTRUMENTED static void fence(mrt_u32 flags, mrt_u32 order, mrt_u32 scope) { runtime->fence(flags, order, scope); }
+[[maybe_unused]] MRT_UNINSTRUMENTED static void fence(mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
+  runtime->fence(flags, order, scope);
+}
 } // namespace mrt
 #endif
 
@@ -42,7 +44,8 @@ enum memory_order {
 #endif
 };
 
-// Numbered as AIR numbers scopes. 3 is the whole system's, which MSL does not name but some programs define for themselves.
+// Numbered as AIR numbers scopes. 3 is the whole system's, which MSL does not name but some programs define for
+// themselves.
 enum thread_scope {
   thread_scope_thread = 0,
   thread_scope_threadgroup = 1,
@@ -50,18 +53,16 @@ enum thread_scope {
   thread_scope_simdgroup = 4
 };
 
-MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
-  mrt::wait_at_barrier(mrt_u32(flags), site);
-)
+MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(mrt::wait_at_barrier(mrt_u32(flags), site);)
 
-MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(
-  mrt::meet({MRT_COLLECTIVE_BARRIER, "simdgroup_barrier", site}, nullptr, nullptr, nullptr, mrt_u32(flags));
-)
+    MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE)
+        MRT_BODY(mrt::meet({MRT_COLLECTIVE_BARRIER, "simdgroup_barrier", site}, nullptr, nullptr, nullptr,
+                           mrt_u32(flags));)
 
 #if __METAL_VERSION__ >= 320
-MRT_CALL void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device) MRT_BODY(
-  mrt::fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));
-)
+            MRT_CALL
+    void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device)
+        MRT_BODY(mrt::fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));)
 #endif
 
 } // namespace metal

@@ -18,11 +18,17 @@ typedef bool_constant<true> true_type;
 typedef bool_constant<false> false_type;
 
 template <bool B, typename T = void> struct enable_if {};
-template <typename T> struct enable_if<true, T> { typedef T type; };
+template <typename T> struct enable_if<true, T> {
+  typedef T type;
+};
 template <bool B, typename T = void> using enable_if_t = typename enable_if<B, T>::type;
 
-template <bool B, typename T, typename F> struct conditional { typedef T type; };
-template <typename T, typename F> struct conditional<false, T, F> { typedef F type; };
+template <bool B, typename T, typename F> struct conditional {
+  typedef T type;
+};
+template <typename T, typename F> struct conditional<false, T, F> {
+  typedef F type;
+};
 template <bool B, typename T, typename F> using conditional_t = typename conditional<B, T, F>::type;
 
 template <typename T, int N> struct vec;
@@ -41,9 +47,15 @@ template <typename T, int Columns, int Rows> struct matrix;
 
 MRT_PREDICATE(is_void, __is_void(T))
 // A vector is of its elements' kind, and no scalar.
-template <typename T> struct mrt_element { typedef T type; };
-template <typename T, int N> struct mrt_element<vec<T, N>> { typedef T type; };
-template <typename T, int N> struct mrt_element<packed_vec<T, N>> { typedef T type; };
+template <typename T> struct mrt_element {
+  typedef T type;
+};
+template <typename T, int N> struct mrt_element<vec<T, N>> {
+  typedef T type;
+};
+template <typename T, int N> struct mrt_element<packed_vec<T, N>> {
+  typedef T type;
+};
 template <typename T> using mrt_element_t = typename mrt_element<__remove_cv(T)>::type;
 MRT_PREDICATE(is_integral, __is_integral(mrt_element_t<T>))
 MRT_PREDICATE(is_floating_point, __is_floating_point(mrt_element_t<T>) || MRT_IS_BFLOAT(mrt_element_t<T>))
@@ -98,7 +110,9 @@ template <typename T, int N> struct is_vector<packed_vec<T, N>> : true_type {};
 template <typename T> constexpr MRT_CONSTANT bool is_vector_v = is_vector<T>::value;
 
 #define MRT_TRANSFORM(NAME, ...)                                                                                       \
-  template <typename T> struct NAME { typedef __VA_ARGS__ type; };                                                     \
+  template <typename T> struct NAME {                                                                                  \
+    typedef __VA_ARGS__ type;                                                                                          \
+  };                                                                                                                   \
   template <typename T> using NAME##_t = typename NAME<T>::type;
 MRT_TRANSFORM(remove_const, __remove_const(T))
 MRT_TRANSFORM(remove_volatile, __remove_volatile(T))
@@ -113,23 +127,41 @@ MRT_TRANSFORM(add_cv, const volatile T)
 MRT_TRANSFORM(make_signed, __make_signed(T))
 MRT_TRANSFORM(make_unsigned, __make_unsigned(T))
 MRT_TRANSFORM(underlying_type, __underlying_type(T))
-template <typename T, int N> struct make_signed<vec<T, N>> { typedef vec<typename make_signed<T>::type, N> type; };
-template <typename T, int N> struct make_unsigned<vec<T, N>> { typedef vec<typename make_unsigned<T>::type, N> type; };
+template <typename T, int N> struct make_signed<vec<T, N>> {
+  typedef vec<typename make_signed<T>::type, N> type;
+};
+template <typename T, int N> struct make_unsigned<vec<T, N>> {
+  typedef vec<typename make_unsigned<T>::type, N> type;
+};
 
 // The type without its address space, which in the strict mode a reference of no space has too (__generic).
-template <typename T> struct remove_addrspace { typedef T type; };
+template <typename T> struct remove_addrspace {
+  typedef T type;
+};
 #ifdef MRT_STRICT
-template <typename T> struct remove_addrspace<__global T> { typedef T type; };
-template <typename T> struct remove_addrspace<__local T> { typedef T type; };
-template <typename T> struct remove_addrspace<__constant T> { typedef T type; };
-template <typename T> struct remove_addrspace<__private T> { typedef T type; };
-template <typename T> struct remove_addrspace<__generic T> { typedef T type; };
+template <typename T> struct remove_addrspace<__global T> {
+  typedef T type;
+};
+template <typename T> struct remove_addrspace<__local T> {
+  typedef T type;
+};
+template <typename T> struct remove_addrspace<__constant T> {
+  typedef T type;
+};
+template <typename T> struct remove_addrspace<__private T> {
+  typedef T type;
+};
+template <typename T> struct remove_addrspace<__generic T> {
+  typedef T type;
+};
 #endif
 template <typename T> using remove_addrspace_t = typename remove_addrspace<T>::type;
 MRT_TRANSFORM(decay, __decay(remove_addrspace_t<__remove_reference_t(T)>))
 
 template <typename... T> struct common_type {};
-template <typename T> struct common_type<T> { typedef T type; };
+template <typename T> struct common_type<T> {
+  typedef T type;
+};
 template <typename T, typename U, typename... Rest> struct common_type<T, U, Rest...> {
   typedef typename common_type<decltype(false ? T() : U()), Rest...>::type type;
 };

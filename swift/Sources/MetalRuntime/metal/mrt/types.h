@@ -1,7 +1,8 @@
-// Scalar types with MSL's sizes (MSL 2.1), the address spaces of the two modes, and the attributes of the library's functions.
+// Scalar types with MSL's sizes (MSL 2.1), the address spaces of the two modes, and the attributes of the library's
+// functions.
 //
-// MRT_STRICT: the text is type-checked in clang's C++ for OpenCL, where address spaces are types. Else ("flat") it is C++17 and
-// address spaces are erased.
+// MRT_STRICT: the text is type-checked in clang's C++ for OpenCL, where address spaces are types. Else ("flat") it is
+// C++17 and address spaces are erased.
 #ifndef MRT_TYPES_H
 #define MRT_TYPES_H
 
@@ -27,8 +28,8 @@ typedef _Float16 half;
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
-// A function that the strict mode needs to know by its type alone. Members of objects in every space: in the strict mode those of
-// an object in the constant space are others.
+// A function that the strict mode needs to know by its type alone. Members of objects in every space: in the strict
+// mode those of an object in the constant space are others.
 #ifdef MRT_STRICT
 #define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS() MEMBERS(MRT_CONSTANT)
 #define MRT_DEFINE(DECLARATION, ...) DECLARATION;
@@ -69,9 +70,9 @@ constexpr half operator""h(long double value) { return half(value); }
 #endif
 
 namespace metal {
-using ::uchar, ::ushort, ::uint, ::ulong, ::bfloat;
 using ::int8_t, ::int16_t, ::int32_t, ::int64_t, ::uint8_t, ::uint16_t, ::uint32_t, ::uint64_t;
 using ::size_t, ::ptrdiff_t, ::intptr_t, ::uintptr_t;
+using ::uchar, ::ushort, ::uint, ::ulong, ::bfloat;
 #ifndef MRT_STRICT
 using ::half;
 #endif

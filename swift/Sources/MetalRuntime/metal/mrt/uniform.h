@@ -31,6 +31,7 @@ MRT_UNIFORM_OPERATOR(!=)
 } // namespace metal
 
 namespace mrt {
-template <typename U, typename T> constexpr MRT_CONSTANT bool is_scalar_beside<metal::uniform<U>, T> = is_scalar_beside<U, T>;
+template <typename U, typename T>
+constexpr MRT_CONSTANT bool is_scalar_beside<metal::uniform<U>, T> = is_scalar_beside<U, T>;
 } // namespace mrt
 #endif

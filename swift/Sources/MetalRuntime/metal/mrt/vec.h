@@ -1,4 +1,5 @@
-// Vectors (MSL 2.2): vec<T, N>, N = 2, 3, 4, with the sizes and alignments of Table 2.3 (a vector of 3 takes the room of 4).
+// Vectors (MSL 2.2): vec<T, N>, N = 2, 3, 4, with the sizes and alignments of Table 2.3 (a vector of 3 has the size of
+// 4).
 #ifndef MRT_VEC_H
 #define MRT_VEC_H
 
@@ -14,9 +15,10 @@ constexpr MRT_CONSTANT bool is_scalar_beside =
     __is_integral(S) || __is_enum(S) || ((__is_arithmetic(S) || MRT_IS_BFLOAT(S)) && !__is_integral(T));
 template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is_scalar_beside<S, T>, int>;
 
-// -fsanitize=alignment looks at references and members, but not at the copy of a trivial class: `v = p[i]` would pass unseen. A base
-// whose copy is not trivial makes the copy of a vector, and of what holds one, a function that takes a reference; what it copies and
-// how it is passed stay as they are. A union can't hold such a class: MRT_TRIVIAL_COPIES is for the programs that this breaks.
+// -fsanitize=alignment looks at references and members, but not at the copy of a trivial class: `v = p[i]` would pass
+// unseen. A base whose copy is not trivial makes the copy of a vector, and of what holds one, a function that takes a
+// reference; what it copies and how it is passed stay as they are. A union can't hold such a class: MRT_TRIVIAL_COPIES
+// is for the programs that this breaks.
 #if defined(MRT_CHECKED) && !defined(MRT_TRIVIAL_COPIES)
 #define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
 #define MRT_VEC_BASE : mrt::CopiedByReference
@@ -43,13 +45,15 @@ namespace metal {
 #define MRT_VEC3 vec<T, 3>
 #define MRT_VEC4 vec<T, 4>
 
-// A constructor of each space that an object can be in. Conversions between vectors of different element types are explicit.
-// In the strict mode an object in the constant space is made, copied and indexed by members of its own; as templates those that
-// copy leave the class trivial (usable in unions and threadgroup memory).
+// A constructor of each space that an object can be in. Conversions between vectors of different element types are
+// explicit. In the strict mode an object in the constant space is made, copied and indexed by members of its own; as
+// templates those that copy leave the class trivial (usable in unions and threadgroup memory).
 #ifdef MRT_STRICT
 #define MRT_VEC_OF_CONSTANT(N)                                                                                         \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
-  MRT_METHOD vec &operator=(const MRT_CONSTANT vec<U, N> &v) { return *this = vec(v); }                                \
+  MRT_METHOD vec &operator=(const MRT_CONSTANT vec<U, N> &v) {                                                         \
+    return *this = vec(v);                                                                                             \
+  }                                                                                                                    \
   MRT_METHOD T operator[](size_t i) const MRT_CONSTANT { return (&x)[i]; }
 #define MRT_VEC_COPY(N, SPACE, ...)                                                                                    \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
@@ -67,14 +71,14 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
   MRT_VEC_COPIES                                                                                                       \
-  MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                                                          \
+  MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                                                         \
   MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   MRT_VEC_OF_CONSTANT(N)                                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
 
-// From a list in braces, whose missing elements are zero. The strict mode, whose lists are no constant expressions, has constructors of
-// fewer scalars instead; outside of braces it is the flat mode that refuses them.
+// From a list in braces, whose missing elements are zero. The strict mode, whose lists are no constant expressions, has
+// constructors of fewer scalars instead; outside of braces it is the flat mode that refuses them.
 #ifdef MRT_STRICT
 #define MRT_VEC_LIST2(SPACE)
 #define MRT_VEC_LIST3(SPACE)                                                                                           \
@@ -150,12 +154,9 @@ template <typename T> struct alignas(4 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<
 
 // ---------------------------------------------------------------- operators, component by component (MSL 3.1)
 #define MRT_COMPONENTS(R, E)                                                                                           \
-  if constexpr (N == 2)                                                                                                \
-    return R(E(x), E(y));                                                                                              \
-  else if constexpr (N == 3)                                                                                           \
-    return R(E(x), E(y), E(z));                                                                                        \
-  else                                                                                                                 \
-    return R(E(x), E(y), E(z), E(w));
+  if constexpr (N == 2) return R(E(x), E(y));                                                                          \
+  else if constexpr (N == 3) return R(E(x), E(y), E(z));                                                               \
+  else return R(E(x), E(y), E(z), E(w));
 
 // a OP b for two vectors, a vector and a scalar, a scalar and a vector.
 #define MRT_VEC_BINARY(OP, R, E)                                                                                       \
@@ -174,7 +175,7 @@ template <typename T> struct alignas(4 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<
 
 #define MRT_ADD(c) T(a.c + b.c)
 #define MRT_SUBTRACT(c) T(a.c - b.c)
-#define MRT_MULTIPLY(c) T(a.c * b.c)
+#define MRT_MULTIPLY(c) T(a.c *b.c)
 #define MRT_DIVIDE(c) T(a.c / b.c)
 #define MRT_REMAINDER(c) T(a.c % b.c)
 #define MRT_AND(c) T(a.c & b.c)
@@ -214,6 +215,7 @@ MRT_VEC_BINARY(||, bool, MRT_EITHER)
 #define MRT_FOR_VEC_BINARY(M) M(+) M(-) M(*) M(/) M(%) M(&) M(|) M(^) M(<<) M(>>)
 #define MRT_FOR_VEC_COMPARISON(M) M(<) M(>) M(<=) M(>=) M(==) M(!=) M(&&) M(||)
 
+// clang-format off: it takes `##=` apart
 #define MRT_VEC_ASSIGN(OP)                                                                                             \
   template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, vec<T, N> b) {               \
     return a = a OP b;                                                                                                 \
@@ -222,6 +224,7 @@ MRT_VEC_BINARY(||, bool, MRT_EITHER)
   constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, S b) {                                                    \
     return a = a OP b;                                                                                                 \
   }
+// clang-format on
 MRT_FOR_VEC_BINARY(MRT_VEC_ASSIGN)
 
 #define MRT_VEC_UNARY(OP, R, E)                                                                                        \

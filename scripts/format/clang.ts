@@ -1,0 +1,29 @@
+/** `clang-format` over C++ and MSL, in the build for WebAssembly that npm has: one version on every machine. */
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { run } from "../run.ts";
+import { filesOf } from "./files.ts";
+
+const program = join(packageRoot, "node_modules", ".bin", "clang-format");
+
+/** The headers of Metal's standard library have no extension. */
+export const clangFiles = (): string[] =>
+  filesOf([
+    "native/**/*.{h,cpp}",
+    "kernels/**/*.{h,metal}",
+    "swift/{Sources,Tests}/**/*.{h,c,cpp}",
+    "swift/Sources/MetalRuntime/metal/metal_*",
+  ]);
+
+/** The lines that `clang-format` would change, as `file:line`. The nearest `.clang-format` above a file applies. */
+export async function clangProblems(files: readonly string[], folder: string = packageRoot): Promise<string[]> {
+  const { output, status } = await run([process.execPath, program, "--dry-run", "-Werror", ...files], { cwd: folder });
+  const lines = [...Bun.stripANSI(output).matchAll(/^(.+:\d+):\d+: error: code should be clang-formatted/gm)];
+  const problems = [...new Set(lines.map(([, line]) => line!))];
+  return status !== 0 && problems.length === 0 ? [`clang-format: ${output.trim()}`] : problems;
+}
+
+/** Formats in place. What one pass breaks the next one may align, so a second pass settles it. */
+export async function clangFormat(files: readonly string[], folder: string = packageRoot): Promise<void> {
+  for (let pass = 0; pass < 2; pass++) await run([process.execPath, program, "-i", ...files], { cwd: folder });
+}

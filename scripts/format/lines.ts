@@ -1,0 +1,40 @@
+/** No line is longer than 120 columns. Formatters break code; strings, comments and prose are broken by hand. */
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { filesOf } from "./files.ts";
+
+export const lineWidth = 120;
+
+export const lineFiles = (): string[] =>
+  filesOf([
+    "{src,test,scripts,bench,examples}/**/*.{ts,tsx,js,py,css,html}",
+    "docs/**/*.md",
+    "test/**/*.md",
+    "{README,CHANGELOG,CONTRIBUTING}.md",
+    "{native,kernels}/**/*.{h,cpp,metal}",
+    "swift/Package.swift",
+    "swift/{Sources,Tests}/**/*.{swift,h,c,cpp}",
+    "swift/Sources/MetalRuntime/metal/metal_*",
+  ]);
+
+/** Each line of the text that is too long, as `file:line`, with its length. */
+export function longLines(file: string, text: string): string[] {
+  const mayStay = file.endsWith(".md") ? isUnbreakableMarkdown : isUnbreakableCode;
+  return text.split("\n").flatMap((line, index) => {
+    const columns = Array.from(line).length;
+    if (columns <= lineWidth || mayStay(line)) return [];
+    return [`${file}:${index + 1}: ${columns} columns; the limit is ${lineWidth}`];
+  });
+}
+
+/** A row of a table, or a single link or address, maybe as the item of a list. */
+const isUnbreakableMarkdown = (line: string): boolean =>
+  /^\s*\|/.test(line) || /^\s*([-*>]|\d+\.)?\s*(\[[^\]]*\]\(\S+\)|\S+)[.,;:]?$/.test(line);
+
+/** An address alone in a comment. */
+const isUnbreakableCode = (line: string): boolean => /^\s*(\/\/+|\*|#)?\s*https?:\/\/\S+$/.test(line);
+
+export async function lineProblems(): Promise<string[]> {
+  const problems = lineFiles().map(async (file) => longLines(file, await Bun.file(join(packageRoot, file)).text()));
+  return (await Promise.all(problems)).flat();
+}

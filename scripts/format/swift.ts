@@ -1,0 +1,38 @@
+/** `swift-format`, which comes with Swift: its version is that of the compiler. */
+import { join } from "node:path";
+import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { run } from "../run.ts";
+import { filesOf } from "./files.ts";
+
+/** Another release breaks some lines elsewhere, so only this one formats and checks; set-up brings it to Linux. */
+const release = "600.";
+
+export const swiftFiles = (): string[] => filesOf(["swift/Package.swift", "swift/{Sources,Tests}/**/*.swift"]);
+
+/** Why this Swift can't format the sources; undefined where it can. */
+export async function swiftFormatGap(swift: SwiftToolchain): Promise<string | undefined> {
+  const { output, status } = await run([swift.swift, "format", "--version"], { environment: swift.environment });
+  if (status !== 0) return "this Swift has no swift-format";
+  const version = output.trim();
+  return version.startsWith(release) ? undefined : `expected swift-format ${release}x (Swift 6.0), got ${version}`;
+}
+
+/** The lines that `swift-format` would change, as `file:line: why`. */
+export async function swiftProblems(swift: SwiftToolchain, files: readonly string[]): Promise<string[]> {
+  const { output, status } = await swiftFormat(swift, ["lint", "--strict"], files);
+  const lines = [...output.matchAll(/^(.+?:\d+):\d+: (?:error|warning): (.*)$/gm)];
+  const problems = lines.map(([, line, message]) => `${line}: ${message}`);
+  return status !== 0 && problems.length === 0 ? [`swift-format: ${output.trim()}`] : problems;
+}
+
+export const formatSwift = (swift: SwiftToolchain, files: readonly string[]) =>
+  swiftFormat(swift, ["format", "--in-place"], files);
+
+const configuration = join(packageRoot, "swift", ".swift-format");
+
+const swiftFormat = (swift: SwiftToolchain, words: readonly string[], files: readonly string[]) =>
+  run([swift.swift, "format", ...words, "--parallel", "--configuration", configuration, ...files], {
+    cwd: packageRoot,
+    environment: swift.environment,
+  });

@@ -1,0 +1,49 @@
+/**
+ * Which files import which. The parser is oxc's: dependency-cruiser (18.7) and madge (8.0) read TypeScript with the
+ * JavaScript API of TypeScript, which version 7 does not have yet, and dependency-cruiser's other parser, swc, does not
+ * know `using`.
+ */
+import { readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { parseSync } from "oxc-parser";
+
+/** An import of one file by another, both relative to the root folder. */
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+  /** Of a value: it runs `to` before `from`. Types and `import()` do not. */
+  readonly runsFirst: boolean;
+}
+
+/** The imports among the TypeScript files under a folder. @throws {Error} for a file that does not parse. */
+export function importsUnder(root: string): Import[] {
+  const files = [...new Bun.Glob("**/*.ts").scanSync({ cwd: root })].sort();
+  return files.flatMap((from) =>
+    importsOf(join(root, from))
+      .filter(({ path }) => path.startsWith(".") && path.endsWith(".ts"))
+      .map(({ path, runsFirst }) => ({ from, to: normalize(join(dirname(from), path)), runsFirst })),
+  );
+}
+
+interface Specifier {
+  readonly path: string;
+  readonly runsFirst: boolean;
+}
+
+function importsOf(file: string): Specifier[] {
+  const source = readFileSync(file, "utf8");
+  const { module, errors } = parseSync(file, source);
+  if (errors[0]) throw new Error(`${file} does not parse: ${errors[0].message}`);
+  const imports = module.staticImports.map(({ moduleRequest, entries }) => ({
+    path: moduleRequest.value,
+    runsFirst: entries.length === 0 || entries.some(({ isType }) => !isType),
+  }));
+  const exports = module.staticExports
+    .flatMap(({ entries }) => entries)
+    .flatMap(({ moduleRequest, isType }) => (moduleRequest ? [{ path: moduleRequest.value, runsFirst: !isType }] : []));
+  const dynamic = module.dynamicImports.map(({ moduleRequest: { start, end } }) => ({
+    path: source.slice(start + 1, end - 1),
+    runsFirst: false,
+  }));
+  return [...imports, ...exports, ...dynamic];
+}

@@ -1,0 +1,58 @@
+/** Kernels as bodies of overrides. */
+import { Storage } from "../../tensor/storage.ts";
+import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
+import type { Implementation, TicketRange } from "../backend.ts";
+import type { KernelOverride, OverrideCall } from "../overrides.ts";
+import { primitives } from "../primitive.ts";
+import type { BindingValue } from "./arguments.ts";
+import type { MetalKernel, RunOptions } from "./kernel.ts";
+import { spanOf } from "./launch.ts";
+import { MetalMemory } from "./memory.ts";
+
+/** What a kernel is given for a call. */
+export interface KernelArguments {
+  /** A value for each argument by name; operands and results of the call are bound as they are. */
+  readonly bindings: Record<string, BindingValue>;
+  /** The grid; see {@link RunOptions}. */
+  readonly options: RunOptions;
+}
+
+/**
+ * Makes a kernel the body of an override on metal. Operands arrive dense and row-major: one that is not is copied first. The kernel writes the
+ * results, which are dense too.
+ *
+ * @param kernel of the process's Metal context
+ * @param argumentsOf what the kernel is given for a call
+ * @example
+ * const kernel = metalKernel({ name: "fast_gelu", source });
+ * using handle = override("gelu", "metal", kernelOverride(kernel, ({ inputs: [x], outputs: [y] }) => ({
+ *   bindings: { x, y, count: x.size },
+ *   options: { grid: x.size },
+ * })));
+ */
+export const kernelOverride = (
+  kernel: MetalKernel,
+  argumentsOf: (call: OverrideCall) => KernelArguments,
+): KernelOverride => ({
+  encode(call) {
+    const copies: TicketRange[] = [];
+    const inputs = call.inputs.map((input) => (input.isContiguous ? input : denseCopy(kernel, input, copies)));
+    const { bindings, options } = argumentsOf({ ...call, inputs });
+    try {
+      const own = kernel.encode(bindings, options);
+      return spanOf([copies[0] ?? own, own]);
+    } finally {
+      for (const [index, input] of inputs.entries()) if (input !== call.inputs[index]) input.dispose();
+    }
+  },
+});
+
+/** A dense copy on the device. Its memory is given back once the kernel has read it. */
+function denseCopy({ context }: MetalKernel, x: Tensor, copies: TicketRange[]): Tensor {
+  const memory = new MetalMemory(context, byteLengthOf(x.shape, x.dtype));
+  const result = new Tensor(new Storage(memory), x.dtype, x.shape);
+  const copy = primitives.get("copy")!.implementations.metal as Implementation<unknown>;
+  const launched = copy.run({ operation: "copy", inputs: [x], outputs: [result], attributes: undefined });
+  if (launched) copies.push(launched);
+  return result;
+}

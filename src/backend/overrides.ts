@@ -1,0 +1,277 @@
+/** Implementations that users put in the place of the package's own, and backends that they prefer for a family; all of it can be undone. */
+import { noGrad } from "../autograd/modes.ts";
+import { ContextVariable } from "../core/context.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
+import { nearestName } from "../core/suggestion.ts";
+import { formatShape } from "../tensor/shape.ts";
+import { Tensor } from "../tensor/tensor.ts";
+import type { Implementation, Launched, OperationCall, Primitive } from "./backend.ts";
+import { type BackendName, backendNames } from "./names.ts";
+import { getScopedBackend } from "./policy.ts";
+import { primitives } from "./primitive.ts";
+import { backends } from "./registry.ts";
+
+/** A call as an override sees it: operands and attributes of the primitive, and results that are allocated already. */
+export type OverrideCall = OperationCall<unknown>;
+
+/**
+ * What computes an operation instead. It writes the results itself (`outputs`, by operations in place or a {@link MetalKernel}), or returns them:
+ * a tensor for each result, of its shape and dtype, which are copied.
+ */
+export type OverrideBody = (call: OverrideCall) => Tensor | readonly Tensor[] | Launched;
+
+/** A kernel as the body of an override: its arguments and its grid for a call. Tensors are bound to arguments by name. */
+export interface KernelOverride {
+  encode(call: OverrideCall): Launched;
+}
+
+/** Which calls an override is for. */
+export interface OverrideOptions {
+  /** A name for reports. Default: `override of <operation>`. */
+  readonly name?: string | undefined;
+  /** Limits it to calls with such operands and attributes; others run as before. */
+  readonly when?: ((call: Omit<OverrideCall, "outputs">) => boolean) | undefined;
+}
+
+/** An override that is in force, and the way to undo it. */
+export interface OverrideHandle extends Disposable {
+  readonly operation: string;
+  readonly backend: BackendName;
+  readonly name: string;
+  /** Takes it back. What other overrides of the operation do stays; a second call has no effect. */
+  restore(): void;
+}
+
+interface Override {
+  readonly operation: string;
+  readonly backend: BackendName;
+  readonly name: string;
+  readonly when: OverrideOptions["when"];
+  readonly implementation: Implementation<never>;
+}
+
+/** A backend that a family of operations prefers. */
+interface Route {
+  readonly family: string;
+  readonly backend: BackendName;
+}
+
+/** Overrides and routes, the latest last. */
+interface Changes {
+  readonly overrides: readonly Override[];
+  readonly routes: readonly Route[];
+}
+
+const none: Changes = { overrides: [], routes: [] };
+
+// Of the process, and of the bodies of `withOverride` and `withRoute`. A later change goes before an earlier one, one of a body before one
+// of the process.
+let ofProcess: Changes = none;
+const ofBody = new ContextVariable<Changes>(none);
+/** Overrides whose bodies are under way: inside them the operation is what it was without them. */
+const running = new ContextVariable<readonly Override[]>([]);
+
+/**
+ * Replaces the implementation of an operation on a backend, from now on and everywhere, until the handle is restored. Gradients stay those of
+ * the operation; `codepaths()` names the override.
+ *
+ * Inside the body the operation itself is as it was before: an override may call what it replaces.
+ *
+ * @param operation a primitive's name, as `codepaths()` has it
+ * @param backend on which it is replaced
+ * @param body computes the results; see {@link OverrideBody}
+ * @example
+ * using handle = override("gelu", "cpu", ({ inputs: [x] }) => mul(x, sigmoid(mul(x, 1.702))));
+ *
+ * @throws {ArgumentError} for an operation or a backend that there is not.
+ */
+export function override(
+  operation: string,
+  backend: BackendName,
+  body: OverrideBody | KernelOverride,
+  options: OverrideOptions = {},
+): OverrideHandle {
+  const own = makeOverride("override", operation, backend, body, options);
+  ofProcess = { ...ofProcess, overrides: [...ofProcess.overrides, own] };
+  const restore = (): void => {
+    ofProcess = { ...ofProcess, overrides: ofProcess.overrides.filter((other) => other !== own) };
+  };
+  return { operation, backend, name: own.name, restore, [Symbol.dispose]: restore };
+}
+
+/**
+ * As {@link override}, for the body of a call and its awaits alone.
+ *
+ * @example
+ * const y = withOverride("gelu", "cpu", fastGelu, () => model.forward(x));
+ */
+export function withOverride<Result>(
+  operation: string,
+  backend: BackendName,
+  implementation: OverrideBody | KernelOverride,
+  body: () => Result,
+  options: OverrideOptions = {},
+): Result {
+  const own = makeOverride("withOverride", operation, backend, implementation, options);
+  const outer = ofBody.get();
+  return ofBody.run({ ...outer, overrides: [...outer.overrides, own] }, body);
+}
+
+/** The overrides that are in force here, the one that comes first first. */
+export function overrides(): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[] {
+  return inForce("overrides").map(({ operation, backend, name }) => ({ operation, backend, name }));
+}
+
+/** A route that is in force, and the way to undo it. */
+export interface RouteHandle extends Disposable, Route {
+  /** Takes it back; a second call has no effect. */
+  restore(): void;
+}
+
+/**
+ * Has a family of operations try a backend first, before the one that is preferred otherwise; what that backend can't run goes on as always.
+ *
+ * @param family the folder of `src/ops` that the operation is in, such as `"normalization"`
+ * @example
+ * using handle = route("normalization", "cpu");
+ *
+ * @throws {ArgumentError} for a family or a backend that there is not.
+ */
+export function route(family: string, backend: BackendName): RouteHandle {
+  const own = makeRoute("route", family, backend);
+  ofProcess = { ...ofProcess, routes: [...ofProcess.routes, own] };
+  const restore = (): void => {
+    ofProcess = { ...ofProcess, routes: ofProcess.routes.filter((other) => other !== own) };
+  };
+  return { ...own, restore, [Symbol.dispose]: restore };
+}
+
+/** As {@link route}, for the body of a call and its awaits alone. */
+export function withRoute<Result>(family: string, backend: BackendName, body: () => Result): Result {
+  const own = makeRoute("withRoute", family, backend);
+  const outer = ofBody.get();
+  return ofBody.run({ ...outer, routes: [...outer.routes, own] }, body);
+}
+
+/** The routes that are in force here, the one that comes first first. */
+export const routes = (): readonly Route[] => inForce("routes").map((own) => ({ ...own }));
+
+/** @internal The override that runs a call on a backend; undefined where there is none, as there nearly always is. */
+export function overrideFor(
+  { name: operation }: { readonly name: string },
+  backend: BackendName,
+  inputs: readonly Tensor[],
+  attributes: unknown,
+): Override | undefined {
+  if (isUnchanged("overrides")) return undefined;
+  const call = { operation, inputs, attributes };
+  const under = running.get();
+  return inForce("overrides").find(
+    (own) =>
+      own.operation === operation && own.backend === backend && !under.includes(own) && (own.when?.(call) ?? true),
+  );
+}
+
+/** @internal A primitive with the implementation of an override in its place. */
+export const overridden = <Attributes>(
+  primitive: Primitive<Attributes>,
+  { backend, implementation }: Override,
+): Primitive<Attributes> => ({
+  ...primitive,
+  implementations: { ...primitive.implementations, [backend]: implementation },
+});
+
+/**
+ * @internal The backend to which a family is routed here; undefined where it is not. A route of a body goes before `withBackend`, which goes
+ * before a route of the process.
+ */
+export function routeOf(family: string | undefined): BackendName | undefined {
+  if (isUnchanged("routes")) return undefined;
+  const find = ({ routes }: Changes) => routes.findLast((own) => own.family === family)?.backend;
+  return find(ofBody.get()) ?? getScopedBackend() ?? find(ofProcess);
+}
+
+const isUnchanged = (kind: keyof Changes): boolean => ofProcess[kind].length === 0 && ofBody.get()[kind].length === 0;
+
+const inForce = <Kind extends keyof Changes>(kind: Kind): Changes[Kind][number][] => [
+  ...ofBody.get()[kind].toReversed(),
+  ...ofProcess[kind].toReversed(),
+];
+
+function makeRoute(called: string, family: string, backend: BackendName): Route {
+  const families = new Set([...primitives.values()].map((primitive) => primitive.family));
+  checkName(called, "family", family, families);
+  checkName(called, "backend", backend, backendNames);
+  return { family, backend };
+}
+
+function makeOverride(
+  called: string,
+  operation: string,
+  backend: BackendName,
+  body: OverrideBody | KernelOverride,
+  { name = `override of ${operation}`, when }: OverrideOptions,
+): Override {
+  checkName(called, "operation", operation, primitives.keys());
+  checkName(called, "backend", backend, backendNames);
+  const compute: OverrideBody = typeof body === "function" ? body : (call) => body.encode(call);
+  const run = (call: OverrideCall): Launched => {
+    const results = running.run([...running.get(), own], () => noGrad(() => compute(call)));
+    return isLaunched(results) ? results : copyResults(name, call, backend, results);
+  };
+  const own: Override = { operation, backend, name, when, implementation: { run } };
+  return own;
+}
+
+const isLaunched = (results: ReturnType<OverrideBody>): results is Launched =>
+  results === undefined || (!Array.isArray(results) && !(results instanceof Tensor));
+
+/** Copies what an override returned into the results of the call. */
+function copyResults(
+  name: string,
+  { operation, outputs }: OverrideCall,
+  backend: BackendName,
+  returned: Tensor | readonly Tensor[],
+): Launched {
+  const results = returned instanceof Tensor ? [returned] : returned;
+  if (results.length !== outputs.length)
+    throw new ArgumentError(
+      operation,
+      "wrongOverride",
+      `expected ${outputs.length} results of ${name}, got ${results.length}`,
+    );
+  const launches = outputs.map((output, index) => {
+    const result = results[index]!;
+    checkResult(name, operation, result, output, index);
+    return copy(operation, result, output, backend);
+  });
+  return launches.reduce((before, own) => (before && own ? { first: before.first, last: own.last } : (own ?? before)));
+}
+
+function checkResult(name: string, operation: string, result: Tensor, expected: Tensor, index: number): void {
+  const which = `result ${index} of ${name}`;
+  if (!(result instanceof Tensor)) throw new ArgumentError(operation, "wrongOverride", `expected a tensor as ${which}`);
+  if (result.dtype !== expected.dtype)
+    throw new DTypeError(operation, "wrongOverride", `expected ${expected.dtype} as ${which}, got ${result.dtype}`);
+  if (formatShape(result.shape) !== formatShape(expected.shape))
+    throw new ShapeError(
+      operation,
+      "wrongOverride",
+      `expected shape ${formatShape(expected.shape)} as ${which}, got ${formatShape(result.shape)}`,
+    );
+}
+
+function copy(operation: string, from: Tensor, to: Tensor, backend: BackendName): Launched {
+  const { implementations } = primitives.get("copy")!;
+  const implementation = implementations[backend] as Implementation<unknown>;
+  backends[backend].makeResident(from);
+  return implementation.run({ operation, inputs: [from], outputs: [to], attributes: undefined });
+}
+
+function checkName(called: string, what: string, name: string, known: Iterable<string | undefined>): void {
+  const names = [...known].filter((candidate) => candidate !== undefined);
+  if (names.includes(name)) return;
+  const nearest = nearestName(name, names);
+  const hint = nearest ? `did you mean "${nearest}"?` : `there are: ${names.sort().join(", ")}`;
+  throw new ArgumentError(called, "unknownName", `there is no ${what} "${name}"; ${hint}`);
+}

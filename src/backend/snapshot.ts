@@ -1,0 +1,47 @@
+/** Snapshots of tensors that an operation changes, where that operation may have to be computed again. */
+import type { Memory } from "../tensor/memory.ts";
+import { Storage } from "../tensor/storage.ts";
+import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
+import type { Backend } from "./backend.ts";
+
+/** Whether a tensor is contiguous and as large as its storage. */
+export const coversStorage = ({ isContiguous, offset, shape, dtype, storage }: Tensor): boolean =>
+  isContiguous && offset === 0 && storage.memory.byteLength === byteLengthOf(shape, dtype);
+
+/**
+ * Swaps the memory of tensors for new memory with undefined contents, and returns tensors over the old one. On a
+ * backend whose work is done once it returns, it returns the tensors themselves.
+ *
+ * @param targets each covers its storage
+ * @throws {OutOfMemoryError} and nothing has changed.
+ */
+export function snapshot(backend: Backend, targets: readonly Tensor[]): readonly Tensor[] {
+  if (!backend.beforeSwap) return targets;
+  const fresh = allocateLike(backend, targets);
+  for (const { storage } of targets) backend.beforeSwap(storage);
+  return targets.map(({ storage, dtype, shape }, index) => {
+    return new Tensor(new Storage(storage.swap(fresh[index]!)), dtype, shape);
+  });
+}
+
+function allocateLike(backend: Backend, targets: readonly Tensor[]): Memory[] {
+  const made: Memory[] = [];
+  try {
+    for (const { shape, dtype, storage } of targets)
+      made.push(backend.allocate(byteLengthOf(shape, dtype), { storage: storage.memory.storage }));
+  } catch (error) {
+    for (const memory of made) memory.release();
+    throw error;
+  }
+  return made;
+}
+
+/** Undoes {@link snapshot}, where the operation could not run. */
+export function restore(before: readonly Tensor[], targets: readonly Tensor[]): void {
+  if (before === targets) return;
+  for (const [index, { storage }] of targets.entries()) {
+    const own = before[index]!;
+    own.storage.swap(storage.swap(own.storage.memory));
+    own.dispose();
+  }
+}

@@ -1,0 +1,47 @@
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { gt } from "../elementwise/comparison.ts";
+import { defineTernary, type Ternary } from "../elementwise/define.ts";
+import { operandDType, scalarTensor } from "../elementwise/operands.ts";
+import type { FloatOf } from "../elementwise/types.ts";
+import { where } from "../elementwise/where.ts";
+import { sigmoid } from "./sigmoid.ts";
+
+const softplusOf: Ternary = defineTernary("softplus", {
+  reference: {
+    float: (x, beta, threshold) => (x * beta > threshold ? x : Math.log1p(Math.exp(x * beta)) / beta),
+  },
+  gradient(g, [x, beta, threshold]) {
+    const scaled = mul(x, beta);
+    return [where(gt(scaled, threshold), g, mul(g, sigmoid(scaled))), null, null];
+  },
+});
+
+/** Options of {@link softplus}: log(1 + e^(beta·x)) / beta. */
+export interface SoftplusOptions {
+  /** How sharp the bend is. Default 1. */
+  beta?: number;
+  /** Where beta·x is larger, x itself is the result. Default 20. */
+  threshold?: number;
+}
+
+/**
+ * ln(1 + exp(beta·x))/beta for each element, a smooth relu; integers become float32.
+ *
+ * @example
+ * softplus(tensor([-1, 0, 1])); // float32 [0.31326, 0.69315, 1.3133]
+ */
+export function softplus<D extends DType>(
+  x: Tensor<D>,
+  { beta = 1, threshold = 20 }: SoftplusOptions = {},
+): Tensor<FloatOf<D>> {
+  x.checkAlive("softplus");
+  const dtype = operandDType("softplus", x.dtype, "floats");
+  // Beta keeps the precision of float32 where x has less.
+  const computed = accumulationDType(dtype);
+  const parameters = [scalarTensor(beta, computed), scalarTensor(threshold, computed)] as const;
+  return toDType(softplusOf([toDType(x, computed), ...parameters]), dtype) as Tensor<FloatOf<D>>;
+}
+softplus.method = "float" as const;

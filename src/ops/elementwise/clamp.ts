@@ -1,0 +1,93 @@
+import { ArgumentError } from "../../core/errors.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import type { Scalar } from "../../tensor/promotion.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { add, mul } from "./arithmetic.ts";
+import { eq, ge, gt, le, lt } from "./comparison.ts";
+import { defineTernary, type Ternary, type TernaryGradient } from "./define.ts";
+import { logicalAnd, logicalOr } from "./logic.ts";
+import { promoteOperands, scalarTensor } from "./operands.ts";
+import { where } from "./where.ts";
+
+const clampBetween: Ternary = defineTernary("clamp", {
+  reference: {
+    float: (x, least, most) => Math.min(Math.max(x, least), most),
+    integer(x, least, most) {
+      const raised = x > least ? x : least;
+      return raised < most ? raised : most;
+    },
+  },
+  gradient: gradientWith([0.5, 0.5]), // of tensors; clamp() has others
+});
+
+/**
+ * Inside its bounds x takes the gradient, outside the bound that is met. What x takes where it equals a bound: half
+ * where that is a tensor, as in `maximum`, nothing where it is a number, as in `relu`, all where there is none.
+ */
+function gradientWith([ofLeast, ofMost]: readonly [number, number]): TernaryGradient {
+  return (g, [x, least, most], needs) => [
+    needs[0]
+      ? taken(g, [
+          [1, () => logicalAnd(gt(x, least), lt(x, most))],
+          [ofLeast, () => logicalAnd(eq(x, least), le(x, most))],
+          [ofMost, () => logicalAnd(eq(x, most), ge(x, least))],
+        ])
+      : null,
+    needs[1]
+      ? taken(g, [
+          [1, () => logicalAnd(lt(x, least), lt(least, most))],
+          [1 - ofLeast, () => logicalAnd(eq(x, least), lt(least, most))],
+        ])
+      : null,
+    needs[2]
+      ? taken(g, [
+          [1, () => logicalOr(gt(x, most), gt(least, most))],
+          [1 - ofMost, () => logicalAnd(eq(x, most), lt(least, most))],
+        ])
+      : null,
+  ];
+}
+
+/** The sum of the shares of a gradient, each where its condition holds. */
+function taken(g: Tensor, parts: readonly (readonly [share: number, condition: () => Tensor<"bool">])[]): Tensor {
+  return parts
+    .filter(([share]) => share > 0)
+    .map(([share, condition]) => where(condition(), share === 1 ? g : mul(g, share), 0) as Tensor)
+    .reduce((sum, part) => add(sum, part));
+}
+
+/** The bounds of {@link clamp}. */
+export interface ClampOptions {
+  /** The least value: a number, or a tensor that is broadcast. Default: no bound. */
+  min?: Tensor | Scalar | null;
+  /** The largest value; it wins where it is below `min`. Default: no bound. */
+  max?: Tensor | Scalar | null;
+}
+
+/**
+ * min(max(x, least), most) for each element, promoted to a common dtype with the bounds. NaN stays, and a bound that is
+ * NaN gives NaN. Where x equals a bound, a tensor takes half of the gradient, and a number lets nothing pass.
+ *
+ * @example
+ * clamp(tensor([-2, 0.5, 2]), { min: -1, max: 1 }); // float32 [-1, 0.5, 1]
+ *
+ * @throws {ArgumentError} `noBound` where neither bound is given. @throws {DTypeError} for bools.
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ */
+export function clamp<D extends DType>(x: Tensor<D>, { min, max }: ClampOptions = {}): Tensor {
+  const bounds = [min ?? null, max ?? null] as const;
+  const given = bounds.filter((bound) => bound !== null);
+  if (given.length === 0) throw new ArgumentError("clamp", "noBound", "expected min, max or both, got neither");
+  const [input, ...others] = promoteOperands("clamp", [x, ...given], "numbers") as [Tensor, ...Tensor[]];
+  const [least, most] = rangeOf(input.dtype).map((bound, at) =>
+    bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift()!,
+  ) as [Tensor, Tensor];
+  return clampBetween([input, least, most], gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]));
+}
+clamp.method = "own" as const;
+
+/** What x takes of the gradient where it equals a bound. */
+const shareOf = (bound: Tensor | Scalar | null): number => (bound === null ? 1 : bound instanceof Tensor ? 0.5 : 0);
+
+const rangeOf = (dtype: DType): readonly [Scalar, Scalar] =>
+  isFloat(dtype) ? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] : integerRange(dtype);

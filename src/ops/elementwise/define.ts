@@ -1,0 +1,211 @@
+/**
+ * Defines elementwise operations: from a row, which says all that there is to know of one, comes the function that
+ * promotes and broadcasts its operands, runs it on the backend, and records its gradient.
+ *
+ * A row's gradient uses operations of files below its own, so that no two files need each other.
+ */
+import { record } from "../../autograd/record.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { sumTo } from "../view/expand.ts";
+import { binaryCpu } from "./binary.cpu.ts";
+import { binaryMetal } from "./binary.metal.ts";
+import { type BinaryFormula, binaryReference } from "./binary.reference.ts";
+import { operandDType, promoteOperands } from "./operands.ts";
+import type { BinaryName, TernaryName, UnaryName } from "./primitive.ts";
+import { ternaryCpu } from "./ternary.cpu.ts";
+import { ternaryMetal } from "./ternary.metal.ts";
+import { type TernaryFormula, ternaryReference } from "./ternary.reference.ts";
+import type {
+  BinaryOperation,
+  BinaryPredicate,
+  FloatOperation,
+  Kind,
+  Operand,
+  UnaryOperation,
+  UnaryPredicate,
+} from "./types.ts";
+import { unaryCpu } from "./unary.cpu.ts";
+import { unaryMetal } from "./unary.metal.ts";
+import { type UnaryFormula, unaryReference } from "./unary.reference.ts";
+
+interface Row<Formula> {
+  readonly takes: Kind;
+  /** The definition, for the reference backend. */
+  readonly reference: Formula;
+  /** What errors call the operation. Default: its name. */
+  readonly operation?: string;
+}
+
+/** An operation on each element. */
+export interface UnaryRow extends Row<UnaryFormula> {
+  /** What the gradient needs of the forward. Default: nothing. */
+  readonly saves?: "input" | "output";
+  /**
+   * The gradient of the input, from the output's gradient g and what was saved. Default: there is none, since there are
+   * no floats.
+   */
+  readonly gradient?: (g: Tensor, saved: Tensor) => Tensor;
+}
+
+/** An operation on pairs of elements. */
+export interface BinaryRow extends Row<BinaryFormula> {
+  /** Whether the gradient needs the operands. Default: no. */
+  readonly saves?: "operands";
+  /**
+   * The gradients of a and b before they are summed to their shapes, from the output's g. A rule may leave out what is
+   * not needed. Default: there are none, since there are no floats.
+   */
+  readonly gradient?: (g: Tensor, a: Tensor, b: Tensor, needs: readonly boolean[]) => readonly (Tensor | null)[];
+}
+
+/** An operation on three elements, of one dtype but for a condition. */
+export interface TernaryRow extends Omit<Row<TernaryFormula>, "takes"> {
+  readonly gradient: TernaryGradient;
+}
+
+/** The gradients of the operands before they are summed to their shapes, from the output's g. */
+export type TernaryGradient = (
+  g: Tensor,
+  operands: readonly [Tensor, Tensor, Tensor],
+  needs: readonly boolean[],
+) => readonly (Tensor | null)[];
+
+type Predicate<Formula> = Row<Formula> & { readonly result: "bool" };
+
+/** An operation as it was defined. */
+export interface Definition {
+  readonly name: string;
+  readonly operands: 1 | 2 | 3;
+  readonly takes: Kind;
+  readonly isPredicate: boolean;
+  /** The function. Those of three operands promote and broadcast nothing. */
+  readonly compute: (...operands: Tensor[]) => Tensor;
+}
+
+const defined = new Map<string, Definition>();
+
+/** Every elementwise operation that was defined, by name. */
+export const definitions: ReadonlyMap<string, Definition> = defined;
+
+/** The operations under other names: see {@link renamed}. */
+const makers = new WeakMap<object, (operation: string) => unknown>();
+
+/** An operation as another one calls it: errors have that one's name. */
+export function renamed<Operation extends UnaryOperation | BinaryOperation>(
+  operation: string,
+  compute: Operation,
+): Operation {
+  return makers.get(compute)!(operation) as Operation;
+}
+
+/** Defines an operation on each element. */
+export function defineUnary(name: UnaryName, row: Predicate<UnaryFormula>): UnaryPredicate;
+export function defineUnary(name: UnaryName, row: UnaryRow & { readonly takes: "floats" }): FloatOperation;
+export function defineUnary(name: UnaryName, row: UnaryRow): UnaryOperation;
+export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryFormula>): unknown {
+  const { takes, saves, gradient } = row as UnaryRow;
+  const isPredicate = "result" in row;
+  const primitive = definePrimitive({
+    name,
+    implementations: {
+      metal: unaryMetal(name, isPredicate),
+      cpu: unaryCpu(name),
+      reference: unaryReference(row.reference),
+    },
+  });
+  const make = (operation: string) => (x: Tensor) => {
+    x.checkAlive(operation);
+    const input = toDType(x, operandDType(operation, x.dtype, takes));
+    const dtype = isPredicate ? "bool" : input.dtype;
+    const output = execute(primitive, [input], input.shape, dtype, undefined, operation);
+    if (gradient === undefined || !input.requiresGrad) return output;
+    const save = saves === undefined ? [] : [saves === "input" ? input : output];
+    record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming!, saved ?? incoming!)]);
+    return output;
+  };
+  const method = isPredicate ? "bool" : takes === "floats" ? "float" : "same";
+  return publish({ name, operands: 1, takes, isPredicate }, make, row.operation, method);
+}
+
+/** Defines an operation on pairs of elements. */
+export function defineBinary(name: BinaryName, row: Predicate<BinaryFormula>): BinaryPredicate;
+export function defineBinary(name: BinaryName, row: BinaryRow): BinaryOperation;
+export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<BinaryFormula>): unknown {
+  const { takes, saves, gradient } = row as BinaryRow;
+  const isPredicate = "result" in row;
+  const primitive = definePrimitive({
+    name,
+    implementations: {
+      metal: binaryMetal(name, isPredicate),
+      cpu: binaryCpu(name),
+      reference: binaryReference(row.reference),
+    },
+  });
+  const make = (operation: string) => (a: Operand, b: Operand) => {
+    const operands = promoteOperands(operation, [a, b], takes);
+    const [left, right] = operands as [Tensor, Tensor];
+    const shape = broadcastShapes(operation, left.shape, right.shape);
+    const dtype = isPredicate ? "bool" : left.dtype;
+    const output = execute(primitive, operands, shape, dtype, undefined, operation);
+    if (gradient === undefined || !(left.requiresGrad || right.requiresGrad)) return output;
+    const shapes = [left.shape, right.shape] as const;
+    record(name, operands, [output], saves ? operands : [], ([incoming], [x, y], needs) =>
+      gradient(incoming!, x!, y!, needs).map((result, operand) =>
+        result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
+      ),
+    );
+    return output;
+  };
+  return publish({ name, operands: 2, takes, isPredicate }, make, row.operation, isPredicate ? "bool" : "promoted");
+}
+
+/** Computes an operation on three elements. Another gradient may be given for the one call. */
+export type Ternary = (operands: readonly [Tensor, Tensor, Tensor], gradient?: TernaryGradient) => Tensor;
+
+/** Defines an operation on three elements. Its callers promote the operands. */
+export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
+  const implementations = {
+    metal: ternaryMetal(name),
+    cpu: ternaryCpu(name),
+    reference: ternaryReference(row.reference),
+  };
+  const primitive = definePrimitive({ name, implementations });
+  const compute: Ternary = (operands, gradient = row.gradient) => {
+    const shapes = operands.map(({ shape }) => shape);
+    const output = execute(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype, undefined);
+    record(name, operands, [output], operands, ([incoming], [a, b, c], needs) =>
+      gradient(incoming!, [a!, b!, c!], needs).map((result, operand) =>
+        result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
+      ),
+    );
+    return output;
+  };
+  const ofThree = (...operands: Tensor[]) => compute(operands as [Tensor, Tensor, Tensor]);
+  remember({ name, operands: 3, takes: "everything", isPredicate: false, compute: ofThree });
+  return compute;
+}
+
+type Make = (operation: string) => (...operands: never[]) => Tensor;
+
+/** The public function of a definition. */
+function publish(
+  definition: Omit<Definition, "compute">,
+  make: Make,
+  operation = definition.name,
+  method: string,
+): unknown {
+  const marked = (own: string) => Object.assign(make(own), { method });
+  const compute = marked(operation);
+  makers.set(compute, marked);
+  remember({ ...definition, compute: compute as unknown as Definition["compute"] });
+  return compute;
+}
+
+function remember(definition: Definition): void {
+  if (defined.has(definition.name)) throw new TypeError(`the operation ${definition.name} is defined twice`);
+  defined.set(definition.name, definition);
+}

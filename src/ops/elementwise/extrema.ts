@@ -1,0 +1,36 @@
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul } from "./arithmetic.ts";
+import { eq, lt } from "./comparison.ts";
+import { defineBinary } from "./define.ts";
+import type { BinaryOperation } from "./types.ts";
+import { where } from "./where.ts";
+
+/**
+ * The larger of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add}
+ *
+ * @example
+ * maximum(tensor([1, 5]), 3); // float32 [3, 5]
+ */
+export const maximum: BinaryOperation = defineBinary("maximum", {
+  takes: "everything",
+  saves: "operands",
+  reference: { float: Math.max, integer: (a, b) => (a > b ? a : b) },
+  gradient: (g, a, b) => [chosen(g, b, a), chosen(g, a, b)],
+});
+
+/**
+ * The smaller of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add}
+ *
+ * @example
+ * minimum(tensor([1, 5]), 3); // float32 [1, 3]
+ */
+export const minimum: BinaryOperation = defineBinary("minimum", {
+  takes: "everything",
+  saves: "operands",
+  reference: { float: Math.min, integer: (a, b) => (a < b ? a : b) },
+  gradient: (g, a, b) => [chosen(g, a, b), chosen(g, b, a)],
+});
+
+/** The share of the operand that is chosen where `smaller` < `larger`: all, half of it where both are equal. */
+const chosen = (g: Tensor, smaller: Tensor, larger: Tensor): Tensor =>
+  where(lt(larger, smaller), 0, where(eq(smaller, larger), mul(g, 0.5), g)) as Tensor;

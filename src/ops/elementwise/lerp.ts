@@ -1,0 +1,38 @@
+import { DTypeError } from "../../core/errors.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { mul, sub } from "./arithmetic.ts";
+import { defineTernary, type Ternary } from "./define.ts";
+import { promoteOperands } from "./operands.ts";
+import type { Operand, ResultOf } from "./types.ts";
+
+const interpolate: Ternary = defineTernary("lerp", {
+  reference: {
+    float: (a, b, weight) => (Math.abs(weight) < 0.5 ? a + weight * (b - a) : b - (b - a) * (1 - weight)),
+  },
+  gradient: (g, [a, b, weight], needs) => [
+    needs[0] ? mul(g, sub(1, weight)) : null,
+    needs[1] ? mul(g, weight) : null,
+    needs[2] ? mul(g, sub(b, a)) : null,
+  ],
+});
+
+/**
+ * a + weight·(b − a) for each element, all three broadcast; exactly a at weight 0 and b at 1. Weights beyond
+ * extrapolate.
+ *
+ * @param weight a number or a tensor
+ *
+ * @example
+ * lerp(tensor([0, 10]), tensor([10, 20]), 0.25); // float32 [2.5, 12.5]
+ *
+ * @throws {DTypeError} for integers. @throws {ShapeError} where the shapes can't be broadcast together.
+ */
+export function lerp<A extends Operand, B extends Operand>(a: A, b: B, weight: Operand): Tensor<ResultOf<A, B>> {
+  const operands = promoteOperands("lerp", [a, b, weight]);
+  for (const operand of [a, b])
+    if (operand instanceof Tensor && !isFloat(operand.dtype))
+      throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; toDType() converts`);
+  return interpolate(operands as unknown as [Tensor, Tensor, Tensor]) as Tensor<ResultOf<A, B>>;
+}
+lerp.method = "promoted" as const;

@@ -1,0 +1,47 @@
+import { defineUnary } from "./define.ts";
+import { zerosLike } from "./operands.ts";
+import type { UnaryOperation } from "./types.ts";
+
+const itself = (x: bigint): bigint => x;
+
+/**
+ * The largest whole number ≤ x for each element. The gradient is 0. @see {@link neg}
+ *
+ * @example
+ * floor(tensor([-1.5, 1.5])); // float32 [-2, 1]
+ */
+export const floor: UnaryOperation = defineUnary("floor", {
+  takes: "numbers",
+  reference: { float: Math.floor, integer: itself },
+  gradient: zerosLike,
+});
+
+/**
+ * The smallest whole number ≥ x for each element. The gradient is 0. @see {@link neg}
+ *
+ * @example
+ * ceil(tensor([-1.5, 1.5])); // float32 [-1, 2]
+ */
+export const ceil: UnaryOperation = defineUnary("ceil", {
+  takes: "numbers",
+  reference: { float: Math.ceil, integer: itself },
+  gradient: zerosLike,
+});
+
+/**
+ * The nearest whole number for each element, halves to the even one. The gradient is 0. @see {@link neg}
+ *
+ * @example
+ * round(tensor([0.5, 1.5, 2.5])); // float32 [0, 2, 2]
+ */
+export const round: UnaryOperation = defineUnary("round", {
+  takes: "numbers",
+  reference: { float: roundHalfToEven, integer: itself },
+  gradient: zerosLike,
+});
+
+function roundHalfToEven(x: number): number {
+  const below = Math.floor(x);
+  const isUp = x - below > 0.5 || (x - below === 0.5 && below % 2 !== 0);
+  return isUp ? below + 1 : below;
+}

@@ -1,0 +1,161 @@
+/** What starts a backward pass, and what comes of it: `backward`, `grad`, `valueAndGrad`. */
+
+import { enableGrad } from "../../autograd/modes.ts";
+import { AutogradError, edgeOf, type GradientTarget } from "../../autograd/node.ts";
+import { type BackwardOptions, passBackward } from "../../autograd/pass.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { formatShape, sameShape } from "../../tensor/shape.ts";
+import { Storage } from "../../tensor/storage.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { keep } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { clone } from "../copy/copy.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add } from "../elementwise/arithmetic.ts";
+import { expand } from "../view/expand.ts";
+
+const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
+
+/**
+ * Adds the gradient of `root` to the `grad` of every leaf that requires one.
+ *
+ * @param gradient of `root`'s shape; may be left out where `root` has one element: then it is 1
+ *
+ * @example
+ * const w = tensor([1, 2], { requiresGrad: true });
+ * backward(sum(mul(w, w)));
+ * w.grad; // float32 [2, 4]
+ *
+ * @throws {AutogradError} `noGraph` where nothing requires a gradient, `notAScalar`, `graphFreed` on a second pass,
+ * `savedTensorChanged`.
+ */
+export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptions = {}): void {
+  const seed = checkRoot("backward", root, gradient);
+  const handedOut = new Set<Storage>();
+  const firstSerial = Storage.nextSerial;
+  // A gradient that shares memory with another, with the caller's or with what the forward made would change with it.
+  const isOwn = ({ isContiguous, storage }: Tensor) =>
+    isContiguous && storage.serial >= firstSerial && !handedOut.has(storage);
+  const accumulate = (target: Tensor, incoming: Tensor): boolean => {
+    const sum = target.grad === null ? incoming : addGradients(target.grad, incoming);
+    const own = isOwn(sum) ? sum : clone(sum);
+    handedOut.add(own.storage);
+    target.grad = keep(own);
+    return own === incoming;
+  };
+  passBackward([{ root, seed }], options, { add: addGradients, accumulate });
+}
+
+/** Options of {@link grad}. */
+export interface GradOptions extends BackwardOptions {
+  /** Gradients of the outputs; default 1 for each, which must then have one element. */
+  gradOutputs?: readonly (Tensor | undefined)[];
+  /** Give null for an input that the outputs do not depend on, instead of an error. */
+  allowUnused?: boolean;
+}
+
+/**
+ * The gradients of the sum of `outputs` for each of `inputs`, which need not be leaves. Leaves' `grad` stay as they
+ * are.
+ *
+ * @throws {AutogradError} as {@link backward}, and `unused` where an output does not depend on an input.
+ */
+export function grad(
+  outputs: Tensor | readonly Tensor[],
+  inputs: readonly Tensor[],
+  options: GradOptions = {},
+): Tensor[] {
+  const roots = outputs instanceof Tensor ? [outputs] : outputs;
+  const seeded = roots.map((root, index) => ({ root, seed: checkRoot("grad", root, options.gradOutputs?.[index]) }));
+  const results = new Array<Tensor | null>(inputs.length).fill(null);
+  const observe = (target: NonNullable<GradientTarget>, incoming: Tensor): boolean => {
+    const found = [...inputs.keys()].filter((index) => isSameTarget(edgeOf(inputs[index]!) ?? inputs[index]!, target));
+    for (const index of found) results[index] = incoming;
+    return found.length > 0;
+  };
+  passBackward(seeded, options, { add: addGradients, observe });
+  const unused = results.indexOf(null);
+  if (unused >= 0 && !options.allowUnused)
+    throw new AutogradError(
+      "grad",
+      "unused",
+      `the outputs do not depend on input ${unused} (${inputs[unused]!.describe()}); { allowUnused: true } gives ` +
+        "null for it",
+    );
+  return results as Tensor[];
+}
+
+function isSameTarget(a: NonNullable<GradientTarget>, b: NonNullable<GradientTarget>): boolean {
+  if (a instanceof Tensor || b instanceof Tensor) return a === b;
+  return a.node === b.node && a.output === b.output;
+}
+
+function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined): Tensor {
+  if (!root.requiresGrad)
+    throw new AutogradError(
+      operation,
+      "noGraph",
+      `${root.describe()} does not depend on anything that requires a gradient (or was made in noGrad)`,
+    );
+  if (gradient === undefined) {
+    if (root.size !== 1)
+      throw new AutogradError(
+        operation,
+        "notAScalar",
+        `expected a result of one element, got ${root.describe()}; reduce it (sum, mean) or give its gradient`,
+      );
+    return expand(tensor(1, { dtype: root.dtype }), root.shape);
+  }
+  if (!sameShape(gradient.shape, root.shape))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected the gradient to have the shape of its tensor, ${formatShape(root.shape)}, got ` +
+        `${formatShape(gradient.shape)}`,
+    );
+  if (!isFloat(gradient.dtype))
+    throw new DTypeError(operation, "notAFloat", `expected the gradient to be a float, got ${gradient.dtype}`);
+  return toDType(gradient, root.dtype);
+}
+
+/**
+ * A function that gives the value of `compute` and the gradients of its first arguments.
+ *
+ * @param compute returns a tensor of one element; the tensors that it is given live until it returns
+ * @param count how many of its arguments, from the first, get a gradient; default 1
+ *
+ * @example
+ * const step = valueAndGrad((w, x) => sum(mul(w, x)));
+ * const { value, gradients: [dw] } = step(w, x);
+ */
+export function valueAndGrad<Arguments extends readonly unknown[]>(
+  compute: (...values: Arguments) => Tensor,
+  count = 1,
+): (...values: Arguments) => { value: Tensor; gradients: Tensor[] } {
+  return (...values) => {
+    const inputs = values.slice(0, count).map((value, index) => {
+      if (!(value instanceof Tensor))
+        throw new ArgumentError(
+          "valueAndGrad",
+          "notATensor",
+          `expected argument ${index}, which gets a gradient, to be a tensor, got ${typeof value}`,
+        );
+      const leaf = new Tensor(value.storage, value.dtype, value.shape, value.strides, value.offset);
+      leaf.requiresGrad = true;
+      return leaf;
+    });
+    try {
+      const value = enableGrad(() => compute(...([...inputs, ...values.slice(count)] as unknown as Arguments)));
+      return { value: detach(value), gradients: grad(value, inputs) };
+    } finally {
+      for (const input of inputs) input.dispose();
+    }
+  };
+}
+
+/** The same elements without the history: a view that requires no gradient. */
+export function detach(x: Tensor): Tensor {
+  x.checkAlive("detach");
+  return new Tensor(x.storage, x.dtype, x.shape, x.strides, x.offset);
+}

@@ -1,0 +1,156 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { AutogradError, GraphNode } from "../../autograd/node.ts";
+import { needsGradient } from "../../autograd/record.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { sameShape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+
+/** What a {@link Function}'s forward leaves for its backward. */
+export class FunctionContext {
+  /** Anything that is not a tensor: sizes, options. Tensors go through {@link saveForBackward}. */
+  [key: string | symbol]: unknown;
+  /** @internal */ toSave: readonly Tensor[] = [];
+  /** @internal */ saved: readonly Tensor[] | null = null;
+  /** @internal */ readonly withoutGradient = new Set<Tensor>();
+  /** For each argument of forward, whether it needs a gradient. */
+  needsInputGrad: readonly boolean[] = [];
+
+  /** Keeps tensors, inputs or outputs, until the backward pass. They may not be changed in place meanwhile. */
+  saveForBackward(...tensors: readonly Tensor[]): void {
+    this.toSave = tensors;
+  }
+
+  /** What was saved, in backward. */
+  get savedTensors(): readonly Tensor[] {
+    if (this.saved === null)
+      throw new AutogradError("savedTensors", "notInBackward", "they can be read in backward() only");
+    return this.saved;
+  }
+
+  /** Names outputs that have no gradient, such as indices. */
+  markNonDifferentiable(...outputs: readonly Tensor[]): void {
+    for (const output of outputs) this.withoutGradient.add(output);
+  }
+}
+
+/** What a class must have to be applied: see {@link Function}. */
+export interface FunctionClass<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]> {
+  readonly name: string;
+  forward(context: FunctionContext, ...values: Arguments): Result;
+  backward(
+    context: FunctionContext,
+    ...gradients: (Tensor | null)[]
+  ): Tensor | null | undefined | readonly (Tensor | null | undefined)[];
+}
+
+/**
+ * An operation with a gradient of one's own. `forward` runs without recording; `backward` returns one gradient for each
+ * argument of forward (null for what is no tensor or needs none), in differentiable operations where gradients of
+ * gradients are wanted. The gradients that `backward` gets, and what it makes without returning it, are given back
+ * after it; `keep` holds on to one.
+ *
+ * @example
+ * class Cube extends Function {
+ *   static forward(context: FunctionContext, x: Tensor) {
+ *     context.saveForBackward(x);
+ *     return mul(x, mul(x, x));
+ *   }
+ *   static backward(context: FunctionContext, gradient: Tensor | null) {
+ *     const [x] = context.savedTensors;
+ *     return mul(gradient!, mul(3, mul(x!, x!)));
+ *   }
+ * }
+ * Cube.apply(x);
+ */
+// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
+// biome-ignore lint/complexity/noStaticOnlyClass: subclasses are definitions, never instances
+export abstract class Function {
+  /** Runs forward, and records backward where an argument needs a gradient. */
+  static apply<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]>(
+    this: FunctionClass<Arguments, Result>,
+    ...values: Arguments
+  ): Result {
+    // biome-ignore lint/complexity/noThisInStatic: it is the subclass that is called
+    return applyFunction(this, values);
+  }
+}
+
+function applyFunction<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]>(
+  definition: FunctionClass<Arguments, Result>,
+  values: Arguments,
+): Result {
+  const inputs = values.filter((value) => value instanceof Tensor);
+  for (const input of inputs) input.checkAlive(definition.name);
+  const context = new FunctionContext();
+  context.needsInputGrad = values.map((value) => value instanceof Tensor && value.requiresGrad);
+  const result = noGrad(() => definition.forward(context, ...values));
+  if (needsGradient(...inputs))
+    recordFunction(definition, context, values, result instanceof Tensor ? [result] : result);
+  return result;
+}
+
+function recordFunction(
+  definition: FunctionClass<never, Tensor | readonly Tensor[]>,
+  context: FunctionContext,
+  values: readonly unknown[],
+  outputs: readonly Tensor[],
+): void {
+  const inputs = values.filter((value) => value instanceof Tensor);
+  for (const output of outputs) {
+    if (inputs.includes(output) || output.edge !== null)
+      throw new ArgumentError(
+        definition.name,
+        "returnsInput",
+        "forward returned one of its arguments, or a tensor with a history of its own; return a clone()",
+      );
+  }
+  const differentiable = outputs.map((output) => !context.withoutGradient.has(output));
+  new GraphNode(definition.name, inputs, outputs, context.toSave, (gradients, saved) => {
+    context.saved = saved;
+    try {
+      const given = definition.backward(
+        context,
+        ...gradients.map((gradient, at) => (differentiable[at] ? gradient : null)),
+      );
+      return gradientsOf(definition.name, values, given instanceof Tensor || !given ? [given] : given);
+    } finally {
+      context.saved = null;
+    }
+  });
+  for (const [output, tensor] of outputs.entries()) if (!differentiable[output]) tensor.edge = null;
+}
+
+/** The gradients of the tensors among the arguments, from those of all arguments. */
+function gradientsOf(
+  operation: string,
+  values: readonly unknown[],
+  given: readonly (Tensor | null | undefined)[],
+): (Tensor | null)[] {
+  if (given.length !== values.length && !(given.length === 1 && !given[0]))
+    throw new AutogradError(
+      operation,
+      "wrongCount",
+      `backward returned ${given.length} gradients, forward has ${values.length} arguments; null stands for those ` +
+        "without one",
+    );
+  return values.flatMap((value, index) =>
+    value instanceof Tensor ? [checkGradient(operation, index, value, given[index])] : [],
+  );
+}
+
+function checkGradient(
+  operation: string,
+  index: number,
+  input: Tensor,
+  gradient: Tensor | null | undefined,
+): Tensor | null {
+  if (!gradient) return null;
+  if (sameShape(gradient.shape, input.shape) && isFloat(gradient.dtype)) return toDType(gradient, input.dtype);
+  throw new AutogradError(
+    operation,
+    "wrongGradient",
+    `backward returned ${gradient.describe()} for argument ${index}, which is ${input.describe()}`,
+  );
+}

@@ -1,0 +1,110 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError, OrchardError } from "../../core/errors.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tensor } from "../creation/tensor.ts";
+import { grad } from "./backward.ts";
+
+/** The step, the tolerances and the seed of {@link gradcheck}. */
+export interface GradcheckOptions {
+  /** Step of the central difference. Default 1e-6. */
+  epsilon?: number;
+  /** Largest absolute difference. Default 1e-5. */
+  absolute?: number;
+  /** Largest difference relative to the numerical gradient. Default 1e-3. */
+  relative?: number;
+  /** Seed of the random cotangents. */
+  seed?: number;
+}
+
+/** A gradient differs from finite differences. */
+export class GradcheckError extends OrchardError {
+  override readonly name = "GradcheckError";
+}
+
+/**
+ * Compares the gradients of `compute` with central differences, (f(x + ε) − f(x − ε)) / 2ε, for every element of every
+ * float64 input that requires a gradient. Results are weighted with random cotangents, so that errors can't cancel in a
+ * plain sum.
+ *
+ * @example
+ * gradcheck((x) => exp(x), [tensor([0.1, 0.2], { dtype: "float64", requiresGrad: true })]);
+ *
+ * @throws {GradcheckError} naming the input, the element, both values. @throws {ArgumentError} for inputs that are not
+ * float64.
+ */
+export function gradcheck(
+  compute: (...inputs: Tensor[]) => Tensor | readonly Tensor[],
+  inputs: readonly Tensor[],
+  { epsilon = 1e-6, absolute = 1e-5, relative = 1e-3, seed = 1 }: GradcheckOptions = {},
+): true {
+  const checked = inputs.filter(({ requiresGrad }) => requiresGrad);
+  if (checked.length === 0 || checked.some(({ dtype }) => dtype !== "float64"))
+    throw new ArgumentError(
+      "gradcheck",
+      "notFloat64",
+      "expected inputs that require a gradient, all of them float64, got " +
+        `${inputs.map((input) => input.describe()).join(", ")}`,
+    );
+  const random = generator(seed);
+  const all = asArray(compute(...inputs));
+  const indices = [...all.keys()].filter((index) => all[index]!.requiresGrad);
+  const outputs = indices.map((index) => all[index]!);
+  const cotangents = outputs.map(({ size }) => Float64Array.from({ length: size }, () => random() * 2 - 1));
+  const weighted = (): number =>
+    noGrad(() => {
+      const results = asArray(compute(...inputs));
+      return indices.reduce((total, index, at) => total + dot(results[index]!.dataSync(), cotangents[at]!), 0);
+    });
+  const gradOutputs = outputs.map((output, index) =>
+    tensor(cotangents[index]!, { dtype: output.dtype, shape: output.shape }),
+  );
+  const analytical = grad(outputs, checked, { gradOutputs, allowUnused: true }) as (Tensor | null)[];
+  for (const [at, input] of checked.entries())
+    compare(input, inputs.indexOf(input), analytical[at] ?? null, weighted, { epsilon, absolute, relative });
+  return true;
+}
+
+const asArray = (value: Tensor | readonly Tensor[]): readonly Tensor[] => (value instanceof Tensor ? [value] : value);
+
+const dot = (a: ArrayLike<number | bigint>, b: Float64Array): number =>
+  b.reduce((total, weight, index) => total + Number(a[index]!) * weight, 0);
+
+function compare(
+  input: Tensor,
+  which: number,
+  analytical: Tensor | null,
+  weighted: () => number,
+  { epsilon, absolute, relative }: Required<Omit<GradcheckOptions, "seed">>,
+): void {
+  if (!input.isContiguous) throw new ArgumentError("gradcheck", "notContiguous", `input ${which} must be contiguous`);
+  const stored = input.storage.array("float64");
+  const found = analytical?.dataSync() as Float64Array | undefined;
+  for (let index = 0; index < input.size; index++) {
+    const element = input.offset + index;
+    const value = stored[element]!;
+    stored[element] = value + epsilon;
+    const above = weighted();
+    stored[element] = value - epsilon;
+    const below = weighted();
+    stored[element] = value;
+    const numerical = (above - below) / (2 * epsilon);
+    const own = found?.[index] ?? 0;
+    if (Math.abs(own - numerical) <= absolute + relative * Math.abs(numerical)) continue;
+    throw new GradcheckError(
+      "gradcheck",
+      "differs",
+      `input ${which}, element ${index} (${value}): backward gives ${own}, finite differences ${numerical}`,
+    );
+  }
+}
+
+/** Small and good enough for cotangents: mulberry32. */
+function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

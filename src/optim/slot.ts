@@ -1,0 +1,43 @@
+/** A parameter in an optimizer: its group, its step count and its state tensors. */
+import { noGrad } from "../autograd/modes.ts";
+import { toDType } from "../ops/copy/cast.ts";
+import { zeros } from "../ops/creation/full.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { keep } from "../tensor/tidy.ts";
+import type { ParameterGroup } from "./groups.ts";
+
+/** A parameter and its optimizer state. */
+export interface Slot<Options> {
+  readonly name: string;
+  readonly parameter: Tensor;
+  readonly group: ParameterGroup<Options>;
+  /** How many steps updated it. */
+  steps: number;
+  /** By name, in the parameter's shape: float32, or float64 for a float64 parameter. Empty before the first step. */
+  state: Record<string, Tensor>;
+}
+
+/** A slot in a step, with its gradient. */
+export interface Update<Options> {
+  readonly slot: Slot<Options>;
+  readonly gradient: Tensor;
+}
+
+/** The dtype of a parameter's state. */
+export const stateDType = ({ dtype }: Tensor) => (dtype === "float64" ? "float64" : "float32");
+
+/**
+ * Gives a slot the state tensors of these names: existing ones stay, new ones are initialized, others are disposed of.
+ */
+export function prepareState<Options>(slot: Slot<Options>, names: readonly string[]): void {
+  const { parameter, state: old } = slot;
+  if (Object.keys(old).join() === names.join()) return;
+  slot.state = Object.fromEntries(names.map((name) => [name, old[name] ?? keep(initialState(name, parameter))]));
+  for (const [name, tensor] of Object.entries(old)) if (!(name in slot.state)) tensor.dispose();
+}
+
+/** Master weights start as the parameter, everything else as zeros. */
+const initialState = (name: string, parameter: Tensor): Tensor =>
+  name === "master"
+    ? noGrad(() => toDType(parameter, stateDType(parameter)))
+    : zeros(parameter.shape, { dtype: stateDType(parameter) });

@@ -1,0 +1,27 @@
+import type { LanguageModel } from "../nn/language_model.ts";
+import type { AdamW } from "../optim/adam.ts";
+import type { GradScaler } from "../optim/grad_scaler.ts";
+import type { Generator } from "../random/generator.ts";
+
+/** A model in training, with its optimizer. */
+export interface Trainee {
+  readonly model: LanguageModel;
+  readonly optimizer: AdamW;
+  readonly scaler: GradScaler | undefined;
+  /** The random numbers of dropout. */
+  readonly generator: Generator;
+  /** The largest global norm of a step's gradients; 0: no clipping. */
+  readonly clip: number;
+  /** The factor of the learning rate in a step, counted from 0. */
+  schedule(step: number): number;
+  /** How many steps were taken. */
+  step: number;
+}
+
+/** What a step computed before it changed anything. */
+export interface StepResult {
+  /** The mean loss over the batches. */
+  readonly loss: number;
+  /** The global norm of the gradients, before clipping. */
+  readonly gradientNorm: number;
+}

@@ -1,0 +1,70 @@
+// The events that the executor sends to the checker. The executor calls these in the order that they happen, so the
+// checker keeps its own picture of memory, threads and barriers, and adds what it finds to the findings.
+//
+// Checked and counted dispatches run one at a time on one operating-system thread (the executor holds a lock from
+// begin_dispatch to end_dispatch). The functions on memory at the end may be called by any thread at any time.
+#pragma once
+
+#include "include/metal_runtime.h"
+#include "metal/kernel_abi.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mrt {
+
+// The thread that runs on this operating-system thread, null outside kernels. The scheduler writes it at each switch.
+extern __thread MrtThread *current_thread __attribute__((tls_model("initial-exec")));
+
+namespace checker {
+
+// A piece of the threadgroup's memory: a variable or a [[threadgroup(n)]] argument. Around each lie unused poisoned
+// bytes.
+struct Region {
+  const void *address;
+  size_t size;
+  const char *name;
+};
+
+struct Dispatch {
+  const mrt_dispatch *request;
+  const MrtLaunch *launch; // group->launch of all its threadgroups
+  const MrtModule *module;
+  const MrtEntry *entry;
+  mrt_counters *counters; // the checker adds bytes and cache lines; the executor counts everything else
+  bool detect;            // false: count only
+};
+
+void begin_dispatch(const Dispatch &dispatch);
+void end_dispatch(bool completed); // false: it failed, and its last threadgroup was abandoned without end_group
+
+void begin_group(const MrtGroup *group, const Region *regions, size_t count); // regions in ascending order of address
+void end_group(const MrtGroup *group);
+
+// All threads that have not ended wait at it; called once, before they continue.
+void threadgroup_barrier(const MrtGroup *group, mrt_u32 flags, const char *file, mrt_u32 line);
+// The lanes of `lanes` (bit i: lane i) wait at a simdgroup_barrier (`flags`) or at another collective operation, which
+// orders no memory (MRT_MEM_NONE).
+void simd_barrier(const MrtGroup *group, mrt_u32 simdgroup, mrt_u32 lanes, mrt_u32 flags);
+
+// Called through the table of the runtime, by instrumented kernels only, on the kernel's own stack (MrtRuntime says
+// when).
+void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter);
+void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter);
+void misaligned(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
+void subscript(mrt_u64 index, const char *type, const void *program_counter);
+void layout_dependence(const char *file, mrt_u32 line);
+// Called by the executor for the same, when a checked dispatch runs. `write`: 0 load, 1 store, 2 read-modify-write.
+void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file,
+                   mrt_u32 line);
+void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32 order, mrt_u32 scope);
+
+// ---- memory. `memory.h` finds an address's allocation.
+void memory_allocated(const void *address, size_t length);
+void memory_freed(const void *address, size_t length);
+void memory_written(const void *address, size_t length);
+void memory_copied(const void *destination, const void *source, size_t length);
+void memory_fresh(const void *address, size_t length);
+
+} // namespace checker
+} // namespace mrt

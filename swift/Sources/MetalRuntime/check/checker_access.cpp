@@ -1,0 +1,232 @@
+// Each access: a fast path for what changes nothing, and a slow path that updates the shadow state and judges.
+#include "check/checker_state.h"
+#include "support/memory.h"
+
+#include <algorithm>
+
+// The short paths are worth their size in the callbacks of every load and store.
+#define MRT_INLINE __attribute__((always_inline)) inline
+
+namespace mrt::checker {
+namespace {
+
+// A fiber's stack is smaller than this: an address this close above the frame is the thread's own.
+constexpr size_t stack_reach = size_t(1) << 20;
+
+} // namespace
+
+// A GPU reads `constant` memory through a cache of its own, and what all threads read once for all: it is not device
+// traffic.
+MRT_INLINE bool Checker::is_constant(uintptr_t address) const {
+  for (const Extent &range : constants_)
+    if (range.contains(address)) return true;
+  return false;
+}
+
+MRT_INLINE void Checker::count(Tracked &memory, const Step &step) {
+  const bool constant = memory.space == Space::device && is_constant(step.address);
+  (constant ? memory.traffic.constant_bytes_read : memory.traffic.bytes_read) += step.read ? step.size : 0;
+  memory.traffic.bytes_written += step.write ? step.size : 0;
+  if (memory.space == Space::device) memory.lines.mark(step.address, step.size, step.read, step.write);
+}
+
+// ---------------------------------------------------------------- the fast paths
+
+MRT_INLINE bool Checker::settled_read(const Tracked &memory, const Cell &cell, Moment now) const {
+  if (cell.writer == now || cell.reader == now) return true;
+  if (is_atomic(cell.reader | cell.other_reader)) return false;
+  if (cell.reader - memory.settled < memory.settled_span) return cell.writer < memory.settled;
+  return cell.other_reader >= memory.fence &&
+         (!same_block(cell.other_reader, cell.reader) || same_block(cell.reader, now));
+}
+
+// True where the cell already says all that this access would add to it.
+MRT_INLINE bool Checker::is_known(const Tracked &memory, const Cell &cell, const Step &step) const {
+  return step.write ? cell.writer == step.now && cell.reader < memory.past : settled_read(memory, cell, step.now);
+}
+
+// True where the access is the first one for long, by anybody, and within an object that it may touch; records it.
+MRT_INLINE bool Checker::is_first(const Tracked &memory, Cell &cell, const Step &step) {
+  if (cell.writer >= memory.past || cell.reader >= memory.past || cell.other_reader >= memory.past) return false;
+  if (memory.space == Space::threadgroup) {
+    if (!objects_.region(step.address, step.size, step.write)) return false;
+  } else {
+    const Target *target = objects_.buffer(step.address, step.size, step.write);
+    if (!target || (step.write && target->constant)) return false;
+  }
+  (step.write ? cell.writer : cell.reader) = step.now;
+  (step.write ? cell.writer_site : cell.reader_site) = step.site;
+  return true;
+}
+
+MRT_INLINE Tracked *Checker::access_here(const Step &step, uintptr_t frame) {
+  Tracked *memory = &threadgroup_;
+  if (!threadgroup_.shadow.contains(step.address)) {
+    memory = &arena_;
+    if (!arena_.shadow.contains(step.address) && !(memory = find(step, frame))) return nullptr;
+  }
+  count(*memory, step);
+  if (!dispatch_.detect) return memory;
+  ShadowPage *page = *memory->shadow.slot(step.address);
+  const uintptr_t offset = step.address % page_bytes;
+  if (page && pending_.empty() && offset + step.size <= page_bytes &&
+      !((offset | step.size) & ((1u << page->shift) - 1))) {
+    Cell *cell = page->cells + (offset >> page->shift), *const end =
+                                                            page->cells + ((offset + step.size) >> page->shift);
+    while (cell < end && is_known(*memory, *cell, step)) cell++;
+    if (cell == end) return memory;
+    while (cell < end && is_first(*memory, *cell, step)) cell++;
+    page->touched = step.now;
+    if (cell == end) {
+      if (step.read && !memory->shadow.written(step.address, step.size)) check_initialized(*memory, step);
+      if (step.write) memory->shadow.set_written(step.address, step.size, true);
+      return memory;
+    }
+  }
+  slow(*memory, step);
+  return memory;
+}
+
+Tracked *Checker::access(const Step &step, uintptr_t frame) { return access_here(step, frame); }
+
+bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
+  return address - frame < stack_reach || image_.contains(address) || locals_.contains(address) ||
+         runtime_.contains(address);
+}
+
+// Memory that is neither the threadgroup's nor in the arena.
+Tracked *Checker::find(const Step &step, uintptr_t frame) {
+  if (is_private(step.address, frame)) return nullptr;
+  for (auto &memory : wrapped_)
+    if (memory->shadow.contains(step.address)) return memory.get();
+  if (!dispatch_.detect) return nullptr;
+  if (step.read && is_absent_argument(step.address)) absent_argument(step.site, step.now);
+  else out_of_bounds(step, Space::device);
+  return nullptr;
+}
+
+void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame) {
+  const Tracked *from = access({source, size, true, false, site, now}, frame);
+  Tracked *to = access({destination, size, false, true, site, now}, frame);
+  if (!from || !to || !dispatch_.detect || from->shadow.written(source, size)) return;
+  for (uint64_t i = 0; i < size; i++) {
+    if (from->shadow.written(source + i, 1)) continue;
+    to->shadow.set_written(destination + i, 1, false);
+    // The fast path takes a thread's own write for one that gave a value.
+    if (ShadowPage *page = *to->shadow.slot(destination + i))
+      page->cells[(destination + i) % page_bytes >> page->shift].writer = 0;
+  }
+}
+
+// ---------------------------------------------------------------- the slow path
+
+__attribute__((noinline)) void Checker::slow(Tracked &memory, const Step &step) {
+  resolve_values();
+  if (!in_bounds(memory, step)) return;
+  touch_cells(memory, step);
+  if (step.read) check_initialized(memory, step);
+  if (step.write) memory.shadow.set_written(step.address, step.size, true);
+}
+
+void Checker::touch_cells(Tracked &memory, const Step &step) {
+  for (uintptr_t at = step.address, end = at + step.size; at < end;) {
+    const uintptr_t stop = std::min<uintptr_t>(end, (at / page_bytes + 1) * page_bytes);
+    const uint32_t shift = uint32_t(std::min(2, __builtin_ctzll(at | stop | 4)));
+    ShadowPage **slot = memory.shadow.slot(at), *page = *slot;
+    if (!page) page = pool_.create(slot, shift);
+    else if (page->shift > shift) page = pool_.refine(page, shift);
+    page->touched = step.now;
+    for (const uintptr_t unit = uintptr_t(1) << page->shift; at < stop; at += unit) {
+      Cell &cell = page->cells[at % page_bytes >> page->shift];
+      if (step.write) write_cell(memory, cell, step, at);
+      else read_cell(memory, cell, step, at);
+    }
+  }
+}
+
+// Of two moments that touch this address: some gaps are closed for some buffers.
+Gap Checker::gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
+  const Gap gap = order.gap(then, now, memory.space);
+  const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) ||
+                      (gap == Gap::coherence && objects_.is_coherent(address));
+  return closed ? Gap::none : gap;
+}
+
+Gap Checker::conflict(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
+  return !then || (is_atomic(then) && is_atomic(now)) ? Gap::none : gap(memory, then, now, address);
+}
+
+void Checker::read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
+  const Gap found = conflict(memory, cell.writer, step.now, address);
+  if (found != Gap::none) race(memory, step, address, cell.writer, cell.writer_site, true, found);
+  if (cell.reader && cell.reader == (step.now & ~atomic_bit)) return; // its own plain read says more than an atomic one
+  const auto passed = [&](Moment reader) { return !reader || gap(memory, reader, step.now, address) == Gap::none; };
+  if (passed(cell.reader)) {
+    cell.reader = step.now;
+    cell.reader_site = step.site;
+  } else if (passed(cell.other_reader) ||
+             (same_block(cell.reader, cell.other_reader) && !same_block(cell.reader, step.now))) {
+    cell.other_reader = step.now;
+    cell.other_site = step.site;
+  }
+}
+
+void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
+  Gap gap;
+  if ((gap = conflict(memory, cell.writer, step.now, address)) != Gap::none)
+    race(memory, step, address, cell.writer, cell.writer_site, true, gap);
+  else if ((gap = conflict(memory, cell.reader, step.now, address)) != Gap::none)
+    race(memory, step, address, cell.reader, cell.reader_site, false, gap);
+  else if ((gap = conflict(memory, cell.other_reader, step.now, address)) != Gap::none)
+    race(memory, step, address, cell.other_reader, cell.other_site, false, gap);
+  // Of one thread, a plain access says more than an atomic one: it collides with the atomic operations of others too.
+  const Moment plain = step.now & ~atomic_bit;
+  if (cell.writer != plain || !is_atomic(step.now)) {
+    cell.writer = step.now;
+    cell.writer_site = step.site;
+  }
+  if (cell.reader != plain || !is_atomic(step.now)) cell.reader = 0;
+  cell.other_reader = 0;
+}
+
+// ---------------------------------------------------------------- entries
+
+namespace {
+
+inline Moment now(const MrtThread *thread) { return the_checker().order.moment(thread->thread_index_in_threadgroup); }
+inline Site site(const void *program_counter) { return Site(uintptr_t(program_counter)); }
+inline uintptr_t frame() { return uintptr_t(__builtin_frame_address(0)); }
+
+} // namespace
+
+void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter) {
+  const MrtThread *thread = running_thread();
+  if (!thread) return;
+  Checker &checker = the_checker();
+  // Inlined once for each kind of access, since most of the work depends on it.
+  switch (write) {
+  case 0:
+    checker.access_here({uintptr_t(address), size, true, false, site(program_counter), now(thread)}, frame());
+    return;
+  case 1:
+    checker.access_here({uintptr_t(address), size, false, true, site(program_counter), now(thread)}, frame());
+    return;
+  default:
+    checker.access_here({uintptr_t(address), size, true, true, site(program_counter), now(thread)}, frame());
+    return;
+  }
+}
+
+void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter) {
+  const MrtThread *thread = running_thread();
+  if (thread && size)
+    the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(thread), frame());
+}
+
+void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file,
+                   mrt_u32 line) {
+  const Site site = the_checker().report.atomic_site(file, line);
+  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site, now(thread) | atomic_bit}, frame());
+}
+
+} // namespace mrt::checker

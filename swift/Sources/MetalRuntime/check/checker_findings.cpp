@@ -1,0 +1,157 @@
+// What the checker makes of a conflict: which threads, where, which object, how severe.
+#include "check/checker_state.h"
+
+#include "support/memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mrt::checker {
+
+namespace {
+
+const char *race_kind(Gap gap, Space space) {
+  if (gap == Gap::flag) return "barrier-missing-flag";
+  if (gap == Gap::dispatches) return "dispatch-race";
+  return space == Space::device ? "device-race" : "threadgroup-race";
+}
+
+Action action_of(Moment moment, bool write) {
+  if (is_atomic(moment)) return write ? Action::atomic_write : Action::atomic_read;
+  return write ? Action::write : Action::read;
+}
+
+} // namespace
+
+Location Checker::location(Site site, Moment moment) const {
+  const DispatchRecord *record = order.record(order.party(moment));
+  return {site, is_atomic(moment), record ? record->module_base : image_.begin};
+}
+
+Finding &Checker::found(const char *kind, const void *identity, Site site, Moment now, Location other) {
+  Finding &finding = report.find(kind, identity, {site, is_atomic(now), image_.begin}, other);
+  if (finding.message.empty()) finding.party = order.party(now);
+  return finding;
+}
+
+// ---------------------------------------------------------------- bounds, constants, initialisation
+
+bool Checker::in_bounds(const Tracked &memory, const Step &step) {
+  if (memory.space == Space::threadgroup) {
+    if (objects_.region(step.address, step.size, step.write)) return true;
+    out_of_bounds(step, memory.space);
+    return false;
+  }
+  const Target *target = objects_.buffer(step.address, step.size, step.write);
+  if (!target) {
+    out_of_bounds(step, memory.space);
+    return false;
+  }
+  if (!step.write || !target->constant) return true;
+  Finding &finding = found("constant-write", reinterpret_cast<const void *>(target->begin), step.site, step.now);
+  if (finding.message.empty()) {
+    finding.object = objects_.describe(step.address, memory.space);
+    finding.message = constant_write_message(finding, target->constant->name);
+  }
+  return true;
+}
+
+void Checker::out_of_bounds(const Step &step, Space space) {
+  std::string why;
+  const Object object = space == Space::threadgroup ? objects_.nearest_region(step.address, step.size, why)
+                                                    : objects_.nearest_buffer(step.address, step.size, why);
+  Finding &finding = found("out-of-bounds", object.identity, step.site, step.now);
+  if (!finding.message.empty()) return;
+  finding.object = object;
+  finding.message = bounds_message(finding, step.action(), step.size, why);
+}
+
+void Checker::check_initialized(Tracked &memory, const Step &step) {
+  if (memory.shadow.written(step.address, step.size)) return;
+  if (memory.space == Space::device) find_host_writes(memory, step);
+  // Where some of the bytes have been written, the others may be padding of a struct, whose state goes with a copy.
+  if (memory.shadow.any_written(step.address, step.size)) return;
+  const Object object = objects_.describe(step.address, memory.space);
+  Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
+  if (!finding.message.empty()) return;
+  finding.object = object;
+  finding.message = uninitialized_message(finding, memory.space, step.size);
+}
+
+// The CPU writes shared memory without a notification: what is not poison any more has been written. Judged in units of
+// 4 bytes, since a byte by itself may well look like poison.
+void Checker::find_host_writes(Tracked &memory, const Step &step) {
+  constexpr uintptr_t unit = 4;
+  const uintptr_t end = step.address + step.size;
+  for (uintptr_t at = step.address; at < end;) {
+    const uintptr_t start = at / unit * unit, stop = std::min(start + unit, end);
+    if (!memory.shadow.written(at, stop - at) && !is_poison(reinterpret_cast<const void *>(start), unit))
+      memory.shadow.set_written(at, stop - at, true);
+    at = stop;
+  }
+}
+
+// ---------------------------------------------------------------- races
+
+void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site,
+                   bool other_writes, Gap gap) {
+  const Object object = objects_.describe(address, memory.space);
+  Finding &finding =
+      found(race_kind(gap, memory.space), object.identity, step.site, step.now, location(other_site, other));
+  const Action other_action = action_of(other, other_writes);
+  // Writes of one value by several threads do no harm on any known hardware, though MSL makes no promise: a note.
+  const bool may_be_equal = step.action() == Action::write && other_action == Action::write;
+  if (finding.message.empty()) {
+    finding.object = object;
+    finding.other = order.party(other);
+    finding.values_compared = may_be_equal;
+    finding.severity = may_be_equal ? "note" : "error";
+    finding.message =
+        race_message(finding, gap, memory.space, step.action(), other_action, step.address + step.size - address);
+  }
+  if (!finding.values_compared) return;
+  PendingValue value = {address, size_t(1) << (*memory.shadow.slot(address))->shift, 0, &finding};
+  memcpy(&value.before, reinterpret_cast<const void *>(address), value.size);
+  pending_.push_back(value);
+}
+
+// A write has happened by now: the checker is called before each access, and this is a later call.
+void Checker::resolve_values() {
+  if (pending_.empty()) return;
+  for (const PendingValue &value : pending_) {
+    if (memcmp(reinterpret_cast<const void *>(value.address), &value.before, value.size) == 0) continue;
+    value.finding->severity = "error";
+    value.finding->values_compared = false;
+  }
+  pending_.clear();
+}
+
+// ---------------------------------------------------------------- what the compiler's own checks report
+
+void Checker::misaligned(uintptr_t address, mrt_u32 alignment, const char *type, Site site, Moment now) {
+  Finding &finding = found("misaligned", nullptr, site, now);
+  if (!finding.message.empty()) return;
+  const bool threadgroup = threadgroup_.shadow.contains(address);
+  if (threadgroup || objects_.buffer(address, 1, false))
+    finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);
+  finding.message = misaligned_message(finding, type, alignment);
+}
+
+void Checker::subscript(mrt_u64 index, const char *type, Site site, Moment now) {
+  Finding &finding = found("out-of-bounds", nullptr, site, now);
+  if (finding.message.empty()) finding.message = subscript_message(finding, index, type);
+}
+
+void Checker::absent_argument(Site site, Moment now) {
+  Finding &finding = found("absent-argument", nullptr, site, now);
+  finding.severity = "note";
+  if (finding.message.empty()) finding.message = absent_argument_message(finding);
+}
+
+void Checker::layout_dependence(const char *file, mrt_u32 line, Moment now) {
+  Finding &finding = found("layout-dependence", nullptr, report.atomic_site(file, line), now | atomic_bit);
+  finding.severity = "note";
+  if (finding.message.empty()) finding.message = layout_message(finding);
+}
+
+} // namespace mrt::checker

@@ -1,0 +1,142 @@
+// The checker's state and the parts that work on it: checker.cpp (events of the executor), checker_access.cpp (shadow
+// state of each access), checker_findings.cpp (the findings about a conflict).
+#pragma once
+
+#include "check/access_counters.h"
+#include "check/checker.h"
+#include "check/messages.h"
+#include "check/objects.h"
+#include "check/shadow.h"
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace mrt::checker {
+
+// One range of memory that is followed: the arena of device memory, the threadgroup's memory, or a wrapped buffer.
+struct Tracked {
+  Space space = Space::device;
+  ShadowRange shadow;
+  LineCounter lines; // of device memory
+  Traffic traffic;
+  // Order's thresholds, copied for the fast path. The moments in [settled, settled + settled_span) are those of earlier
+  // threadgroups of this dispatch where it has no fences: a reader among them is in conflict with any later writer, so
+  // a further reader needs no record.
+  Moment fence = 0, settled = 0, settled_span = 0;
+  Moment past = 0; // no moment before it can collide any more
+};
+
+// One access.
+struct Step {
+  uintptr_t address;
+  uint64_t size;
+  bool read, write;
+  Site site;
+  Moment now;
+
+  Action action() const {
+    if (is_atomic(now)) return write ? Action::atomic_write : Action::atomic_read;
+    return read && write ? Action::read_write : write ? Action::write : Action::read;
+  }
+};
+
+// A write that collides with an earlier one, until the value that it stores can be seen.
+struct PendingValue {
+  uintptr_t address;
+  size_t size;
+  uint64_t before;
+  Finding *finding;
+};
+
+struct Extent {
+  uintptr_t begin = 0, end = 0;
+  bool contains(uintptr_t address) const { return address - begin < end - begin; }
+};
+
+class Checker {
+public:
+  static Checker &get() { return instance_ ? *instance_ : create(); }
+
+  void begin_dispatch(const Dispatch &dispatch);
+  void end_dispatch();
+  void begin_group(const MrtGroup *group, const Region *regions, size_t count);
+  // After a change of the order.
+  void copy_fences();
+
+  // `frame`: the frame address of the entry, above which the thread's own stack lies. Returns the memory, null where it
+  // is not followed.
+  Tracked *access(const Step &step, uintptr_t frame);
+  Tracked *access_here(const Step &step, uintptr_t frame); // the same, inlined in checker_access.cpp
+  void copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame);
+  void misaligned(uintptr_t address, mrt_u32 alignment, const char *type, Site site, Moment now);
+  void subscript(mrt_u64 index, const char *type, Site site, Moment now);
+  void absent_argument(Site site, Moment now);
+  void layout_dependence(const char *file, mrt_u32 line, Moment now);
+
+  // Of device memory. Any thread may use the state of initialisation of an allocation that no other thread uses.
+  ShadowRange &arena();
+  void forget(uintptr_t address, size_t length); // any thread
+
+  Order order;
+  Report report;
+
+private:
+  Checker();
+  static Checker &create();
+  static Checker *instance_;
+
+  // ---- checker_access.cpp
+  Tracked *find(const Step &step, uintptr_t frame);
+  bool is_constant(uintptr_t address) const;
+  void count(Tracked &memory, const Step &step);
+  bool is_private(uintptr_t address, uintptr_t frame) const;
+  bool settled_read(const Tracked &memory, const Cell &cell, Moment now) const;
+  bool is_known(const Tracked &memory, const Cell &cell, const Step &step) const;
+  bool is_first(const Tracked &memory, Cell &cell, const Step &step);
+  void slow(Tracked &memory, const Step &step);
+  void touch_cells(Tracked &memory, const Step &step);
+  void read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
+  void write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
+  Gap gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const;
+  Gap conflict(const Tracked &memory, Moment then, Moment now, uintptr_t address) const;
+
+  // ---- checker_findings.cpp
+  bool in_bounds(const Tracked &memory, const Step &step);
+  void out_of_bounds(const Step &step, Space space);
+  void check_initialized(Tracked &memory, const Step &step);
+  void find_host_writes(Tracked &memory, const Step &step);
+  void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes,
+            Gap gap);
+  void resolve_values();
+  Finding &found(const char *kind, const void *identity, Site site, Moment now, Location other = {});
+  Location location(Site site, Moment moment) const;
+
+  Dispatch dispatch_ = {};
+  Tracked arena_, threadgroup_;
+  std::vector<std::unique_ptr<Tracked>> wrapped_; // the wrapped buffers of this dispatch
+  // the buffers of this dispatch that are bound to `constant` parameters only
+  std::vector<Extent> constants_;
+  PagePool pool_;
+  Objects objects_;
+  // The kernel's code and constants, its thread-local variables, and the runtime's own tables.
+  Extent image_, locals_, runtime_;
+  std::vector<PendingValue> pending_;
+  std::once_flag arena_once_;
+  std::mutex freed_lock_;
+  // Since the last dispatch that was checked or counted, by first byte. Addresses are reused: where no such dispatch
+  // ever comes, there are as many entries as addresses in use, not as allocations.
+  std::unordered_map<uintptr_t, size_t> freed_;
+};
+
+inline Checker &the_checker() { return Checker::get(); }
+
+// Where the kernel's module keeps its current thread, on the operating-system thread that runs a checked dispatch; else
+// null.
+extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
+
+// Null outside of kernels: code of a library that describes it is no business of the checker's.
+inline const MrtThread *running_thread() { return running ? *running : nullptr; }
+
+} // namespace mrt::checker

@@ -1,0 +1,19 @@
+// Tables over a huge range of addresses: address space that takes memory only where it is touched, and reads as zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <sys/mman.h>
+
+namespace mrt::checker {
+
+template <typename T> T *reserve_lazily(size_t count) {
+  void *memory =
+      mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) abort(); // no address space: the arena itself could not have been reserved
+  return static_cast<T *>(memory);
+}
+
+template <typename T> void release_lazily(T *memory, size_t count) { munmap(memory, count * sizeof(T)); }
+
+} // namespace mrt::checker

@@ -1,0 +1,106 @@
+#include "check/messages.h"
+
+namespace mrt::checker {
+namespace {
+
+std::string triple(const uint32_t value[3]) {
+  return "(" + std::to_string(value[0]) + ", " + std::to_string(value[1]) + ", " + std::to_string(value[2]) + ")";
+}
+
+// "thread (1, 0, 0) of threadgroup (0, 0, 0), line 7:"
+std::string opening(const Finding &finding) {
+  const std::string line = finding.position.line ? ", line " + std::to_string(finding.position.line) : "";
+  return thread_name(finding.party) + line + ":";
+}
+
+const char *space_name(Space space) { return space == Space::device ? "device" : "threadgroup"; }
+
+std::string between(Gap gap, Space space) {
+  const std::string flag = std::string("mem_flags::mem_") + space_name(space);
+  switch (gap) {
+  case Gap::group: return ", with no barrier between; put threadgroup_barrier(" + flag + ") between the two";
+  case Gap::flag:
+    return ", and the barrier between does not order " + std::string(space_name(space)) + " memory; give it " + flag;
+  case Gap::groups:
+    return ", and nothing orders the threadgroups of a dispatch; use atomics, give each threadgroup its own bytes, or "
+           "split "
+           "the work into two dispatches";
+  case Gap::coherence:
+    return ", and the fences between order only memory that is coherent across threadgroups; declare the kernel's "
+           "parameter coherent(device)";
+  case Gap::dispatches:
+    return ", in another dispatch that may run at the same time; put memoryBarrier(scope: .buffers) between the two "
+           "dispatches";
+  case Gap::none: break;
+  }
+  return "";
+}
+
+} // namespace
+
+std::string thread_name(const Party &party) {
+  if (!party.known) return "an earlier thread";
+  return "thread " + triple(party.thread) + " of threadgroup " + triple(party.group);
+}
+
+std::string bytes_of(const Object &object, uint64_t size) {
+  std::string text =
+      size == 1 ? "byte " + std::to_string(object.offset)
+                : "bytes " + std::to_string(object.offset) + " to " + std::to_string(object.offset + int64_t(size) - 1);
+  if (object.element_size > 1 && object.offset >= 0)
+    text += " (element " + std::to_string(uint64_t(object.offset) / object.element_size) + ")";
+  return text + " of " + object.name;
+}
+
+const char *verb(Action action) {
+  static const char *const verbs[] = {"reads", "writes", "reads and writes", "atomically reads", "atomically writes"};
+  return verbs[int(action)];
+}
+
+std::string race_message(const Finding &finding, Gap gap, Space space, Action action, Action other, uint64_t size) {
+  const std::string line = finding.other_line ? " at line " + std::to_string(finding.other_line) : "";
+  return opening(finding) + " " + verb(action) + " " + bytes_of(finding.object, size) + ", which " +
+         thread_name(finding.other) + " " + verb(other) + line + between(gap, space);
+}
+
+std::string bounds_message(const Finding &finding, Action action, uint64_t size, const std::string &why) {
+  return opening(finding) + " " + verb(action) + " " + std::to_string(size) + (size == 1 ? " byte " : " bytes ") + why;
+}
+
+std::string uninitialized_message(const Finding &finding, Space space, uint64_t size) {
+  return opening(finding) + " reads " + bytes_of(finding.object, size) + ", which nothing has written; " +
+         (space == Space::device ? "fill the buffer, or write it in an earlier dispatch"
+                                 : "threadgroup memory is not zeroed: write it first, and put a barrier between");
+}
+
+std::string constant_write_message(const Finding &finding, const char *parameter) {
+  return opening(finding) + " writes to " + finding.object.name + ", which is bound to the `constant` parameter '" +
+         parameter + "'; bind what is written to a `device` parameter";
+}
+
+std::string misaligned_message(const Finding &finding, const char *type, uint32_t alignment) {
+  return opening(finding) + " uses an address that is not a multiple of " + std::to_string(alignment) + " as " + type +
+         (finding.object.name.empty()
+              ? ""
+              : ", at byte " + std::to_string(finding.object.offset) + " of " + finding.object.name) +
+         "; align it, or use the packed_ type";
+}
+
+std::string subscript_message(const Finding &finding, uint64_t index, const char *type) {
+  return opening(finding) + " uses the subscript " + std::to_string(int64_t(index)) + " of an array of type " + type +
+         "; keep it below the array's length";
+}
+
+std::string absent_argument_message(const Finding &finding) {
+  return opening(finding) +
+         " reads an argument that its function constant leaves out: the value is undefined; read it under a "
+         "condition on the constant, unless nothing uses it";
+}
+
+std::string layout_message(const Finding &finding) {
+  return opening(finding) +
+         " uses thread_elements() of a simdgroup_matrix, whose layout over the lanes MSL leaves unspecified; use "
+         "simdgroup_load and simdgroup_store where other hardware must give the same result";
+}
+
+} // namespace mrt::checker

@@ -1,0 +1,109 @@
+// Shadow memory: what the checker knows of each piece of memory.
+//
+// Two tables for a range of addresses, both found by distance from its start:
+//  - one bit a byte: something has been written there (kept for the life of the allocation);
+//  - a page of cells: the last reader and writer (of use within one epoch only, so pages may be dropped and come back
+//    empty).
+// A cell stands for 4 bytes; the first finer access to a page refines its cells to 2 or to 1 byte.
+#pragma once
+
+#include "check/race.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mrt::checker {
+
+// A program counter's low 32 bits, or, where the moment is atomic, an index into the checker's table of atomic sites.
+typedef uint32_t Site;
+
+// Two readers are enough: of three or more, any later writer is in conflict with one of two that are kept (a reader of
+// another SIMD-group replaces the second of two of one SIMD-group).
+struct Cell {
+  Moment writer, reader, other_reader;
+  Site writer_site, reader_site, other_site;
+};
+
+constexpr size_t page_bytes = 4096;
+
+struct ShadowPage {
+  ShadowPage **slot; // where the table points to it
+  size_t index;      // in the pool
+  uint32_t shift;    // a cell stands for 1 << shift bytes
+  Moment touched;    // no moment in it is later
+  Cell cells[];
+
+  size_t cell_count() const { return page_bytes >> shift; }
+  size_t bytes() const { return sizeof(ShadowPage) + cell_count() * sizeof(Cell); }
+};
+
+// All pages of all ranges: a limit on the memory that they take.
+class PagePool {
+public:
+  explicit PagePool(size_t limit) : limit_(limit) {}
+  ShadowPage *create(ShadowPage **slot, uint32_t shift);
+  ShadowPage *refine(ShadowPage *page, uint32_t shift);
+  void drop(ShadowPage *page);
+  void drop_all();
+  // Where much of the limit is used: drops the pages that hold nothing as recent as `floor`.
+  void trim(Moment floor);
+  size_t bytes() const { return bytes_; }
+
+private:
+  size_t limit_, bytes_ = 0, oldest_ = 0;
+  std::vector<ShadowPage *> pages_;
+};
+
+class ShadowRange {
+public:
+  ShadowRange() = default;
+  ~ShadowRange() { reset(); }
+  ShadowRange(const ShadowRange &) = delete;
+  ShadowRange &operator=(const ShadowRange &) = delete;
+
+  void reserve(uintptr_t base, size_t size); // base on a page
+  void reset();
+
+  uintptr_t base() const { return base_; }
+  size_t size() const { return size_; }
+  bool contains(uintptr_t address) const { return address - base_ < size_; }
+  ShadowPage **slot(uintptr_t address) const { return pages_ + (address - base_) / page_bytes; }
+
+  bool written(uintptr_t address, size_t size) const {
+    const size_t at = address - base_;
+    return size <= chunk_bits ? (~load_bits(at) & bit_mask(at, size)) == 0 : written_bits(at, size);
+  }
+  bool any_written(uintptr_t address, size_t size) const;
+  void set_written(uintptr_t address, size_t size, bool value) {
+    if (size <= chunk_bits) set_bits(address - base_, size, value);
+    else set_many(address - base_, size, value);
+  }
+  void copy_written(uintptr_t destination, uintptr_t source, size_t size);
+  void drop_pages(PagePool &pool, uintptr_t address, size_t size);
+
+private:
+  // Up to this many bits, at any position, lie in one unaligned word.
+  static constexpr size_t chunk_bits = 56;
+  static uint64_t bit_mask(size_t at, size_t count) { return ((uint64_t(1) << count) - 1) << at % 8; }
+  uint64_t load_bits(size_t at) const {
+    uint64_t word;
+    __builtin_memcpy(&word, bits_ + at / 8, sizeof word);
+    return word;
+  }
+  void set_bits(size_t at, size_t count, bool value) {
+    const uint64_t mask = bit_mask(at, count), word = load_bits(at);
+    const uint64_t changed = value ? word | mask : word & ~mask;
+    __builtin_memcpy(bits_ + at / 8, &changed, sizeof changed);
+  }
+  bool bit(size_t at) const { return load_bits(at) & bit_mask(at, 1); }
+  bool written_bits(size_t at, size_t size) const;
+  void set_many(size_t at, size_t size, bool value);
+
+  uintptr_t base_ = 0;
+  size_t size_ = 0;
+  ShadowPage **pages_ = nullptr;
+  uint8_t *bits_ = nullptr;
+};
+
+} // namespace mrt::checker

@@ -1,0 +1,361 @@
+#include "compile/clang.h"
+
+#include "compile/content_hash.h"
+#include "compile/kernel_cache.h"
+#include "support/settings.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace mrt {
+namespace {
+
+// ---------------------------------------------------------------- finding the parts
+
+bool is_file(const std::string &path, int mode) {
+  struct stat facts;
+  return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), mode) == 0;
+}
+
+std::string on_path(const std::string &program) {
+  std::string folders = getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
+  for (size_t start = 0; start <= folders.size();) {
+    size_t end = std::min(folders.find(':', start), folders.size());
+    std::string candidate = folders.substr(start, end - start) + "/" + program;
+    if (is_file(candidate, X_OK)) return candidate;
+    start = end + 1;
+  }
+  return {};
+}
+
+std::string in_toolchain_cache(const std::string &program) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  std::string base = cache && *cache ? cache : home ? std::string(home) + "/.cache" : std::string();
+  glob_t found = {};
+  std::string last;
+  if (!glob((base + "/orchard/toolchain/*/usr/libexec/swift/bin/" + program).c_str(), 0, nullptr, &found) &&
+      found.gl_pathc)
+    last = found.gl_pathv[found.gl_pathc - 1];
+  globfree(&found);
+  return last;
+}
+
+std::string find_clang() {
+  std::string set = setting_text(Setting::clang);
+  if (!set.empty()) return is_file(set, X_OK) ? set : std::string();
+  std::string cached = in_toolchain_cache("clang++");
+  return cached.empty() ? on_path("clang++") : cached;
+}
+
+std::string find_linker(const std::string &clang) {
+  std::string beside = clang.substr(0, clang.rfind('/')) + "/ld.lld";
+  if (is_file(beside, X_OK)) return beside;
+  std::string lld = on_path("ld.lld");
+  return lld.empty() ? on_path("ld") : lld;
+}
+
+std::string file_identity(const std::string &path) {
+  struct stat facts = {};
+  stat(path.c_str(), &facts);
+  return std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtime);
+}
+
+std::string own_object() {
+  Dl_info self;
+  return dladdr((const void *)&own_object, &self) && self.dli_fname ? self.dli_fname : "";
+}
+
+std::string parent_folder(const std::string &path) { return path.substr(0, path.rfind('/')); }
+
+// The folder that the setting names, else one beside the shared object that this code lies in, else the source tree's.
+std::string find_headers() {
+  std::vector<std::string> candidates{setting_text(Setting::headers)};
+  if (candidates[0].empty()) {
+    std::string sources = parent_folder(parent_folder(__FILE__));
+    candidates = {parent_folder(own_object()) + "/metal", sources + "/metal"};
+  }
+  for (const std::string &candidate : candidates)
+    if (is_file(candidate + "/mrt/prelude.h", R_OK)) return candidate;
+  return {};
+}
+
+void hash_folder(const std::string &folder, ContentHash &hash) {
+  std::vector<std::string> names;
+  if (DIR *directory = opendir(folder.c_str())) {
+    while (dirent *entry = readdir(directory))
+      if (entry->d_name[0] != '.') names.push_back(entry->d_name);
+    closedir(directory);
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string &name : names) {
+    std::string content, path = folder + "/" + name;
+    if (read_file(path, content)) hash.add(name).add(content);
+    else hash_folder(path, hash);
+  }
+}
+
+// ---------------------------------------------------------------- flags
+
+std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
+  return {tools.clang,
+          "-nostdinc",
+          "-fno-color-diagnostics",
+          "-fno-crash-diagnostics",
+          "-fno-spell-checking",
+          "-ferror-limit=0",
+          "-I",
+          tools.headers,
+          "-D__METAL_VERSION__=" + std::to_string(options.version),
+          "-Xclang",
+          "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
+}
+
+void append(std::vector<std::string> &list, std::initializer_list<const char *> more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+std::vector<std::string> strict_flags(const Toolchain &tools, const CompileOptions &options) {
+  std::vector<std::string> flags = language_flags(tools, options);
+  append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang",
+                 "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers", "-fdeclspec", "-DMRT_STRICT=1"});
+  return flags;
+}
+
+std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions &options, Build build) {
+  std::vector<std::string> flags = language_flags(tools, options);
+  append(flags, {"-std=c++17", "-fPIC", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
+                 "-fdeclspec", "-w", "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang",
+                 "-fbfloat16-excess-precision=none", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
+                 "-fno-math-errno"});
+  // A large frame touches each of its pages, so that none is missed between a stack and its guard.
+  append(flags, {"-fstack-clash-protection"});
+  // Every conversion of a float to an integer saturates, with NaN to 0 (MSL 2.25); integers wrap.
+  append(flags, {"-fno-strict-float-cast-overflow", "-fwrapv"});
+  if (build.contract) append(flags, {"-ffp-contract=fast", "-mfma"});
+  else append(flags, {"-ffp-contract=off"});
+  if (build.fast) append(flags, {"-DMRT_FAST=1"});
+  // metal/mrt/hooks.h says why.
+  if (build.checked)
+    append(flags, {"-DMRT_CHECKED=1", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops",
+                   "-gline-tables-only", "-gdwarf-4", "-fsanitize=thread", "-mllvm", "-tsan-instrument-atomics=0",
+                   "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-compound-read-before-write=1",
+                   "-fsanitize=alignment,array-bounds", "-fsanitize-recover=alignment,array-bounds", "-mllvm",
+                   "-force-attribute=__ubsan_handle_type_mismatch_v1:memory"});
+  else append(flags, {"-O1"});
+  return flags;
+}
+
+std::string key_of(const Toolchain &tools, const std::vector<std::string> &flags) {
+  ContentHash hash;
+  hash.add(tools.identity);
+  for (const std::string &flag : flags) hash.add(flag);
+  return hash.hexadecimal();
+}
+
+// ---------------------------------------------------------------- precompiled headers
+
+// A precompiled header can't carry a checksum inside; its own lies beside it. Verified once in a process.
+struct HeaderCache {
+  std::mutex mutex;
+  std::map<std::string, std::string> paths;
+};
+
+// Whatever is left of a damaged one must not stand in the way of the next.
+CachedFile verified_header(const std::string &name) {
+  CachedFile header(cache_folder() + "/" + name);
+  std::string content, checksum;
+  if (!header.is_there()) return header;
+  if (cache_read(name + ".sum", checksum) && read_file(header.path(), content) &&
+      ContentHash().add(content).hexadecimal() == checksum)
+    return header;
+  for (const std::string &path : {header.path(), header.path() + ".sum"}) unlink(path.c_str());
+  return {};
+}
+
+CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, const char *language,
+                        const std::string &name, std::string &problem) {
+  std::string temporary = cache_temporary(".pch"), content;
+  flags.insert(flags.end(),
+               {"-x", language, "-c", "-Xclang", "-emit-pch", tools.headers + "/mrt/prelude.h", "-o", temporary});
+  ProcessResult result = run_process(flags, "");
+  if (result.status != 0 || !read_file(temporary, content)) {
+    problem = result.output;
+    unlink(temporary.c_str());
+    return {};
+  }
+  bool has_checksum = cache_write(name + ".sum", ContentHash().add(content).hexadecimal());
+  return has_checksum ? cache_move(name, temporary) : CachedFile(temporary);
+}
+
+// Not there, with the compiler's output, where the standard library itself does not compile.
+CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::string> &flags, const char *language,
+                              std::string &problem) {
+  static HeaderCache *cache = new HeaderCache;
+  std::string name = "prelude-" + key_of(tools, flags) + ".pch", id = cache_folder() + "/" + name;
+  static std::map<std::string, std::unique_ptr<std::mutex>> *locks =
+      new std::map<std::string, std::unique_ptr<std::mutex>>;
+  std::mutex *lock;
+  {
+    std::lock_guard<std::mutex> guard(cache->mutex);
+    auto &slot = (*locks)[id];
+    if (!slot) slot = std::make_unique<std::mutex>();
+    lock = slot.get();
+  }
+  std::lock_guard<std::mutex> building(*lock);
+  {
+    std::lock_guard<std::mutex> guard(cache->mutex);
+    auto known = cache->paths.find(id);
+    CachedFile header(known == cache->paths.end() ? std::string() : known->second);
+    if (header.is_there()) return header;
+  }
+  CachedFile header = verified_header(name);
+  if (!header.is_there()) header = build_header(tools, flags, language, name, problem);
+  std::lock_guard<std::mutex> guard(cache->mutex);
+  if (header.is_there()) cache->paths[id] = header.path();
+  return header;
+}
+
+ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language,
+                          std::initializer_list<std::string> last_flags, const std::string &text) {
+  std::string problem;
+  CachedFile header = precompiled_header(tools, flags, language, problem);
+  if (!header.is_there()) return {true, 1, problem, {}};
+  flags.insert(flags.end(), {"-Xclang", "-fno-validate-pch", "-include-pch", header.path(), "-fno-caret-diagnostics",
+                             "-Xclang", "-fno-diagnostics-use-presumed-location"});
+  flags.insert(flags.end(), last_flags);
+  flags.insert(flags.end(), {"-x", language, "-"});
+  return run_process(flags, text);
+}
+
+// ---------------------------------------------------------------- processes
+
+int memory_file(const std::string &content) {
+  int file = memfd_create("orchard", MFD_CLOEXEC);
+  for (size_t done = 0; file >= 0 && done < content.size();) {
+    ssize_t written = write(file, content.data() + done, content.size() - done);
+    if (written <= 0) break;
+    done += size_t(written);
+  }
+  const bool whole = file >= 0 && lseek(file, 0, SEEK_CUR) == off_t(content.size()) && lseek(file, 0, SEEK_SET) == 0;
+  if (file >= 0 && !whole) close(file);
+  return whole ? file : -1;
+}
+
+std::string take_content(int file) {
+  std::string content(size_t(std::max<off_t>(0, lseek(file, 0, SEEK_END))), 0);
+  ssize_t got = pread(file, content.data(), content.size(), 0);
+  content.resize(size_t(std::max<ssize_t>(0, got)));
+  close(file);
+  return content;
+}
+
+} // namespace
+
+// Files in memory instead of pipes: nothing to poll, no deadlock, no SIGPIPE where the program ends early.
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input) {
+  std::vector<char *> argv;
+  for (const std::string &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  int files[3] = {memory_file(input), memory_file(""), memory_file("")};
+  ProcessResult result;
+  if (*std::min_element(files, files + 3) < 0) {
+    for (int file : files) close(file);
+    return result.output = "no memory is left for what it reads and writes", result.status = 127, result;
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (int stream = 0; stream < 3; stream++) posix_spawn_file_actions_adddup2(&actions, files[stream], stream);
+  pid_t child = 0;
+  result.started = posix_spawn(&child, arguments[0].c_str(), &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  while (result.started && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  result.status = !result.started ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  close(files[0]);
+  result.standard_output = take_content(files[1]);
+  result.output = take_content(files[2]);
+  return result;
+}
+
+const Toolchain *toolchain(std::string &problem) {
+  static std::mutex mutex;
+  static auto *known = new std::map<std::pair<std::string, std::string>, std::unique_ptr<Toolchain>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto &slot = (*known)[{setting_text(Setting::clang), setting_text(Setting::headers)}];
+  if (slot) return slot.get();
+  auto found = std::make_unique<Toolchain>();
+  found->clang = find_clang();
+  if (found->clang.empty()) {
+    problem = setting_text(Setting::clang).empty()
+                  ? "no clang++ was found in the toolchain cache or on PATH; run the project's set-up or set "
+                    "ORCHARD_METAL_CLANG"
+                  : "the setting clang names \"" + setting_text(Setting::clang) + "\", which is not a program";
+    return nullptr;
+  }
+  found->linker = find_linker(found->clang);
+  found->headers = find_headers();
+  if (found->linker.empty() || found->headers.empty()) {
+    problem = found->linker.empty()
+                  ? "no linker (ld.lld or ld) was found beside " + found->clang + " or on PATH"
+                  : "the Metal standard library's headers were not found; set ORCHARD_METAL_HEADERS to their folder";
+    return nullptr;
+  }
+  ContentHash hash;
+  hash_folder(found->headers, hash);
+  found->identity =
+      hash.add(found->clang).add(file_identity(found->clang)).add(file_identity(found->linker)).hexadecimal();
+  found->rewriter = file_identity(own_object());
+  slot = std::move(found);
+  return slot.get();
+}
+
+ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source) {
+  std::vector<std::string> flags = language_flags(tools, options);
+  // -undef: a program must not see what kind of machine this is.
+  append(flags, {"-E", "-undef", "-DMRT_PREPROCESS=1", "-fno-caret-diagnostics", "-include"});
+  flags.push_back(tools.headers + "/mrt/macros.h");
+  for (const std::string &macro : options.macros) flags.push_back("-D" + macro);
+  append(flags, {"-std=c++17", "-x", "c++", "-"});
+  return run_process(flags, "# 1 \"program_source\"\n" + source);
+}
+
+ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text) {
+  return with_header(tools, strict_flags(tools, options), "clcpp", {"-fsyntax-only"}, text);
+}
+
+ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, const std::string &text,
+                           const std::string &path) {
+  std::string object = cache_temporary(".o");
+  std::vector<std::string> flags = flat_flags(tools, options, build);
+  ProcessResult result = with_header(tools, flags, "c++", {"-c", "-o", object}, text);
+  // The copies of vectors that the checker sees are not trivial, so a union can't hold a vector: such a program goes
+  // without them.
+  if (build.checked && result.started && result.status != 0) {
+    flags.push_back("-DMRT_TRIVIAL_COPIES=1");
+    result = with_header(tools, flags, "c++", {"-c", "-o", object}, text);
+  }
+  if (result.status == 0) result = run_process({tools.linker, "-shared", "-o", path, object}, "");
+  unlink(object.c_str());
+  return result;
+}
+
+std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build) {
+  return key_of(tools, flat_flags(tools, options, build));
+}
+
+} // namespace mrt

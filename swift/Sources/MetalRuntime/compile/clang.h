@@ -1,0 +1,42 @@
+// Running clang: preprocessing, type-checking, and compiling to a shared object.
+#pragma once
+
+#include "compile/library.h"
+
+#include <string>
+#include <vector>
+
+namespace mrt {
+
+struct Toolchain {
+  std::string clang, linker, headers;
+  std::string identity; // changes when the compiler or a header does
+  std::string rewriter; // changes when this library does
+};
+
+// Found once for each pair of settings; `problem` says what is missing and how to install it.
+const Toolchain *toolchain(std::string &problem);
+
+struct ProcessResult {
+  bool started = false;
+  int status = 0;
+  std::string output; // of both streams, or of standard error only where standard output has its own
+  std::string standard_output;
+};
+// `input` goes to its standard input.
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input);
+
+struct CompileOptions {
+  uint32_t version = 320;          // __METAL_VERSION__
+  std::vector<std::string> macros; // "NAME=value"
+};
+
+ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source);
+ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text);
+// Compiles and links to `path`.
+ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, const std::string &text,
+                           const std::string &path);
+// Everything that the result of compile_flat depends on but the text.
+std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build);
+
+} // namespace mrt

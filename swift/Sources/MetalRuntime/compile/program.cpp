@@ -1,0 +1,208 @@
+#include "compile/program.h"
+
+#include "compile/content_hash.h"
+#include "compile/kernel_cache.h"
+#include "support/settings.h"
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include <unistd.h>
+
+namespace mrt {
+namespace {
+
+// A library with more kernels is compiled in small parts, each when one of its kernels is first used.
+constexpr size_t entries_in_whole = 16, entries_in_small_part = 4;
+
+std::mutex statistics_mutex;
+mrt_compile_stats statistics;
+
+int bits(Build build) { return build.checked | build.fast << 1 | build.contract << 2; }
+
+struct Stopwatch {
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  ~Stopwatch() {
+    std::lock_guard<std::mutex> lock(statistics_mutex);
+    statistics.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+};
+
+// The line in which clang or a linker says that the folder is full, gone or not to be written; empty where none does.
+std::string unwritable_line(const std::string &output) {
+  constexpr const char *signs[] = {"No space left",          "File too large",
+                                   "Read-only file system",  "Disk quota",
+                                   "Permission denied",      "unable to open output file",
+                                   "cannot open output file"};
+  for (const char *sign : signs) {
+    const size_t found = output.find(sign);
+    if (found == std::string::npos) continue;
+    const size_t start = output.rfind('\n', found) + 1; // 0 where there is no line before
+    return output.substr(start, output.find('\n', found) - start);
+  }
+  return {};
+}
+
+// What clang finds on a line that was refused already is the same mistake, or its consequence.
+void add_new_lines(std::vector<Diagnostic> &diagnostics, const std::vector<Diagnostic> &found) {
+  const size_t known = diagnostics.size();
+  bool skip = false;
+  for (const Diagnostic &diagnostic : found) {
+    if (diagnostic.severity != Diagnostic::note)
+      skip = std::any_of(diagnostics.begin(), diagnostics.begin() + long(known), [&](const Diagnostic &other) {
+        return other.severity == Diagnostic::error && other.line == diagnostic.line && other.file == diagnostic.file;
+      });
+    if (!skip) diagnostics.push_back(diagnostic);
+  }
+}
+
+void count(uint64_t mrt_compile_stats::*counter) {
+  std::lock_guard<std::mutex> lock(statistics_mutex);
+  statistics.*counter += 1;
+}
+
+} // namespace
+
+mrt_compile_stats compile_statistics() {
+  std::lock_guard<std::mutex> lock(statistics_mutex);
+  return statistics;
+}
+
+size_t MetalProgram::part_size() const {
+  return known_entries.size() <= entries_in_whole ? entries_in_whole : entries_in_small_part;
+}
+bool MetalProgram::is_whole() const { return !known_entries.empty() && known_entries.size() <= entries_in_whole; }
+
+bool MetalProgram::compile(Build build, std::string &message) {
+  Stopwatch stopwatch;
+  tools = toolchain(message);
+  if (!tools) return message = "program_source: error: " + message, false;
+  ContentHash hash;
+  hash.add(tools->rewriter).add(tools->identity).add(std::to_string(options.version)).add(source);
+  for (const std::string &macro : options.macros) hash.add(macro);
+  key = hash.hexadecimal();
+  if (read_record(message)) return true;
+  if (!run_front(message)) return false;
+
+  // The two compilers side by side: a small program's first build comes with its check.
+  std::string problem;
+  std::thread first;
+  if (is_whole()) first = std::thread([&] { part_file(0, build, problem); });
+  std::vector<Diagnostic> diagnostics = rewritten->diagnostics;
+  if (setting_flag(Setting::strict)) {
+    Printed strict = rewritten->strict_text();
+    ProcessResult result = check_strictly(*tools, options, strict.text);
+    auto found = parse_clang(result.output, rewritten->tokens, strict, lines);
+    if (result.status != 0 && result.output.find("error:") == std::string::npos)
+      found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
+    add_new_lines(diagnostics, found);
+  }
+  if (first.joinable()) first.join();
+  message = render(diagnostics, lines);
+  if (!has_errors(diagnostics) && problem.empty()) return write_record(message), true;
+  // What only the executing compile refuses still has its line.
+  if (!has_errors(diagnostics)) message += problem;
+  return false;
+}
+
+bool MetalProgram::run_front(std::string &message) {
+  ProcessResult expanded = preprocess(*tools, options, source);
+  auto diagnostics = parse_preprocessor(expanded.output);
+  if (expanded.status != 0) {
+    if (!has_errors(diagnostics))
+      diagnostics.push_back({Diagnostic::error, "program_source", 0, 0, "the preprocessor failed: " + expanded.output});
+    return message = render(diagnostics, lines), false;
+  }
+  rewritten =
+      std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
+  rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
+  if (known_entries.empty()) // where a record had them, others hold on to what they say
+    for (const EntryPoint &entry : rewritten->entries) known_entries.push_back({entry.name, entry.constants});
+  return true;
+}
+
+// A record says that the program was found right, which kernels it has with which function constants, and the warnings.
+bool MetalProgram::read_record(std::string &message) {
+  std::string record;
+  if (!cache_read(key + ".library", record)) return false;
+  size_t start = 0;
+  for (size_t end; (end = record.find('\n', start)) != start && end != std::string::npos; start = end + 1) {
+    std::istringstream line(record.substr(start, end - start));
+    std::getline(line, known_entries.emplace_back().name, '\t');
+    for (DeclaredConstant constant; line >> constant;) known_entries.back().constants.push_back(constant);
+  }
+  message = record.substr(std::min(start + 1, record.size()));
+  return true;
+}
+
+void MetalProgram::write_record(const std::string &message) {
+  std::ostringstream record;
+  for (const Entry &entry : known_entries) {
+    record << entry.name << '\t';
+    for (const DeclaredConstant &constant : entry.constants) record << constant;
+    record << '\n';
+  }
+  // A library that the strict pass has not seen is not known to be right.
+  if (setting_flag(Setting::strict)) cache_write(key + ".library", record.str() + "\n" + message);
+}
+
+bool MetalProgram::ensure_rewritten(std::string &problem) { return rewritten || run_front(problem); }
+
+CachedFile MetalProgram::part_file(size_t part, Build build, std::string &problem) {
+  std::string name =
+      ContentHash().add(key).add(std::to_string(part)).add(flat_key(*tools, options, build)).hexadecimal() + ".so";
+  CachedFile file = cache_find(name);
+  if (file.is_there()) count(&mrt_compile_stats::from_disk);
+  else file = compile_part(part, build, name, problem);
+  if (file.is_there()) paths[{part, bits(build)}] = file.path();
+  return file;
+}
+
+CachedFile MetalProgram::compile_part(size_t part, Build build, const std::string &name, std::string &problem) {
+  if (!ensure_rewritten(problem)) return {};
+  Printed flat = rewritten->flat_text(part * part_size(), std::min(known_entries.size(), (part + 1) * part_size()));
+  for (;;) {
+    std::string temporary = cache_temporary(".so");
+    ProcessResult result = compile_flat(*tools, options, build, flat.text, temporary);
+    auto diagnostics = parse_clang(result.output, rewritten->tokens, flat, lines);
+    CachedFile stored = result.status == 0 ? cache_store(name, temporary) : CachedFile();
+    if (stored.is_there()) {
+      count(&mrt_compile_stats::compiled);
+      return stored;
+    }
+    unlink(temporary.c_str());
+    const std::string unwritable = result.status == 0 ? "moving it to its name failed" : unwritable_line(result.output);
+    if (!unwritable.empty() && cache_give_up("a file could not be written")) continue;
+    problem = render(diagnostics, lines);
+    if (!unwritable.empty())
+      problem = "program_source: error: the compiled kernels could not be written to " + cache_folder() + " (" +
+                unwritable + "); free space there, or set ORCHARD_METAL_CACHE to another folder\n";
+    else if (problem.empty()) problem = "program_source: error: the compiler failed: " + result.output + "\n";
+    return {};
+  }
+}
+
+const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string &problem) {
+  std::lock_guard<std::mutex> lock(mutex);
+  size_t part = entry / part_size();
+  auto &slot = modules[{part, bits(build)}];
+  if (slot) return count(&mrt_compile_stats::from_memory), slot;
+  Stopwatch stopwatch;
+  CachedFile file = part_file(part, build, problem);
+  bool was_loaded = false;
+  if (file.is_there()) slot = load_module(file.path(), problem, was_loaded);
+  return slot;
+}
+
+std::vector<std::string> MetalProgram::files() {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<std::string> files;
+  for (const auto &[id, path] : paths) files.push_back(path);
+  CachedFile record = cache_find(key + ".library");
+  if (record.is_there()) files.push_back(record.path());
+  return files;
+}
+
+} // namespace mrt

@@ -1,0 +1,57 @@
+// One source text and all that becomes of it: the names of its kernels at once, its builds when they are needed.
+#pragma once
+
+#include "compile/cached_file.h"
+#include "compile/clang.h"
+#include "compile/loaded_module.h"
+#include "rewrite/rewriter.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace mrt {
+
+class MetalProgram {
+public:
+  MetalProgram(std::string source, CompileOptions options)
+      : source(std::move(source)), options(std::move(options)), lines(this->source) {}
+
+  // Checks the whole program, and compiles `build` at once where the program is small. False with all diagnostics where
+  // it is wrong; else `message` holds the warnings.
+  bool compile(Build build, std::string &message);
+  struct Entry {
+    std::string name;
+    std::vector<DeclaredConstant> constants;
+  };
+  const std::vector<Entry> &entries() const { return known_entries; }
+  // The module that holds an entry.
+  const LoadedModule *module(size_t entry, Build build, std::string &problem);
+  // The paths of the files that were compiled, for an archive.
+  std::vector<std::string> files();
+
+private:
+  bool run_front(std::string &message);
+  bool read_record(std::string &message);
+  void write_record(const std::string &message);
+  bool ensure_rewritten(std::string &problem);
+  CachedFile part_file(size_t part, Build build, std::string &problem);
+  CachedFile compile_part(size_t part, Build build, const std::string &name, std::string &problem);
+  size_t part_size() const;
+  bool is_whole() const;
+
+  const std::string source;
+  const CompileOptions options;
+  const SourceLines lines;
+  const Toolchain *tools = nullptr;
+  std::string key;
+  std::vector<Entry> known_entries;
+  std::unique_ptr<Rewritten> rewritten;
+  std::mutex mutex;
+  std::map<std::pair<size_t, int>, const LoadedModule *> modules;
+  std::map<std::pair<size_t, int>, std::string> paths;
+};
+
+mrt_compile_stats compile_statistics();
+
+} // namespace mrt

@@ -1,0 +1,246 @@
+#include "execute/faults.h"
+
+#include "support/memory.h"
+#include "execute/report.h"
+#include "execute/scheduler.h"
+#include "check/source_lines.h"
+
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <ucontext.h>
+
+namespace mrt {
+namespace {
+
+constexpr int synchronous_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+struct sigaction previous[NSIG];
+int interrupt_signal = 0;
+
+// ---------------------------------------------------------------- what the processor reports about a signal
+#if defined(__x86_64__)
+
+const void *program_counter(const ucontext_t *context) {
+  return reinterpret_cast<const void *>(context->uc_mcontext.gregs[REG_RIP]);
+}
+
+bool was_write(const ucontext_t *context) { return context->uc_mcontext.gregs[REG_ERR] & 2; }
+
+// Of the instructions that a kernel has, these moves alone need an aligned address; the processor reports neither it
+// nor the reason.
+bool is_aligned_move(const ucontext_t *context) {
+  auto *code = reinterpret_cast<const uint8_t *>(context->uc_mcontext.gregs[REG_RIP]);
+  bool short_prefix = code[0] == 0xc5, long_prefix = code[0] == 0xc4 && (code[1] & 0x1f) == 1; // VEX, of the map 0F
+  if (!short_prefix && !long_prefix) return false;
+  uint8_t kind = code[long_prefix ? 2 : 1] & 3, opcode = code[long_prefix ? 3 : 2];
+  bool floats = (opcode == 0x28 || opcode == 0x29) && kind < 2,
+       integers = (opcode == 0x6f || opcode == 0x7f) && kind == 1;
+  return floats || integers; // movaps, movapd; movdqa
+}
+
+// Integer division by zero, and of the least integer by -1, traps on x86. On a GPU the result is unspecified and
+// nothing else happens, so the instruction is stepped over: the quotient is the dividend, which is already in its
+// place, and the remainder 0 (right for the least integer by -1).
+bool step_over_division(ucontext_t *context) {
+  auto &registers = context->uc_mcontext.gregs;
+  auto *code = reinterpret_cast<const uint8_t *>(registers[REG_RIP]);
+  const uint8_t *at = code;
+  while (*at == 0x66 || *at == 0x67 || *at == 0x2e || *at == 0x3e || *at == 0xf2 || *at == 0xf3) at++;
+  if ((*at & 0xf0) == 0x40) at++; // REX
+  bool bytes = *at == 0xf6;
+  if (!bytes && *at != 0xf7) return false;
+  uint8_t form = at[1], mode = form >> 6, base = form & 7;
+  if ((form >> 3 & 7) < 6) return false; // neither div nor idiv
+  at += 2;
+  if (mode != 3 && base == 4) { // a byte of index and base follows
+    if (mode == 0 && (*at & 7) == 5) at += 4;
+    at++;
+  } else if (mode == 0 && base == 5) at += 4; // relative to the instruction
+  if (mode == 1) at += 1;
+  if (mode == 2) at += 4;
+  if (bytes) registers[REG_RAX] &= ~0xff00ll;
+  else registers[REG_RDX] = 0;
+  registers[REG_RIP] += at - code;
+  return true;
+}
+
+#elif defined(__aarch64__)
+
+const void *program_counter(const ucontext_t *context) {
+  return reinterpret_cast<const void *>(context->uc_mcontext.pc);
+}
+
+// The syndrome is in a record that follows the registers (ESR_MAGIC); bit 6 of a data abort's is "write".
+bool was_write(const ucontext_t *context) {
+  auto *record = reinterpret_cast<const _aarch64_ctx *>(context->uc_mcontext.__reserved);
+  for (; record->magic;
+       record = reinterpret_cast<const _aarch64_ctx *>(reinterpret_cast<const char *>(record) + record->size))
+    if (record->magic == ESR_MAGIC) return reinterpret_cast<const esr_context *>(record)->esr >> 6 & 1;
+  return false;
+}
+
+bool is_aligned_move(const ucontext_t *) { return false; } // no access of a kernel needs one
+bool step_over_division(ucontext_t *) { return false; }    // division by zero gives 0 without a trap
+
+#endif
+
+void pass_on(int signal, siginfo_t *info, void *context) {
+  const struct sigaction &old = previous[signal];
+  if (old.sa_flags & SA_SIGINFO) return old.sa_sigaction(signal, info, context);
+  if (old.sa_handler == SIG_IGN && info->si_code <= 0) return; // sent by someone
+  if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(signal);
+  // The default action, on the same instruction again.
+  struct sigaction fallback = {};
+  fallback.sa_handler = SIG_DFL;
+  sigaction(signal, &fallback, nullptr);
+  if (info->si_code <= 0) raise(signal);
+}
+
+void on_synchronous_signal(int signal, siginfo_t *info, void *raw) {
+  GroupRunner *runner = current_runner;
+  bool sent = info->si_code <= 0; // by kill or the like, not by an instruction
+  if (!runner || !runner->in_kernel() || sent) return pass_on(signal, info, raw);
+  auto *context = static_cast<ucontext_t *>(raw);
+  if (signal == SIGFPE && step_over_division(context)) return;
+  Fault fault;
+  fault.signal = signal;
+  fault.program_counter = program_counter(context);
+  fault.result = MRT_RESULT_INVALID;
+  if (signal == SIGSEGV || signal == SIGBUS) {
+    fault.address = info->si_addr;
+    // The processor does not report an address that is not canonical; the operating system then sets SI_KERNEL.
+    fault.address_known = info->si_code != SI_KERNEL;
+    fault.misaligned = !fault.address_known && is_aligned_move(context);
+    fault.write = was_write(context);
+    bool overflow = fault.address_known && runner->fiber()->overflowed_at(fault.address);
+    fault.result = overflow ? MRT_RESULT_STACK_OVERFLOW : MRT_RESULT_PAGE_FAULT;
+  }
+  runner->abandon(fault);
+}
+
+void on_interrupt(int, siginfo_t *, void *raw) {
+  GroupRunner *runner = current_runner;
+  if (!runner || !runner->in_kernel() || !runner->launch().timed_out) return;
+  const void *counter = program_counter(static_cast<ucontext_t *>(raw));
+  // Only between instructions of the kernel itself: inside the runtime or the C library a lock may be held.
+  if (counter < runner->launch().image_begin || counter >= runner->launch().image_end) return;
+  Fault fault;
+  fault.result = MRT_RESULT_TIMEOUT;
+  fault.program_counter = counter;
+  runner->abandon(fault);
+}
+
+void install(int signal, void (*handler)(int, siginfo_t *, void *), int flags) {
+  struct sigaction action = {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
+  sigaction(signal, &action, &previous[signal]);
+}
+
+// A real-time signal that is otherwise unused.
+int free_signal() {
+  for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; signal--) {
+    struct sigaction action;
+    if (sigaction(signal, nullptr, &action) == 0 && !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL)
+      return signal;
+  }
+  return SIGRTMAX;
+}
+
+sigset_t kernel_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : synchronous_signals) sigaddset(&set, signal);
+  sigaddset(&set, interrupt_signal);
+  return set;
+}
+
+} // namespace
+
+void install_fault_handlers() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // No signal is blocked in the handlers (SA_NODEFER), since they may leave by switching stacks.
+    for (int signal : synchronous_signals) install(signal, on_synchronous_signal, SA_NODEFER);
+    interrupt_signal = free_signal();
+    install(interrupt_signal, on_interrupt, SA_NODEFER | SA_RESTART);
+  });
+}
+
+SignalScope::SignalScope(void *stack) {
+  stack_t own = {};
+  own.ss_sp = stack;
+  own.ss_size = signal_stack_bytes;
+  sigaltstack(&own, &old_stack_);
+  sigset_t signals = kernel_signals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, &old_mask_);
+}
+
+SignalScope::~SignalScope() {
+  sigaltstack(&old_stack_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+void interrupt_kernel(pthread_t thread) { pthread_kill(thread, interrupt_signal); }
+
+void start_background_thread(std::function<void()> body) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old); // a thread starts with its creator's mask
+  std::thread(std::move(body)).detach();
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+namespace {
+
+std::string describe_target(const Fault &fault) {
+  if (!fault.address_known) return "an address that no memory can have";
+  constexpr uintptr_t null_page = 64 << 10;
+  char address[40];
+  snprintf(address, sizeof address, "address %p, ", fault.address);
+  if (uintptr_t(fault.address) < null_page)
+    return std::string(address) +
+           "through a null pointer: a buffer that is not bound, or a threadgroup argument without a length";
+  if (is_absent_argument(uintptr_t(fault.address)))
+    return std::string(address) + "an argument that its function constant leaves out";
+  return address + describe_address(fault.address);
+}
+
+std::string describe_access(const Fault &fault) {
+  if (fault.misaligned)
+    return " used a vector through a misaligned pointer; packed types need no more alignment than their elements";
+  return (fault.write ? " wrote to " : " read from ") + describe_target(fault);
+}
+
+} // namespace
+
+void report_fault(GroupRunner &runner, const Fault &fault) {
+  Launch &launch = runner.launch();
+  const Thread &thread = *runner.running();
+  // Only the instrumented build has a table of lines. The table names a call by the address after it.
+  SourcePosition position;
+  if (launch.checked && fault.program_counter)
+    position = source_position(static_cast<const char *>(fault.program_counter) + 1);
+  const char *file = position.line ? position.file.c_str() : nullptr;
+  Report report = {"page-fault", launch.kernel(), file, position.line, &thread};
+  std::string thread_name = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
+  if (fault.result == MRT_RESULT_PAGE_FAULT) {
+    if (fault.misaligned) report.kind = "misaligned";
+    launch.fail(fault.result, add_report(report, thread_name + describe_access(fault)));
+  } else if (fault.result == MRT_RESULT_STACK_OVERFLOW) {
+    report.kind = "stack-overflow";
+    launch.fail(fault.result,
+                add_report(report, thread_name + " used up its stack of " + std::to_string(stack_bytes >> 10) +
+                                       " KiB: thread arrays are too large, or a function calls itself without end"));
+  } else if (fault.result == MRT_RESULT_TIMEOUT) {
+    report.kind = "timeout";
+    launch.fail(fault.result,
+                add_report(report, "the dispatch ran longer than " + std::to_string(launch.timeout_ms) +
+                                       " ms (setting 'timeout_ms'); it was ended while " + thread_name + " ran"));
+  } else if (fault.result == MRT_RESULT_INVALID) {
+    launch.fail(fault.result, std::string("kernel '") + launch.kernel() + "': " + thread_name + " trapped (signal " +
+                                  std::to_string(fault.signal) + ")");
+  }
+}
+
+} // namespace mrt

@@ -1,0 +1,68 @@
+// The functions that kernels call.
+#include "check/checker.h"
+#include "execute/math_table.h"
+#include "compile/library.h"
+#include "execute/math_table.h"
+#include "execute/report.h"
+#include "execute/scheduler.h"
+
+namespace mrt {
+namespace {
+
+void threadgroup_barrier(mrt_u32 flags, const char *file, mrt_u32 line) {
+  current_runner->wait_at_barrier(flags, file, line);
+}
+
+void collective(MrtCollective *collective) {
+  current_runner->wait_at_collective(collective, __builtin_return_address(0));
+}
+
+std::string report_spin_wait(const GroupRunner &runner, const char *file, mrt_u32 line) {
+  const Thread &thread = *runner.running();
+  return add_report(
+      {"spin-wait", runner.launch().kernel(), file, line, &thread},
+      describe_thread(thread) + " waits in a loop at " + describe_line(file, line) +
+          " for an atomic to change: " + std::to_string(thread.spin_count) +
+          " times it saw the same value. There is no guarantee that other threads make progress meanwhile");
+}
+
+// A thread that keeps looking at one atomic, and keeps seeing one value, waits for another thread.
+void atomic(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, const char *file, mrt_u32 line) {
+  GroupRunner &runner = *current_runner;
+  Thread &thread = *runner.running();
+  runner.counters().atomics++;
+  if (runner.launch().checked) checker::atomic_access(&thread, address, size, write, file, line);
+  if (thread.spin_address != address || thread.spin_seen != seen) {
+    thread.spin_address = address;
+    thread.spin_seen = seen;
+    thread.spin_count = 0;
+  } else if (++thread.spin_count >= runner.launch().spin_limit) {
+    runner.fail(MRT_RESULT_TIMEOUT, report_spin_wait(runner, file, line));
+  }
+  runner.stop_if_asked();
+}
+
+void fence(mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  GroupRunner &runner = *current_runner;
+  if (runner.launch().checked) checker::fence(runner.running(), flags, order, scope);
+}
+
+bool fails_weakly() { return current_runner->fails_weakly(); }
+
+void count_matrix(mrt_u32 multiply_accumulates) {
+  current_runner->counters().matrix_multiply_accumulates += multiply_accumulates;
+}
+
+constexpr MrtRuntime table = {
+    MRT_ABI_VERSION, threadgroup_barrier, collective,          atomic,
+    fence,           fails_weakly,        count_matrix,        checker::layout_dependence,
+    checker::access, checker::copy,       checker::misaligned, checker::subscript,
+    &mrt_math_table,
+};
+
+} // namespace
+
+const MrtRuntime *kernel_runtime() { return &table; }
+
+} // namespace mrt

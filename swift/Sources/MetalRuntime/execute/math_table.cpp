@@ -1,0 +1,28 @@
+// The mathematics that kernels call through MrtRuntime::math: the host's libm, by MSL's names. Named initialisers keep
+// the table right when its fields move.
+#include "execute/math_table.h"
+
+#include <cmath>
+
+const MrtMath mrt_math_table = {
+    .sin = std::sin,
+    .cos = std::cos,
+    .tan = std::tan,
+    .asin = std::asin,
+    .acos = std::acos,
+    .atan = std::atan,
+    .sinh = std::sinh,
+    .cosh = std::cosh,
+    .tanh = std::tanh,
+    .asinh = std::asinh,
+    .acosh = std::acosh,
+    .atanh = std::atanh,
+    .exp = std::exp,
+    .exp2 = std::exp2,
+    .log = std::log,
+    .log2 = std::log2,
+    .log10 = std::log10,
+    .atan2 = std::atan2,
+    .pow = std::pow,
+    .fmod = std::fmod,
+};

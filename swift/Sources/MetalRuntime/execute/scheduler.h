@@ -1,0 +1,135 @@
+// Runs the threads of a threadgroup as fibers of one operating-system thread.
+//
+// A thread runs until it waits or ends; a thread that cannot continue picks the next that can itself, so a wait costs
+// one switch and a kernel that never waits costs none: its fiber continues with the next thread. A SIMD-group is taken
+// as far as it can go before the next one: when no lane can run, the collective operation that comes first is carried
+// out for the lanes that wait at it; when all its lanes wait at a threadgroup barrier or have ended, the next
+// SIMD-group runs; when that is so for all, the barrier opens.
+#pragma once
+
+#include "execute/fiber.h"
+#include "execute/launch.h"
+#include "execute/threadgroup_memory.h"
+
+#include <csignal>
+
+namespace mrt {
+
+struct Thread : MrtThread {
+  Triple local;                              // position in the threadgroup, as MrtThread has it
+  Fiber *fiber = nullptr;                    // where it is suspended; null before it starts and after it ends
+  const MrtCollective *collective = nullptr; // that it waits at
+  const char *return_address = nullptr;      // of the call into the runtime
+  const char *barrier_file = nullptr;
+  mrt_u32 barrier_line = 0, barrier_flags = 0;
+  // For spin-waits: the same atomic seen with the same value, how many times in a row.
+  const void *spin_address = nullptr;
+  mrt_u64 spin_seen = 0, spin_count = 0;
+};
+
+// Lanes by bit.
+struct SimdGroup {
+  mrt_u32 index = 0;
+  mrt_u32 lanes = 0; // that exist
+  mrt_u32 runnable = 0;
+  mrt_u32 at_collective = 0;
+  mrt_u32 at_barrier = 0; // of the threadgroup
+  mrt_u32 cursor = 0;     // position in `order` from which the next runnable lane is looked for
+  LaneOrder order;
+};
+
+// Why a threadgroup was abandoned.
+struct Fault {
+  mrt_result result = MRT_RESULT_OK;
+  int signal = 0; // 0: none was involved
+  const void *address = nullptr;
+  const void *program_counter = nullptr;
+  bool write = false;
+  bool address_known = false;
+  bool misaligned = false; // by an instruction that needs an aligned address
+};
+
+// One worker's means to run threadgroups, kept from dispatch to dispatch. Used by one operating-system thread at a
+// time.
+class GroupRunner {
+public:
+  GroupRunner();
+
+  // Between these the runner belongs to a launch. Makes the runner the calling thread's.
+  bool begin(Launch &launch);
+  void end();
+  // Runs the threadgroup with this linear index. False: it was abandoned, and the launch has failed.
+  bool run(uint64_t group_index);
+
+  // ---- called by running threads, on their fibers
+  void wait_at_barrier(mrt_u32 flags, const char *file, mrt_u32 line);
+  void wait_at_collective(const MrtCollective *collective, const void *return_address);
+  // Gives up the threadgroup: never returns. Also called by signal handlers.
+  [[noreturn]] void abandon(const Fault &fault);
+  // Gives up the threadgroup for a reason that has a sentence.
+  // Leaves the sentence empty: nothing on an abandoned stack is destroyed.
+  [[noreturn]] void fail(mrt_result result, std::string &&sentence);
+  // A weak exchange may fail without a cause: one in four does, chosen by the seed; none with seed 0.
+  bool fails_weakly();
+  // Ends the threadgroup here if the dispatch was stopped meanwhile.
+  void stop_if_asked();
+
+  Thread *running() const { return running_; }
+  Launch &launch() const { return *launch_; }
+  Fiber *fiber() const { return fiber_; }
+  // True while the threadgroup runs: a signal then came from a kernel.
+  bool in_kernel() const { return in_kernel_ != 0; }
+  mrt_counters &counters() { return counters_; }
+
+private:
+  static void fiber_main(Fiber *fiber);
+  void run_threads(Fiber *fiber);
+  Thread *next_thread();
+  void block(Thread *self);
+  void enter(Thread *thread, Fiber *fiber);
+
+  void shape_group(const Triple &size);
+  void place_group(uint64_t group_index);
+  void open_barrier();
+  void begin_phase();
+  void carry_out_collective(SimdGroup &simdgroup);
+  Thread &thread_at(const SimdGroup &simdgroup, mrt_u32 lane) {
+    return threads_[simdgroup.index * MRT_SIMD_WIDTH + lane];
+  }
+  std::string report_divergence();
+
+  Launch *launch_ = nullptr;
+  // The two records of the running thread, the runtime's and the module's. Their addresses are kept here, since a
+  // compiler may keep the address of a thread_local in a frame, and an idle fiber's frames go with the runner to other
+  // threads.
+  MrtThread **runtime_current_ = nullptr, **module_current_ = nullptr;
+  FiberPool fibers_;
+  ThreadgroupMemory memory_;
+  mrt_counters counters_ = {};
+
+  MrtGroup group_ = {};
+  Triple group_origin_ = {}; // its first thread's position in the grid
+  Triple shape_ = {};        // that threads_ and simdgroups_ are filled in for
+  std::vector<Thread> threads_;
+  std::vector<SimdGroup> simdgroups_;
+  Order simdgroup_order_; // of the stretch between two barriers
+  mrt_u32 simdgroup_position_ = 0;
+  SimdGroup *simdgroup_ = nullptr;
+  uint64_t phase_seed_ = 0;
+  uint64_t weak_exchanges_ = 0; // of this threadgroup
+  // The barrier at which the first thread waits, and whether another waits elsewhere.
+  const Thread *first_waiting_ = nullptr;
+  const Thread *diverged_ = nullptr;
+
+  Thread *running_ = nullptr;
+  Fiber *fiber_ = nullptr;
+  StackPointer main_stack_ = nullptr;
+  volatile sig_atomic_t in_kernel_ = 0;
+  bool abandoned_ = false;
+  Fault fault_;
+};
+
+// The runner that the calling thread uses, null outside dispatches.
+extern __thread GroupRunner *current_runner __attribute__((tls_model("initial-exec")));
+
+} // namespace mrt

@@ -1,0 +1,12 @@
+// The operating-system threads that run threadgroups: the one that dispatches, and helpers from a pool that is kept.
+#pragma once
+
+#include "execute/launch.h"
+
+namespace mrt {
+
+// Runs all threadgroups of the launch on the calling thread and, where `workers` and the work allow it, on helpers.
+// Returns once all have left the launch.
+void run_on_workers(Launch &launch, size_t workers);
+
+} // namespace mrt

@@ -1,0 +1,187 @@
+// Function constants become thread-local variables that are loaded from the launch as a thread starts, so that nothing
+// is compiled again for other values; constants that are computed from them are computed at the same time.
+#include "rewrite/internal.h"
+
+namespace mrt {
+namespace {
+
+const Attribute *find_attribute(const Rewriter &rewriter, const Declaration &declaration, std::string_view name) {
+  for (const Attribute &attribute : declaration.attributes)
+    if (rewriter.tokens.is(attribute.name, name)) return &attribute;
+  return nullptr;
+}
+
+bool in_groups(const Declaration &declaration, uint32_t token) {
+  for (Range group : declaration.attribute_groups)
+    if (token >= group.first && token < group.last) return true;
+  return false;
+}
+
+std::string type_of(const Rewriter &rewriter, const Declaration &declaration) {
+  std::string type;
+  for (uint32_t index = declaration.start; index < declaration.name; index++)
+    if (!in_groups(declaration, index) &&
+        !one_of(rewriter.tokens[index].text, {"constant", "static", "const", "constexpr", "extern"}))
+      type += (type.empty() ? "" : " ") + rewriter.text(index);
+  return type;
+}
+
+// Which other constants an initializer reads.
+void find_sources(const Rewriter &rewriter, Range range, FunctionConstant &constant) {
+  for (uint32_t index = range.first; index < range.last; index++)
+    for (const FunctionConstant &other : rewriter.constants) {
+      if (!rewriter.tokens.is(index, other.name)) continue;
+      bool guarded = index >= 2 && rewriter.tokens.is(index - 2, "is_function_constant_defined");
+      if (!other.index.empty()) (guarded ? constant.optional : constant.required).insert(other.name);
+      constant.required.insert(other.required.begin(), other.required.end());
+      constant.optional.insert(other.optional.begin(), other.optional.end());
+    }
+  for (const std::string &name : constant.optional) constant.required.erase(name);
+}
+
+void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32_t position,
+                      const Attribute &attribute) {
+  FunctionConstant constant;
+  constant.name = rewriter.text(declaration.name);
+  constant.path = rewriter.path(declaration);
+  constant.declaration = position;
+  constant.index = attribute.arguments.exists() ? rewriter.text(attribute.arguments) : "";
+  if (constant.index.empty()) return rewriter.error(attribute.name, "'function_constant' attribute takes one argument");
+  if (declaration.initializer != none)
+    return rewriter.error(declaration.initializer,
+                          "variable with 'function_constant' attribute cannot have an initializer");
+  std::string type = constant.type = type_of(rewriter, declaration), name = constant.name;
+  rewriter.erase(declaration.tokens.first, declaration.tokens.last);
+  rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name +
+                                                              "; static thread_local bool mrt_defined_" + name +
+                                                              "; static constexpr mrt_u32 mrt_index_" + name +
+                                                              " = mrt_u32(" + constant.index + ");");
+  rewriter.strict().insert_before(declaration.tokens.first,
+                                  "extern const __constant " + type + " " + name + "; static_assert((" +
+                                      constant.index + ") >= 0 && (" + constant.index +
+                                      ") < 65536, \"'function_constant' index must be between 0 and 65535\");");
+  rewriter.constants.push_back(constant);
+}
+
+void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_t position) {
+  FunctionConstant constant;
+  constant.name = rewriter.text(declaration.name);
+  constant.path = rewriter.path(declaration);
+  constant.declaration = position;
+  find_sources(rewriter, {declaration.initializer, declaration.tokens.last}, constant);
+  if (constant.required.empty() && constant.optional.empty()) return;
+  std::string type = type_of(rewriter, declaration), name = constant.name;
+  bool assigned = rewriter.tokens.is(declaration.initializer, "=");
+  std::string function = " " + type + " mrt_derive_" + name + "() { return" + (assigned ? "" : " " + type + "{");
+  rewriter.erase(declaration.tokens.first, declaration.initializer);
+  rewriter.flat().insert_before(declaration.tokens.first,
+                                "static thread_local " + type + " " + name + "; static" + function);
+  rewriter.strict().insert_before(declaration.tokens.first,
+                                  "extern const __constant " + type + " " + name + "; inline" + function);
+  rewriter.erase(declaration.initializer, declaration.initializer + 1);
+  rewriter.replace(declaration.tokens.last - 1, "; }");
+  rewriter.constants.push_back(constant);
+}
+
+// is_function_constant_defined(ns::x): a flag beside the constant. The strict pass only looks the name up.
+void rewrite_queries(Rewriter &rewriter) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = 0; index + 2 < tokens.size(); index++) {
+    if (!tokens.is(index, "is_function_constant_defined") || !tokens.is(index + 1, "(")) continue;
+    uint32_t close = tokens[index + 1].partner, name = close - 1;
+    bool known = false;
+    for (const FunctionConstant &constant : rewriter.constants)
+      known |= !constant.index.empty() && tokens.is(name, constant.name);
+    if (!known) {
+      rewriter.error(name, "'" + rewriter.text(name) + "' is not a function constant");
+      continue;
+    }
+    rewriter.flat().erase(index, index + 1);
+    rewriter.flat().replace(name, "mrt_defined_" + rewriter.text(name));
+    rewriter.strict().replace(index, "((void)");
+    rewriter.strict().insert_after(close, ", true)");
+  }
+}
+
+std::string epilogue(const Rewriter &rewriter) {
+  std::string table, load;
+  size_t count = 0;
+  for (const FunctionConstant &constant : rewriter.constants) {
+    std::string path = "::" + constant.path, variable = path + constant.name;
+    if (constant.index.empty()) {
+      load += "  " + variable + " = " + path + "mrt_derive_" + constant.name + "();\n";
+      continue;
+    }
+    load += "  load_constant(" + variable + ", " + path + "mrt_defined_" + constant.name + ", values[" +
+            std::to_string(count++) + "]);\n";
+    table += "  {" + quote(constant.name) + ", " + path + "mrt_index_" + constant.name + ", mrt::TypeFacts<decltype(" +
+             variable + ")>::data_type, sizeof(" + variable + ")},\n";
+  }
+  return "namespace mrt {\nconst mrt_u32 constant_count = " + std::to_string(count) +
+         ";\nMRT_UNINSTRUMENTED static void load_constants(const void *const *values) {\n  (void)values;\n" + load +
+         "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table + "  {}\n};\nMRT_MODULE(mrt_constants)\n";
+}
+
+} // namespace
+
+void rewrite_constants(Rewriter &rewriter) {
+  auto &declarations = rewriter.program.declarations;
+  for (uint32_t position = 0; position < declarations.size(); position++) {
+    const Declaration &declaration = declarations[position];
+    if (declaration.kind != DeclarationKind::variable || declaration.name == none ||
+        rewriter.program.scopes[declaration.scope].is_class)
+      continue;
+    if (const Attribute *attribute = find_attribute(rewriter, declaration, "function_constant"))
+      rewrite_constant(rewriter, declaration, position, *attribute);
+    else if (declaration.initializer != none && declaration.templates.empty())
+      rewrite_derived(rewriter, declaration, position);
+  }
+  rewrite_queries(rewriter);
+  rewriter.result.flat_epilogue = epilogue(rewriter);
+}
+
+// Required where the value is needed, optional where the program tests for it first, or only a parameter depends on it.
+std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
+                                        const std::vector<KernelParameter> &parameters) {
+  std::set<std::string_view> names = reachable_names(rewriter, function), guarded;
+  std::set<std::string> required, optional, gating;
+  for (const auto &[name, guards] : rewriter.guards)
+    if (names.count(name) || rewriter.tokens.is(function.name, name)) guarded.insert(guards.begin(), guards.end());
+  for (const KernelParameter &parameter : parameters)
+    if (parameter.gate != none) gating.insert(rewriter.text(parameter.gate));
+  for (const FunctionConstant &constant : rewriter.constants) {
+    bool gates = gating.count(constant.name) != 0, read = names.count(constant.name) != 0;
+    if (constant.index.empty()) {
+      if (read || gates) required.insert(constant.required.begin(), constant.required.end());
+      if (read || gates) optional.insert(constant.optional.begin(), constant.optional.end());
+    } else if (guarded.count(constant.name)) {
+      optional.insert(constant.name);
+    } else if (read) {
+      required.insert(constant.name);
+    } else if (gates) {
+      optional.insert(constant.name);
+    }
+  }
+  std::vector<ConstantUse> uses;
+  for (const FunctionConstant &constant : rewriter.constants)
+    if (!constant.index.empty())
+      uses.push_back(optional.count(constant.name)   ? ConstantUse::optional
+                     : required.count(constant.name) ? ConstantUse::required
+                                                     : ConstantUse::none);
+  return uses;
+}
+
+std::vector<DeclaredConstant> declared_constants(const Rewriter &rewriter, const std::vector<ConstantUse> &uses) {
+  std::vector<DeclaredConstant> declared;
+  size_t position = 0;
+  for (const FunctionConstant &constant : rewriter.constants) {
+    if (constant.index.empty()) continue;
+    ConstantUse use = uses[position++];
+    if (use == ConstantUse::none) continue;
+    declared.push_back(
+        {constant.name, evaluate_index(constant.index), data_type_named(constant.type), use == ConstantUse::required});
+  }
+  return declared;
+}
+
+} // namespace mrt

@@ -1,0 +1,30 @@
+// A function constant as it is declared, before anything is compiled.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+namespace mrt {
+
+struct DeclaredConstant {
+  std::string name;
+  int64_t index = -1;     // -1: only the compiler knows
+  uint32_t data_type = 0; // MTLDataType; 0: only the compiler knows
+  bool is_required = false;
+
+  bool is_known() const { return index >= 0 && data_type != 0; }
+};
+
+// Fields with a space after each, for a file of the cache.
+std::ostream &operator<<(std::ostream &stream, const DeclaredConstant &constant);
+std::istream &operator>>(std::istream &stream, DeclaredConstant &constant);
+
+// The value of `600 + 1`, `(1 << 2) | 3`: integers with C++'s operators. -1 where a name takes part, or where the value
+// is negative.
+int64_t evaluate_index(const std::string &expression);
+
+// MTLDataType of `uint`, `unsigned int`, `metal::float4`, `uint16_t`; 0 where Metal has no such name.
+uint32_t data_type_named(const std::string &type);
+
+} // namespace mrt

@@ -1,0 +1,328 @@
+#include "rewrite/diagnostics.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+namespace mrt {
+namespace {
+
+bool is_word(char letter) { return isalnum((unsigned char)letter) || letter == '_'; }
+
+// ---------------------------------------------------------------- wording
+
+struct Wording {
+  std::string_view clang, metal;
+};
+// What clang says of C++ for OpenCL, in the terms of Metal. Whole messages first, then names.
+constexpr Wording messages[] = {
+    {"non-kernel function variable cannot be declared in local address space",
+     "variable in 'threadgroup' address space can only be declared in a kernel function"},
+    {"program scope variable must reside in global or constant address space",
+     "program scope variable must reside in constant address space"},
+    {"OpenCL C++", "Metal"},
+    {"C++ for OpenCL", "Metal"},
+    {"OpenCL", "Metal"},
+};
+constexpr Wording names[] = {{"__global", "device"},     {"__local", "threadgroup"}, {"__private", "thread"},
+                             {"__constant", "constant"}, {"_Float16", "half"},       {"__bf16", "bfloat"}};
+
+void replace_all(std::string &text, std::string_view from, std::string_view to, bool whole_words) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
+    bool inside = whole_words && ((at && is_word(text[at - 1])) ||
+                                  (at + from.size() < text.size() && is_word(text[at + from.size()])));
+    if (!inside) text.replace(at, from.size(), to);
+    at += inside ? from.size() : to.size();
+  }
+}
+
+std::string metal_wording(std::string message, bool hide_generic = true) {
+  for (const Wording &wording : messages) replace_all(message, wording.clang, wording.metal, false);
+  for (const Wording &wording : names) replace_all(message, wording.clang, wording.metal, true);
+  if (hide_generic) replace_all(message, "__generic ", "", false);
+  replace_all(message, "mrt_type_", "", false);
+  return message;
+}
+
+// ---------------------------------------------------------------- reading clang's output
+
+struct Printout {
+  std::string file, message;
+  uint32_t line = 0, column = 0;
+  Diagnostic::Severity severity = Diagnostic::error;
+};
+
+// "file:line:column: severity: message"; false for any other line.
+bool parse_line(const std::string &line, Printout &out) {
+  constexpr std::array<std::pair<std::string_view, Diagnostic::Severity>, 4> severities = {
+      {{": error: ", Diagnostic::error},
+       {": fatal error: ", Diagnostic::error},
+       {": warning: ", Diagnostic::warning},
+       {": note: ", Diagnostic::note}}};
+  for (auto [word, severity] : severities) {
+    size_t at = line.find(word);
+    if (at == std::string::npos) continue;
+    out.message = line.substr(at + word.size());
+    out.severity = severity;
+    size_t column = line.rfind(':', at - 1), row = column == std::string::npos ? column : line.rfind(':', column - 1);
+    if (row == std::string::npos || row == 0) return out.file = line.substr(0, at), true;
+    out.file = line.substr(0, row);
+    out.line = uint32_t(atoi(line.c_str() + row + 1));
+    out.column = uint32_t(atoi(line.c_str() + column + 1));
+    return true;
+  }
+  return false;
+}
+
+std::vector<Printout> parse_lines(const std::string &output) {
+  std::vector<Printout> printouts;
+  for (size_t start = 0; start < output.size();) {
+    size_t end = std::min(output.find('\n', start), output.size());
+    Printout printout;
+    if (parse_line(output.substr(start, end - start), printout)) printouts.push_back(printout);
+    start = end + 1;
+  }
+  return printouts;
+}
+
+// "[-Wunused-variable]" and the like: Metal's compiler prints no flags to those who can't set them.
+std::string without_flag(std::string message) {
+  size_t at = message.rfind(" [-W");
+  if (at != std::string::npos && message.back() == ']') message.resize(at);
+  return message;
+}
+
+std::string without_qualifiers(std::string type) {
+  for (const char *word : {"const", "volatile", "device", "threadgroup", "constant", "thread"})
+    for (size_t at; (at = type.find(std::string(word) + " ")) != std::string::npos && (!at || !is_word(type[at - 1]));)
+      type.erase(at, strlen(word) + 1);
+  return type;
+}
+
+std::vector<std::string> quoted_parts(const std::string &message) {
+  std::vector<std::string> parts;
+  for (size_t open = message.find('\''); open != std::string::npos;) {
+    size_t close = message.find('\'', open + 1);
+    if (close == std::string::npos) break;
+    parts.push_back(message.substr(open + 1, close - open - 1));
+    open = message.find('\'', close + 1);
+  }
+  return parts;
+}
+
+// Terms in an error, or in a note that explains it, that describe a difference between C++ for OpenCL and Metal. An
+// object behind `this`, and a temporary, are in the generic space there and in a thread's own in Metal; and functions
+// as template arguments do not match.
+constexpr const char *opencl_terms[] = {"__generic",
+                                        "address space unqualified",
+                                        "temporary object because of address space mismatch",
+                                        "changes address space",
+                                        "invalid explicitly-specified argument for template parameter",
+                                        "bfloat' to 'thread bool'"};
+
+// What C++ for OpenCL refuses and Metal takes.
+bool is_false_alarm(const std::string &message) {
+  auto starts = [&](std::string_view prefix) { return message.compare(0, prefix.size(), prefix) == 0; };
+  std::vector<std::string> quoted = quoted_parts(message);
+  // A conditional whose branches are a class object in some space and a temporary of the same class.
+  if (starts("incompatible operand types")) // each type may be followed by (aka 'its other name')
+    for (size_t first = 0; first < quoted.size(); first++)
+      for (size_t second = first + 1; second < quoted.size(); second++)
+        if (without_qualifiers(quoted[first]) == without_qualifiers(quoted[second])) return true;
+  // The arms of `?:`, of one class: an `auto` variable of a template keeps its space as a part of its type, the other
+  // arm has none.
+  if (starts("incompatible operand types ('") && quoted.size() == 2)
+    return quoted[0].find('*') == std::string::npos &&
+           without_qualifiers(quoted[0] + " ") == without_qualifiers(quoted[1] + " ");
+  // A class object in the constant space: clang wants a constructor that is qualified with the space.
+  if (starts("no matching constructor for initialization of 'const constant ")) return true;
+  // A function as a template argument: its type is that of a pointer in no space, which clang does not match. The flat
+  // pass does.
+  if (starts("reference to overloaded function could not be resolved")) return true;
+  if (starts("explicit instantiation of '") &&
+      message.find("does not refer to a function template") != std::string::npos)
+    return true;
+  // Whether a value is a constant expression is the flat pass's to say; here classes in the constant space never are.
+  if (starts("constexpr variable '") &&
+      message.find("must be initialized by a constant expression") != std::string::npos)
+    return true;
+  // `pointer += object`, where the object converts to a number.
+  if (starts("invalid operands to binary expression ('") && quoted.size() == 2)
+    return quoted[0].find('*') != std::string::npos && quoted[1].find('*') == std::string::npos;
+  // Metal's bfloat converts to integers implicitly; the strict pass's class would be ambiguous in arithmetic if it did.
+  if (starts("assigning to '") && quoted.size() >= 2)
+    return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted.back()) == "bfloat";
+  return false;
+}
+
+} // namespace
+
+// ---------------------------------------------------------------- the user's lines
+
+SourceLines::SourceLines(const std::string &source) {
+  runs.push_back({"program_source", 1, {}});
+  for (size_t start = 0; start < source.size();) {
+    size_t end = std::min(source.find('\n', start), source.size()), hash = source.find_first_not_of(" \t", start);
+    std::string line = source.substr(start, end - start);
+    runs.back().lines.push_back(line);
+    start = end + 1;
+    if (hash >= end || source[hash] != '#') continue;
+    size_t word = source.find_first_not_of(" \t", hash + 1), digits = word;
+    if (!source.compare(word, 4, "line")) digits = source.find_first_not_of(" \t", word + 4);
+    if (digits >= end || !isdigit((unsigned char)source[digits])) continue;
+    std::string file = runs.back().file;
+    size_t open = source.find('"', digits), close = open < end ? source.find('"', open + 1) : open;
+    if (close < end) file = source.substr(open + 1, close - open - 1);
+    runs.push_back({file, uint32_t(atoi(source.c_str() + digits)), {}});
+  }
+}
+
+const std::string *SourceLines::line(const std::string &file, uint32_t number) const {
+  // The last: what precedes `#line 1` is a header that the host has put before the program.
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run)
+    if (run->file == file && number >= run->first && number - run->first < run->lines.size())
+      return &run->lines[number - run->first];
+  return nullptr;
+}
+
+// Walks the user's line and the tokens of that line side by side. A token that the line does not have came out of a
+// macro: it stands where the walk is, at the macro's name.
+uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines) {
+  const Token &target = tokens[token];
+  const std::string *line = lines.line(tokens.files[target.file], target.source_line);
+  if (!line) return target.column;
+  uint32_t first = token;
+  while (first > 0 && tokens[first - 1].file == target.file && tokens[first - 1].source_line == target.source_line)
+    first--;
+  size_t at = 0;
+  for (uint32_t index = first;; index++) {
+    size_t found = line->find(tokens[index].text, at);
+    bool is_name = tokens[index].kind == TokenKind::identifier;
+    while (found != std::string::npos && is_name &&
+           ((found && is_word((*line)[found - 1])) ||
+            (found + tokens[index].text.size() < line->size() && is_word((*line)[found + tokens[index].text.size()]))))
+      found = line->find(tokens[index].text, found + 1);
+    if (index == token) {
+      if (found == std::string::npos) found = line->find_first_not_of(" \t", at);
+      return uint32_t(found == std::string::npos ? line->size() : found) + 1;
+    }
+    if (found != std::string::npos) at = found + tokens[index].text.size();
+  }
+}
+
+Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines,
+                         Diagnostic::Severity severity, std::string message) {
+  return {severity, tokens.files[tokens[token].file], tokens[token].source_line, source_column(tokens, token, lines),
+          std::move(message)};
+}
+
+namespace {
+
+struct Group { // an error or a warning, and the notes that explain it
+  Printout head;
+  std::vector<Printout> notes;
+};
+
+std::vector<Group> group_notes(const std::string &output) {
+  std::vector<Group> groups;
+  for (Printout &printout : parse_lines(output)) {
+    if (printout.severity != Diagnostic::note) groups.push_back({std::move(printout), {}});
+    else if (!groups.empty()) groups.back().notes.push_back(std::move(printout));
+  }
+  return groups;
+}
+
+bool is_false_alarm(const Group &group) {
+  if (is_false_alarm(metal_wording(group.head.message))) return true;
+  auto speaks_of = [&](const Printout &printout) {
+    // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that has
+    // been said.
+    bool without_reason =
+        printout.message.find("substitution failure [") != std::string::npos && printout.message.back() == ']';
+    return without_reason || std::any_of(std::begin(opencl_terms), std::end(opencl_terms), [&](const char *word) {
+             return metal_wording(printout.message, false).find(word) != std::string::npos;
+           });
+  };
+  return speaks_of(group.head) || std::any_of(group.notes.begin(), group.notes.end(), speaks_of);
+}
+
+} // namespace
+
+std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
+                                    const SourceLines &lines) {
+  std::vector<Diagnostic> diagnostics;
+  uint32_t dismissed_line = 0;
+  auto find_token = [&](const Printout &printout) {
+    return printout.file == "<stdin>" ? printed.token_at(printout.line, printout.column) : UINT32_MAX;
+  };
+  for (const Group &group : group_notes(output)) {
+    // What follows on the line of a false alarm is its consequence.
+    bool in_program = group.head.file == "<stdin>";
+    if (is_false_alarm(group) || (in_program && group.head.line == dismissed_line)) {
+      if (in_program) dismissed_line = group.head.line;
+      continue;
+    }
+    std::string message = metal_wording(without_flag(group.head.message));
+    uint32_t token = find_token(group.head);
+    bool located = token != UINT32_MAX;
+    if (located) diagnostics.push_back(diagnostic_at(tokens, token, lines, group.head.severity, message));
+    for (const Printout &note : group.notes) {
+      if ((token = find_token(note)) == UINT32_MAX) continue;
+      diagnostics.push_back(diagnostic_at(tokens, token, lines, located ? Diagnostic::note : group.head.severity,
+                                          located ? metal_wording(without_flag(note.message)) : message));
+      located = true;
+    }
+    if (!located) diagnostics.push_back({group.head.severity, "program_source", 0, 0, message});
+  }
+  return diagnostics;
+}
+
+std::vector<Diagnostic> parse_preprocessor(const std::string &output) {
+  std::vector<Diagnostic> diagnostics;
+  for (const Printout &printout : parse_lines(output)) {
+    bool is_ours = printout.file.find('/') != std::string::npos && printout.severity == Diagnostic::note;
+    if (!is_ours)
+      diagnostics.push_back({printout.severity, printout.file == "<stdin>" ? "program_source" : printout.file,
+                             printout.line, printout.column, without_flag(printout.message)});
+  }
+  return diagnostics;
+}
+
+bool has_errors(const std::vector<Diagnostic> &diagnostics) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [](const Diagnostic &diagnostic) { return diagnostic.severity == Diagnostic::error; });
+}
+
+std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines) {
+  // A note stays behind the diagnostic that it explains.
+  std::vector<std::vector<Diagnostic>> groups;
+  for (Diagnostic &diagnostic : diagnostics) {
+    if (diagnostic.severity != Diagnostic::note || groups.empty()) groups.emplace_back();
+    groups.back().push_back(std::move(diagnostic));
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const auto &a, const auto &b) {
+    return std::make_pair(a[0].line, a[0].column) < std::make_pair(b[0].line, b[0].column);
+  });
+  constexpr const char *severities[] = {"error", "warning", "note"};
+  std::string text;
+  std::set<std::string> seen;
+  for (const auto &group : groups)
+    for (const Diagnostic &diagnostic : group) {
+      std::string head =
+          diagnostic.file +
+          (diagnostic.line ? ":" + std::to_string(diagnostic.line) + ":" + std::to_string(diagnostic.column) : "") +
+          ": " + severities[diagnostic.severity] + ": " + diagnostic.message + "\n";
+      if (!seen.insert(head).second) {
+        if (&diagnostic == &group[0]) break;
+        continue;
+      }
+      text += head;
+      const std::string *line = lines.line(diagnostic.file, diagnostic.line);
+      if (line && diagnostic.column) text += *line + "\n" + std::string(diagnostic.column - 1, ' ') + "^\n";
+    }
+  return text;
+}
+
+} // namespace mrt

@@ -1,0 +1,51 @@
+// Diagnostics in the form of Metal's compiler: "program_source:LINE:COLUMN: error: …", the line, and a caret.
+#pragma once
+
+#include "rewrite/edits.h"
+#include "rewrite/lexer.h"
+
+#include <string>
+#include <vector>
+
+namespace mrt {
+
+struct Diagnostic {
+  enum Severity { error, warning, note } severity;
+  std::string file;
+  uint32_t line = 0, column = 0; // 0: unknown
+  std::string message;
+};
+
+// The user's text by the lines that diagnostics name: `#line` directives change names and numbers.
+class SourceLines {
+public:
+  explicit SourceLines(const std::string &source);
+  // Null where there is no such line.
+  const std::string *line(const std::string &file, uint32_t number) const;
+
+private:
+  struct Run { // lines under one directive
+    std::string file;
+    uint32_t first;
+    std::vector<std::string> lines;
+  };
+  std::vector<Run> runs;
+};
+
+// The position of a token in the user's own line: preprocessing collapses white space and expands macros.
+uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines);
+Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines,
+                         Diagnostic::Severity severity, std::string message);
+
+// What clang printed about `printed`, in the user's positions and in Metal's terms. Where the location is in our own
+// headers, that of the first note which points to the program is taken.
+std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
+                                    const SourceLines &lines);
+// What the preprocessor printed; positions are the user's own already.
+std::vector<Diagnostic> parse_preprocessor(const std::string &output);
+
+bool has_errors(const std::vector<Diagnostic> &diagnostics);
+// In the order of the lines, each once.
+std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines);
+
+} // namespace mrt

@@ -1,0 +1,94 @@
+// What the parts of the rewriter share.
+#pragma once
+
+#include "rewrite/rewriter.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <set>
+
+namespace mrt {
+
+struct FunctionConstant {
+  std::string name, path; // path: "a::b::"
+  std::string index;      // an expression; empty: derived from others
+  std::string type;       // of one with an index, as it is spelled
+  uint32_t declaration;
+  std::set<std::string> required, optional; // the constants that a derived one is computed from
+};
+
+struct KernelParameter {
+  Range tokens; // without attributes
+  uint32_t name = none;
+  std::string spelled_type, pointee;
+  std::string source;    // mrt::ArgumentSource
+  std::string space;     // "device", "constant", "threadgroup" or empty
+  std::string index;     // an expression, or empty
+  bool coherent = false; // declared coherent(device)
+  uint32_t gate = none;  // the token that names a function constant
+};
+
+// How a kernel uses a function constant, as in MrtEntry::constants_used.
+enum class ConstantUse : uint8_t { none, optional, required };
+
+struct Kernel {
+  uint32_t declaration;
+  std::string name;
+  std::vector<KernelParameter> parameters;
+  std::vector<ConstantUse> constants_used; // by position among the constants that have an index
+  std::string max_threads = "0";
+};
+
+struct Rewriter {
+  const TokenList &tokens;
+  const SourceLines &lines;
+  Program program;
+  uint32_t version;
+  Rewritten &result;
+  std::vector<FunctionConstant> constants;
+  std::vector<Kernel> kernels;
+  // Identifiers in the body of each function of the program, by the function's name; overloads together.
+  std::map<std::string_view, std::set<std::string_view>> mentions;
+  std::map<std::string_view, std::set<std::string_view>> guards; // the same inside of is_function_constant_defined( )
+
+  Edits &flat() { return result.flat; }
+  Edits &strict() { return result.strict; }
+  void erase(uint32_t first, uint32_t last) { flat().erase(first, last), strict().erase(first, last); }
+  void replace(uint32_t token, const std::string &text) { flat().replace(token, text), strict().replace(token, text); }
+  void report(uint32_t token, Diagnostic::Severity severity, std::string message) {
+    result.diagnostics.push_back(diagnostic_at(tokens, token, lines, severity, std::move(message)));
+  }
+  void error(uint32_t token, std::string message) { report(token, Diagnostic::error, std::move(message)); }
+  std::string text(Range range) const { return tokens.join(range.first, range.last); }
+  std::string text(uint32_t token) const { return std::string(tokens[token].text); }
+  const std::string &path(const Declaration &declaration) const { return program.scopes[declaration.scope].path; }
+};
+
+inline bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+template <size_t count> bool one_of(std::string_view text, const std::string_view (&list)[count]) {
+  return std::find(list, list + count, text) != list + count;
+}
+inline bool is_space(std::string_view text) { return one_of(text, {"device", "threadgroup", "constant", "thread"}); }
+std::string quote(std::string_view text); // a C string literal
+
+// The passes, in the order in which they run; each has a file of its name.
+void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
+                    std::vector<Diagnostic> &diagnostics);
+void check_language(Rewriter &rewriter); // rules.cpp
+void rewrite_lambdas(Rewriter &rewriter);
+void rewrite_constants(Rewriter &rewriter);
+void rewrite_kernels(Rewriter &rewriter);
+void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // variables.cpp
+void rewrite_spaces(Rewriter &rewriter);
+void drop_duplicates(Rewriter &rewriter);
+
+// All that a function mentions, directly and through the functions of the program that it mentions.
+std::set<std::string_view> reachable_names(const Rewriter &rewriter, const Declaration &function);
+std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
+                                        const std::vector<KernelParameter> &parameters);
+std::vector<DeclaredConstant> declared_constants(const Rewriter &rewriter, const std::vector<ConstantUse> &uses);
+
+} // namespace mrt

@@ -1,0 +1,46 @@
+// Lambda expressions (MSL 1.5.1: from version 3.2). In the strict text they capture by reference: there clang can't
+// copy a closure that holds values, since they are in an address space. That a value must not be changed is left to the
+// flat compile.
+#include "rewrite/internal.h"
+
+namespace mrt {
+namespace {
+
+// `[…](`, `[…] {`: brackets where no subscript, attribute or structured binding can stand.
+bool is_lambda(const TokenList &tokens, uint32_t index) {
+  if (!tokens.is(index, "[") || opens_attribute(tokens, index) || index == 0) return false;
+  const Token &before = tokens[index - 1];
+  const bool follows_value = before.kind == TokenKind::identifier ? !one_of(before.text, {"return", "else", "do"})
+                                                                  : one_of(before.text, {"]", ")", "["});
+  const uint32_t close = tokens[index].partner;
+  return !follows_value &&
+         (tokens.is(close + 1, "{") || (tokens.is(close + 1, "(") && !one_of(before.text, {"&", "&&"})));
+}
+
+void capture_by_reference(Rewriter &rewriter, Range captures) {
+  const TokenList &tokens = rewriter.tokens;
+  const bool has_default =
+      one_of(tokens[captures.first].text, {"=", "&"}) && (captures.size() == 1 || tokens.is(captures.first + 1, ","));
+  if (has_default) rewriter.strict().replace(captures.first, "&");
+  for (Range capture : split_commas(tokens, captures)) {
+    const bool simple = capture.size() <= 2 && tokens.is_identifier(capture.last - 1);
+    if (!simple || tokens.is(capture.first, "*")) continue;
+    // Beside `&` nothing else may be captured by reference.
+    if (has_default) rewriter.strict().erase(capture.first - 1, capture.last);
+    else if (capture.size() == 1 && !tokens.is(capture.first, "this"))
+      rewriter.strict().insert_before(capture.first, "&");
+  }
+}
+
+} // namespace
+
+void rewrite_lambdas(Rewriter &rewriter) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = 0; index < tokens.size(); index++) {
+    if (!is_lambda(tokens, index)) continue;
+    if (rewriter.version < 320) rewriter.error(index, "lambda expressions need Metal 3.2 or newer");
+    if (tokens[index].partner > index + 1) capture_by_reference(rewriter, {index + 1, tokens[index].partner});
+  }
+}
+
+} // namespace mrt

@@ -1,0 +1,50 @@
+// Tokens of preprocessed source, with where they stand: in the preprocessed text, and in the user's file as line
+// markers say.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrt {
+
+enum class TokenKind : uint8_t { identifier, number, string, character, punctuator, directive };
+
+struct Token {
+  std::string_view text;
+  TokenKind kind;
+  bool spaced;           // white space before it
+  bool first;            // first of its line
+  uint32_t line, column; // in the preprocessed text, from 1
+  uint32_t file;         // index into TokenList::files
+  uint32_t source_line;  // in that file
+  uint32_t partner;      // of a bracket: the token that closes or opens it; else its own index
+  bool coherent = false; // a `coherent(device)` stood before it
+};
+
+struct TokenList {
+  std::shared_ptr<const std::string> text; // what the tokens view
+  std::vector<std::string> files;
+  std::vector<Token> tokens;
+
+  size_t size() const { return tokens.size(); }
+  const Token &operator[](size_t index) const { return tokens[index]; }
+  bool is(size_t index, std::string_view text) const { return index < tokens.size() && tokens[index].text == text; }
+  bool is_identifier(size_t index) const {
+    return index < tokens.size() && tokens[index].kind == TokenKind::identifier;
+  }
+  // The token after `open … close`, or after the token itself.
+  size_t after_group(size_t index) const {
+    return tokens[index].partner >= index ? tokens[index].partner + 1 : index + 1;
+  }
+  // The text of [first, last) with its spaces.
+  std::string join(size_t first, size_t last) const;
+};
+
+// Comments must be gone, as they are after preprocessing. `>` is always a token of its own, so that template argument
+// lists can be matched; written out without a space between, `>>` is whole again.
+TokenList tokenize(std::string text);
+
+} // namespace mrt

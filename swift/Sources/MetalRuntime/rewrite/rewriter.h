@@ -1,0 +1,39 @@
+// From preprocessed Metal source to the two texts that clang compiles: the flat one, which runs, and the strict one, in
+// which address spaces are types.
+#pragma once
+
+#include "rewrite/declared_constant.h"
+#include "rewrite/diagnostics.h"
+#include "rewrite/edits.h"
+#include "rewrite/syntax.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mrt {
+
+struct EntryPoint {
+  std::string name;                        // host name
+  uint32_t position;                       // the token that its record follows
+  uint32_t location;                       // the token that diagnostics about it name
+  std::string record;                      // the text of the record
+  std::vector<DeclaredConstant> constants; // that it uses, in the order of their declarations
+};
+
+struct Rewritten {
+  TokenList tokens;
+  std::vector<EntryPoint> entries;
+  std::vector<Diagnostic> diagnostics;
+  Edits flat, strict;
+  std::string flat_epilogue;
+
+  // The flat text with the entries [first, last) only: a large library is compiled in parts.
+  Printed flat_text(size_t first, size_t last) const;
+  Printed strict_text() const;
+};
+
+// `version`: __METAL_VERSION__, such as 310.
+Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version);
+
+} // namespace mrt

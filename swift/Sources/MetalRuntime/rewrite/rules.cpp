@@ -1,0 +1,214 @@
+// What Metal refuses and clang's C++ would take: C++ keywords that MSL leaves out (MSL 1.5.1), and pointers and
+// references that do not name their address space (MSL 4).
+#include "rewrite/internal.h"
+
+namespace mrt {
+namespace {
+
+struct Refusal {
+  std::string_view keyword, message;
+};
+constexpr Refusal refusals[] = {
+    {"double", "'double' is not supported in Metal"},
+    {"goto", "'goto' is not supported in Metal"},
+    {"virtual", "virtual functions are not supported in Metal"},
+    {"new", "'new' is not supported in Metal"},
+    {"try", "cannot use 'try' with exceptions disabled"},
+    {"throw", "cannot use 'throw' with exceptions disabled"},
+    {"catch", "cannot use 'catch' with exceptions disabled"},
+    {"thread_local", "thread-local storage is not supported for the current target"},
+    {"dynamic_cast", "use of dynamic_cast requires -frtti"},
+    {"typeid", "use of typeid requires -frtti"},
+    {"asm", "'asm' is not supported in Metal"},
+    {"__asm", "'asm' is not supported in Metal"},
+    {"__asm__", "'asm' is not supported in Metal"},
+};
+
+constexpr std::string_view scalar_types[] = {
+    "void",     "bool",    "char",     "short",   "int",      "long",    "float",   "half",      "bfloat",
+    "unsigned", "signed",  "uchar",    "ushort",  "uint",     "ulong",   "size_t",  "ptrdiff_t", "int8_t",
+    "uint8_t",  "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"};
+
+class Rules {
+public:
+  explicit Rules(Rewriter &rewriter) : rewriter(rewriter), tokens(rewriter.tokens) {}
+
+  void run() {
+    for (uint32_t index = 0; index < tokens.size(); index++)
+      if (tokens.is_identifier(index)) check_word(index);
+    collect_types();
+    for (uint32_t index = 0; index < tokens.size(); index++)
+      if (one_of(tokens[index].text, {"typedef", "using"})) check_alias(index);
+    for (const Declaration &declaration : rewriter.program.declarations) check_declaration(declaration);
+  }
+
+private:
+  void check_word(uint32_t index) {
+    std::string_view text = tokens[index].text;
+    bool is_member = index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"});
+    if (is_member) return;
+    for (const Refusal &refusal : refusals)
+      if (text == refusal.keyword) return rewriter.error(index, std::string(refusal.message));
+    bool deletes = text == "delete" && !tokens.is(index - 1, "=") && !tokens.is(index - 1, "operator");
+    if (deletes) rewriter.error(index, "'delete' is not supported in Metal");
+    if (text == "long" && tokens.is(index + 1, "long")) rewriter.error(index, "'long long' is not supported in Metal");
+    if (text == "bfloat" && rewriter.version < 310) rewriter.error(index, "unknown type name 'bfloat'");
+  }
+
+  // The program's own classes, so that `Point *p` can be distinguished from a product.
+  void collect_types() {
+    for (const Declaration &declaration : rewriter.program.declarations)
+      if (declaration.kind == DeclarationKind::type && declaration.name != none)
+        types.insert(tokens[declaration.name].text);
+  }
+
+  bool is_type(uint32_t index) const {
+    std::string_view text = tokens[index].text;
+    // float4
+    while (!text.empty() && isdigit((unsigned char)text.back()) && !one_of(text, scalar_types)) text.remove_suffix(1);
+    return tokens.is_identifier(index) && (one_of(text, scalar_types) || types.count(tokens[index].text));
+  }
+
+  void check_declaration(const Declaration &declaration) {
+    check_templates(declaration);
+    if (declaration.name == none) return;
+    if (declaration.kind == DeclarationKind::type) check_type(declaration);
+    if (declaration.kind == DeclarationKind::function) check_function(declaration);
+    if (declaration.kind == DeclarationKind::variable) check_variable(declaration);
+  }
+
+  // Metal is C++14 up to version 3.2, and C++17 from 4 on. What clang takes as an extension, Metal's compiler takes
+  // too.
+  void check_templates(const Declaration &declaration) {
+    for (Range header : declaration.templates)
+      for (uint32_t index = header.first; index < header.last && rewriter.version < 400; index++)
+        if (tokens.is(index, "auto")) rewriter.error(index, "'auto' not allowed in template parameter before Metal 4");
+  }
+
+  // MSL leaves out derived classes. Traits derive from constants all the same, in programs and in Metal's own library.
+  void check_type(const Declaration &declaration) {
+    if (!declaration.body.exists() || tokens.is(declaration.start, "enum")) return;
+    bool derives = false;
+    for (uint32_t index = declaration.name; index + 1 < declaration.body.first; index++)
+      derives |= tokens.is(index, ":");
+    if (derives && has_members(declaration.body))
+      rewriter.report(declaration.name, Diagnostic::warning, "derived classes are not part of the Metal language");
+  }
+
+  bool has_members(Range body) const {
+    const auto is_member = [&](const Declaration &declaration) {
+      const bool inside = declaration.tokens.first >= body.first && declaration.tokens.last <= body.last;
+      return inside && (declaration.kind == DeclarationKind::function ||
+                        (declaration.kind == DeclarationKind::variable && !is_static(declaration)));
+    };
+    const auto &declarations = rewriter.program.declarations;
+    return std::any_of(declarations.begin(), declarations.end(), is_member);
+  }
+
+  bool is_static(const Declaration &declaration) const {
+    for (uint32_t index = declaration.start; index < declaration.tokens.last; index++)
+      if (tokens.is(index, "static")) return true;
+    return false;
+  }
+
+  void check_function(const Declaration &declaration) {
+    template_names(declaration);
+    if (!tokens.is(declaration.name, "operator") ||
+        one_of(tokens[declaration.name + 1].text, {"=", "+=", "-=", "*=", "/=", "[", "++", "--"}))
+      check_pointers({declaration.start, declaration.name});
+    for (Range part : split_commas(tokens, declaration.parameters)) check_pointers(part);
+    if (declaration.body.exists()) check_body(declaration.body);
+  }
+
+  void check_variable(const Declaration &declaration) {
+    template_names(declaration);
+    check_pointers({declaration.start, declaration.name});
+    bool of_namespace = !rewriter.program.scopes[declaration.scope].is_class, constant = false;
+    for (uint32_t index = declaration.start; index < declaration.name; index++)
+      constant |= one_of(tokens[index].text, {"constant", "sampler", "device", "threadgroup"});
+    if (of_namespace && !constant && declaration.parameters.first == none && declaration.start < declaration.name &&
+        (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
+        is_type(declaration.name - 1))
+      rewriter.error(declaration.name, "program scope variable must reside in constant address space");
+  }
+
+  void template_names(const Declaration &declaration) {
+    parameters.clear();
+    for (Range header : declaration.templates)
+      for (uint32_t index = header.first; index + 1 < header.last; index++)
+        if (one_of(tokens[index].text, {"typename", "class"})) parameters.insert(tokens[index + 1].text);
+  }
+
+  // One declaration's type: each `*` and `&` needs a space before it. Those of a function's type and of template
+  // arguments, where the type is another's, are not looked at.
+  void check_pointers(Range range) {
+    bool named = false, free = false;
+    for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
+      std::string_view text = tokens[index].text;
+      if (text == "=") return;
+      if (text == "<" && index > range.first && tokens.is_identifier(index - 1)) {
+        index = after_angles(tokens, index, range.last) - 1;
+        continue;
+      }
+      named |= is_space(text);
+      free |= text == "auto" || parameters.count(text) || text == "typename" || tokens.is(index + 1, "::");
+      if (!one_of(text, {"*", "&", "&&"})) continue;
+      if (!named && !free) return report(index);
+    }
+  }
+
+  // `typedef float *P;`, `using P = float *;`
+  void check_alias(uint32_t first) {
+    bool spaced = false;
+    for (uint32_t index = first; index < tokens.size() && !tokens.is(index, ";");
+         index = uint32_t(tokens.after_group(index))) {
+      spaced |= is_space(tokens[index].text);
+      if (one_of(tokens[index].text, {"*", "&"}) && !spaced && is_type(index - 1)) return report(index);
+    }
+  }
+
+  // A variable of a function that outlives its call would be one of the whole program.
+  void check_static(uint32_t first) {
+    for (uint32_t index = first; index < tokens.size() && !one_of(tokens[index].text, {"=", ";", "{", "["}); index++)
+      if (one_of(tokens[index].text, {"constant", "("})) return;
+    rewriter.error(first, "static local variable must reside in constant address space");
+  }
+
+  void report(uint32_t index) {
+    rewriter.error(index, std::string(tokens.is(index, "*") ? "pointer" : "reference") +
+                              " type must have explicit address space qualifier");
+  }
+
+  // `float *p =`, `(float *p)` of a lambda, `(float *)p`, `static_cast<float *>(p)`; only where the name before is
+  // surely a type.
+  void check_body(Range body) {
+    for (uint32_t index = body.first; index + 1 < body.last; index++) {
+      if (tokens.is(index, "static")) check_static(index);
+      if (!one_of(tokens[index].text, {"*", "&"}) || !is_type(index - 1)) continue;
+      uint32_t first = index - 1;
+      while (first > body.first &&
+             (one_of(tokens[first - 1].text, {"const", "volatile", "unsigned"}) || is_space(tokens[first - 1].text)))
+        first--;
+      bool spaced = false;
+      for (uint32_t inner = first; inner < index; inner++) spaced |= is_space(tokens[inner].text);
+      if (spaced) continue;
+      std::string_view before = tokens[first - 1].text;
+      bool declares = one_of(before, {";", "{", "}", "(", ","}) && tokens.is_identifier(index + 1) &&
+                      one_of(tokens[index + 2].text, {"=", ";", ",", ")"});
+      bool casts = tokens.is(index + 1, ")") && before == "(" && !tokens.is(first - 2, "sizeof");
+      bool casts_by_name = tokens.is(index + 1, ">") && before == "<" && first >= 2 &&
+                           one_of(tokens[first - 2].text, {"static_cast", "reinterpret_cast", "const_cast"});
+      if (declares || casts || casts_by_name) report(index);
+    }
+  }
+
+  Rewriter &rewriter;
+  const TokenList &tokens;
+  std::set<std::string_view> types, parameters;
+};
+
+} // namespace
+
+void check_language(Rewriter &rewriter) { Rules(rewriter).run(); }
+
+} // namespace mrt

@@ -1,0 +1,167 @@
+// Address spaces, attributes and literals: as clang has them, and without the spaces in the flat text.
+#include "rewrite/internal.h"
+
+namespace mrt {
+namespace {
+
+// Attributes that clang understands in the same way.
+constexpr std::string_view kept_attributes[] = {"maybe_unused", "nodiscard",     "fallthrough", "likely",  "unlikely",
+                                                "deprecated",   "always_inline", "noinline",    "noreturn"};
+// Attributes of MSL that say nothing to the texts that are compiled: kernels' are read elsewhere.
+constexpr std::string_view dropped_attributes[] = {"kernel",
+                                                   "host_name",
+                                                   "max_total_threads_per_threadgroup",
+                                                   "required_threads_per_threadgroup",
+                                                   "buffer",
+                                                   "threadgroup",
+                                                   "function_constant",
+                                                   "user",
+                                                   "id",
+                                                   "unroll",
+                                                   "visible",
+                                                   "stitchable",
+                                                   "extern",
+                                                   "early_fragment_tests",
+                                                   "raster_order_group",
+                                                   "attribute",
+                                                   "position",
+                                                   "point_size",
+                                                   "flat",
+                                                   "center_perspective",
+                                                   "vertex",
+                                                   "fragment",
+                                                   "mesh",
+                                                   "object",
+                                                   "thread_position_in_grid",
+                                                   "thread_position_in_threadgroup",
+                                                   "thread_index_in_threadgroup",
+                                                   "threadgroup_position_in_grid",
+                                                   "threads_per_grid",
+                                                   "threads_per_threadgroup",
+                                                   "threadgroups_per_grid",
+                                                   "dispatch_threads_per_threadgroup",
+                                                   "thread_index_in_simdgroup",
+                                                   "simdgroup_index_in_threadgroup",
+                                                   "simdgroups_per_threadgroup",
+                                                   "dispatch_simdgroups_per_threadgroup",
+                                                   "threads_per_simdgroup",
+                                                   "thread_execution_width",
+                                                   "thread_index_in_quadgroup",
+                                                   "quadgroup_index_in_threadgroup",
+                                                   "quadgroups_per_threadgroup",
+                                                   "dispatch_quadgroups_per_threadgroup",
+                                                   "grid_origin",
+                                                   "grid_size",
+                                                   "stage_in",
+                                                   "texture",
+                                                   "sampler",
+                                                   "color",
+                                                   "imageblock_data",
+                                                   "payload",
+                                                   "vertex_id",
+                                                   "instance_id"};
+
+// In a group of several, one that has to go takes the others with it, unless those would change the meaning.
+void rewrite_attribute(Rewriter &rewriter, uint32_t index) {
+  const TokenList &tokens = rewriter.tokens;
+  std::vector<Attribute> attributes;
+  parse_attributes(tokens, index + 2, tokens[index].partner - 1, attributes);
+  bool keep = true;
+  for (const Attribute &attribute : attributes) {
+    std::string_view name = tokens[attribute.name].text;
+    bool scoped = tokens.is(attribute.name - 1, "::");
+    if (scoped || one_of(name, kept_attributes)) continue;
+    keep = false;
+    if (!one_of(name, dropped_attributes))
+      rewriter.report(attribute.name, Diagnostic::warning, "unknown attribute '" + std::string(name) + "' ignored");
+  }
+  if (!keep) return rewriter.erase(index, tokens[index].partner + 1);
+  for (const Attribute &attribute : attributes) // clang has these under its own name only
+    if (!tokens.is(attribute.name - 1, "::") && one_of(tokens[attribute.name].text, {"always_inline", "noinline"}))
+      rewriter.replace(attribute.name, "gnu::" + rewriter.text(attribute.name));
+}
+
+bool is_const_beside(const Rewriter &rewriter, uint32_t index) {
+  const TokenList &tokens = rewriter.tokens;
+  auto passes = [&](uint32_t token) { return one_of(tokens[token].text, {"static", "constexpr", "inline", "extern"}); };
+  uint32_t before = index, after = index + 1;
+  while (before > 0 && passes(before - 1)) before--;
+  while (after < tokens.size() && passes(after)) after++;
+  return (before > 0 && tokens.is(before - 1, "const")) || tokens.is(after, "const");
+}
+
+void rewrite_space(Rewriter &rewriter, uint32_t index) {
+  std::string_view text = rewriter.tokens[index].text;
+  bool to_const = text == "constant" && !is_const_beside(rewriter, index);
+  const char *strict = text == "device"        ? "__global"
+                       : text == "threadgroup" ? "__local"
+                       : text == "thread"      ? "__private"
+                       : to_const              ? "const __constant"
+                                               : "__constant";
+  if (!rewriter.strict().is_erased(index)) rewriter.strict().replace(index, strict);
+  if (rewriter.flat().is_erased(index)) return;
+  if (to_const) rewriter.flat().replace(index, "const");
+  else rewriter.flat().erase(index, index + 1);
+}
+
+// A literal without a suffix is a float in Metal; `h` and `bf` are its own (MSL 2.1).
+void rewrite_literal(Rewriter &rewriter, uint32_t index) {
+  std::string text = rewriter.text(index);
+  bool hexadecimal = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
+  if (text.find_first_of(hexadecimal ? "pP" : ".eE") == std::string::npos) return;
+  auto ends = [&](std::string_view suffix) {
+    return text.size() > suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
+  };
+  if (ends("bf") || ends("BF")) return rewriter.replace(index, "bfloat(" + text.substr(0, text.size() - 2) + "f)");
+  if (ends("h") || ends("H")) return rewriter.flat().replace(index, text.substr(0, text.size() - 1) + "f16");
+  if (isdigit((unsigned char)text.back()) || text.back() == '.') rewriter.replace(index, text + "f");
+}
+
+// Static members that are defined once more outside of their class, as C++14 requires: they are inline in C++17.
+void drop_definitions(Rewriter &rewriter) {
+  for (const Declaration &declaration : rewriter.program.declarations) {
+    bool qualified = declaration.kind == DeclarationKind::variable && declaration.name > declaration.start &&
+                     declaration.name != none && rewriter.tokens.is(declaration.name - 1, "::");
+    if (qualified && declaration.initializer == none && !declaration.parameters.exists())
+      rewriter.erase(declaration.tokens.first, declaration.tokens.last);
+  }
+}
+
+// `T values[4]` as a parameter points to the thread's memory. Clang adds that to a type it knows; one that is deduced
+// would take the space from the argument.
+void place_array_parameter(Rewriter &rewriter, Range parameter) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = parameter.first; index < parameter.last; index = uint32_t(tokens.after_group(index))) {
+    if (is_space(tokens[index].text)) return;
+    if (!tokens.is(index, "[") || opens_attribute(tokens, index) || index < parameter.first + 2 ||
+        !tokens.is_identifier(index - 1))
+      continue;
+    if (tokens.is_identifier(index - 2) || tokens.is(index - 2, ">"))
+      rewriter.strict().insert_before(index - 1, "__private ");
+    return;
+  }
+}
+
+} // namespace
+
+void rewrite_spaces(Rewriter &rewriter) {
+  drop_definitions(rewriter);
+  for (const Declaration &declaration : rewriter.program.declarations)
+    if (declaration.parameters.exists())
+      for (Range parameter : split_commas(rewriter.tokens, declaration.parameters))
+        place_array_parameter(rewriter, parameter);
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = 0; index < tokens.size(); index++) {
+    if (tokens[index].kind == TokenKind::number) {
+      rewrite_literal(rewriter, index);
+    } else if (opens_attribute(tokens, index)) {
+      rewrite_attribute(rewriter, index);
+      index = tokens[index].partner;
+    } else if (tokens.is_identifier(index) && is_space(tokens[index].text) &&
+               !(index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"}))) {
+      rewrite_space(rewriter, index);
+    }
+  }
+}
+
+} // namespace mrt

@@ -1,0 +1,46 @@
+// The settings as the runtime's own code reads them: cheap, from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace mrt {
+
+enum class Setting {
+  check,
+  count,
+  workers,
+  seed,
+  denormals,
+  contract,
+  fast,
+  poison,
+  max_threads,
+  timeout_ms,
+  spin_limit,
+  strict,
+  cache,
+  cache_limit,
+  clang,
+  headers,
+  max_findings,
+  abort_on_misuse,
+  memory_limit,
+  execute
+};
+
+// The position of each value that a choice may have.
+enum Denormals : int64_t { denormals_keep = 0, denormals_flush = 1 };
+enum Fast : int64_t { fast_auto = 0, fast_never = 1, fast_always = 2 };
+
+// The value of a flag, a number, or the position of a choice. An atomic load: fit for hot paths.
+int64_t setting_number(Setting setting);
+inline bool setting_flag(Setting setting) { return setting_number(setting) != 0; }
+
+// The value of a path.
+std::string setting_text(Setting setting);
+
+// A malloc'ed copy, as the C interface hands strings out.
+char *copy_string(const std::string &text);
+
+} // namespace mrt

@@ -1,0 +1,350 @@
+import { describe, expect, test } from "bun:test";
+import { enableGrad, isGradEnabled, noGrad } from "../../../src/autograd/modes.ts";
+import { AutogradError } from "../../../src/autograd/node.ts";
+import { withBackend } from "../../../src/backend/policy.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../../src/core/errors.ts";
+import { toDType } from "../../../src/ops/copy/cast.ts";
+import { copyInto } from "../../../src/ops/copy/copy.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { add, mul, neg, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { exp } from "../../../src/ops/elementwise/exponential.ts";
+import { backward, detach, grad, valueAndGrad } from "../../../src/ops/gradient/backward.ts";
+import { sum } from "../../../src/ops/reduction/sum.ts";
+import { expand } from "../../../src/ops/view/expand.ts";
+import { reshape } from "../../../src/ops/view/reshape.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+
+const parameter = (values: number[]) => tensor(values, { dtype: "float64", requiresGrad: true });
+const numbers = (x: Tensor | null | undefined) => x && Array.from(x.dataSync(), Number);
+const codeOf = (body: () => unknown): string | undefined => {
+  try {
+    body();
+  } catch (error) {
+    return error instanceof AutogradError ? error.code : String(error);
+  }
+  return undefined;
+};
+
+describe("gradients", () => {
+  test("sum up where a tensor is used more than once: d(x·x)/dx = 2x, and diamonds", () => {
+    const x = parameter([1, -2, 3]);
+    backward(sum(mul(x, x)));
+    expect(numbers(x.grad)).toEqual([2, -4, 6]);
+    const y = parameter([2, 5]);
+    const middle = mul(y, 3);
+    backward(sum(add(mul(middle, middle), middle))); // 9y² + 3y
+    expect(numbers(y.grad)).toEqual([18 * 2 + 3, 18 * 5 + 3]);
+  });
+
+  test("accumulate over passes until they are taken away", () => {
+    const x = parameter([1, 2]);
+    backward(sum(mul(x, 3)));
+    backward(sum(mul(x, 4)));
+    expect(numbers(x.grad)).toEqual([7, 7]);
+    x.grad = null;
+    backward(sum(x));
+    expect(numbers(x.grad)).toEqual([1, 1]);
+  });
+
+  test("flow through views and casts, back to the leaf's own dtype", () => {
+    const x = tensor([1, 2, 3, 4, 5, 6], { requiresGrad: true });
+    const wide = expand(reshape(reshape(x, [2, 3]), [2, 3, 1]), [2, 3, 4]);
+    backward(sum(mul(toDType(wide, "float64"), 0.5)));
+    expect(x.grad?.dtype).toBe("float32");
+    expect(numbers(x.grad)).toEqual([2, 2, 2, 2, 2, 2]);
+  });
+
+  test("are those of the sum of the outputs weighted by the given gradient", () => {
+    const x = parameter([1, 2, 3]);
+    backward(mul(x, x), tensor([1, 10, 100], { dtype: "float64" }));
+    expect(numbers(x.grad)).toEqual([2, 40, 600]);
+  });
+
+  test("leave integers and what needs none alone", () => {
+    const x = parameter([1, 2]);
+    const constant = tensor([3, 4], { dtype: "float64" });
+    backward(sum(mul(x, constant)));
+    expect(constant.grad).toBeNull();
+    expect(toDType(x, "int32").requiresGrad).toBe(false);
+    expect(() => {
+      tensor([1], { dtype: "int32" }).requiresGrad = true;
+    }).toThrow(ArgumentError);
+  });
+
+  test("go through 10,000 operations without a deep stack", () => {
+    const x = parameter([1]);
+    let y: Tensor = x;
+    for (let step = 0; step < 10_000; step++) y = add(y, x);
+    backward(y);
+    expect(numbers(x.grad)).toEqual([10_001]);
+  });
+
+  test("may be computed by another backend than the result", () => {
+    const run = (forward: "cpu" | "reference" | "metal", back: "cpu" | "reference" | "metal") => {
+      const x = tensor([0.5, -1, 2], { requiresGrad: true });
+      const y = withBackend(forward, () => mul(exp(x), x));
+      withBackend(back, () => backward(y, tensor([1, 2, 3])));
+      return numbers(x.grad)!;
+    };
+    const expected = [0.5, -1, 2].map((x, index) => (index + 1) * Math.exp(x) * (x + 1));
+    for (const [forward, back] of [
+      ["metal", "reference"],
+      ["reference", "metal"],
+      ["cpu", "metal"],
+      ["metal", "cpu"],
+    ] as const)
+      for (const [index, value] of run(forward, back).entries())
+        expect(Math.abs(value - expected[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected[index]!)));
+  });
+});
+
+describe("a leaf's gradient is its own", () => {
+  const shares = (a: Tensor, b: Tensor) => a.storage === b.storage;
+
+  test("two leaves that get the same tensor, and the caller's", () => {
+    const [a, b] = [parameter([1, 2]), parameter([3, 4])];
+    const given = tensor([5, 6], { dtype: "float64" });
+    backward(add(a, b), given);
+    expect(shares(a.grad!, b.grad!) || shares(a.grad!, given) || shares(b.grad!, given)).toBe(false);
+    copyInto(a.grad!, tensor([0, 0], { dtype: "float64" }));
+    expect([numbers(b.grad), numbers(given)]).toEqual([
+      [5, 6],
+      [5, 6],
+    ]);
+  });
+
+  test("a hook's replacement, and a leaf that is the root", () => {
+    const x = parameter([1, 2]);
+    const replacement = tensor([7, 8], { dtype: "float64" });
+    x.registerHook(() => replacement);
+    backward(sum(x));
+    expect(shares(x.grad!, replacement)).toBe(false);
+    const leaf = parameter([1]);
+    const given = tensor([4], { dtype: "float64" });
+    backward(leaf, given);
+    expect([numbers(leaf.grad), shares(leaf.grad!, given)]).toEqual([[4], false]);
+  });
+
+  test("is row-major, also where the sum was expanded", () => {
+    const x = parameter([1, 2]);
+    backward(sum(x));
+    expect(x.grad?.isContiguous).toBe(true);
+  });
+});
+
+describe("grad", () => {
+  test("gives gradients of leaves and of what lies between, and leaves grad alone", () => {
+    const x = parameter([1, 2]);
+    const y = mul(x, x);
+    const [dx, dy] = grad(sum(mul(y, 3)), [x, y]);
+    expect([numbers(dx), numbers(dy), x.grad]).toEqual([[6, 12], [3, 3], null]);
+  });
+
+  test("takes several outputs with gradients of their own, and one output twice", () => {
+    const x = parameter([1, 2]);
+    const one = tensor([1, 1], { dtype: "float64" });
+    const y = mul(x, 2);
+    expect(numbers(grad([y, mul(x, x)], [x], { gradOutputs: [one, one] })[0])).toEqual([4, 6]);
+    const z = mul(x, 5);
+    expect(numbers(grad([z, z], [x], { gradOutputs: [one, one] })[0])).toEqual([10, 10]);
+  });
+
+  test("an input that does not matter is an error, or null where that is allowed", () => {
+    const [x, other] = [parameter([1]), parameter([2])];
+    expect(codeOf(() => grad(sum(x), [other]))).toBe("unused");
+    expect(grad(sum(x), [x, other], { allowUnused: true })[1]).toBeNull();
+  });
+
+  test("createGraph: d³(x⁴)/dx³ = 24x", () => {
+    const x = parameter([2]);
+    const fourth = mul(mul(x, x), mul(x, x));
+    const [first] = grad(fourth, [x], { createGraph: true });
+    const [second] = grad(first!, [x], { createGraph: true });
+    const [third] = grad(second!, [x]);
+    expect([numbers(first), numbers(second), numbers(third)]).toEqual([[32], [48], [48]]);
+    expect([first!.requiresGrad, third!.requiresGrad]).toEqual([true, false]);
+  });
+
+  test("createGraph through an operation that saves its own result: d²(eˣ)/dx² = eˣ", () => {
+    const x = parameter([0.5]);
+    const [first] = grad(exp(x), [x], { createGraph: true });
+    expect(grad(first!, [x])[0]!.item()).toBeCloseTo(Math.exp(0.5), 12);
+  });
+
+  test("backward with createGraph leaves a gradient that has a gradient", () => {
+    const x = parameter([3]);
+    backward(mul(mul(x, x), x), undefined, { createGraph: true });
+    expect(numbers(grad(x.grad!, [x])[0])).toEqual([18]);
+  });
+
+  test("valueAndGrad gives both, for the first arguments, and touches no grad", () => {
+    const [w, x] = [tensor([1, 2]), tensor([3, 4])];
+    const step = valueAndGrad((a: Tensor, b: Tensor) => sum(mul(mul(a, a), b)), 2);
+    const { value, gradients } = noGrad(() => step(w, x));
+    expect([value.item(), ...gradients.map(numbers)]).toEqual([19, [6, 16], [1, 4]]);
+    expect([value.requiresGrad, w.grad, w.requiresGrad]).toEqual([false, null, false]);
+    expect(() => valueAndGrad((a: number) => tensor(a))(3)).toThrow(ArgumentError);
+  });
+});
+
+describe("hooks", () => {
+  test("on a leaf see the whole sum once; what they return takes its place", () => {
+    const x = parameter([1, 2]);
+    const seen: unknown[] = [];
+    x.registerHook((gradient) => {
+      seen.push(numbers(gradient));
+      return mul(gradient, 10) as Tensor;
+    });
+    backward(sum(add(mul(x, 2), mul(x, 3))));
+    expect([seen, numbers(x.grad)]).toEqual([[[5, 5]], [50, 50]]);
+  });
+
+  test("between see and change what flows on; later hooks see what earlier ones returned", () => {
+    const x = parameter([1, 2]);
+    const y = mul(x, 2);
+    y.registerHook((gradient) => neg(gradient));
+    const seen: unknown[] = [];
+    y.registerHook((gradient) => void seen.push(numbers(gradient)));
+    backward(sum(mul(y, 3)));
+    expect([seen, numbers(x.grad)]).toEqual([[[-3, -3]], [-6, -6]]);
+  });
+
+  test("are gone once they are taken away, even by themselves while they run", () => {
+    const x = parameter([1]);
+    const calls: string[] = [];
+    const remove = x.registerHook(() => {
+      calls.push("first");
+      remove();
+      return undefined;
+    });
+    x.registerHook(() => void calls.push("second"));
+    backward(sum(x));
+    backward(sum(x));
+    remove();
+    expect(calls).toEqual(["first", "second", "second"]);
+  });
+
+  test("that change the shape or the dtype are refused", () => {
+    const x = parameter([1, 2]);
+    x.registerHook((gradient) => reshape(gradient, [2, 1]));
+    expect(codeOf(() => backward(sum(x)))).toBe("wrongGradient");
+    expect(() => tensor([1]).registerHook(() => undefined)).toThrow(ArgumentError);
+  });
+
+  test("retainGrad leaves a gradient between, after the hooks, summed over passes", () => {
+    const x = parameter([1, 2]);
+    const y = mul(x, 2).retainGrad();
+    y.registerHook((gradient) => neg(gradient));
+    const z = sum(mul(y, 3));
+    backward(z, undefined, { retainGraph: true });
+    backward(z);
+    expect([numbers(y.grad), numbers(x.grad)]).toEqual([
+      [-6, -6],
+      [-12, -12],
+    ]);
+    expect(mul(x, 1).grad).toBeNull();
+    expect(() => tensor([1]).retainGrad()).toThrow(/retainGrad.*float32\[1\] requires no gradient/);
+  });
+});
+
+describe("recording", () => {
+  test("stops in noGrad, goes on in enableGrad inside it, and across awaits", async () => {
+    const x = parameter([1]);
+    expect(noGrad(() => mul(x, 2).requiresGrad)).toBe(false);
+    expect(noGrad(() => enableGrad(() => mul(x, 2).requiresGrad))).toBe(true);
+    const inside = noGrad(async () => {
+      await Bun.sleep(2);
+      return isGradEnabled();
+    });
+    expect(isGradEnabled()).toBe(true); // while the body waits
+    expect(await inside).toBe(false);
+    expect(isGradEnabled()).toBe(true);
+  });
+
+  test("ends with an error inside, sync and async", async () => {
+    expect(() =>
+      noGrad(() => {
+        throw new Error("inside");
+      }),
+    ).toThrow("inside");
+    await expect(
+      noGrad(async () => {
+        await Bun.sleep(1);
+        throw new Error("later");
+      }),
+    ).rejects.toThrow("later");
+    expect(isGradEnabled()).toBe(true);
+  });
+
+  test("is cut by detach, which shares the elements", () => {
+    const x = parameter([1, 2]);
+    const y = detach(mul(x, 2));
+    expect([y.requiresGrad, y.isLeaf]).toEqual([false, true]);
+    expect(detach(x).storage).toBe(x.storage);
+    backward(sum(mul(x, y)));
+    expect(numbers(x.grad)).toEqual([2, 4]);
+  });
+
+  test("requiresGrad of a result can't be set", () => {
+    expect(() => {
+      mul(parameter([1]), 2).requiresGrad = false;
+    }).toThrow(/expected a leaf, got the result of an operation/);
+  });
+});
+
+describe("misuse is a typed error that says what to do", () => {
+  test("no graph, no scalar, another shape, an integer gradient", () => {
+    const x = parameter([1, 2]);
+    expect(codeOf(() => backward(tensor(1)))).toBe("noGraph");
+    expect(codeOf(() => backward(noGrad(() => sum(x))))).toBe("noGraph");
+    expect(codeOf(() => backward(mul(x, 2)))).toBe("notAScalar");
+    expect(() => backward(mul(x, 2))).toThrow("got float64[2]; reduce it (sum, mean) or give its gradient");
+    expect(() => backward(mul(x, 2), tensor([1, 2, 3]))).toThrow(ShapeError);
+    expect(() => backward(mul(x, 2), tensor([1, 2], { dtype: "int32" }))).toThrow(DTypeError);
+  });
+
+  test("a second pass over a graph whose tensors were freed", () => {
+    const x = parameter([1, 2]);
+    const y = sum(mul(x, x));
+    backward(y);
+    expect(codeOf(() => backward(y))).toBe("graphFreed");
+    expect(() => backward(y)).toThrow(/mul saved was freed.*retainGraph: true/);
+    const z = sum(mul(x, x));
+    backward(z, undefined, { retainGraph: true });
+    backward(z);
+    expect(numbers(x.grad)).toEqual([6, 12]);
+  });
+
+  test("a view that two graphs share saved nothing, so that both can be passed", () => {
+    const x = parameter([1, 2]);
+    const view = reshape(x, [2, 1]);
+    backward(sum(mul(view, 2)));
+    backward(sum(mul(view, 3)));
+    expect(numbers(x.grad)).toEqual([5, 5]);
+  });
+
+  test("a saved tensor that was changed in place, also through a view; not one that was not saved", () => {
+    const x = parameter([1, 2]);
+    const constant = tensor([3, 4], { dtype: "float64" });
+    const y = sum(mul(x, constant));
+    copyInto(reshape(constant, [2, 1]), tensor([[0], [0]], { dtype: "float64" }));
+    expect(codeOf(() => backward(y))).toBe("savedTensorChanged");
+    expect(() => backward(y)).toThrow(/float64\[2\] that mul needs.*version 1, 0 was saved.*clone\(\)/);
+    const z = sum(add(x, constant));
+    copyInto(constant, tensor([1, 1], { dtype: "float64" }));
+    backward(z);
+    expect(numbers(x.grad)).toEqual([1, 1]);
+  });
+
+  test("disposing of operands and results before the pass does no harm", () => {
+    const x = parameter([1, 2]);
+    const factor = tensor([3, 4], { dtype: "float64" });
+    const middle = mul(x, factor);
+    const y = sum(mul(middle, middle)); // Σ f²x²
+    factor.dispose();
+    middle.dispose();
+    backward(y);
+    expect(numbers(x.grad)).toEqual([18, 64]);
+    expect(() => sub(middle, 1)).toThrow(/sub.*float64\[2\] was used after dispose/);
+  });
+});

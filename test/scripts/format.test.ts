@@ -1,0 +1,82 @@
+/** The checks of formats: each names the line that is wrong, and passes what is right. */
+import { expect, test } from "bun:test";
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { clangFiles, clangFormat, clangProblems } from "../../scripts/format/clang.ts";
+import { lineFiles, longLines } from "../../scripts/format/lines.ts";
+import { formatSwift, swiftFiles, swiftFormatGap, swiftProblems } from "../../scripts/format/swift.ts";
+import { findSwift } from "../../src/cli/toolchain.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
+
+const { path: folder, file } = testFolder("format");
+const swift = findSwift();
+const gap = swift ? await swiftFormatGap(swift) : "there is no Swift";
+
+const kernel = `#include <metal_stdlib>
+
+template <typename T>
+kernel void copy(
+    device const T *x [[buffer(0)]],
+    device T *out [[buffer(1)]],
+    constant uint &count [[buffer(2)]],
+    uint i [[thread_position_in_grid]]) {
+    out[i] = x[i];
+}
+template [[host_name("copy_float")]] kernel void copy<float>(
+    device const float *, device float *, constant uint &, uint);
+`;
+
+test("clang-format names the lines that it would change, and leaves the attributes of MSL alone", async () => {
+  for (const path of [".clang-format", "kernels/.clang-format"]) cpSync(join(packageRoot, path), file(path));
+  const write = (path: string, text: string) => writeFileSync(file(path), text);
+  write("good.cpp", "int main() { return 0; }\n");
+  write("bad.cpp", "int main() { return 0; }\n\nint  two( ) {return 2;}\n");
+  write("kernels/good.metal", kernel);
+  write("kernels/bad.metal", kernel.replace("    out[i]", "  out[i]"));
+  const files = ["good.cpp", "bad.cpp", "kernels/good.metal", "kernels/bad.metal"];
+  expect(await clangProblems(files, folder)).toEqual(["bad.cpp:3", "kernels/bad.metal:8"]);
+  await clangFormat(files, folder);
+  expect(await clangProblems(files, folder)).toEqual([]);
+  expect(await Bun.file(file("kernels/bad.metal")).text()).toBe(kernel);
+});
+
+test("a file that clang-format can't read is a problem, not a pass", async () => {
+  expect((await clangProblems(["gone.cpp"], folder)).join()).toContain("gone.cpp");
+});
+
+test.skipIf(gap !== undefined)("swift-format names the lines that it would change", async () => {
+  const path = file("Bad.swift");
+  writeFileSync(path, "let one = 1\nlet  two = 2\n");
+  const problems = await swiftProblems(swift!, [path]);
+  expect(problems.length).toBe(1);
+  expect(problems[0]).toStartWith(`${path}:2: [Spacing]`);
+  await formatSwift(swift!, [path]);
+  expect(await swiftProblems(swift!, [path])).toEqual([]);
+  expect(await Bun.file(path).text()).toBe("let one = 1\nlet two = 2\n");
+});
+
+test("a line of more than 120 columns is named; columns are characters, not bytes", () => {
+  const text = `${"é".repeat(120)}\n${"a ".repeat(61)}\n`;
+  expect(longLines("a.ts", text)).toEqual(["a.ts:2: 122 columns; the limit is 120"]);
+});
+
+test("what can't be broken may be longer: rows of tables and links in Markdown, an address in a comment", () => {
+  const address = `https://example.org/${"a".repeat(120)}`;
+  expect(longLines("a.md", `| ${"a ".repeat(80)}|\n- [a page](${address})\n${address}\n`)).toEqual([]);
+  expect(longLines("a.md", `See ${address}\n`).length).toBe(1);
+  expect(longLines("a.ts", `// ${address}\nconst a = "${address}";\n`)).toEqual([
+    "a.ts:2: 153 columns; the limit is 120",
+  ]);
+});
+
+test("the checks look at every folder of sources, and at nothing that is built", () => {
+  const folders = (paths: readonly string[]) => new Set(paths.map((path) => path.split("/")[0]!));
+  expect(folders(clangFiles())).toEqual(new Set(["kernels", "native", "swift"]));
+  expect(folders(swiftFiles())).toEqual(new Set(["swift"]));
+  const sources = ["bench", "docs", "examples", "kernels", "native", "scripts", "src", "swift", "test"];
+  expect(folders(lineFiles())).toEqual(new Set([...sources, "README.md", "CHANGELOG.md"]));
+  expect(clangFiles()).toContain("swift/Sources/MetalRuntime/metal/metal_stdlib");
+  const all = [...clangFiles(), ...swiftFiles(), ...lineFiles()];
+  expect(all.filter((path) => /(^|\/)(build|\.build|node_modules)\//.test(path))).toEqual([]);
+});

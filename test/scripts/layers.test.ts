@@ -1,0 +1,99 @@
+/** The check of layers finds what it is for, and the table that it reads is the one of the architecture. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { layerProblems, readLayers } from "../../scripts/suite/layers.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+
+const layers = readLayers(readFileSync(join(packageRoot, "docs", "architecture.md"), "utf8"));
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "orchard-layers-"));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+/** The problems of a tree of these files. */
+function problemsOf(files: Record<string, string>): string[] {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return layerProblems(root, layers);
+}
+
+test("the table of docs/architecture.md names every folder of src once", () => {
+  const folders = [...new Bun.Glob("*").scanSync({ cwd: join(packageRoot, "src"), onlyFiles: false })];
+  expect(layers.flat().toSorted()).toEqual(folders.toSorted());
+});
+
+test("a table is needed", () => {
+  expect(() => readLayers("## Layers\n\nnone\n\n## Others\n\n| `a` | b |\n")).toThrow("no table of layers");
+});
+
+describe("allowed are", () => {
+  test("imports of what is above", () => {
+    expect(
+      problemsOf({
+        "core/errors.ts": "export class OrchardError extends Error {}",
+        "tensor/tensor.ts": 'import { OrchardError } from "../core/errors.ts";\nexport const e = OrchardError;',
+        "index.ts": 'export * from "./tensor/tensor.ts";',
+      }),
+    ).toEqual([]);
+  });
+
+  test("types in a circle within a folder", () => {
+    expect(
+      problemsOf({
+        "tensor/a.ts": 'import { type B, b } from "./b.ts";\nexport type A = B;\nusing a = b;',
+        "tensor/b.ts": 'import type { A } from "./a.ts";\nexport type B = A[];\nexport const b = null;',
+      }),
+    ).toEqual([]);
+  });
+});
+
+describe("found are", () => {
+  const upward = "core/a.ts imports tensor/b.ts, but tensor is not above core in the table of layers";
+  test.each([
+    ["a value", 'import { b } from "../tensor/b.ts";'],
+    ["a type", 'import type { B } from "../tensor/b.ts";'],
+    ["a re-export", 'export { b } from "../tensor/b.ts";'],
+    ["a whole module", 'export * from "../tensor/b.ts";'],
+    ["an effect", 'import "../tensor/b.ts";'],
+    ["import()", 'export const b = () => import("../tensor/b.ts");'],
+  ])("an import of what is below: %s", (_, text) => {
+    expect(problemsOf({ "core/a.ts": text, "tensor/b.ts": "export const b = 1; export type B = 1;" })).toEqual([
+      upward,
+    ]);
+  });
+
+  test("an import of a neighbour in the same row", () => {
+    expect(problemsOf({ "nn/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
+      "nn/a.ts imports optim/b.ts, but optim is not above nn in the table of layers",
+    ]);
+  });
+
+  test("a folder that the table does not name", () => {
+    expect(problemsOf({ "attic/a.ts": 'import "./b.ts";', "attic/b.ts": "export {};" })).toEqual([
+      "attic is in no row of the table of layers",
+    ]);
+  });
+
+  test("a cycle of values, by its files, within a folder too", () => {
+    const importing = (name: string) => `import { x as y } from "./${name}.ts";\nexport const x = () => y;`;
+    expect(
+      problemsOf({ "core/a.ts": importing("b"), "core/b.ts": importing("c"), "core/c.ts": importing("a") }),
+    ).toEqual(["a cycle of imports: core/a.ts → core/b.ts → core/c.ts → core/a.ts"]);
+  });
+
+  test("a cycle of types across folders, beside one within a folder", () => {
+    expect(
+      problemsOf({
+        "ops/a.ts": 'import type { B } from "./b.ts";\nimport type { C } from "./view/c.ts";\nexport type A = B | C;',
+        "ops/b.ts": 'import type { A } from "./a.ts";\nexport type B = A[];',
+        "ops/view/c.ts": 'import type { A } from "../a.ts";\nexport type C = { a: A };',
+      }),
+    ).toEqual(["a cycle of types across folders: ops/a.ts → ops/view/c.ts → ops/a.ts"]);
+  });
+});
