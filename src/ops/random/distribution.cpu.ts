@@ -4,7 +4,7 @@ import { type DistributionAttributes, drawOf, randomCall } from "./primitive.ts"
 export const distributionCpu: Implementation<DistributionAttributes> = {
   run({ operation, outputs: [output], attributes }) {
     const { dtype, offset, size } = output!;
-    const distribution = attributes.distribution.kind;
-    randomCall(operation, { distribution, dtype, offset, ...drawOf(attributes, size) }, [output]);
+    const { kind: distribution } = attributes.distribution;
+    randomCall(operation, { ...drawOf(attributes, size), distribution, dtype, offset }, [output]);
   },
 };

@@ -40,13 +40,24 @@ const distributionFields = {
   ...{ least: wideWord, choices: wideWord },
 };
 
-const noNumbers = { low: 0, scale: 0, high: 0, mean: 0, deviation: 0, least: 0n, choices: 0n };
-
 /** What kernels are given to draw `count` numbers. */
-export const drawOf = ({ key, counter, distribution }: DistributionAttributes, count: number) => {
-  const { kind, ...numbers } = { ...noNumbers, ...distribution };
-  return { key, counter, count, ...numbers, scale: numbers.high - numbers.low };
-};
+export function drawOf({ key, counter, distribution: drawn }: DistributionAttributes, count: number) {
+  const isUniform = drawn.kind === "uniform";
+  const isNormal = drawn.kind === "normal";
+  const isInteger = drawn.kind === "integers";
+  return {
+    key,
+    counter,
+    count,
+    low: isUniform ? drawn.low : 0,
+    scale: isUniform ? drawn.high - drawn.low : 0,
+    high: isUniform ? drawn.high : 0,
+    mean: isNormal ? drawn.mean : 0,
+    deviation: isNormal ? drawn.deviation : 0,
+    least: isInteger ? drawn.least : 0n,
+    choices: isInteger ? drawn.choices : 0n,
+  };
+}
 
 export const distributionParameters = struct("Distribution", "random/distribution.metal", distributionFields);
 export const randomCall = cpuCall(
