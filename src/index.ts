@@ -15,13 +15,13 @@ export {
   type MetalContextOptions,
   metalContext,
 } from "./backend/metal/context.ts";
+export type { Size } from "./backend/metal/encode.ts";
 export {
   type KernelResult,
   MetalKernel,
   type MetalKernelOptions,
   metalKernel,
   type RunOptions,
-  type Size,
 } from "./backend/metal/kernel.ts";
 export { type KernelArguments, kernelOverride } from "./backend/metal/kernel_override.ts";
 export type { MetalStatistics } from "./backend/metal/layouts.ts";

@@ -8,8 +8,6 @@ import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } 
 import type { Counters, Finding } from "./report.ts";
 import type { ScalarValue } from "./scalars.ts";
 
-export type { Size } from "./encode.ts";
-
 /** What {@link metalKernel} compiles: a source, the kernel's name in it, and its function constants. */
 export interface MetalKernelOptions extends LibrarySource {
   /** The kernel's name in the source (its host name). */
