@@ -43,6 +43,32 @@ inline float sigmoid(float x) {
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
+// x tanh(ln(1 + w)) with w = e^x. The hyperbolic tangent is n / (n + 2) with n = w (w + 2); for w > 1 both are divided
+// by w^2.
+inline float mish(float x) {
+    float e = metal::precise::exp(-metal::fabs(x));
+    float n = x < 0.0f ? e * (e + 2.0f) : 1.0f + 2.0f * e;
+    return x * (n / (n + (x < 0.0f ? 2.0f : 2.0f * e * e)));
+}
+
+inline float log_sigmoid(float x) {
+    float below = x < 0.0f || is_nan(x) ? x : 0.0f;
+    return below - log1p(metal::precise::exp(-metal::fabs(x)));
+}
+
+// x - tanh x. Up to 2 by Lambert's continued fraction, tanh x = x / (1 + k) with k = x^2 / (3 + x^2 / (5 + ...)), in
+// which nothing cancels: x k / (1 + k). Source: NIST Digital Library of Mathematical Functions, 4.39.1.
+inline float tanhshrink(float x) {
+    if (!(metal::fabs(x) < 2.0f)) {
+        return x - metal::precise::tanh(x);
+    }
+    float k = 0.0f;
+    for (float odd = 13.0f; odd >= 3.0f; odd -= 2.0f) {
+        k = x * x / (odd + k);
+    }
+    return x * k / (1.0f + k);
+}
+
 // x + x P(x^2) up to 1; from there on 1 - e^Q(|x|), where Q is ln erfc
 inline float erf(float x) {
     float a = metal::fabs(x);

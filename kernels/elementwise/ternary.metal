@@ -36,6 +36,7 @@ inline float apply(float a, float b, float c) {
     case TERNARY_CLAMP: return clamp_between(a, b, c);
     case TERNARY_LERP: return interpolate(a, b, c);
     case TERNARY_SOFTPLUS: return softplus(a, b, c);
+    case TERNARY_ELU: return a > 0.0f ? a : b * orchard::expm1(a * c);
     default: return a;
     }
 }

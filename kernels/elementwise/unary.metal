@@ -22,6 +22,8 @@ inline float apply(float x) {
     case UNARY_FLOOR: return floor(x);
     case UNARY_CEIL: return ceil(x);
     case UNARY_ROUND: return rint(x);
+    case UNARY_TRUNC: return trunc(x);
+    case UNARY_FRAC: return x - trunc(x);
     case UNARY_RECIPROCAL: return 1.0f / x;
     case UNARY_SQRT: return precise::sqrt(x);
     case UNARY_RSQRT: return precise::rsqrt(x);
@@ -42,6 +44,11 @@ inline float apply(float x) {
     case UNARY_GELU_TANH: return orchard::gated<orchard::TanhShare>(x);
     case UNARY_SILU: return orchard::gated<orchard::LogisticShare>(x);
     case UNARY_HARDSWISH: return x * (min(max(x + 3.0f, 0.0f), 6.0f) / 6.0f);
+    case UNARY_HARDSIGMOID: return orchard::is_nan(x) ? x : min(max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
+    case UNARY_SOFTSIGN: return x / (1.0f + fabs(x));
+    case UNARY_MISH: return orchard::mish(x);
+    case UNARY_LOG_SIGMOID: return orchard::log_sigmoid(x);
+    case UNARY_TANHSHRINK: return orchard::tanhshrink(x);
     default: return x;
     }
 }
@@ -54,6 +61,7 @@ inline T apply_integer(T x) {
     case UNARY_SIGN: return T(x > T(0)) - T(x < T(0));
     case UNARY_SQUARE: return x * x;
     case UNARY_RELU: return x < T(0) ? T(0) : x;
+    case UNARY_FRAC: return T(0);
     case UNARY_BITWISE_NOT: return T(~x);
     default: return x;  // rounded it is already
     }
@@ -64,6 +72,7 @@ inline bool test(T x) {
     switch (operation) {
     case UNARY_LOGICAL_NOT: return x == T(0);
     case UNARY_ISNAN: return orchard::is_nan(x);
+    case UNARY_SIGNBIT: return x < T(0);
     default: return false;
     }
 }
@@ -72,6 +81,7 @@ inline bool test_float(float x) {
     switch (operation) {
     case UNARY_ISINF: return fabs(x) == INFINITY;
     case UNARY_ISFINITE: return fabs(x) < INFINITY;
+    case UNARY_SIGNBIT: return signbit(x);
     default: return test(x);
     }
 }

@@ -1,12 +1,24 @@
 /** The public operations: one line a file, sorted. */
+export * from "./activation/celu.ts";
 export * from "./activation/dropout.ts";
+export { type EluOptions, elu } from "./activation/elu.ts";
 export { type GeluOptions, gelu } from "./activation/gelu.ts";
+export * from "./activation/hardsigmoid.ts";
 export * from "./activation/hardswish.ts";
+export * from "./activation/hardtanh.ts";
+export { type LeakyReluOptions, leakyRelu } from "./activation/leaky_relu.ts";
+export * from "./activation/log_sigmoid.ts";
+export * from "./activation/mish.ts";
+export * from "./activation/prelu.ts";
 export * from "./activation/relu.ts";
+export * from "./activation/relu6.ts";
+export * from "./activation/selu.ts";
 export * from "./activation/sigmoid.ts";
 export { silu } from "./activation/silu.ts";
 export * from "./activation/softplus.ts";
+export * from "./activation/softsign.ts";
 export * from "./activation/swiglu.ts";
+export * from "./activation/tanhshrink.ts";
 export { type FlashAttentionResult, flashAttention } from "./attention/flash_attention.ts";
 export type {
   AttentionPath,
@@ -26,7 +38,7 @@ export * from "./creation/linspace.ts";
 export * from "./creation/tensor.ts";
 export * from "./elementwise/arithmetic.ts";
 export * from "./elementwise/bitwise.ts";
-export * from "./elementwise/clamp.ts";
+export { type ClampOptions, clamp } from "./elementwise/clamp.ts";
 export * from "./elementwise/comparison.ts";
 export { type DivOptions, div, floorDivide, fmod, remainder } from "./elementwise/division.ts";
 export * from "./elementwise/erf.ts";

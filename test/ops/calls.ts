@@ -27,7 +27,7 @@ export const kinds = {
   binaryOfBits: named(({ operands, takes }) => operands === 2 && takes === "bits"),
   unaryOfNumbers: named(({ operands, takes }) => operands === 1 && takes === "numbers"),
   binaryOfNumbers: named(({ operands, takes }) => operands === 2 && takes === "numbers"),
-  /** Of one operand, whose other arguments have defaults. */
+  /** Of real numbers, whose other arguments have defaults. */
   float: operationNames.filter((name) => (functions[name] as { method?: string }).method === "float"),
 } as const;
 
@@ -101,17 +101,12 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   cat: ({ x, y }) => [[x, y], { dim: 1 }],
   chunk: ({ x }) => [x, 3, { dim: 1 }],
   clamp: ({ x, y, value }) => [x, { min: value, max: y }],
-  clone: unary,
-  contiguous: unary,
   copy_: binary,
   crossEntropy: ({ x, places, vector }) => [x, places, { weight: vector }],
   cumprod: along,
   cumsum: along,
-  diag: unary,
-  diagonal: unary,
   div_: binary,
   dot: ({ vector, other }) => [vector, other],
-  dropout: unary,
   einsum: ({ x, y }) => ["ij,jk->ik", x, y],
   embedding: ({ indices, x }) => [indices, x],
   embeddingBag: ({ indices, x, y }) => [indices, x, { mode: "sum", perSampleWeights: y }],
@@ -121,7 +116,6 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   eye: counted,
   fill_: ({ x }) => [x, 1],
   flashAttention: ({ batch }) => [batch, batch, batch],
-  flatten: unary,
   flip: ({ x }) => [x, [0, 1]],
   fromArray: ({ x }) => [new Float32Array(x.size), x.shape],
   full: ({ x }) => [x.shape, 1],
@@ -155,6 +149,7 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   outer: ({ vector, other }) => [vector, other],
   pad: ({ x }) => [x, [1, 1]],
   permute: ({ x }) => [x, [1, 0]],
+  prelu: ({ x, vector }) => [x, vector],
   prod: along,
   rand: sized,
   randLike: unary,
@@ -167,7 +162,6 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   reshape: ({ x }) => [x, [x.size]],
   rmsNorm: ({ x, vector }) => [x, { weight: vector }],
   roll: ({ x }) => [x, 1],
-  rope: unary,
   scaledDotProductAttention: ({ batch }) => [batch, batch, batch],
   scatterAdd: ({ x, indices, y }) => [x, indices, y, { dim: 1 }],
   select: ({ x }) => [x, 1, 0],
@@ -187,8 +181,6 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   toDType: ({ x }) => [x, "float16"],
   topk: ({ x }) => [x, 3, { dim: 1 }],
   transpose: ({ x }) => [x, 0, 1],
-  tril: unary,
-  triu: unary,
   unbind: along,
   unflatten: ({ x }) => [x, 1, [-1, 2]],
   uniform: ({ x }) => [0, 1, x.shape],
@@ -197,7 +189,6 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   varMean: along,
   variance: along,
   where: ({ mask, x, y }) => [mask, x, y],
-  zero_: unary,
   zeros: sized,
   zerosLike: unary,
 };
@@ -207,9 +198,15 @@ export const calls = Object.fromEntries(
   operationNames.map((name) => [name, others[name] ?? usualArguments(name)]),
 ) as Readonly<Record<OperationName, Arguments>>;
 
+/** Methods whose other arguments have defaults. */
+const isMethodOfOne = (name: OperationName): boolean => {
+  const operation = functions[name] as ((...values: unknown[]) => unknown) & { readonly method?: string };
+  return operation.method !== undefined && operation.length === 1;
+};
+
 function usualArguments(name: OperationName): Arguments {
-  if (kinds.unary.includes(name) || kinds.float.includes(name)) return unary;
   if (kinds.unaryOfBits.includes(name)) return ({ integers }) => [integers];
+  if (isMethodOfOne(name)) return unary;
   if (kinds.binary.includes(name)) return binary;
   if (kinds.binaryOfBits.includes(name)) return ({ integers, bytes }) => [integers, bytes];
   throw new Error(`${name} has no call: add one to test/ops/calls.ts`);

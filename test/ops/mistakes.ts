@@ -43,6 +43,7 @@ const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ...each(kinds.binary, ({ x }) => [x, three()], "[3] can't be broadcast together", "must be equal or 1"),
   ...each(kinds.binaryOfBits, ({ bytes }) => [bytes, ones([3], whole)], "[3]", "must be equal or 1"),
   ["lerp", ({ x }) => [x, three(), 1], "[3]", "must be equal or 1"],
+  ["prelu", ({ x }) => [x, three()], "expected a weight of one element or of shape [", "got float32[3]"],
   ...each("add_ sub_ mul_ div_ copy_", ({ x }) => [x, three()], "[3]", "must be equal or 1"),
   ...each("add_ sub_ mul_ div_ copy_", ({ vector, x }) => [vector, x], "more elements than x has"),
   ["clamp", ({ x }) => [x, { min: three() }], "[3]", "must be equal or 1"],
@@ -211,6 +212,7 @@ const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ...each(kinds.unaryOfNumbers, ({ mask }) => [mask], "got bool", "expected floats or integers"),
   ["clamp", ({ mask }) => [mask, { min: true }], "got bool", "expected floats or integers"],
   ["sub_", ({ mask }) => [mask, mask], "got bool", "expected floats or integers"],
+  ...each("relu6 hardtanh", ({ mask }) => [mask], "got bool", "expected floats or integers"),
   ...each("add_ sub_ mul_", ({ integers }) => [integers, 0.5], "the result is float32", "makes a new tensor"),
   ["div_", ({ integers }) => [integers, integers], "the result is float32", "makes a new tensor"],
   ...each(kinds.binaryOfBits, ({ x }) => [x, x], "got float32", "expected integers or bools"),
@@ -511,6 +513,8 @@ const sizes = [
       "a finite number",
     ),
     ...each("layerNorm rmsNorm", ({ x }) => [x, { epsilon: 1 }], 'no option "epsilon"', "weight"),
+    ["hardtanh", ({ x }) => [x, { minVal: 2 }], "expected minVal up to maxVal 1", "got 2"],
+    ["celu", ({ x }) => [x, { alpha: 0 }], "expected an alpha other than 0", "got 0"],
     ["gelu", ({ x }) => [x, { approximate: "erf" }], "got erf", 'expected approximate to be "none" or "tanh"'],
     ["rope", ({ x }) => [x, { offset: 0.5 }], "got 0.5", "offset to be a whole number"],
     ["rope", ({ x }) => [x, { base: 0 }], "got 0", "base to be a number above 0"],
@@ -631,6 +635,7 @@ const overflows = rowsOf("a number that a dtype can't hold", DTypeError, [
   ["randintLike", ({ bytes: own }) => [own, 0, 300], "0 to 299", "from 0 to 255"],
   ...each("add sub mul maximum minimum eq lt bitwiseAnd", ({ bytes: own }) => [own, 300], "300", bytes),
   ["clamp", ({ bytes: own }) => [own, { max: 300 }], "300", bytes],
+  ["hardtanh", ({ bytes: own }) => [own], "-1", bytes],
   ...each("add_ sub_ mul_ copy_ fill_", ({ bytes: own }) => [own, 300], "300", bytes),
   ["where", ({ mask, bytes: own }) => [mask, own, 300], "300", bytes],
   ...each("maskedFill maskedFill_", ({ mask, bytes: own }) => [own, mask, 300], "300", bytes),
@@ -646,7 +651,7 @@ const tall = ({ value }: Operands) => expand(value, [2 ** 21]);
 const named = ({ indices: own }: Operands) => expand(select(slice(own, { end: 1 }), 1, 0), [COUNT]);
 const noMemory = "there is no memory for the result";
 const everyElement =
-  "dropout clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
+  "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
 const reducing: readonly Name[] = ["logsumexp"];
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),
@@ -668,6 +673,7 @@ export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ["randintLike", (all) => [endless(all), 0, 9], noMemory, "bytes"],
   ["toDType", (all) => [endless(all), "float16"], noMemory, "bytes"],
   ["lerp", (all) => [endless(all), 0, 0.5], noMemory, "bytes"],
+  ["prelu", (all) => [endless(all), all.value], noMemory, "bytes"],
   ["clamp", (all) => [endless(all), { min: 0 }], noMemory, "bytes"],
   ["where", (all) => [tensor(true), endless(all), 0], noMemory, "bytes"],
   ...each(kinds.unaryOfBits, (all) => [named(all)], noMemory, "bytes"),

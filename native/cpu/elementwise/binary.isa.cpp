@@ -219,6 +219,13 @@ struct HardswishGradient {
   }
 };
 
+// x where it is above 0, x·slope elsewhere.
+struct Leaky {
+  static constexpr const char *name = "leaky";
+  static constexpr Kinds kinds = floats;
+  template <class T> static T of(T x, T slope) { return x > T(0) ? x : x * slope; }
+};
+
 #define ORCHARD_PAIR(Name, own_name, own_kinds, Result, expression)                                                              \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
@@ -242,7 +249,7 @@ ORCHARD_PAIR(LogicalXor, "logicalXor", everything, bool, (a != T(0)) ^ (b != T(0
 
 static constexpr auto &operations =
     operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Swiglu, GeluGradient,
-                  GeluTanhGradient, SiluGradient, HardswishGradient, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
+                  GeluTanhGradient, SiluGradient, HardswishGradient, Leaky, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
 
 extern const ElementwiseOperations binary_operations = {operations, std::size(operations)};
 

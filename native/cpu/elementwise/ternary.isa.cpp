@@ -50,6 +50,13 @@ struct Softplus {
   }
 };
 
+// x where it is above 0, alpha·(e^(rate x) - 1) elsewhere.
+struct Elu {
+  static constexpr const char *name = "elu";
+  static constexpr Kinds kinds = floats;
+  template <class T> static T of(T x, T alpha, T rate) { return x > T(0) ? x : alpha * expm1(rate * x); }
+};
+
 constexpr ElementwiseOperation where() {
   const ElementwiseRow by_size[] = {nullptr, Where::row<uint8_t>, Where::row<uint16_t>, nullptr, Where::row<uint32_t>,
                                     nullptr, nullptr,             nullptr,              Where::row<uint64_t>};
@@ -61,7 +68,7 @@ constexpr ElementwiseOperation where() {
 } // namespace
 
 static constexpr ElementwiseOperation operations[] = {where(), elementwise_operation<Clamp, 3>(), elementwise_operation<Lerp, 3>(),
-                                               elementwise_operation<Softplus, 3>()};
+                                               elementwise_operation<Softplus, 3>(), elementwise_operation<Elu, 3>()};
 
 extern const ElementwiseOperations ternary_operations = {operations, std::size(operations)};
 

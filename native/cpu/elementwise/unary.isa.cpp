@@ -1,3 +1,4 @@
+#include "activations.h"
 #include "gated.h"
 #include "rows.h"
 
@@ -59,6 +60,16 @@ struct Relu {
 ORCHARD_ROUNDING(Floor, "floor", std::floor)
 ORCHARD_ROUNDING(Ceil, "ceil", std::ceil)
 ORCHARD_ROUNDING(Round, "round", std::nearbyint)
+ORCHARD_ROUNDING(Trunc, "trunc", std::trunc)
+
+struct Frac {
+  static constexpr const char *name = "frac";
+  static constexpr Kinds kinds = numbers;
+  template <class T> static T of(T x) {
+    if constexpr (is_integer<T>) return T(0);
+    else return x - std::trunc(x);
+  }
+};
 
 #define ORCHARD_FLOAT_FUNCTION(Name, own_name, expression)                                                                       \
   struct Name {                                                                                                        \
@@ -83,6 +94,11 @@ ORCHARD_FLOAT_FUNCTION(Gelu, "gelu", gated<NormalShare>(x))
 ORCHARD_FLOAT_FUNCTION(GeluTanh, "geluTanh", gated<TanhShare>(x))
 ORCHARD_FLOAT_FUNCTION(Silu, "silu", gated<LogisticShare>(x))
 ORCHARD_FLOAT_FUNCTION(Hardswish, "hardswish", x *(std::min(std::max(x + T(3), T(0)), T(6)) / T(6)))
+ORCHARD_FLOAT_FUNCTION(Hardsigmoid, "hardsigmoid", std::min(std::max(x + T(3), T(0)), T(6)) / T(6))
+ORCHARD_FLOAT_FUNCTION(Softsign, "softsign", x / (T(1) + std::fabs(x)))
+ORCHARD_FLOAT_FUNCTION(Mish, "mish", mish(x))
+ORCHARD_FLOAT_FUNCTION(LogSigmoid, "logSigmoid", log_sigmoid(x))
+ORCHARD_FLOAT_FUNCTION(Tanhshrink, "tanhshrink", tanhshrink(x))
 
 // Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
 #define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                                      \
@@ -129,12 +145,14 @@ struct LogicalNot {
 ORCHARD_PREDICATE(IsNaN, "isnan", false, x != x)
 ORCHARD_PREDICATE(IsInf, "isinf", false, std::fabs(x) == T(__builtin_inf()))
 ORCHARD_PREDICATE(IsFinite, "isfinite", true, std::fabs(x) < T(__builtin_inf()))
+ORCHARD_PREDICATE(SignBit, "signbit", x < T(0), std::signbit(x))
 
 } // namespace
 
 static constexpr auto &operations =
-    operations_of<1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Tanh,
-                  Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, Hardswish, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>;
+    operations_of<1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Trunc, Frac, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Tanh,
+                  Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, Hardswish,
+                  Hardsigmoid, Softsign, Mish, LogSigmoid, Tanhshrink, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite, SignBit>;
 
 extern const ElementwiseOperations unary_operations = {operations, std::size(operations)};
 

@@ -1,3 +1,4 @@
+import { named } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
@@ -74,17 +75,23 @@ export interface ClampOptions {
  * @throws {ArgumentError} `noBound` where neither bound is given. @throws {DTypeError} for bools.
  * @throws {ShapeError} where the shapes can't be broadcast together.
  */
-export function clamp<D extends DType>(x: Tensor<D>, { min, max }: ClampOptions = {}): Tensor {
+export function clamp<D extends DType>(x: Tensor<D>, bounds: ClampOptions = {}): Tensor {
+  return clampAs("clamp", x, bounds);
+}
+clamp.method = "own" as const;
+
+/** The same under the name of another operation, for errors. */
+export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions): Tensor {
   const bounds = [min ?? null, max ?? null] as const;
   const given = bounds.filter((bound) => bound !== null);
-  if (given.length === 0) throw new ArgumentError("clamp", "noBound", "expected min, max or both, got neither");
-  const [input, ...others] = promoteOperands("clamp", [x, ...given], "numbers") as [Tensor, ...Tensor[]];
+  if (given.length === 0) throw new ArgumentError(operation, "noBound", "expected min, max or both, got neither");
+  const [input, ...others] = promoteOperands(operation, [x, ...given], "numbers") as [Tensor, ...Tensor[]];
   const [least, most] = rangeOf(input.dtype).map((bound, at) =>
     bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift()!,
   ) as [Tensor, Tensor];
-  return clampBetween([input, least, most], gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]));
+  const gradient = gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]);
+  return named(operation, () => clampBetween([input, least, most], gradient));
 }
-clamp.method = "own" as const;
 
 /** What x takes of the gradient where it equals a bound. */
 const shareOf = (bound: Tensor | Scalar | null): number => (bound === null ? 1 : bound instanceof Tensor ? 0.5 : 0);

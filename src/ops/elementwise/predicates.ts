@@ -36,3 +36,15 @@ export const isfinite: UnaryPredicate = defineUnary("isfinite", {
   result: "bool",
   reference: { float: Number.isFinite, integer: () => true },
 });
+
+/**
+ * Whether the sign of each element is that of negative numbers: of −0 it is, and of NaN it may be.
+ *
+ * @example
+ * signbit(tensor([-1, -0, 0])); // bool [true, true, false]
+ */
+export const signbit: UnaryPredicate = defineUnary("signbit", {
+  takes: "everything",
+  result: "bool",
+  reference: { float: (x) => x < 0 || Object.is(x, -0), integer: (x) => x < 0n },
+});

@@ -9,13 +9,14 @@ import { dtype, oneOf } from "../../backend/fields.ts";
 /** Operations on each element. */
 export const unaryOperations = enumeration("Unary", [
   ...["abs", "neg", "sign", "square", "reciprocal"],
-  ...["floor", "ceil", "round"],
+  ...["floor", "ceil", "round", "trunc", "frac"],
   ...["sqrt", "rsqrt"],
   ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
   ...["sin", "cos", "tan", "tanh"],
   ...["erf"],
-  ...["relu", "sigmoid", "gelu", "geluTanh", "silu", "hardswish"],
-  ...["bitwiseNot", "logicalNot", "isnan", "isinf", "isfinite"],
+  ...["relu", "sigmoid", "gelu", "geluTanh", "silu", "hardswish", "hardsigmoid"],
+  ...["softsign", "mish", "logSigmoid", "tanhshrink"],
+  ...["bitwiseNot", "logicalNot", "isnan", "isinf", "isfinite", "signbit"],
 ]);
 export type UnaryName = NameOf<typeof unaryOperations>;
 
@@ -24,14 +25,14 @@ export const binaryOperations = enumeration("Binary", [
   ...["add", "sub", "mul", "div", "floorDivide", "truncDivide", "remainder", "fmod", "pow"],
   ...["maximum", "minimum"],
   ...["atan2"],
-  ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient"],
+  ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient", "leaky"],
   ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "logicalAnd", "logicalOr", "logicalXor"],
   ...["eq", "ne", "lt", "le", "gt", "ge"],
 ]);
 export type BinaryName = NameOf<typeof binaryOperations>;
 
 /** Operations on three elements. The first operand of `where` is a bool. */
-export const ternaryOperations = enumeration("Ternary", ["where", "clamp", "lerp", "softplus"]);
+export const ternaryOperations = enumeration("Ternary", ["where", "clamp", "lerp", "softplus", "elu"]);
 export type TernaryName = NameOf<typeof ternaryOperations>;
 
 export const unaryCall = cpuCall("unary", { operation: oneOf(unaryOperations), dtype, loop: loop(2) }, ["x", "out"]);

@@ -40,6 +40,32 @@ export const round: UnaryOperation = defineUnary("round", {
   gradient: zerosLike,
 });
 
+/**
+ * x without its fraction for each element, towards 0. The gradient is 0. @see {@link neg}
+ *
+ * @example
+ * trunc(tensor([-1.5, 1.5])); // float32 [-1, 1]
+ */
+export const trunc: UnaryOperation = defineUnary("trunc", {
+  takes: "numbers",
+  reference: { float: Math.trunc, integer: itself },
+  gradient: zerosLike,
+});
+
+/**
+ * x − trunc(x) for each element, with the sign of x; 0 for integers, NaN for infinities. The gradient is 1.
+ *
+ * @example
+ * frac(tensor([-1.5, 1.25])); // float32 [-0.5, 0.25]
+ *
+ * @throws {DTypeError} for bools.
+ */
+export const frac: UnaryOperation = defineUnary("frac", {
+  takes: "numbers",
+  reference: { float: (x) => x - Math.trunc(x), integer: () => 0n },
+  gradient: (g) => g,
+});
+
 function roundHalfToEven(x: number): number {
   const below = Math.floor(x);
   const isUp = x - below > 0.5 || (x - below === 0.5 && below % 2 !== 0);

@@ -31,6 +31,8 @@ const rows: readonly Row[] = [
   { name: "floor", compute: library.floor, formula: Math.floor, alsoOf: integers },
   { name: "ceil", compute: library.ceil, formula: Math.ceil, alsoOf: integers },
   { name: "round", compute: library.round, formula: toEven, alsoOf: integers },
+  { name: "trunc", compute: library.trunc, formula: Math.trunc, alsoOf: integers },
+  { name: "frac", compute: library.frac, formula: (x) => x - Math.trunc(x), alsoOf: integers },
   { name: "reciprocal", compute: library.reciprocal, formula: (x) => 1 / x, ulps: 1, values: positive },
   { name: "sqrt", compute: library.sqrt, formula: Math.sqrt, ulps: 1, values: positive },
   { name: "rsqrt", compute: library.rsqrt, formula: (x) => 1 / Math.sqrt(x), ulps: 2, values: positive },
@@ -90,6 +92,7 @@ testTable("predicates", [
   predicate("isnan", library.isnan, Number.isNaN),
   predicate("isinf", library.isinf, (x) => x === 1 / 0 || x === -1 / 0),
   predicate("isfinite", library.isfinite, Number.isFinite),
+  predicate("signbit", library.signbit, (x) => x < 0 || Object.is(x, -0)),
   {
     ...predicate("bitwiseNot", library.bitwiseNot, (x) => x === 0),
     dtypes: ["int64", "int32", "int8"],

@@ -1,0 +1,55 @@
+import { named } from "../../backend/dispatch.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { gt } from "../elementwise/comparison.ts";
+import { defineTernary, type Ternary } from "../elementwise/define.ts";
+import { exp } from "../elementwise/exponential.ts";
+import { operandDType, scalarTensor } from "../elementwise/operands.ts";
+import type { FloatOf } from "../elementwise/types.ts";
+import { where } from "../elementwise/where.ts";
+
+/** x where it is above 0, alpha·(exp(rate·x) − 1) elsewhere. */
+const eluOf: Ternary = defineTernary("elu", {
+  reference: { float: (x, alpha, rate) => (x > 0 ? x : alpha * Math.expm1(rate * x)) },
+  gradient(g, [x, alpha, rate]) {
+    const isPositive = gt(x, 0);
+    const below = where(isPositive, 0, x); // where x is large its exponential would be infinite, and 0 times it NaN
+    return [where(isPositive, g, mul(g, mul(mul(alpha, rate), exp(mul(below, rate))))), null, null];
+  },
+});
+
+/** scale · (x where it is above 0, alpha·(exp(rate·x) − 1) elsewhere), in float32 for 16-bit floats. */
+export function scaledElu<D extends DType>(
+  operation: string,
+  x: Tensor<D>,
+  { alpha, rate = 1, scale = 1 }: { readonly alpha: number; readonly rate?: number; readonly scale?: number },
+): Tensor<FloatOf<D>> {
+  x.checkAlive(operation);
+  const dtype = operandDType(operation, x.dtype, "floats");
+  const computed = accumulationDType(dtype);
+  return named(operation, () => {
+    const result = eluOf([toDType(x, computed), scalarTensor(alpha, computed), scalarTensor(rate, computed)]);
+    return toDType(scale === 1 ? result : mul(result, scale), dtype) as Tensor<FloatOf<D>>;
+  });
+}
+
+/** Options of {@link elu}. */
+export interface EluOptions {
+  /** The limit at −∞ is −alpha. Default 1. */
+  alpha?: number;
+}
+
+/**
+ * x for each element above 0, and alpha·(eˣ − 1) for the others; integers become float32. The gradient at 0 is alpha.
+ *
+ * Source: D. Clevert et al., "Fast and accurate deep network learning by exponential linear units (ELUs)", 2015.
+ *
+ * @example
+ * elu(tensor([-1, 0, 2])); // float32 [-0.632121, 0, 2]
+ */
+export function elu<D extends DType>(x: Tensor<D>, { alpha = 1 }: EluOptions = {}): Tensor<FloatOf<D>> {
+  return scaledElu("elu", x, { alpha });
+}
+elu.method = "float" as const;

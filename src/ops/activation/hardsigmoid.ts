@@ -1,0 +1,18 @@
+import { abs, mul } from "../elementwise/arithmetic.ts";
+import { lt } from "../elementwise/comparison.ts";
+import { defineUnary } from "../elementwise/define.ts";
+import type { FloatOperation } from "../elementwise/types.ts";
+import { where } from "../elementwise/where.ts";
+
+/**
+ * min(max(x + 3, 0), 6) / 6 for each element; integers become float32. The gradient is 0 up to −3 and from 3 on.
+ *
+ * @example
+ * hardsigmoid(tensor([-4, 0, 1, 4])); // float32 [0, 0.5, 0.66667, 1]
+ */
+export const hardsigmoid: FloatOperation = defineUnary("hardsigmoid", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => Math.min(Math.max(x + 3, 0), 6) / 6 },
+  gradient: (g, x) => where(lt(abs(x), 3), mul(g, 1 / 6), 0),
+});

@@ -1,0 +1,30 @@
+import { ArgumentError } from "../../core/errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { clampAs } from "../elementwise/clamp.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
+
+/** The bounds of {@link hardtanh}. */
+export interface HardtanhOptions {
+  /** Default −1. */
+  minVal?: number;
+  /** Default 1. */
+  maxVal?: number;
+}
+
+/**
+ * min(max(x, minVal), maxVal) for each element. The gradient is 0 at the bounds.
+ *
+ * @example
+ * hardtanh(tensor([-2, 0.5, 2])); // float32 [-1, 0.5, 1]
+ *
+ * @throws {ArgumentError} where minVal is above maxVal.
+ * @throws {DTypeError} for bools, and where integers can't hold a bound.
+ */
+export function hardtanh<D extends DType>(x: Tensor<D>, { minVal = -1, maxVal = 1 }: HardtanhOptions = {}): Tensor<D> {
+  if (minVal > maxVal)
+    throw new ArgumentError("hardtanh", "invalidBounds", `expected minVal up to maxVal ${maxVal}, got ${minVal}`);
+  if (x.dtype !== "bool") for (const bound of [minVal, maxVal]) scalarTensor(bound, x.dtype, "hardtanh"); // it must fit
+  return clampAs("hardtanh", x, { min: minVal, max: maxVal }) as Tensor<D>;
+}
+hardtanh.method = "same" as const;

@@ -1,0 +1,46 @@
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { gt } from "../elementwise/comparison.ts";
+import { defineBinary, renamed } from "../elementwise/define.ts";
+import { operandDType, scalarTensor } from "../elementwise/operands.ts";
+import type { BinaryOperation, FloatOf } from "../elementwise/types.ts";
+import { where } from "../elementwise/where.ts";
+
+/** x where it is above 0, x · slope elsewhere. */
+export const leaky: BinaryOperation = defineBinary("leaky", {
+  takes: "floats",
+  saves: "operands",
+  reference: { float: (x, slope) => (x > 0 ? x : x * slope) },
+  gradient: (g, x, slope, needs) => [
+    needs[0] ? where(gt(x, 0), g, mul(g, slope)) : null,
+    needs[1] ? where(gt(x, 0), 0, mul(g, x)) : null,
+  ],
+});
+
+const leakyOf = renamed("leakyRelu", leaky);
+
+/** Options of {@link leakyRelu}. */
+export interface LeakyReluOptions {
+  /** What negative elements are multiplied with. Default 0.01. */
+  negativeSlope?: number;
+}
+
+/**
+ * x for each element above 0, and negativeSlope · x for the others; integers become float32. The gradient at 0 is
+ * negativeSlope.
+ *
+ * @example
+ * leakyRelu(tensor([-2, 3]), { negativeSlope: 0.1 }); // float32 [-0.2, 3]
+ */
+export function leakyRelu<D extends DType>(
+  x: Tensor<D>,
+  { negativeSlope = 0.01 }: LeakyReluOptions = {},
+): Tensor<FloatOf<D>> {
+  x.checkAlive("leakyRelu");
+  const dtype = operandDType("leakyRelu", x.dtype, "floats");
+  const computed = accumulationDType(dtype); // in which the slope keeps its precision
+  return toDType(leakyOf(toDType(x, computed), scalarTensor(negativeSlope, computed)), dtype) as Tensor<FloatOf<D>>;
+}
+leakyRelu.method = "float" as const;

@@ -1,0 +1,20 @@
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { FloatOf } from "../elementwise/types.ts";
+import { scaledElu } from "./elu.ts";
+
+const parameters = { alpha: 1.6732632423543772, scale: 1.0507009873554805 };
+
+/**
+ * scale·x for each element above 0, and scale·alpha·(eˣ − 1) for the others, with the alpha 1.67326… and the scale
+ * 1.05070… that keep a mean of 0 and a variance of 1 from layer to layer; integers become float32.
+ *
+ * Source: G. Klambauer et al., "Self-normalizing neural networks", 2017.
+ *
+ * @example
+ * selu(tensor([-1, 0, 2])); // float32 [-1.111331, 0, 2.101402]
+ */
+export function selu<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>> {
+  return scaledElu("selu", x, parameters);
+}
+selu.method = "float" as const;
