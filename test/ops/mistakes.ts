@@ -42,6 +42,8 @@ const list = "float64, float32, float16";
 const pairs =
   "add sub mul div swiglu pow maximum minimum remainder fmod floorDivide atan2 eq ne lt le gt ge logicalAnd logicalOr logicalXor";
 const shapes = rowsOf("shapes that do not fit", ShapeError, [
+  ...each("hypot logaddexp xlogy nextafter copysign heaviside", ({ x }) => [x, three()], "[3]", "must be equal or 1"),
+  ...each("gcd lcm", ({ integers }) => [integers, ones([3], whole)], "[3]", "must be equal or 1"),
   ...each(pairs, ({ x }) => [x, three()], "[3] can't be broadcast together", "must be equal or 1"),
   ...each("bitwiseAnd bitwiseOr bitwiseXor", ({ bytes }) => [bytes, ones([3], whole)], "[3]", "must be equal or 1"),
   ["lerp", ({ x }) => [x, three(), 1], "[3]", "must be equal or 1"],
@@ -177,6 +179,9 @@ const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ["sub_", ({ mask }) => [mask, mask], "are bool", "floats or integers are wanted"],
   ...each("add_ sub_ mul_", ({ integers }) => [integers, 0.5], "the result is float32", "makes a new tensor"),
   ["div_", ({ integers }) => [integers, integers], "the result is float32", "makes a new tensor"],
+  ...each("gcd lcm", ({ x }) => [x, x], "got float32", "expected integers"),
+  ...each("gcd lcm", ({ mask }) => [mask, mask], "got bool", "expected integers"),
+  ["heaviside", ({ x, integers }) => [x, integers], "got float32 and int32", "expected two tensors of one dtype"],
   ...each("bitwiseAnd bitwiseOr bitwiseXor", ({ x }) => [x, x], "are float32", "integers or bools are wanted"),
   ["bitwiseNot", ({ x }) => [x], "are float32", "integers or bools are wanted"],
   ["where", ({ x }) => [x, x, x], "the condition is float32[", "bool is wanted"],
@@ -429,6 +434,7 @@ const sizes = [
     ["select", () => [three(), 0, Number.NaN], "index NaN came", "has -3 to 2"],
   ]),
   ...rowsOf("a number that is none", ArgumentError, [
+    ...[-1, 0.5, 171, Number.NaN].map((n): Row => ["polygamma", ({ x }) => [n, x], `got ${n}`, "from 0 to 170"]),
     ["arange", () => [Number.NaN], "NaN came", "end must be a finite number"],
     ["linspace", () => [0, Number.POSITIVE_INFINITY, 2], "Infinity came", "end must be a finite number"],
     ["uniform", () => [1, 0, [2]], "1 and 0 came", "low ≤ high are wanted"],

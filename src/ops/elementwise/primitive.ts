@@ -14,6 +14,8 @@ export const unaryOperations = enumeration("Unary", [
   ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
   ...["sin", "cos", "tan", "tanh"],
   ...["erf"],
+  ...["asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"],
+  ...["erfc", "erfinv", "lgamma", "digamma", "sinc"],
   ...["relu", "sigmoid", "gelu", "geluTanh", "silu"],
   ...["bitwiseNot", "logicalNot", "isnan", "isinf", "isfinite"],
 ]);
@@ -24,6 +26,7 @@ export const binaryOperations = enumeration("Binary", [
   ...["add", "sub", "mul", "div", "floorDivide", "truncDivide", "remainder", "fmod", "pow"],
   ...["maximum", "minimum"],
   ...["atan2"],
+  ...["hypot", "logaddexp", "xlogy", "polygamma", "nextafter", "copysign", "heaviside", "gcd", "lcm"],
   ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient"],
   ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "logicalAnd", "logicalOr", "logicalXor"],
   ...["eq", "ne", "lt", "le", "gt", "ge"],
