@@ -70,8 +70,9 @@ function zetaSeries(t: number, less: number, f: (k: number) => number): number {
 const remainder = (x: number): number => x - Math.round(x);
 
 export function lgamma(x: number): number {
+  if (!Number.isFinite(x)) return Math.abs(x);
   if (x < 0) {
-    if (x === Number.NEGATIVE_INFINITY || Number.isInteger(x)) return Number.POSITIVE_INFINITY;
+    if (Number.isInteger(x)) return Number.POSITIVE_INFINITY;
     return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * remainder(x)))) - lgamma(1 - x);
   }
   if (x >= 20)
@@ -84,6 +85,7 @@ export function lgamma(x: number): number {
 }
 
 export function digamma(x: number): number {
+  if (Number.isNaN(x)) return x;
   if (x < 0) {
     if (Number.isInteger(x)) return Number.NaN;
     return digamma(1 - x) - (Math.PI * Math.cos(Math.PI * remainder(x))) / Math.sin(Math.PI * remainder(x));
