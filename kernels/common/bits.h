@@ -1,5 +1,5 @@
-// Functions of numbers by their bits: the next number of a float type, and divisors of integers. native/cpu/elementwise/bits.h has the same
-// formulas.
+// Functions of numbers by their bits: the next number of a float type, and divisors of integers.
+// native/cpu/elementwise/bits.h has the same formulas.
 
 #ifndef ORCHARD_COMMON_BITS_H
 #define ORCHARD_COMMON_BITS_H
@@ -8,7 +8,8 @@
 
 namespace orchard {
 
-// Of the bits of a sign, an exponent and a fraction, where those of infinity are `infinite`: magnitudes in order have bits in order.
+// Of the bits of a sign, an exponent and a fraction, where those of infinity are `infinite`: magnitudes in order have
+// bits in order.
 template <typename Bits>
 inline Bits next_bits(Bits a, Bits b, Bits infinite) {
     const Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));

@@ -1,10 +1,11 @@
-// The logarithm of the gamma function and its derivatives, of float32. native/cpu/elementwise/gamma.h has the same formulas, but that
-// polygamma is computed in float64 there.
+// The logarithm of the gamma function and its derivatives, of float32. native/cpu/elementwise/gamma.h has the same
+// formulas, but that polygamma is computed in float64 there.
 //
-// From 1 to 3 lgamma and digamma are a factor that is 0 where they are, times a smooth quotient: an interpolant at Chebyshev's points. From 3
-// to 8 the recurrence leads down to there, below 1 it leads up, and from 8 on there are asymptotic series. Below 0 there are reflections.
-// Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11. Errors stay within 4 units in the last place of the largest
-// term.
+// From 1 to 3 lgamma and digamma are a factor that is 0 where they are, times a smooth quotient: an interpolant at
+// Chebyshev's points. From 3 to 8 the recurrence leads down to there, below 1 it leads up, and from 8 on there are
+// asymptotic series. Below 0 there are reflections.
+// Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11. Errors stay within 4 units in the last
+// place of the largest term.
 
 #ifndef ORCHARD_COMMON_GAMMA_H
 #define ORCHARD_COMMON_GAMMA_H
@@ -15,7 +16,8 @@
 
 namespace orchard {
 
-// x reduced to 1 ... 3 by subtracting ones; exact. `product` is that of the numbers on the way, `sum` that of their reciprocals times it.
+// x reduced to 1 ... 3 by subtracting ones; exact. `product` is that of the numbers on the way, `sum` that of their
+// reciprocals times it.
 struct ReducedToThree {
     float x;
     float product;
@@ -146,8 +148,9 @@ inline float factorial_power(int n, float z) {
     return product;
 }
 
-// n! zeta(n + 1, x), the sum of n! / (x + k)^(n + 1) over k >= 0, for n >= 1 and x >= 0. Up to y = x + 8 the terms are added, and the
-// remaining ones are an integral, half a term, and Euler and Maclaurin's series, whose coefficients are B_2k / (2k)!.
+// n! zeta(n + 1, x), the sum of n! / (x + k)^(n + 1) over k >= 0, for n >= 1 and x >= 0. Up to y = x + 8 the terms are
+// added, and the remaining ones are an integral, half a term, and Euler and Maclaurin's series, whose coefficients are
+// B_2k / (2k)!.
 inline float scaled_zeta(int n, float x) {
     const int terms = 8;
     float y = x + float(terms);
@@ -166,8 +169,8 @@ inline float scaled_zeta(int n, float x) {
     return sum;
 }
 
-// The derivative of order n >= 1 of psi: (-1)^s n! zeta(s, x) with s = n + 1. Below 0 the sum over all whole k of 1 / (x + k)^s is that for r,
-// the remainder of x; what is too much there is a zeta(s, 1 - x) again.
+// The derivative of order n >= 1 of psi: (-1)^s n! zeta(s, x) with s = n + 1. Below 0 the sum over all whole k of 1 /
+// (x + k)^s is that for r, the remainder of x; what is too much there is a zeta(s, 1 - x) again.
 inline float polygamma(float order, float x) {
     int n = order >= 1.0f && order < 1000.0f ? int(order) : 1;
     float sign = n % 2 == 0 ? -1.0f : 1.0f;

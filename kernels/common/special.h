@@ -1,5 +1,6 @@
-// sinc, the complement and the inverse of the error function, and functions of two numbers that Metal Shading Language lacks, of float32.
-// native/cpu/elementwise/special.h has the same formulas. Errors stay within 4 units in the last place.
+// sinc, the complement and the inverse of the error function, and functions of two numbers that Metal Shading Language
+// lacks, of float32. native/cpu/elementwise/special.h has the same formulas. Errors stay within 4 units in the last
+// place.
 
 #ifndef ORCHARD_COMMON_SPECIAL_H
 #define ORCHARD_COMMON_SPECIAL_H
@@ -23,7 +24,8 @@ inline float sine_quotient(float r) {
     return p;
 }
 
-// sin(pi x) / (pi x) = +-sin(pi r) / (pi r) * r / x, where r is the remainder of x by the nearest whole number n; 1 at 0.
+// sin(pi x) / (pi x) = +-sin(pi r) / (pi r) * r / x, where r is the remainder of x by the nearest whole number n; 1 at
+// 0.
 inline float sinc(float x) {
     float a = metal::fabs(x);
     if (a == 0.0f) {
@@ -44,8 +46,10 @@ inline float erfc(float x) {
     return x < 0.0f ? 2.0f - tail : tail;
 }
 
-// x P(w) with w = -ln(1 - x^2): up to 5 a polynomial in w, from there on one in sqrt(w). Infinite at 1 and -1, NaN beyond.
-// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. Its polynomials here are of one degree more.
+// x P(w) with w = -ln(1 - x^2): up to 5 a polynomial in w, from there on one in sqrt(w). Infinite at 1 and -1, NaN
+// beyond.
+// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. Its polynomials here are of one
+// degree more.
 inline float erfinv(float x) {
     if (metal::fabs(x) == 1.0f) {
         return x * INFINITY;
@@ -79,7 +83,8 @@ inline float erfinv(float x) {
     return x * p;
 }
 
-// The larger side times sqrt(1 + q^2), where q is the quotient of the smaller by it. Infinite where either is, whatever the other one.
+// The larger side times sqrt(1 + q^2), where q is the quotient of the smaller by it. Infinite where either is, whatever
+// the other one.
 inline float hypot(float x, float y) {
     float a = metal::fabs(x);
     float b = metal::fabs(y);

@@ -8,7 +8,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Of the bits of a sign, an exponent and a fraction, where those of infinity are `infinite`: magnitudes in order have bits in order.
+// Of the bits of a sign, an exponent and a fraction, where those of infinity are `infinite`: magnitudes in order have
+// bits in order.
 template <class Bits> inline Bits next_bits(Bits a, Bits b, Bits infinite) {
   constexpr Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
   Bits from = a & Bits(~sign), to = b & Bits(~sign);

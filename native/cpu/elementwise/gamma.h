@@ -1,9 +1,11 @@
-// The logarithm of the gamma function and its derivatives: of float32 lgamma and digamma are straight code without branches, like math.h.
+// The logarithm of the gamma function and its derivatives: of float32 lgamma and digamma are straight code without
+// branches, like math.h.
 //
-// From 1 to 3 both are a factor that is 0 where they are, times a smooth quotient: an interpolant at Chebyshev's points. From 3 to `far` the
-// recurrence leads down to there, below 1 it leads up, and from `far` on there are asymptotic series. Below 0 there are reflections. Sources:
-// NIST Digital Library of Mathematical Functions, 5.5 (recurrences and reflections), 5.11 (asymptotic series) and 25.11 (Hurwitz's zeta).
-// Errors stay within 4 units in the last place of the largest term.
+// From 1 to 3 both are a factor that is 0 where they are, times a smooth quotient: an interpolant at Chebyshev's
+// points. From 3 to `far` the recurrence leads down to there, below 1 it leads up, and from `far` on there are
+// asymptotic series. Below 0 there are reflections. Sources: NIST Digital Library of Mathematical Functions, 5.5
+// (recurrences and reflections), 5.11 (asymptotic series) and 25.11 (Hurwitz's zeta). Errors stay within 4 units in the
+// last place of the largest term.
 #pragma once
 
 #include "special.h"
@@ -12,7 +14,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// x reduced to 1 … 3 by subtracting ones; exact. `product` is that of the numbers on the way and `sum` that of their reciprocals times it.
+// x reduced to 1 … 3 by subtracting ones; exact. `product` is that of the numbers on the way and `sum` that of their
+// reciprocals times it.
 template <class Number> struct Reduced {
   Number x, product, sum;
 };
@@ -139,8 +142,8 @@ inline double factorial_power(int n, double z) {
   return product;
 }
 
-// n!·ζ(n + 1, x), the sum of n!/(x + k)^(n+1) over k ≥ 0, for n ≥ 1 and x ≥ 0. Up to y = x + 12 the terms are added, and the remaining ones
-// are an integral, half a term, and Euler and Maclaurin's series.
+// n!·ζ(n + 1, x), the sum of n!/(x + k)^(n+1) over k ≥ 0, for n ≥ 1 and x ≥ 0. Up to y = x + 12 the terms are added,
+// and the remaining ones are an integral, half a term, and Euler and Maclaurin's series.
 inline double scaled_zeta(int n, double x) {
   constexpr int terms = 12;
   // B_2k/(2k)!
@@ -156,8 +159,8 @@ inline double scaled_zeta(int n, double x) {
   return sum;
 }
 
-// The derivative of order n ≥ 1 of ψ: (-1)^s·n!·ζ(s, x) with s = n + 1. Below 0 the sum over all whole k of 1/(x + k)^s is that for r, the
-// remainder of x; what is too much there is a ζ(s, 1 - x) again.
+// The derivative of order n ≥ 1 of ψ: (-1)^s·n!·ζ(s, x) with s = n + 1. Below 0 the sum over all whole k of 1/(x + k)^s
+// is that for r, the remainder of x; what is too much there is a ζ(s, 1 - x) again.
 inline double polygamma(double order, double x) {
   int n = order >= 1.0 && order < 1e6 ? int(order) : 1;
   double sign = n % 2 == 0 ? -1.0 : 1.0;

@@ -1,5 +1,5 @@
-// Inverse circular functions, hyperbolic functions and their inverses, of float32 as straight code without branches, like those of math.h;
-// of float64 by the C library. Errors stay within 4 units in the last place.
+// Inverse circular functions, hyperbolic functions and their inverses, of float32 as straight code without branches,
+// like those of math.h; of float64 by the C library. Errors stay within 4 units in the last place.
 #pragma once
 
 #include "math.h"

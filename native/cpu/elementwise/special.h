@@ -1,5 +1,5 @@
-// sinc, the complement and the inverse of the error function, of float32 as straight code without branches, like those of math.h, and of
-// float64. Errors stay within 4 units in the last place.
+// sinc, the complement and the inverse of the error function, of float32 as straight code without branches, like those
+// of math.h, and of float64. Errors stay within 4 units in the last place.
 #pragma once
 
 #include "gated.h"
@@ -66,7 +66,8 @@ inline double erfc(double x) { return std::erfc(x); }
 // ---------------------------------------------------------------- erfinv
 
 // x·P(w) with w = -ln(1 - x²): up to 5 a polynomial in w, from there on one in √w. ±infinity at ±1, NaN beyond.
-// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. Its polynomials here are of one degree more.
+// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. Its polynomials here are of one
+// degree more.
 inline float erfinv(float x) {
   float w = -log((1.0f - x) * (1.0f + x)), s = w - 2.5f, t = std::sqrt(w) - 3.0f;
   float center = polynomial(s, -8.93192631e-09f, 2.33359678e-08f, 4.68131361e-07f, -3.46398519e-06f, -4.9724199e-06f, 0.000218349393f,

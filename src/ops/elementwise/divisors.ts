@@ -15,7 +15,8 @@ export const gcd: BinaryOperation = defineBinary("gcd", {
 });
 
 /**
- * The least common multiple of each pair of integers, broadcast: not below 0, and 0 where either is 0; what the dtype can't hold wraps around.
+ * The least common multiple of each pair of integers, broadcast: not below 0, and 0 where either is 0; what the dtype
+ * can't hold wraps around.
  *
  * @example
  * lcm(tensor([4, -6], { dtype: "int32" }), 10); // int32 [20, 30]

@@ -1,4 +1,6 @@
-/** erf(x) = 2/√π · ∫₀ˣ exp(−t²) dt in float64. Source: NIST Digital Library of Mathematical Functions, 7.6.2 and 7.9.3. */
+/**
+ * erf(x) = 2/√π · ∫₀ˣ exp(−t²) dt in float64. Source: NIST Digital Library of Mathematical Functions, 7.6.2 and 7.9.3.
+ */
 export function erf(x: number): number {
   if (Number.isNaN(x)) return x;
   const magnitude = Math.abs(x);
@@ -26,7 +28,8 @@ function complementByFraction(x: number): number {
 }
 
 /**
- * The y whose erf is x, by Halley's steps from a start within 0.3 %. Above ½ they go by the complement, which does not cancel.
+ * The y whose erf is x, by Halley's steps from a start within 0.3 %. Above ½ they go by the complement, which does not
+ * cancel.
  *
  * Source of the start: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
  */

@@ -1,9 +1,9 @@
 /**
  * The logarithm of the gamma function and its derivatives in float64.
  *
- * From 1 to 3 lgamma and digamma are a factor that is 0 where they are, times a smooth quotient: an interpolant at Chebyshev's points. From
- * there on the recurrence leads down, below 1 it leads up, and from 16 on there are asymptotic series. Below 0 there are reflections. Source:
- * NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11.
+ * From 1 to 3 lgamma and digamma are a factor that is 0 where they are, times a smooth quotient: an interpolant at
+ * Chebyshev's points. From there on the recurrence leads down, below 1 it leads up, and from 16 on there are asymptotic
+ * series. Below 0 there are reflections. Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11.
  */
 
 /** ln Γ(x)/((x − 1)(x − 2)) of x − 2, the highest power first. */
@@ -35,7 +35,10 @@ const FAR = 16;
 const polynomial = (x: number, coefficients: readonly number[]): number =>
   coefficients.reduce((sum, coefficient) => sum * x + coefficient, 0);
 
-/** x brought down to between 1 and 3 by subtracting ones, with the product of the numbers on the way and the sum of their reciprocals. */
+/**
+ * x brought down to between 1 and 3 by subtracting ones, with the product of the numbers on the way and the sum of
+ * their reciprocals.
+ */
 function reduced(x: number): { readonly x: number; readonly product: number; readonly sum: number } {
   let [y, product, sum] = [x, 1, 0];
   while (y >= 3) {

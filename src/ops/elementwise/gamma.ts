@@ -15,8 +15,8 @@ const polygammaOf: BinaryOperation = defineBinary("polygamma", {
 });
 
 /**
- * ln |Γ(x)|, the logarithm of the gamma function's magnitude, of each element; ∞ at 0 and at negative whole numbers. The gradient is
- * {@link digamma}. @see {@link exp}
+ * ln |Γ(x)|, the logarithm of the gamma function's magnitude, of each element; ∞ at 0 and at negative whole numbers.
+ * The gradient is {@link digamma}. @see {@link exp}
  *
  * @example
  * lgamma(tensor([0.5, 5])); // float32 [0.572365, 3.17805]
@@ -29,8 +29,8 @@ export const lgamma: FloatOperation = defineUnary("lgamma", {
 });
 
 /**
- * ψ(x) = Γ′(x)/Γ(x), the derivative of {@link lgamma}, of each element; −∞ at 0, ∞ at −0 and NaN at negative whole numbers. The gradient is
- * `polygamma(1, x)`. @see {@link exp}
+ * ψ(x) = Γ′(x)/Γ(x), the derivative of {@link lgamma}, of each element; −∞ at 0, ∞ at −0 and NaN at negative whole
+ * numbers. The gradient is `polygamma(1, x)`. @see {@link exp}
  *
  * @example
  * digamma(tensor([1, 2])); // float32 [-0.577216, 0.422784]
@@ -45,8 +45,9 @@ export const digamma: FloatOperation = defineUnary("digamma", {
 const MOST = 170;
 
 /**
- * The derivative of order n of {@link digamma} for each element: (−1)ⁿ⁺¹ · n! · Σ 1/(x + k)ⁿ⁺¹ over k ≥ 0. At 0 and at negative whole numbers it is
- * ∞ for an odd n and −∞ for an even one. Integers become float32. The gradient is `polygamma(n + 1, x)`.
+ * The derivative of order n of {@link digamma} for each element: (−1)ⁿ⁺¹ · n! · Σ 1/(x + k)ⁿ⁺¹ over k ≥ 0. At 0 and at
+ * negative whole numbers it is ∞ for an odd n and −∞ for an even one. Integers become float32. The gradient is
+ * `polygamma(n + 1, x)`.
  *
  * @param n the order, a whole number from 0 to 170, whose factorial float64 can hold; of order 0 it is digamma
  *

@@ -12,8 +12,8 @@ const step: BinaryOperation = defineBinary("heaviside", {
 });
 
 /**
- * Heaviside's step function for each pair of elements, broadcast: 0 where x is below 0, 1 where it is above, and the other operand where it is
- * 0. It is 0 of NaN, as in PyTorch, and has no gradient.
+ * Heaviside's step function for each pair of elements, broadcast: 0 where x is below 0, 1 where it is above, and the
+ * other operand where it is 0. It is 0 of NaN, as in PyTorch, and has no gradient.
  *
  * @param values what it is at 0; of the dtype of x, or a number
  *

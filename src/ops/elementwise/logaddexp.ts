@@ -5,7 +5,8 @@ import { exp } from "./exponential.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * ln(eᵃ + eᵇ) for each pair of elements, broadcast, without an exponential that overflows; integers become float32. @see {@link add}
+ * ln(eᵃ + eᵇ) for each pair of elements, broadcast, without an exponential that overflows; integers become float32.
+ * @see {@link add}
  *
  * The gradients are eᵃ/(eᵃ + eᵇ) and eᵇ/(eᵃ + eᵇ), which are NaN where both are the same infinity, as in PyTorch.
  *

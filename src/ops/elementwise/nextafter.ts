@@ -3,8 +3,8 @@ import { defineBinary } from "./define.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * The next number that the dtype has after a in the direction of b, for each pair of elements, broadcast; b where they are equal, NaN where
- * either is. Integers become float32. It has no gradient. @see {@link add}
+ * The next number that the dtype has after a in the direction of b, for each pair of elements, broadcast; b where they
+ * are equal, NaN where either is. Integers become float32. It has no gradient. @see {@link add}
  *
  * @example
  * nextafter(tensor([1, 1], { dtype: "float16" }), tensor([2, 0], { dtype: "float16" })); // float16 [1.00098, 0.999512]

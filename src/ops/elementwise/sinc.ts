@@ -34,7 +34,10 @@ function derivative(x: Tensor): Tensor {
   return where(isNear, mul(series, near), far) as Tensor;
 }
 
-/** Those of x²ᵏ⁻¹ in the derivative, (−1)ᵏ·π²ᵏ·2k/(2k + 1)!, the highest first; enough for its own derivatives in float64. */
+/**
+ * Those of x²ᵏ⁻¹ in the derivative, (−1)ᵏ·π²ᵏ·2k/(2k + 1)!, the highest first; enough for its own derivatives in
+ * float64.
+ */
 const coefficients: readonly number[] = Array.from({ length: 11 }, (_, at) => {
   const k = 11 - at;
   let coefficient = 2 * k;
@@ -42,7 +45,10 @@ const coefficients: readonly number[] = Array.from({ length: 11 }, (_, at) => {
   return coefficient;
 });
 
-/** The remainder by the nearest whole number is exact, and the sine of its product with π is that of πx but for its sign. */
+/**
+ * The remainder by the nearest whole number is exact, and the sine of its product with π is that of πx but for its
+ * sign.
+ */
 function sincOf(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude === 0) return 1;

@@ -20,8 +20,8 @@ export type ResultOf<A extends Operand, B extends Operand> =
 export type FloatOf<D extends DType> = D extends "float64" | "float32" | "float16" | "bfloat16" ? D : "float32";
 
 /**
- * What an operation is defined for. `floats`: integers and bools become float32 first. `numbers`: bools are refused; `bits`: floats are;
- * `integers`: both are.
+ * What an operation is defined for. `floats`: integers and bools become float32 first. `numbers`: bools are refused;
+ * `bits`: floats are; `integers`: both are.
  */
 export type Kind = "floats" | "numbers" | "bits" | "integers" | "everything";
 

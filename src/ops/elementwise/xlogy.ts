@@ -8,7 +8,8 @@ import type { BinaryOperation } from "./types.ts";
 import { where } from "./where.ts";
 
 /**
- * a·ln b for each pair of elements, broadcast; 0 where a is 0, unless b is NaN; integers become float32. @see {@link add}
+ * a·ln b for each pair of elements, broadcast; 0 where a is 0, unless b is NaN; integers become float32. @see {@link
+ * add}
  *
  * @example
  * xlogy(tensor([0, 2]), tensor([0, 10])); // float32 [0, 4.60517]

@@ -72,7 +72,8 @@ const rows: readonly Row[] = [
 ];
 
 /**
- * In float64 the oracle's own roundings show: those of terms up to 2 near the zeros from 1 to 3, and those of long sums.
+ * In float64 the oracle's own roundings show: those of terms up to 2 near the zeros from 1 to 3, and those of long
+ * sums.
  */
 function withRoundings(blocks: readonly Block[], { formula, magnitude, isSum = false }: Row): Expected {
   const expected = mapped(blocks, formula);

@@ -1,10 +1,13 @@
 /**
- * Special functions in float64, by other formulas than the library's: series about 1 whose coefficients are values of the zeta function, sums that
- * are written out, and an integral.
+ * Special functions in float64, by other formulas than the library's: series about 1 whose coefficients are values of
+ * the zeta function, sums that are written out, and an integral.
  */
 import { erf } from "./oracle.ts";
 
-/** The trapezoidal rule, which converges faster than any power for a periodic function: erfc(x) = 2/π ∫ exp(−x²/sin² θ) dθ from 0 to π/2. */
+/**
+ * The trapezoidal rule, which converges faster than any power for a periodic function: erfc(x) = 2/π ∫ exp(−x²/sin² θ)
+ * dθ from 0 to π/2.
+ */
 export function erfc(x: number): number {
   if (!(x >= 0.7)) return 1 - erf(x);
   const points = 200;
