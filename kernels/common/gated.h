@@ -27,9 +27,7 @@ inline float exp_of_negative(float high, float low) {
 // in t = 1 / (1 + 0.3 a), the interpolant at Chebyshev's points from 0 to 15.
 struct NormalShare {
     static float end() { return 15.0f; }  // from there on S(-a) is 0
-    static Tail tail(float a) {
-        float square = a * a;
-        float e = exp_of_negative(0.5f * square, 0.5f * metal::fma(a, a, -square));
+    static float factor(float a) {  // G(a)
         float t = 1.0f / metal::fma(a, 0.3f, 1.0f);
         float g = -0.0209846701f;
         g = metal::fma(g, t, 0.114402115f);
@@ -41,7 +39,12 @@ struct NormalShare {
         g = metal::fma(g, t, 0.110423200f);
         g = metal::fma(g, t, 0.119550116f);
         g = metal::fma(g, t, 0.119687751f);
-        g *= t;
+        return g * t;
+    }
+    static Tail tail(float a) {
+        float square = a * a;
+        float e = exp_of_negative(0.5f * square, 0.5f * metal::fma(a, a, -square));
+        float g = factor(a);
         return {e * g, e * metal::fma(-a, 0.398942280f, g)};
     }
 };

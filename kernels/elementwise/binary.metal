@@ -7,9 +7,12 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/bits.h"
+#include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
 #include "common/loop.h"
+#include "common/special.h"
 #include "generated/binary.h"
 
 constant uint operation [[function_constant(0)]];
@@ -28,6 +31,13 @@ inline float apply(float a, float b) {
     case BINARY_MAXIMUM: return a > b || orchard::is_nan(a) ? a : b;
     case BINARY_MINIMUM: return a < b || orchard::is_nan(a) ? a : b;
     case BINARY_ATAN2: return precise::atan2(a, b);
+    case BINARY_HYPOT: return orchard::hypot(a, b);
+    case BINARY_LOGADDEXP: return orchard::logaddexp(a, b);
+    case BINARY_XLOGY: return orchard::xlogy(a, b);
+    case BINARY_POLYGAMMA: return orchard::polygamma(a, b);
+    case BINARY_NEXTAFTER: return orchard::next_after(a, b);
+    case BINARY_COPYSIGN: return copysign(a, b);
+    case BINARY_HEAVISIDE: return a == 0.0f ? b : float(a > 0.0f);
     case BINARY_SWIGLU: return orchard::gated<orchard::LogisticShare>(a) * b;
     case BINARY_GELU_GRADIENT: return a * orchard::gated_derivative<orchard::NormalShare>(b);
     case BINARY_GELU_TANH_GRADIENT: return a * orchard::gated_derivative<orchard::TanhShare>(b);
@@ -74,6 +84,9 @@ inline T apply_integer(T a, T b) {
     case BINARY_POW: return power(a, b);
     case BINARY_MAXIMUM: return a > b ? a : b;
     case BINARY_MINIMUM: return a < b ? a : b;
+    case BINARY_HEAVISIDE: return a == T(0) ? b : T(a > T(0));
+    case BINARY_GCD: return orchard::greatest_common_divisor(a, b);
+    case BINARY_LCM: return orchard::least_common_multiple(a, b);
     case BINARY_BITWISE_AND: return a & b;
     case BINARY_BITWISE_OR: return a | b;
     case BINARY_BITWISE_XOR: return a ^ b;
@@ -84,6 +97,7 @@ inline T apply_integer(T a, T b) {
 inline bool apply_bool(bool a, bool b) {
     switch (operation) {
     case BINARY_ADD:
+    case BINARY_HEAVISIDE:
     case BINARY_MAXIMUM:
     case BINARY_BITWISE_OR: return a || b;
     case BINARY_BITWISE_XOR: return a != b;
@@ -120,11 +134,15 @@ template <> struct Compute<float> {
 };
 template <> struct Compute<half> {
     using Number = float;
-    static half run(half a, half b) { return half(apply(float(a), float(b))); }
+    static half run(half a, half b) {
+        return operation == BINARY_NEXTAFTER ? orchard::next_after(a, b) : half(apply(float(a), float(b)));
+    }
 };
 template <> struct Compute<bfloat> {
     using Number = float;
-    static bfloat run(bfloat a, bfloat b) { return bfloat(apply(float(a), float(b))); }
+    static bfloat run(bfloat a, bfloat b) {
+        return operation == BINARY_NEXTAFTER ? orchard::next_after(a, b) : bfloat(apply(float(a), float(b)));
+    }
 };
 
 // a, b    [[buffer(0, 1)]]  the elements that their strides reach

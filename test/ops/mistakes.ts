@@ -40,6 +40,8 @@ const refused = 'got "complex64"';
 const list = "float64, float32, float16";
 
 const shapes = rowsOf("shapes that do not fit", ShapeError, [
+  ...each("hypot logaddexp xlogy nextafter copysign heaviside", ({ x }) => [x, three()], "[3]", "must be equal or 1"),
+  ...each("gcd lcm", ({ integers }) => [integers, ones([3], whole)], "[3]", "must be equal or 1"),
   ...each(kinds.binary, ({ x }) => [x, three()], "[3] can't be broadcast together", "must be equal or 1"),
   ...each(kinds.binaryOfBits, ({ bytes }) => [bytes, ones([3], whole)], "[3]", "must be equal or 1"),
   ["lerp", ({ x }) => [x, three(), 1], "[3]", "must be equal or 1"],
@@ -215,6 +217,9 @@ const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ...each("relu6 hardtanh", ({ mask }) => [mask], "got bool", "expected floats or integers"),
   ...each("add_ sub_ mul_", ({ integers }) => [integers, 0.5], "the result is float32", "makes a new tensor"),
   ["div_", ({ integers }) => [integers, integers], "the result is float32", "makes a new tensor"],
+  ...each("gcd lcm", ({ x }) => [x, x], "got float32", "expected integers"),
+  ...each("gcd lcm", ({ mask }) => [mask, mask], "got bool", "expected integers"),
+  ["heaviside", ({ x, integers }) => [x, integers], "got float32 and int32", "expected two tensors of one dtype"],
   ...each(kinds.binaryOfBits, ({ x }) => [x, x], "got float32", "expected integers or bools"),
   ...each(kinds.unaryOfBits, ({ x }) => [x], "got float32", "expected integers or bools"),
   ["where", ({ x }) => [x, x, x], "got float32[", "expected the condition to be bool"],
@@ -494,6 +499,7 @@ const sizes = [
     ["select", () => [three(), 0, Number.NaN], "got NaN", "has -3 to 2"],
   ]),
   ...rowsOf("a number that is none", ArgumentError, [
+    ...[-1, 0.5, 171, Number.NaN].map((n): Row => ["polygamma", ({ x }) => [n, x], `got ${n}`, "from 0 to 170"]),
     ["arange", () => [Number.NaN], "got NaN", "end to be a finite number"],
     ["linspace", () => [0, Number.POSITIVE_INFINITY, 2], "got Infinity", "end to be a finite number"],
     ["uniform", () => [1, 0, [2]], "got 1 and 0", "finite numbers low ≤ high"],

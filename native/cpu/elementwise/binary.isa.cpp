@@ -1,6 +1,10 @@
+#include "bits.h"
+#include "gamma.h"
 #include "gated.h"
+#include "inverse.h"
 #include "power.h"
 #include "rows.h"
+#include "special.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -226,12 +230,28 @@ struct Leaky {
   template <class T> static T of(T x, T slope) { return x > T(0) ? x : x * slope; }
 };
 
+// The next number of the dtype itself: of halves too, which are computed in float32 elsewhere.
+struct Nextafter {
+  static constexpr const char *name = "nextafter";
+  static constexpr Kinds kinds = floats;
+  static constexpr bool computes_halves = true;
+  template <class T> static T of(T a, T b) { return next_after(a, b); }
+};
+
 #define ORCHARD_PAIR(Name, own_name, own_kinds, Result, expression)                                                              \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = own_kinds;                                                                          \
     template <class T> static Result of(T a, T b) { return Result(expression); }                                       \
   };
+ORCHARD_PAIR(Hypot, "hypot", floats, T, hypot(a, b))
+ORCHARD_PAIR(Logaddexp, "logaddexp", floats, T, logaddexp(a, b))
+ORCHARD_PAIR(Xlogy, "xlogy", floats, T, xlogy(a, b))
+ORCHARD_PAIR(Polygamma, "polygamma", floats, T, polygamma(a, b))
+ORCHARD_PAIR(Copysign, "copysign", floats, T, std::copysign(a, b))
+ORCHARD_PAIR(Heaviside, "heaviside", everything, T, a == T(0) ? b : T(a > T(0)))
+ORCHARD_PAIR(Gcd, "gcd", integers, T, greatest_common_divisor(a, b))
+ORCHARD_PAIR(Lcm, "lcm", integers, T, least_common_multiple(a, b))
 ORCHARD_PAIR(BitwiseAnd, "bitwiseAnd", bits, T, a &b)
 ORCHARD_PAIR(BitwiseOr, "bitwiseOr", bits, T, a | b)
 ORCHARD_PAIR(BitwiseXor, "bitwiseXor", bits, T, a ^ b)
@@ -248,8 +268,9 @@ ORCHARD_PAIR(LogicalXor, "logicalXor", everything, bool, (a != T(0)) ^ (b != T(0
 } // namespace
 
 static constexpr auto &operations =
-    operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Swiglu, GeluGradient,
-                  GeluTanhGradient, SiluGradient, HardswishGradient, Leaky, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
+    operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Hypot, Logaddexp, Xlogy,
+                  Polygamma, Nextafter, Copysign, Heaviside, Gcd, Lcm, Swiglu, GeluGradient, GeluTanhGradient, SiluGradient,
+                  HardswishGradient, Leaky, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
 
 extern const ElementwiseOperations binary_operations = {operations, std::size(operations)};
 

@@ -20,10 +20,14 @@ struct NormalShare {
   template <class Number> static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from there on S(-a) is 0
   static constexpr double density = 0.398942280401432677940; // φ(0) = 1/√(2π)
 
-  static Tail<float> tail(float a) {
+  // G(a)
+  static float factor(float a) {
     float above = polynomial(a, 0.0042602038f, 0.0415848531f, 0.186025634f, 0.442005664f, 0.5f);
     float below = polynomial(a, 0.0106786499f, 0.104243211f, 0.47684449f, 1.21400464f, 1.68189633f, 1.0f);
-    float e = exponential(a), g = above / below;
+    return above / below;
+  }
+  static Tail<float> tail(float a) {
+    float e = exponential(a), g = factor(a);
     return {e * g, e * fused(-a, float(density), g)};
   }
   static Tail<double> tail(double a) {

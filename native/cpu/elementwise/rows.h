@@ -4,6 +4,7 @@
 // takes; and a template `of` that computes one element of the result, a bool where it is a predicate. Its place in the list at the end of a file
 // has no meaning. float16 and bfloat16 are computed in float32. It may have a function
 // `correct(in..., out, count)`, which is called for float32 after all elements are computed, for those that straight code got wrong. It may
+// have a constant `computes_halves` that is true: its `of` takes float16 and bfloat16 as they are stored. It may
 // have a type `Plain` for float32: its `row(out, count, in...)` gives the same bits sooner where its `takes(in...)` holds for an element.
 #pragma once
 
@@ -36,6 +37,9 @@ constexpr int64_t tile = 1024;
 
 template <class Operation, class = void> constexpr bool has_correction = false;
 template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
+
+template <class Operation, class = void> constexpr bool computes_halves = false;
+template <class Operation> constexpr bool computes_halves<Operation, std::void_t<decltype(Operation::computes_halves)>> = Operation::computes_halves;
 
 template <class Operation, class = void> constexpr bool has_plain = false;
 template <class Operation> constexpr bool has_plain<Operation, std::void_t<typename Operation::Plain>> = true;
@@ -84,7 +88,10 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   using Number = decltype(Operation::of(((void)operand, Compute<T>{})...));
   using Result = ResultOf<T, Number>;
   Result *out = static_cast<Result *>(result);
-  if constexpr (std::is_same_v<Result, float>) compute_floats<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
+  if constexpr (is_half<T> && computes_halves<Operation>) {
+    const T *in[] = {static_cast<const T *>(inputs[operand])...};
+    for (int64_t i = 0; i < count; i++) out[i] = Operation::of(in[operand][i]...);
+  } else if constexpr (std::is_same_v<Result, float>) compute_floats<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
   else if constexpr (!is_half<T>) compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
   else {
     float wide[sizeof...(operand)][tile];
