@@ -32,6 +32,7 @@ inline float apply(float a, float b) {
     case BINARY_GELU_GRADIENT: return a * orchard::gated_derivative<orchard::NormalShare>(b);
     case BINARY_GELU_TANH_GRADIENT: return a * orchard::gated_derivative<orchard::TanhShare>(b);
     case BINARY_SILU_GRADIENT: return a * orchard::gated_derivative<orchard::LogisticShare>(b);
+    case BINARY_HARDSWISH_GRADIENT: return b <= -3.0f ? 0.0f : b < 3.0f ? a * ((b + 1.5f) / 3.0f) : a;
     default: return a;
     }
 }

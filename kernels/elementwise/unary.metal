@@ -41,6 +41,7 @@ inline float apply(float x) {
     case UNARY_GELU: return orchard::gated<orchard::NormalShare>(x);
     case UNARY_GELU_TANH: return orchard::gated<orchard::TanhShare>(x);
     case UNARY_SILU: return orchard::gated<orchard::LogisticShare>(x);
+    case UNARY_HARDSWISH: return x * (min(max(x + 3.0f, 0.0f), 6.0f) / 6.0f);
     default: return x;
     }
 }

@@ -1,5 +1,6 @@
-// Local derivatives of reductions: functions of an element x and its result y; the function constant `operation` (a `ReductionDerivative`)
-// says which. And `select_at`: x where an element's index along an axis is the index there, else 0.
+// Local derivatives of reductions: functions of an element x and its result y; the function constant `operation` (a
+// `ReductionDerivative`) says which. And `select_at`: x where an element's index along an axis is the index there, else
+// 0.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -10,14 +11,14 @@ using namespace metal;
 constant uint operation [[function_constant(0)]];
 
 struct DerivativeParameters {
-    LoopNest loop;     // operands: x, y, output
-    float parameter;   // p of a power
+    LoopNest loop;    // operands: x, y, output
+    float parameter;  // p of a power
 };
 
 struct SelectAt {
-    LoopNest loop;     // operands: x, indices, output
-    long size;         // of the axis
-    long inner;        // elements of the output from one of its indices to the next
+    LoopNest loop;  // operands: x, indices, output
+    long size;      // of the axis
+    long inner;     // elements of the output from one of its indices to the next
 };
 
 inline bool is_tie(float x, float y) { return x == y || (x != x && y != y); }
@@ -34,7 +35,8 @@ inline float derivative_of(float x, float y, float p) {
 }
 
 template <typename T>
-inline void derivative(device const T *x, device const T *y, device T *output, constant DerivativeParameters &p, ulong element) {
+inline void derivative(
+    device const T *x, device const T *y, device T *output, constant DerivativeParameters &p, ulong element) {
     if (element >= ulong(p.loop.count)) return;
     long offsets[3];
     loop_places(p.loop, element, offsets);
@@ -42,7 +44,8 @@ inline void derivative(device const T *x, device const T *y, device T *output, c
 }
 
 template <typename T>
-inline void select_at(device const T *x, device const long *indices, device T *output, constant SelectAt &p, ulong element) {
+inline void select_at(
+    device const T *x, device const long *indices, device T *output, constant SelectAt &p, ulong element) {
     if (element >= ulong(p.loop.count)) return;
     long offsets[3];
     loop_places(p.loop, element, offsets);
@@ -50,18 +53,18 @@ inline void select_at(device const T *x, device const long *indices, device T *o
     output[offsets[2]] = indices[offsets[1]] == index ? x[offsets[0]] : T(0);
 }
 
-#define DERIVATIVES(T)                                                                             \
-    kernel void derivative_##T(                                                                    \
-        device const T *x [[buffer(0)]], device const T *y [[buffer(1)]], device T *output [[buffer(2)]], \
-        constant DerivativeParameters &p [[buffer(3)]],                                            \
-        uint2 position [[thread_position_in_grid]], uint2 grid [[threads_per_grid]]) {        \
-        derivative(x, y, output, p, loop_element(position, grid));                                 \
-    }                                                                                         \
-    kernel void select_at_##T(                                                                \
+#define DERIVATIVES(T)                                                                                             \
+    kernel void derivative_##T(                                                                                    \
+        device const T *x [[buffer(0)]], device const T *y [[buffer(1)]], device T *output [[buffer(2)]],          \
+        constant DerivativeParameters &p [[buffer(3)]], uint2 position [[thread_position_in_grid]],                \
+        uint2 grid [[threads_per_grid]]) {                                                                         \
+        derivative(x, y, output, p, loop_element(position, grid));                                                 \
+    }                                                                                                              \
+    kernel void select_at_##T(                                                                                     \
         device const T *x [[buffer(0)]], device const long *indices [[buffer(1)]], device T *output [[buffer(2)]], \
-        constant SelectAt &p [[buffer(3)]],                                           \
-        uint2 position [[thread_position_in_grid]], uint2 grid [[threads_per_grid]]) {        \
-        select_at(x, indices, output, p, loop_element(position, grid));                       \
+        constant SelectAt &p [[buffer(3)]], uint2 position [[thread_position_in_grid]],                            \
+        uint2 grid [[threads_per_grid]]) {                                                                         \
+        select_at(x, indices, output, p, loop_element(position, grid));                                            \
     }
 
 DERIVATIVES(float)

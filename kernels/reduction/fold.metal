@@ -1,8 +1,8 @@
-// output[k] = the fold of input[k, r] over every index r of the reduced axes, for every index k of the kept ones; which fold it is is the
-// function constant `operation` (a `Reduction`).
+// output[k] = the fold of input[k, r] over every index r of the reduced axes, for every index k of the kept ones; which
+// fold it is is the function constant `operation` (a `Reduction`).
 //
-// Four kernels: from elements or from the states of an earlier pass, to results or to states. Each element and each state is read once.
-// States lie in planes: field f of chunk c of result k at [f][k][c].
+// Four kernels: from elements or from the states of an earlier pass, to results or to states. Each element and each
+// state is read once. States lie in planes: field f of chunk c of result k at [f][k][c].
 
 #include <metal_stdlib>
 using namespace metal;
@@ -11,8 +11,11 @@ using namespace metal;
 
 template <typename In>
 inline FoldState<typename NumberOf<In>::type> fold_elements(
-    device const In *input, constant ReductionParameters &p, Share share,
-    threadgroup FoldState<typename NumberOf<In>::type> *scratch, uint thread_index) {
+    device const In *input,
+    constant ReductionParameters &p,
+    Share share,
+    threadgroup FoldState<typename NumberOf<In>::type> *scratch,
+    uint thread_index) {
     using Number = typename NumberOf<In>::type;
     using Merge = Fold<Number>;
     FoldState<Number> state = Merge::identity();
@@ -26,7 +29,11 @@ inline FoldState<typename NumberOf<In>::type> fold_elements(
 
 template <typename Number>
 inline FoldState<Number> fold_states(
-    device const Number *states, constant ReductionParameters &p, Share share, threadgroup FoldState<Number> *scratch, uint thread_index) {
+    device const Number *states,
+    constant ReductionParameters &p,
+    Share share,
+    threadgroup FoldState<Number> *scratch,
+    uint thread_index) {
     using Merge = Fold<Number>;
     FoldState<Number> state = Merge::identity();
     long plane = p.kept.count * p.count;
@@ -45,7 +52,8 @@ inline FoldState<Number> fold_states(
 }
 
 template <typename Number>
-inline void store_state(FoldState<Number> state, device Number *states, constant ReductionParameters &p, Share share, uint chunk) {
+inline void store_state(
+    FoldState<Number> state, device Number *states, constant ReductionParameters &p, Share share, uint chunk) {
     if (share.lane != 0 || share.result >= p.kept.count) return;
     long plane = p.kept.count * p.chunks;
     device Number *at = states + share.result * p.chunks + chunk;
@@ -69,33 +77,32 @@ inline void store_result(FoldState<Number> state, device Out *output, constant R
 // scratch [[threadgroup(0)]]  a state for each thread
 // grid: threadgroups [results / COLUMNS, chunks] of COLUMNS · LANES threads
 
-#define FOLD_ARGUMENTS(In, Number, Out)                                                       \
-    device const In *input [[buffer(0)]], device Out *output [[buffer(1)]],                   \
-    constant ReductionParameters &p [[buffer(2)]],                                            \
-    threadgroup FoldState<Number> *scratch [[threadgroup(0)]],                                \
-    uint thread_index [[thread_index_in_threadgroup]], uint2 group [[threadgroup_position_in_grid]]
+#define FOLD_ARGUMENTS(In, Number, Out)                                                                           \
+    device const In *input [[buffer(0)]], device Out *output [[buffer(1)]],                                       \
+        constant ReductionParameters &p [[buffer(2)]], threadgroup FoldState<Number> *scratch [[threadgroup(0)]], \
+        uint thread_index [[thread_index_in_threadgroup]], uint2 group [[threadgroup_position_in_grid]]
 
-#define FOLD(In, Number, Out)                                                                 \
-    kernel void fold_##In##_##Out(FOLD_ARGUMENTS(In, Number, Out)) {                          \
-        Share share = share_of(p, thread_index, group);                                       \
+#define FOLD(In, Number, Out)                                                                  \
+    kernel void fold_##In##_##Out(FOLD_ARGUMENTS(In, Number, Out)) {                           \
+        Share share = share_of(p, thread_index, group);                                        \
         store_result(fold_elements(input, p, share, scratch, thread_index), output, p, share); \
     }
 
-#define FOLD_PARTIAL(In, Number)                                                              \
-    kernel void fold_partial_##In(FOLD_ARGUMENTS(In, Number, Number)) {                       \
-        Share share = share_of(p, thread_index, group);                                       \
+#define FOLD_PARTIAL(In, Number)                                                                       \
+    kernel void fold_partial_##In(FOLD_ARGUMENTS(In, Number, Number)) {                                \
+        Share share = share_of(p, thread_index, group);                                                \
         store_state(fold_elements(input, p, share, scratch, thread_index), output, p, share, group.y); \
     }
 
-#define MERGE(Number, Out)                                                                    \
-    kernel void merge_##Number##_##Out(FOLD_ARGUMENTS(Number, Number, Out)) {                 \
-        Share share = share_of(p, thread_index, group);                                       \
-        store_result(fold_states(input, p, share, scratch, thread_index), output, p, share);  \
+#define MERGE(Number, Out)                                                                   \
+    kernel void merge_##Number##_##Out(FOLD_ARGUMENTS(Number, Number, Out)) {                \
+        Share share = share_of(p, thread_index, group);                                      \
+        store_result(fold_states(input, p, share, scratch, thread_index), output, p, share); \
     }
 
-#define MERGE_PARTIAL(Number)                                                                 \
-    kernel void merge_partial_##Number(FOLD_ARGUMENTS(Number, Number, Number)) {              \
-        Share share = share_of(p, thread_index, group);                                       \
+#define MERGE_PARTIAL(Number)                                                                        \
+    kernel void merge_partial_##Number(FOLD_ARGUMENTS(Number, Number, Number)) {                     \
+        Share share = share_of(p, thread_index, group);                                              \
         store_state(fold_states(input, p, share, scratch, thread_index), output, p, share, group.y); \
     }
 

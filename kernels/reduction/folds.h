@@ -1,6 +1,7 @@
 // The state of a reduction with one result: how an element joins it, how two become one, and what the result is.
 //
-// Floats are computed in float32, integers and bools in 64 bits. One operation is left in a pipeline, so there is no branch at run time.
+// Floats are computed in float32, integers and bools in 64 bits. One operation is left in a pipeline, so there is no
+// branch at run time.
 
 #ifndef ORCHARD_REDUCTION_FOLDS_H
 #define ORCHARD_REDUCTION_FOLDS_H
@@ -9,15 +10,22 @@
 #include "reduction/groups.h"
 #include "reduction/online.h"
 
-template <typename T> struct NumberOf { using type = long; };
-template <> struct NumberOf<float> { using type = float; };
-template <> struct NumberOf<half> { using type = float; };
-template <> struct NumberOf<bfloat> { using type = float; };
+template <typename T> struct NumberOf {
+    using type = long;
+};
+template <> struct NumberOf<float> {
+    using type = float;
+};
+template <> struct NumberOf<half> {
+    using type = float;
+};
+template <> struct NumberOf<bfloat> {
+    using type = float;
+};
 
-// first: the sum, product, largest, …, or the mean of var and the largest of logsumexp. second: Σ (x - mean)², or Σ exp(x - largest).
-// third: the number of elements, for var. fourth: what rounding took from the mean.
-template <typename Number>
-struct FoldState {
+// first: the sum, product, largest, …, or the mean of var and the largest of logsumexp. second: Σ (x - mean)², or Σ
+// exp(x - largest). third: the number of elements, for var. fourth: what rounding took from the mean.
+template <typename Number> struct FoldState {
     Number first;
     float second;
     float third;
@@ -26,8 +34,7 @@ struct FoldState {
 
 template <typename Number> struct Fold;
 
-template <>
-struct Fold<float> {
+template <> struct Fold<float> {
     using State = FoldState<float>;
 
     static State identity() {
@@ -79,8 +86,8 @@ struct Fold<float> {
         }
     }
 
-    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means are carried with what
-    // their rounding lost (TwoSum): far from zero that is all of a small deviation.
+    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means
+    // are carried with what their rounding lost (TwoSum): far from zero that is all of a small deviation.
     static State merged_moments(State a, State b) {
         if (b.third == 0.0f) return a;
         if (a.third == 0.0f) return b;
@@ -90,7 +97,9 @@ struct Fold<float> {
         float step = a.fourth + difference * share;
         float mean = a.first + step;
         float lost = two_sum_error(a.first, step, mean);
-        return {mean, a.second + b.second + difference * difference * (a.third * share), count, isfinite(mean) ? lost : 0.0f};
+        return {
+            mean, a.second + b.second + difference * difference * (a.third * share), count,
+            isfinite(mean) ? lost : 0.0f};
     }
 
     static State shuffled(State state, ushort mask) {
@@ -127,8 +136,7 @@ struct Fold<float> {
     }
 };
 
-template <>
-struct Fold<long> {
+template <> struct Fold<long> {
     using State = FoldState<long>;
 
     static State identity() {

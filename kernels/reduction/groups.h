@@ -1,8 +1,9 @@
 // How a threadgroup reduces: `LANES` threads share one result, and a threadgroup makes `COLUMNS` results.
 //
-// Where LANES ≥ 32, adjacent threads look at adjacent elements of one result (rows). Where it is less, they look at one element each of
-// adjacent results (columns). A threadgroup takes one chunk of each of its results; where there are several chunks, it leaves a state,
-// and a further pass merges these. The shape of the tree depends on sizes only, so results are the same run after run.
+// Where LANES ≥ 32, adjacent threads look at adjacent elements of one result (rows). Where it is less, they look at one
+// element each of adjacent results (columns). A threadgroup takes one chunk of each of its results; where there are
+// several chunks, it leaves a state, and a further pass merges these. The shape of the tree depends on sizes only, so
+// results are the same run after run.
 
 #ifndef ORCHARD_REDUCTION_GROUPS_H
 #define ORCHARD_REDUCTION_GROUPS_H
@@ -24,9 +25,9 @@ struct ReductionParameters {
 
 // What a thread of a reduction works on.
 struct Share {
-    uint lane;    // of the result's threads
+    uint lane;  // of the result's threads
     long result;
-    long begin;   // of the threadgroup's chunk
+    long begin;  // of the threadgroup's chunk
     long end;
 };
 
@@ -48,7 +49,8 @@ inline long shuffled_xor(long x, ushort mask) {
     return long(ulong(high) << 32 | ulong(low));
 }
 
-// The states of a result's lanes as one, in lane 0. Merge: how two states become one, and how one comes from another thread.
+// The states of a result's lanes as one, in lane 0. Merge: how two states become one, and how one comes from another
+// thread.
 template <typename Merge, typename State>
 inline State combined(State state, threadgroup State *scratch, uint thread_index) {
     if (LANES >= 32) {
@@ -71,7 +73,8 @@ inline State combined(State state, threadgroup State *scratch, uint thread_index
         for (uint half_lanes = LANES / 2; half_lanes > 0; half_lanes /= 2) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
             if (thread_index < half_lanes * COLUMNS) {
-                scratch[thread_index] = Merge::merge(scratch[thread_index], scratch[thread_index + half_lanes * COLUMNS]);
+                scratch[thread_index] =
+                    Merge::merge(scratch[thread_index], scratch[thread_index + half_lanes * COLUMNS]);
             }
         }
         state = scratch[thread_index];

@@ -1,11 +1,14 @@
 // out[k] along a slice from what is carried to k; the function constant `operation` (a `Scan`) says how:
-//   cumsum      h = h + x[k]          cumprod            h = h · x[k]
-//   recurrence  h = a[k] · h + x[k]   shiftedRecurrence  h = a[k - 1] · h + x[k]
-//   exclusiveCumprod: the product before k     shift: x[k - 1], 0 first
+//   cumsum             h = h + x[k]
+//   cumprod            h = h · x[k]
+//   exclusiveCumprod   the product before k
+//   shift              x[k - 1], 0 first
+//   recurrence         h = a[k] · h + x[k]
+//   shiftedRecurrence  h = a[k - 1] · h + x[k]
 //
-// Floats are carried in float32, integers in 64 bits. `scan` has a thread walk along each slice: adjacent slices lie side by side.
-// `scan_long` has a threadgroup take a slice of adjacent elements, 256 at a time. Sums are carried with what each addition lost, so that
-// the error does not grow with the length (Knuth's TwoSum).
+// Floats are carried in float32, integers in 64 bits. `scan` has a thread walk along each slice: adjacent slices lie
+// side by side. `scan_long` has a threadgroup take a slice of adjacent elements, 256 at a time. Sums are carried with
+// what each addition lost, so that the error does not grow with the length (Knuth's TwoSum).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,14 +18,25 @@ using namespace metal;
 
 constant uint operation [[function_constant(0)]];
 
-template <typename T> struct Carrier { using number = long; using result = long; };
-template <> struct Carrier<float> { using number = float; using result = float; };
-template <> struct Carrier<half> { using number = float; using result = half; };
-template <> struct Carrier<bfloat> { using number = float; using result = bfloat; };
+template <typename T> struct Carrier {
+    using number = long;
+    using result = long;
+};
+template <> struct Carrier<float> {
+    using number = float;
+    using result = float;
+};
+template <> struct Carrier<half> {
+    using number = float;
+    using result = half;
+};
+template <> struct Carrier<bfloat> {
+    using number = float;
+    using result = bfloat;
+};
 
 // A number and what was lost of it.
-template <typename Number>
-struct Carried {
+template <typename Number> struct Carried {
     Number value;
     Number lost;
 };
@@ -41,15 +55,18 @@ inline long times(long a, long b) { return long(ulong(a) * ulong(b)); }
 inline bool is_product() { return operation == SCAN_CUMPROD || operation == SCAN_EXCLUSIVE_CUMPROD; }
 inline bool is_exclusive() { return operation == SCAN_EXCLUSIVE_CUMPROD || operation == SCAN_SHIFT; }
 
-template <typename Number>
-inline Carried<Number> joined(Carried<Number> before, Carried<Number> next) {
+template <typename Number> inline Carried<Number> joined(Carried<Number> before, Carried<Number> next) {
     if (is_product()) return {times(before.value, next.value), Number(0)};
     return operation == SCAN_CUMSUM ? plus(before, next) : next;
 }
 
 template <typename T>
 inline void scan_slice(
-    device const T *x, device const T *a, device typename Carrier<T>::result *out, constant Slices<3> &slices, ulong slice) {
+    device const T *x,
+    device const T *a,
+    device typename Carrier<T>::result *out,
+    constant Slices<3> &slices,
+    ulong slice) {
     using Number = typename Carrier<T>::number;
     using Result = typename Carrier<T>::result;
     if (slice >= ulong(slices.nest.count)) return;
@@ -79,8 +96,7 @@ inline long from_below(long x, ushort delta) {
 }
 
 // The inclusive scan of 32 threads' numbers.
-template <typename Number>
-inline Carried<Number> scanned(Carried<Number> own, ushort lane) {
+template <typename Number> inline Carried<Number> scanned(Carried<Number> own, ushort lane) {
     for (ushort delta = 1; delta < 32; delta *= 2) {
         Carried<Number> below = {from_below(own.value, delta), from_below(own.lost, delta)};
         if (lane >= delta) own = joined(below, own);
@@ -93,8 +109,12 @@ inline Carried<Number> scanned(Carried<Number> own, ushort lane) {
 // Cumsum and cumprod only. totals [GROUPS]: of each SIMD-group of the 256 elements that are under way.
 template <typename T>
 inline void scan_long_slice(
-    device const T *x, device typename Carrier<T>::result *out, constant Slices<3> &slices, ulong slice,
-    threadgroup Carried<typename Carrier<T>::number> *totals, uint thread_index) {
+    device const T *x,
+    device typename Carrier<T>::result *out,
+    constant Slices<3> &slices,
+    ulong slice,
+    threadgroup Carried<typename Carrier<T>::number> *totals,
+    uint thread_index) {
     using Number = typename Carrier<T>::number;
     using Result = typename Carrier<T>::result;
     long offsets[3];
@@ -123,18 +143,18 @@ inline void scan_long_slice(
 // out  [[buffer(2)]]
 // scan: a thread for each slice; scan_long: a threadgroup of 256 threads for each
 
-#define SCAN(T, Number, Result)                                                               \
-    kernel void scan_##T(                                                                     \
+#define SCAN(T, Number, Result)                                                                             \
+    kernel void scan_##T(                                                                                   \
         device const T *x [[buffer(0)]], device const T *a [[buffer(1)]], device Result *out [[buffer(2)]], \
-        constant Slices<3> &slices [[buffer(3)]], uint position [[thread_position_in_grid]]) { \
-        scan_slice(x, a, out, slices, position);                                                    \
-    }                                                                                         \
-    kernel void scan_long_##T(                                                                \
+        constant Slices<3> &slices [[buffer(3)]], uint position [[thread_position_in_grid]]) {              \
+        scan_slice(x, a, out, slices, position);                                                            \
+    }                                                                                                       \
+    kernel void scan_long_##T(                                                                              \
         device const T *x [[buffer(0)]], device const T *a [[buffer(1)]], device Result *out [[buffer(2)]], \
-        constant Slices<3> &slices [[buffer(3)]], uint thread_index [[thread_index_in_threadgroup]], \
-        uint group [[threadgroup_position_in_grid]]) {                                        \
-        threadgroup Carried<Number> totals[GROUPS];                                           \
-        scan_long_slice(x, out, slices, group, totals, thread_index);                               \
+        constant Slices<3> &slices [[buffer(3)]], uint thread_index [[thread_index_in_threadgroup]],        \
+        uint group [[threadgroup_position_in_grid]]) {                                                      \
+        threadgroup Carried<Number> totals[GROUPS];                                                         \
+        scan_long_slice(x, out, slices, group, totals, thread_index);                                       \
     }
 
 SCAN(float, float, float)

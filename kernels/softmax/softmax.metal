@@ -3,9 +3,10 @@
 // and their gradients from g = ∂L/∂y:
 //                    y[k] (g[k] - Σ g y)     and     g[k] - exp(y[k]) Σ g
 //
-// `LANES` threads share a slice and hold up to HELD elements each, so that memory is read once; longer slices (`FITS` = 0) are read a second
-// time for the result. The largest element and the sum come in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax",
-// 2018). Computed in float32. A slice without a finite largest element is NaN.
+// `LANES` threads share a slice and hold up to HELD elements each, so that memory is read once; longer slices (`FITS` =
+// 0) are read a second time for the result. The largest element and the sum come in one pass (Milakov and Gimelshein,
+// "Online normalizer calculation for softmax", 2018). Computed in float32. A slice without a finite largest element is
+// NaN.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -24,9 +25,7 @@ struct SliceState {
     float sum;
 };
 
-inline bool is_gradient() {
-    return operation == SOFTMAX_SOFTMAX_GRADIENT || operation == SOFTMAX_LOG_SOFTMAX_GRADIENT;
-}
+inline bool is_gradient() { return operation == SOFTMAX_SOFTMAX_GRADIENT || operation == SOFTMAX_LOG_SOFTMAX_GRADIENT; }
 
 struct SliceMerge {
     static SliceState merge(SliceState a, SliceState b) {
@@ -73,8 +72,13 @@ inline SliceState shared_state(SliceState own, threadgroup SliceState *scratch, 
 
 template <typename T>
 inline void softmax_slice(
-    device const T *x, device const T *y, device T *out, constant Slices<3> &slices, threadgroup SliceState *scratch,
-    uint thread_index, uint group) {
+    device const T *x,
+    device const T *y,
+    device T *out,
+    constant Slices<3> &slices,
+    threadgroup SliceState *scratch,
+    uint thread_index,
+    uint group) {
     bool rows = LANES >= 32;
     uint lane = rows ? thread_index % LANES : thread_index / COLUMNS;
     ulong slice = ulong(group) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
@@ -108,7 +112,8 @@ inline void softmax_slice(
     } else {
         for (long k = lane; k < length; k += LANES) {
             float element_y = is_gradient() ? float(y[offsets[1] + k * slices.along[1]]) : 0.0f;
-            out[offsets[2] + k * slices.along[2]] = T(result_of(float(x[offsets[0] + k * slices.along[0]]), element_y, state));
+            out[offsets[2] + k * slices.along[2]] =
+                T(result_of(float(x[offsets[0] + k * slices.along[0]]), element_y, state));
         }
     }
 }
@@ -118,12 +123,12 @@ inline void softmax_slice(
 // scratch [[threadgroup(0)]]  a state for each thread
 // grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads
 
-#define SOFTMAX_KERNEL(T)                                                                     \
-    kernel void softmax_##T(                                                                  \
-        device const T *x [[buffer(0)]], device const T *y [[buffer(1)]], device T *out [[buffer(2)]], \
-        constant Slices<3> &slices [[buffer(3)]], threadgroup SliceState *scratch [[threadgroup(0)]], \
+#define SOFTMAX_KERNEL(T)                                                                                 \
+    kernel void softmax_##T(                                                                              \
+        device const T *x [[buffer(0)]], device const T *y [[buffer(1)]], device T *out [[buffer(2)]],    \
+        constant Slices<3> &slices [[buffer(3)]], threadgroup SliceState *scratch [[threadgroup(0)]],     \
         uint thread_index [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]]) { \
-        softmax_slice(x, y, out, slices, scratch, thread_index, group);                             \
+        softmax_slice(x, y, out, slices, scratch, thread_index, group);                                   \
     }
 
 SOFTMAX_KERNEL(float)

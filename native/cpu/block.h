@@ -57,25 +57,6 @@ struct WideWord {
   operator uint64_t() const { return uint64_t(uint32_t(low)) | uint64_t(uint32_t(high)) << 32; }
 };
 
-// Reads a block that is a list of numbers, one after the other.
-class BlockReader {
-public:
-  explicit BlockReader(const double *block) : next_(block) {}
-
-  double real() { return *next_++; }
-  int64_t whole() { return static_cast<int64_t>(real()); }
-
-  DType dtype() {
-    int64_t code = whole();
-    if (code < 0 || code >= dtype_count)
-      fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the code " + std::to_string(code));
-    return static_cast<DType>(code);
-  }
-
-private:
-  const double *next_;
-};
-
 // The address of an element.
 inline const char *element(const void *base, DType dtype, int64_t offset) {
   return static_cast<const char *>(base) + offset * dtype_sizes[static_cast<int>(dtype)];

@@ -6,7 +6,6 @@
 // The functions belong to an ISA's namespace, since each set has its own machine code for them.
 #pragma once
 
-#include "include/orchard_cpu.h"
 #include "isa.h"
 
 #include <cstdint>

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { enumerations } from "../backend/enumeration.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { createLibrary } from "../backend/metal/pipeline.ts";
 import { KernelCompileError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
+import "../ops/index.ts"; // defines the enumerations that kernels include
 
 /**
  * Compiles a `.metal` file, on Linux with the strict typing pass, and runs nothing. Returns the compiler's diagnostics,
@@ -24,15 +26,17 @@ export function checkKernel(path: string): string | undefined {
 
 /**
  * Every text that a file includes with quotes, and that those include, by the name that is used; others are the
- * compiler's to find or to miss.
+ * compiler's to find or to miss. Headers of enumerations, such as `generated/scan.h`, are made.
  */
 export function includedTexts(path: string): Record<string, string> {
   const texts: Record<string, string> = {};
+  const generated = new Map(enumerations().map(({ header: { name, text } }) => [name, text]));
   const collect = (file: string) => {
     for (const [, name] of readFileSync(file, "utf8").matchAll(/^\s*#\s*include\s*"([^"]+)"/gm)) {
       const found = [join(dirname(file), name!), join(packageRoot, "kernels", name!)].find((candidate) =>
         existsSync(candidate),
       );
+      if (generated.has(name!)) texts[name!] = generated.get(name!)!;
       if (!found || name! in texts) continue;
       texts[name!] = readFileSync(found, "utf8");
       collect(found);

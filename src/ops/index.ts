@@ -1,6 +1,7 @@
 /** The public operations: one line a file, sorted. */
 export * from "./activation/dropout.ts";
 export { type GeluOptions, gelu } from "./activation/gelu.ts";
+export * from "./activation/hardswish.ts";
 export * from "./activation/relu.ts";
 export * from "./activation/sigmoid.ts";
 export { silu } from "./activation/silu.ts";
@@ -43,7 +44,7 @@ export type { FloatOf, Operand, ResultOf } from "./elementwise/types.ts";
 export * from "./elementwise/where.ts";
 export * from "./embedding/embedding.ts";
 export * from "./embedding/embedding_bag.ts";
-export type { BagMode } from "./embedding/modes.ts";
+export type { BagMode } from "./embedding/primitive.ts";
 export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
 export * from "./indexing/masked_fill.ts";
 export * from "./indexing/one_hot.ts";

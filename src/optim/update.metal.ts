@@ -1,4 +1,4 @@
-import type { Implementation } from "../backend/backend.ts";
+import type { MetalImplementation } from "../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../backend/metal/launch.ts";
 import { fieldsOf, MAX_PARAMETERS, operandsOf, padded, type UpdateAttributes, updateParameters } from "./primitive.ts";
 import { updateRules } from "./rules.ts";
@@ -7,7 +7,7 @@ const THREADS = 256;
 /** Elements of a threadgroup: `CHUNK` of the kernel. */
 const CHUNK = 1024;
 
-export const updateMetal: Implementation<UpdateAttributes> = {
+export const updateMetal: MetalImplementation<UpdateAttributes> = {
   unsupported: noFloat64,
   run({ inputs, outputs, attributes }) {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);

@@ -17,6 +17,7 @@ import { updateReference } from "./update.reference.ts";
  */
 export const updatePrimitive = definePrimitive<UpdateAttributes>({
   name: "optimizerUpdate",
+  family: "optim",
   implementations: { metal: updateMetal, cpu: updateCpu, reference: updateReference },
 });
 

@@ -19,7 +19,8 @@ export interface Permutation {
   readonly keys: readonly number[];
 }
 
-const ROUNDS = 24;
+/** Of the Feistel network. */
+export const ROUNDS = 24;
 const LEAST_BITS = 6;
 
 /** The permutation of n numbers under a key: its size by n, its round keys by the words of blocks 0 to 6. */

@@ -209,6 +209,16 @@ struct SiluGradient : GatedGradient<LogisticShare> {
   static constexpr const char *name = "siluGradient";
 };
 
+// 0 up to -3, 1 from 3 on.
+struct HardswishGradient {
+  static constexpr const char *name = "hardswishGradient";
+  static constexpr Kinds kinds = floats;
+  template <class T> static T of(T g, T x) {
+    T above = x < T(3) ? g * ((x + T(1.5)) / T(3)) : g;
+    return x <= T(-3) ? T(0) : above;
+  }
+};
+
 #define ORCHARD_PAIR(Name, own_name, own_kinds, Result, expression)                                                              \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
@@ -232,7 +242,7 @@ ORCHARD_PAIR(LogicalXor, "logicalXor", everything, bool, (a != T(0)) ^ (b != T(0
 
 static constexpr auto &operations =
     operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Swiglu, GeluGradient,
-                  GeluTanhGradient, SiluGradient, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
+                  GeluTanhGradient, SiluGradient, HardswishGradient, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
 
 extern const ElementwiseOperations binary_operations = {operations, std::size(operations)};
 

@@ -82,6 +82,7 @@ ORCHARD_FLOAT_FUNCTION(Erf, "erf", erf(x))
 ORCHARD_FLOAT_FUNCTION(Gelu, "gelu", gated<NormalShare>(x))
 ORCHARD_FLOAT_FUNCTION(GeluTanh, "geluTanh", gated<TanhShare>(x))
 ORCHARD_FLOAT_FUNCTION(Silu, "silu", gated<LogisticShare>(x))
+ORCHARD_FLOAT_FUNCTION(Hardswish, "hardswish", x *(std::min(std::max(x + T(3), T(0)), T(6)) / T(6)))
 
 // Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
 #define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                                      \
@@ -133,7 +134,7 @@ ORCHARD_PREDICATE(IsFinite, "isfinite", true, std::fabs(x) < T(__builtin_inf()))
 
 static constexpr auto &operations =
     operations_of<1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Tanh,
-                  Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>;
+                  Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, Hardswish, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite>;
 
 extern const ElementwiseOperations unary_operations = {operations, std::size(operations)};
 

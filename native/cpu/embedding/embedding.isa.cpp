@@ -25,10 +25,10 @@ template <class T> double factor_at(const char *factors, int64_t at) {
 
 template <class T> void write(const double *sums, double share, char *out, int64_t columns, bool is_streamed) {
   ResultRow<T, bag_columns> results(is_streamed);
-  T *place = reinterpret_cast<T *>(out);
-  Compute<T> *to = results.begin(place);
+  T *row = reinterpret_cast<T *>(out);
+  Compute<T> *to = results.begin(row);
   for (int64_t c = 0; c < columns; c++) to[c] = Compute<T>(sums[c] * share);
-  results.end(place, columns);
+  results.end(row, columns);
 }
 
 // ---------------------------------------------------------------- bags
@@ -109,16 +109,16 @@ template <class T> void bag(const BagColumns &own) {
 template <class T> void row(const RowColumns &own) {
   double sums[bag_columns] = {};
   for (int64_t k = 0; k < own.count; k++) {
-    int64_t place = own.places[k], bag = own.bags[place];
+    int64_t number = own.numbers[k], bag = own.bags[number];
     const T *gradient = row_of<T>(own.gradients, bag);
     if (own.mode != BagMode::max) {
-      double factor = own.mode == BagMode::mean ? own.shares[bag] : factor_at<T>(own.factors, place);
+      double factor = own.mode == BagMode::mean ? own.shares[bag] : factor_at<T>(own.factors, number);
       add_row(gradient, own.gradients.column, factor, sums, own.columns);
       continue;
     }
     const int64_t *best = own.best + bag * own.width;
     for (int64_t c = 0; c < own.columns; c++)
-      if (best[c] == place) sums[c] += double(load(gradient[c * own.gradients.column]));
+      if (best[c] == number) sums[c] += double(load(gradient[c * own.gradients.column]));
   }
   write<T>(sums, 1, own.out, own.columns, own.is_streamed);
 }

@@ -22,7 +22,7 @@ struct Tile {
   }
 };
 
-// Numbers by place in the block.
+// Numbers by lane of the block.
 template <class Number> struct Numbers {
   Number lane[4][tile_blocks];
 
@@ -59,7 +59,7 @@ template <class T> void draw_uniform(const Draw &draw, int64_t begin, int64_t co
   uniform_numbers<T>(tile, numbers);
   Number row[tile_elements];
   numbers.interleave(tile.blocks, row);
-  Number low = Number(draw.parameters[0]), scale = Number(draw.parameters[1]), high = Number(draw.parameters[2]);
+  Number low = Number(draw.low), scale = Number(draw.scale), high = Number(draw.high);
   T *result = static_cast<T *>(out);
   for (int64_t i = 0; i < count; i++) row[i] = affine(row[i], scale, low);
   narrow(row, result, count);
@@ -87,7 +87,7 @@ template <class T> void draw_normal(const Draw &draw, int64_t begin, int64_t cou
   }
   Number row[tile_elements];
   numbers.interleave(tile.blocks, row);
-  Number mean = Number(draw.parameters[0]), deviation = Number(draw.parameters[1]);
+  Number mean = Number(draw.mean), deviation = Number(draw.deviation);
   for (int64_t i = 0; i < count; i++) row[i] = affine(row[i], deviation, mean);
   narrow(row, static_cast<T *>(out), count);
 }
@@ -156,10 +156,10 @@ inline uint32_t mixed(uint32_t x) {
   return x ^ x >> 16;
 }
 
-inline uint64_t feistel(const Permutation &permutation, uint64_t place) {
+inline uint64_t feistel(const Permutation &permutation, uint64_t index) {
   uint32_t left_mask = uint32_t((uint64_t(1) << permutation.left_bits) - 1);
   uint32_t right_mask = uint32_t((uint64_t(1) << permutation.right_bits) - 1);
-  uint32_t left = uint32_t(place >> permutation.right_bits), right = uint32_t(place) & right_mask;
+  uint32_t left = uint32_t(index >> permutation.right_bits), right = uint32_t(index) & right_mask;
 #pragma GCC unroll 24
   for (int round = 0; round < feistel_rounds; round += 2) {
     left = (left ^ mixed(right + permutation.keys[round])) & left_mask;
@@ -168,22 +168,23 @@ inline uint64_t feistel(const Permutation &permutation, uint64_t place) {
   return uint64_t(left) << permutation.right_bits | right;
 }
 
-// Walks on from each place until it falls into [0, count): all of a tile one step at a time, so that steps become vectors.
+// Walks on from each element until it falls into [0, count): all of a tile one step at a time, so that steps become
+// vectors.
 void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
-  uint64_t places[tile_elements];
+  uint64_t indices[tile_elements];
   int32_t targets[tile_elements];
   for (int64_t i = 0; i < count; i++) {
-    places[i] = begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i);
+    indices[i] = begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i);
     targets[i] = int32_t(i);
   }
   for (int64_t open = count; open > 0;) {
-    for (int64_t i = 0; i < open; i++) places[i] = feistel(permutation, places[i]);
+    for (int64_t i = 0; i < open; i++) indices[i] = feistel(permutation, indices[i]);
     int64_t left = 0;
     for (int64_t i = 0; i < open; i++) {
-      if (places[i] < permutation.count) {
-        out[targets[i]] = int64_t(places[i]);
+      if (indices[i] < permutation.count) {
+        out[targets[i]] = int64_t(indices[i]);
       } else {
-        places[left] = places[i];
+        indices[left] = indices[i];
         targets[left++] = targets[i];
       }
     }
@@ -199,11 +200,11 @@ template <int... dtype> constexpr Randoms all(std::integer_sequence<int, dtype..
   Randoms table{};
   auto add = [&table](auto type, int at) {
     using T = typename decltype(type)::type;
-    table.draw[int(Kind::integers)][at] = draw_integers<T>;
-    if constexpr (std::is_same_v<T, uint32_t>) table.draw[int(Kind::bits)][at] = draw_bits;
+    table.draw[int(Distribution::integers)][at] = draw_integers<T>;
+    if constexpr (std::is_same_v<T, uint32_t>) table.draw[int(Distribution::bits)][at] = draw_bits;
     if constexpr (is_float<T>) {
-      table.draw[int(Kind::uniform)][at] = draw_uniform<T>;
-      table.draw[int(Kind::normal)][at] = draw_normal<T>;
+      table.draw[int(Distribution::uniform)][at] = draw_uniform<T>;
+      table.draw[int(Distribution::normal)][at] = draw_normal<T>;
       table.bernoulli[at] = bernoulli_tile<T>;
       table.race[at] = race_row<T>;
     }

@@ -14,7 +14,8 @@ constexpr int64_t grain = 1 << 14;
 
 const DerivativeKernels &kernels_for(DType dtype) {
   if (dtype > DType::bfloat16)
-    fail(ORCHARD_CPU_UNSUPPORTED, std::string("expected floats for a gradient, got ") + dtype_names[static_cast<int>(dtype)]);
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("expected floats for a gradient, got ") + dtype_names[static_cast<int>(dtype)]);
   return reduction_derivatives().kernels[static_cast<int>(dtype)];
 }
 
@@ -43,9 +44,8 @@ void select_at(const SelectAtBlock &block, Operands operands) {
   char *result = element(out, dtype, block.offsets[2]);
   const Nest<2> nest = block.nest;
   const DerivativeKernels &kernels = kernels_for(dtype);
-  parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
-    kernels.select_at(size, inner, nest, begin, end, a, index, result);
-  });
+  parallel_for(nest.count(), grain,
+               [&](int64_t begin, int64_t end) { kernels.select_at(size, inner, nest, begin, end, a, index, result); });
 }
 
 ORCHARD_FUNCTION("reductionDerivative", reduction_derivative, ReductionDerivativeBlock, 3)

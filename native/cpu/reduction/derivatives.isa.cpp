@@ -20,15 +20,16 @@ template <class C> C derivative_of(ReductionDerivative operation, C x, C y, C p)
 }
 
 template <class T>
-void derivative(ReductionDerivative operation, double parameter, const Nest<2> &nest, int64_t begin, int64_t end, const void *x,
-                const void *y, void *out) {
+void derivative(ReductionDerivative operation, double parameter, const Nest<2> &nest, int64_t begin, int64_t end,
+                const void *x, const void *y, void *out) {
   using C = Compute<T>;
   int64_t x_step = nest.run_stride(0), y_step = nest.run_stride(1);
   auto run = [&](auto function) {
     for_each_run(nest, begin, end, [&](const int64_t (&offsets)[2], int64_t first, int64_t length) {
       const T *a = static_cast<const T *>(x) + offsets[0], *b = static_cast<const T *>(y) + offsets[1];
       T *result = static_cast<T *>(out) + first;
-      for (int64_t i = 0; i < length; i++) result[i] = store<T>(function(C(load(a[i * x_step])), C(load(b[i * y_step]))));
+      for (int64_t i = 0; i < length; i++)
+        result[i] = store<T>(function(C(load(a[i * x_step])), C(load(b[i * y_step]))));
     });
   };
   constexpr auto tie = ReductionDerivative::tie, quotient = ReductionDerivative::quotient;
@@ -39,8 +40,8 @@ void derivative(ReductionDerivative operation, double parameter, const Nest<2> &
 }
 
 template <class T>
-void select_at(int64_t size, int64_t inner, const Nest<2> &nest, int64_t begin, int64_t end, const void *x, const int64_t *indices,
-               void *out) {
+void select_at(int64_t size, int64_t inner, const Nest<2> &nest, int64_t begin, int64_t end, const void *x,
+               const int64_t *indices, void *out) {
   int64_t x_step = nest.run_stride(0), index_step = nest.run_stride(1);
   for_each_run(nest, begin, end, [&](const int64_t (&offsets)[2], int64_t first, int64_t length) {
     const T *from = static_cast<const T *>(x) + offsets[0];
@@ -56,6 +57,7 @@ template <class T> constexpr DerivativeKernels kernels() { return {derivative<T>
 
 } // namespace
 
-extern const ReductionDerivatives reduction_derivatives = {{kernels<double>(), kernels<float>(), kernels<Float16>(), kernels<BFloat16>()}};
+extern const ReductionDerivatives reduction_derivatives = {
+    {kernels<double>(), kernels<float>(), kernels<Float16>(), kernels<BFloat16>()}};
 
 } // namespace orchard::ORCHARD_ISA

@@ -5,7 +5,8 @@
 
 namespace orchard {
 
-ORCHARD_NAMES(Reduction, sum, mean, prod, amax, amin, all, any, norm0, norm1, norm2, normInf, normNegInf, normP, var, std, logsumexp, max, min)
+ORCHARD_NAMES(Reduction, sum, mean, prod, amax, amin, all, any, norm0, norm1, norm2, normInf, normNegInf, normP, var,
+              std, logsumexp, max, min)
 inline constexpr int reduction_count = static_cast<int>(Reduction::count);
 
 struct ReduceBlock {
@@ -30,11 +31,12 @@ struct ReductionKernel {
   // Of the elements [begin, end) of a nest.
   void (*row)(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *state);
   // The same for each of `width` adjacent columns; the state of column j is `step` states after that of column j - 1.
-  void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &,
-                  void *states, int64_t step);
+  void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
+                  const ReductionFacts &, void *states, int64_t step);
   // Merges adjacent states in the order of their elements into the first, as a binary tree of fixed shape.
   void (*merge)(void *states, int64_t count, const ReductionFacts &);
-  // Results of states that are `step` apart, to elements that are `out_stride` apart. `indices` is null but for max and min.
+  // Results of states that are `step` apart, to elements that are `out_stride` apart. `indices` is null but for max and
+  // min.
   void (*finish)(const void *states, int64_t step, int64_t count, const ReductionFacts &, char *out, int64_t *indices,
                  int64_t out_stride);
 };

@@ -44,7 +44,8 @@ void run_slices(const Call &call) {
 // What comes before each part of a slice, once the parts before it are known.
 class Prefixes {
 public:
-  Prefixes(int64_t parts) : numbers_(static_cast<size_t>(parts)), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
+  Prefixes(int64_t parts)
+      : numbers_(static_cast<size_t>(parts)), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
 
   void set(int64_t part, ScanNumber number) {
     numbers_.data()[part] = number;
@@ -61,9 +62,9 @@ private:
   std::unique_ptr<std::atomic<bool>[]> known_;
 };
 
-// A slice of adjacent elements, read from memory once: a thread sums its part up, waits for what comes before it, hands the total on to the next
-// one, and walks along its part while that is in its cache (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
-// 2016). The parts depend on the length only, and so do the results.
+// A slice of adjacent elements, read from memory once: a thread sums its part up, waits for what comes before it, hands
+// the total on to the next one, and walks along its part while that is in its cache (Merrill and Garland, "Single-pass
+// Parallel Prefix Scan with Decoupled Look-back", 2016). The parts depend on the length only, and so do the results.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
   int64_t step = slice.along[0], parts = (slice.length - 1) / part_elements + 1;
   Prefixes prefixes(parts);
@@ -75,12 +76,14 @@ void run_long_slice(const Call &call, const SliceBatch &slice) {
     ScanNumber before = part > 0 ? prefixes.wait_for(part) : call.kernel.total(x, step, 0);
     if (part + 1 < parts) prefixes.set(part + 1, call.kernel.joined(before, own));
     int64_t later = begin + thread_count() * part_elements; // where this thread most likely goes on
-    const char *next = later + part_elements <= slice.length ? element(slice.x, call.slices.dtypes[0], later * step) : nullptr;
+    const char *next =
+        later + part_elements <= slice.length ? element(slice.x, call.slices.dtypes[0], later * step) : nullptr;
     call.kernel.part({x, out, step, count, before, slice.is_streamed, next});
   });
 }
 
-// Scans along an axis. Operations without coefficients do not read `a`. The dtype of out is that of x, or int64 where x is no float.
+// Scans along an axis. Operations without coefficients do not read `a`. The dtype of out is that of x, or int64 where x
+// is no float.
 void scan(const ScanBlock &block, Operands operands) {
   auto [x, a, out] = operands.first<3>();
   const DType from = block.from;

@@ -6,9 +6,12 @@
 namespace orchard {
 
 // h is what is carried along, a a second operand:
-//   cumsum      h = h + x[k]          cumprod            h = h · x[k]
-//   recurrence  h = a[k] · h + x[k]   shiftedRecurrence  h = a[k - 1] · h + x[k]
-// exclusiveCumprod and shift give what is carried to k: the product of the elements before, and the element before (0 at first).
+//   cumsum             h = h + x[k]
+//   cumprod            h = h · x[k]
+//   exclusiveCumprod   the product of the elements before k
+//   shift              the element before k, 0 at first
+//   recurrence         h = a[k] · h + x[k]
+//   shiftedRecurrence  h = a[k - 1] · h + x[k]
 ORCHARD_NAMES(Scan, cumsum, cumprod, exclusiveCumprod, shift, recurrence, shiftedRecurrence)
 inline constexpr int scan_count = static_cast<int>(Scan::count);
 
@@ -18,8 +21,11 @@ struct ScanBlock {
   SlicesBlock<3> slices;
 };
 
-constexpr int64_t max_adjacent_slices = 256; // adjacent slices that are walked along side by side at most
-constexpr int64_t slices_together = 4;       // other slices, whose chains of operations overlap: more would push each other out of the cache
+// Adjacent slices that are walked along side by side at most.
+constexpr int64_t max_adjacent_slices = 256;
+// Other slices that are walked along together, so that their chains of operations overlap: more would push each other
+// out of the cache.
+constexpr int64_t slices_together = 4;
 
 // What is carried along a slice: float64, or int64.
 union ScanNumber {
@@ -27,7 +33,8 @@ union ScanNumber {
   int64_t whole;
 };
 
-// A part of a slice, `step` being 1 or -1, after what comes before it. `next` is where as many elements lie that are needed later, or null.
+// A part of a slice, `step` being 1 or -1, after what comes before it. `next` is where as many elements lie that are
+// needed later, or null.
 struct ScanPart {
   const char *x;
   char *out;
@@ -37,8 +44,8 @@ struct ScanPart {
   const char *next;
 };
 
-// Slices from end to end (`second` is a). For cumsum of adjacent elements also parts of a slice: the total of a part, two totals joined, and
-// the results of a part.
+// Slices from end to end (`second` is a). For cumsum of adjacent elements also parts of a slice: the total of a part,
+// two totals joined, and the results of a part.
 struct ScanKernel {
   void (*slices)(const SliceBatch &);
   ScanNumber (*total)(const char *x, int64_t step, int64_t count);

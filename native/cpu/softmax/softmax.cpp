@@ -15,9 +15,10 @@ namespace {
 ORCHARD_EXPORT_NAMES(Softmax)
 
 constexpr int64_t task_elements = 1 << 14;
-constexpr int64_t batch_elements = 1 << 20; // of adjacent slices, whose rows should still be long enough for memory to bring them together
+// Of adjacent slices, whose rows should still be long enough for memory to bring them together.
+constexpr int64_t batch_elements = 1 << 20;
 constexpr int64_t fewest_slices = 64;
-constexpr int64_t long_slice = 1 << 17;     // a slice of this length and more is divided among threads
+constexpr int64_t long_slice = 1 << 17; // a slice of this length and more is divided among threads
 constexpr int64_t part_elements = 1 << 15;
 
 struct Call {
@@ -31,11 +32,13 @@ struct Call {
   }
 };
 
-// Bytes that a batch needs beside its operands: two slices in the compute type, where it is one slice that is not computed in its place.
+// Bytes that a batch needs beside its operands: two slices in the compute type, where it is one slice that is not
+// computed in its place.
 int64_t scratch_bytes(const Call &call, int64_t width) {
   const SliceBatch &slice = call.slices.whole;
   bool in_place = call.dtype() <= DType::float32 && slice.has_adjacent_elements() && !slice.is_streamed;
-  return width > 1 || in_place ? 0 : 2 * slice.length * (call.dtype() == DType::float64 ? sizeof(double) : sizeof(float));
+  return width > 1 || in_place ? 0
+                               : 2 * slice.length * (call.dtype() == DType::float64 ? sizeof(double) : sizeof(float));
 }
 
 // Slices that one thread takes from end to end, adjacent ones together.
@@ -52,7 +55,7 @@ void run_slices(const Call &call) {
   });
 }
 
-// A slice whose parts are looked at twice, by any thread: which parts there are depends on its length only.
+// A slice whose parts are read twice, by any thread. The parts depend on the slice's length only.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
   int64_t parts = (slice.length - 1) / part_elements + 1;
   Scratch<SoftmaxState> states(static_cast<size_t>(parts));
@@ -66,8 +69,7 @@ void run_long_slice(const Call &call, const SliceBatch &slice) {
     states.data()[begin / part_elements] = call.kernel().state(call.operation, x, y, count);
   });
   SoftmaxState whole = states.data()[0];
-  for (int64_t part = 1; part < parts; part++)
-    whole = call.kernel().merge(call.operation, whole, states.data()[part]);
+  for (int64_t part = 1; part < parts; part++) whole = call.kernel().merge(call.operation, whole, states.data()[part]);
   for_each_part([&](int64_t begin, const char *x, const char *y, int64_t count) {
     char *out = element(slice.out, call.dtype(), begin);
     call.kernel().results(call.operation, x, y, out, count, whole, slice.is_streamed);
@@ -79,7 +81,8 @@ void softmax(const SoftmaxBlock &block, Operands operands) {
   auto [x, y, out] = operands.first<3>();
   const DType dtype = block.dtype;
   if (dtype > DType::bfloat16)
-    fail(ORCHARD_CPU_UNSUPPORTED, std::string("expected a float for softmax, got ") + dtype_names[static_cast<int>(dtype)]);
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("expected a float for softmax, got ") + dtype_names[static_cast<int>(dtype)]);
   Call call{block.operation, {block.slices, dtype, dtype, x, y, out}};
   const SliceBatch &whole = call.slices.whole;
   if (whole.length < long_slice || !whole.has_adjacent_elements()) return run_slices(call);

@@ -14,14 +14,16 @@ struct SoftmaxBlock {
   SlicesBlock<3> slices;
 };
 
-constexpr int64_t max_softmax_slices = 256; // slices that are worked on together at most, where they are adjacent in memory
+// Slices that are worked on together at most, where they are adjacent in memory.
+constexpr int64_t max_softmax_slices = 256;
 
 // Of x (or g), y and out; `scratch` is two slices of the compute type where a batch is one slice.
 struct SoftmaxBatch : SliceBatch {
   char *scratch;
 };
 
-// What the results of a slice depend on beside its elements: the largest element (not for gradients), and the sum over exp(x - largest), g y, or g.
+// What the results of a slice depend on beside its elements: the largest element (not for gradients), and the sum over
+// exp(x - largest), g y, or g.
 struct SoftmaxState {
   double largest, sum;
 };

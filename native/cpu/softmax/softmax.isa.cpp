@@ -6,17 +6,19 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 2048; // adjacent elements that are looked at together: they stay in the first-level cache
+constexpr int64_t tile = 2048; // adjacent elements that are processed together: they stay in the first-level cache
 
 bool is_gradient(Softmax operation) { return operation >= Softmax::softmaxGradient; }
 
 constexpr SoftmaxState nothing{-std::numeric_limits<double>::infinity(), 0};
 
-// Includes elements, and has memory bring as many that lie behind them: most often they are next.
+// Includes elements, and prefetches as many that lie after them: most often they are next.
 template <class C> void include(Softmax operation, SoftmaxState &state, const C *x, const C *y, int64_t count) {
   Fetch<C> next{x + count};
-  if (operation == Softmax::softmaxGradient) state.sum += summed(count, [=](int64_t i) { return double(x[i]) * double(y[i]); }, next);
-  else if (operation == Softmax::logSoftmaxGradient) state.sum += summed(count, [=](int64_t i) { return double(x[i]); });
+  if (operation == Softmax::softmaxGradient)
+    state.sum += summed(count, [=](int64_t i) { return double(x[i]) * double(y[i]); }, next);
+  else if (operation == Softmax::logSoftmaxGradient)
+    state.sum += summed(count, [=](int64_t i) { return double(x[i]); });
   else {
     ExponentialSum own{state.largest, state.sum};
     include(own, x, count, next);
@@ -30,10 +32,13 @@ SoftmaxState merged_states(Softmax operation, SoftmaxState a, SoftmaxState b) {
   return {both.largest, both.sum};
 }
 
-// NaN where the largest element is infinite: x - top is then, or the sum of exponentials is not of it.
-template <class C> C top_of(double largest) { return std::isinf(largest) ? std::numeric_limits<C>::quiet_NaN() : C(largest); }
+// NaN where the largest element is infinite: then the results are NaN.
+template <class C> C top_of(double largest) {
+  return std::isinf(largest) ? std::numeric_limits<C>::quiet_NaN() : C(largest);
+}
 
-template <class C> void results_of(Softmax operation, const C *x, const C *y, C *out, int64_t count, SoftmaxState state) {
+template <class C>
+void results_of(Softmax operation, const C *x, const C *y, C *out, int64_t count, SoftmaxState state) {
   C top = top_of<C>(state.largest);
   C total = C(state.sum), share = C(1 / state.sum), logarithm = C(std::log(state.sum));
   auto each = [=](auto result) {
@@ -72,21 +77,24 @@ template <class T> SoftmaxState part_state(Softmax operation, const char *x, con
   SoftmaxState state = nothing;
   for (int64_t start = 0; start < count; start += tile) {
     int64_t size = std::min(tile, count - start);
-    const Compute<T> *own = wide_x.of(from + start, size), *other = is_gradient(operation) ? wide_y.of(second + start, size) : nullptr;
+    const Compute<T> *own = wide_x.of(from + start, size),
+                     *other = is_gradient(operation) ? wide_y.of(second + start, size) : nullptr;
     include(operation, state, own, other, size);
   }
   return state;
 }
 
 template <class T>
-void part_results(Softmax operation, const char *x, const char *y, char *out, int64_t count, SoftmaxState state, bool is_streamed) {
+void part_results(Softmax operation, const char *x, const char *y, char *out, int64_t count, SoftmaxState state,
+                  bool is_streamed) {
   const T *from = reinterpret_cast<const T *>(x), *second = reinterpret_cast<const T *>(y);
   T *to = reinterpret_cast<T *>(out);
   WideRow<T> wide_x, wide_y;
   ResultRow<T, tile> results(is_streamed);
   for (int64_t start = 0; start < count; start += tile) {
     int64_t size = std::min(tile, count - start);
-    const Compute<T> *own = wide_x.of(from + start, size), *other = is_gradient(operation) ? wide_y.of(second + start, size) : nullptr;
+    const Compute<T> *own = wide_x.of(from + start, size),
+                     *other = is_gradient(operation) ? wide_y.of(second + start, size) : nullptr;
     results_of(operation, own, other, results.begin(to + start), size, state);
     results.end(to + start, size);
   }
@@ -104,7 +112,8 @@ template <class C> void softmax(const C *x, C *out, int64_t count) {
 template <class C> void whole_slice(Softmax operation, const C *x, const C *y, C *out, int64_t count) {
   if (operation == Softmax::softmax) return softmax(x, out, count);
   SoftmaxState state = nothing;
-  for (int64_t start = 0; start < count; start += tile) include(operation, state, x + start, y + start, std::min(tile, count - start));
+  for (int64_t start = 0; start < count; start += tile)
+    include(operation, state, x + start, y + start, std::min(tile, count - start));
   results_of(operation, x, y, out, count, state);
 }
 
@@ -116,7 +125,8 @@ template <class T> void gather(const T *from, int64_t along, int64_t length, Com
 // The first half of the scratch memory, where x was, is free by now.
 template <class T> void write(const Compute<T> *results, const SoftmaxBatch &batch) {
   T *out = reinterpret_cast<T *>(batch.out);
-  if (batch.along[2] == 1) return write_results(results, reinterpret_cast<T *>(batch.scratch), out, batch.length, batch.is_streamed);
+  if (batch.along[2] == 1)
+    return write_results(results, reinterpret_cast<T *>(batch.scratch), out, batch.length, batch.is_streamed);
   for (int64_t k = 0; k < batch.length; k++) out[k * batch.along[2]] = store<T>(results[k]);
 }
 
@@ -152,7 +162,8 @@ public:
     ResultRow<T, max_softmax_slices> results(batch_.is_streamed);
     for (int64_t k = 0; k < batch_.length; k++) {
       T *to = reinterpret_cast<T *>(batch_.out) + k * batch_.along[2];
-      write_row(wide_x_.of(row(batch_.x, 0, k), batch_.slices), wide_y_.of(row(batch_.second, 1, k), is_gradient(operation_) ? batch_.slices : 0), results.begin(to));
+      write_row(wide_x_.of(row(batch_.x, 0, k), batch_.slices),
+                wide_y_.of(row(batch_.second, 1, k), is_gradient(operation_) ? batch_.slices : 0), results.begin(to));
       results.end(to, batch_.slices);
       fetch(k + rows_ahead);
     }
@@ -162,7 +173,9 @@ public:
 private:
   static constexpr int64_t rows_ahead = 4;
 
-  const T *row(const char *operand, int which, int64_t k) const { return reinterpret_cast<const T *>(operand) + k * batch_.along[which]; }
+  const T *row(const char *operand, int which, int64_t k) const {
+    return reinterpret_cast<const T *>(operand) + k * batch_.along[which];
+  }
 
   void fetch(int64_t k) const {
     const char *own = reinterpret_cast<const char *>(row(batch_.x, 0, std::min(k, batch_.length - 1)));
@@ -171,8 +184,9 @@ private:
 
   void add_exponentials() {
     ExponentialColumns<C, max_softmax_slices> columns(batch_.slices);
-    for_each_row_block<T, max_softmax_slices>(batch_.length, batch_.slices, [&](int64_t k) { return row(batch_.x, 0, k); },
-                                         [&](auto rows, const RowBlock<C> &block, int64_t) { columns.template include<rows>(block); });
+    for_each_row_block<T, max_softmax_slices>(
+        batch_.length, batch_.slices, [&](int64_t k) { return row(batch_.x, 0, k); },
+        [&](auto rows, const RowBlock<C> &block, int64_t) { columns.template include<rows>(block); });
     for (int64_t slice = 0; slice < batch_.slices; slice++) {
       tops_[slice] = top_of<C>(columns.largest(slice));
       totals_[slice] = C(operation_ == Softmax::softmax ? 1 / columns.sum(slice) : std::log(columns.sum(slice)));
@@ -182,7 +196,8 @@ private:
   void add_up() {
     double sums[max_softmax_slices] = {};
     for (int64_t k = 0; k < batch_.length; k++) {
-      const C *x = wide_x_.of(row(batch_.x, 0, k), batch_.slices), *y = wide_y_.of(row(batch_.second, 1, k), batch_.slices);
+      const C *x = wide_x_.of(row(batch_.x, 0, k), batch_.slices),
+              *y = wide_y_.of(row(batch_.second, 1, k), batch_.slices);
       if (operation_ == Softmax::softmaxGradient)
         for (int64_t slice = 0; slice < batch_.slices; slice++) sums[slice] += double(x[slice]) * double(y[slice]);
       else
@@ -193,20 +208,23 @@ private:
 
   void write_row(const C *x, const C *y, C *__restrict out) const {
     auto each = [&](auto result) {
-      for (int64_t slice = 0; slice < batch_.slices; slice++) out[slice] = result(x[slice], y[slice], tops_[slice], totals_[slice]);
+      for (int64_t slice = 0; slice < batch_.slices; slice++)
+        out[slice] = result(x[slice], y[slice], tops_[slice], totals_[slice]);
     };
     switch (operation_) {
     case Softmax::softmax: return each([](C own, C, C top, C share) { return exponential(C(own - top)) * share; });
     case Softmax::logSoftmax: return each([](C own, C, C top, C logarithm) { return (own - top) - logarithm; });
     case Softmax::softmaxGradient: return each([](C own, C result, C, C total) { return result * (own - total); });
-    case Softmax::logSoftmaxGradient: return each([](C own, C result, C, C total) { return own - exponential(result) * total; });
+    case Softmax::logSoftmaxGradient:
+      return each([](C own, C result, C, C total) { return own - exponential(result) * total; });
     case Softmax::count: break;
     }
   }
 
   Softmax operation_;
   const SoftmaxBatch &batch_;
-  C tops_[max_softmax_slices], totals_[max_softmax_slices]; // the largest element; what its exponentials, or the gradients, come to
+  C tops_[max_softmax_slices],
+      totals_[max_softmax_slices]; // the largest element; what its exponentials, or the gradients, come to
   WideRow<T> wide_x_, wide_y_;
 };
 

@@ -32,32 +32,6 @@ export const declarations = {
   orchard_cpu_run6: { args: ["i32", ...buffers(7)], returns: "i32" },
   orchard_cpu_run16: { args: ["i32", ...buffers(17)], returns: "i32" },
   orchard_cpu_run30: { args: ["i32", ...buffers(31)], returns: "i32" },
-  orchard_cpu_fill: { args: ["buffer", "buffer"], returns: "i32" },
-  orchard_cpu_range: { args: ["buffer", "buffer"], returns: "i32" },
-  orchard_cpu_whole_range: { args: ["buffer", "buffer"], returns: "i32" },
-  orchard_cpu_random: { args: ["buffer", "buffer"], returns: "i32" },
-  orchard_cpu_bernoulli: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_multinomial: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_permutation: { args: ["buffer", "buffer"], returns: "i32" },
-  orchard_cpu_rope: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_embedding_bag: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_embedding_bag_gradient: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_embedding_bag_factors: {
-    args: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    returns: "i32",
-  },
-  orchard_cpu_find_outside: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_find_descent: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_gather: { args: ["buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_scatter_add: { args: ["buffer", "buffer", "buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_triangle: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
-  orchard_cpu_one_hot: { args: ["buffer", "buffer", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

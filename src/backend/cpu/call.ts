@@ -3,7 +3,7 @@ import { BackendError, type OrchardError } from "../../core/errors.ts";
 import type { LoopNest } from "../../tensor/shape.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { CpuField, Field, ValuesOf } from "../fields.ts";
+import { array, type CpuField, cpuMembers, type Field, type ValuesOf, whole } from "../fields.ts";
 import { cpuLibrary, type Native } from "./loader.ts";
 import { errorOf } from "./status.ts";
 import { nativeOrdinals, nativeTables } from "./tables.ts";
@@ -167,11 +167,17 @@ function runnerOf(operands: number): Runner {
   return found[1];
 }
 
+const nestFields = (operands: number) => ({
+  rank: whole,
+  shape: array(whole, MAX_RANK),
+  strides: array(array(whole, MAX_RANK), operands),
+});
+
 /** A loop nest over operands: rank, shape, and each operand's strides (`NestBlock` in `native/cpu/nest.h`). */
 export const nest = (operands: number): Field<LoopNest> => ({
   cpu: {
     type: `NestBlock<${operands}>`,
-    length: 1 + MAX_RANK * (1 + operands),
+    ...cpuMembers(nestFields(operands)),
     write(block, at, { shape, strides }) {
       block[at] = shape.length;
       for (let axis = 0; axis < shape.length; axis++) block[at + 1 + axis] = shape[axis]!;
@@ -189,7 +195,7 @@ export const nest = (operands: number): Field<LoopNest> => ({
 export const loop = (operands: number): Field<readonly Tensor[]> => ({
   cpu: {
     type: `LoopBlock<${operands}>`,
-    length: 1 + MAX_RANK * (1 + operands) + operands,
+    ...cpuMembers({ nest: nest(operands), offsets: array(whole, operands) }),
     write(block, at, tensors) {
       const { shape } = tensors[operands - 1]!;
       const rank = shape.length;

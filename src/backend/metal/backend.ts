@@ -7,9 +7,11 @@ import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
 import { type MetalContext, metalContext } from "./context.ts";
 import { noteEncoded, waitForReaders, waitForUsers } from "./journal.ts";
-import { takeTickets } from "./launch.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
+
+/** Of an operation that launched nothing. */
+const NOTHING = { first: 0, last: 0 };
 
 /** The GPU on Apple Silicon; on Linux the software device. */
 export const metalBackend: Backend = {
@@ -40,9 +42,9 @@ export const metalBackend: Backend = {
   beforeChange: (storage) => waitForReaders(metalContext(), storage),
   beforeSwap: (storage) => waitForUsers(metalContext(), storage),
 
-  ran({ inputs, outputs }, _launched, recompute) {
+  ran({ inputs, outputs }, launched, recompute) {
     const entry = {
-      tickets: takeTickets(),
+      tickets: launched ?? NOTHING,
       reads: inputs.map(({ storage }) => storage),
       writes: outputs.map(({ storage }) => storage),
     };

@@ -113,7 +113,6 @@ export function launch(what: Launch): TicketRange {
     threadgroupMemory: threadgroupMemory.map((length, index) => ({ index, length })),
     label: name,
   });
-  launched = { first: launched?.first ?? ticket, last: ticket };
   return { first: ticket, last: ticket };
 }
 
@@ -122,15 +121,6 @@ export const spanOf = (launches: readonly [TicketRange, ...TicketRange[]]): Tick
   first: launches[0].first,
   last: launches.at(-1)!.last,
 });
-
-let launched: TicketRange | null = null;
-
-/** The command buffers of the launches since the last call; tickets 0 where there was none. */
-export function takeTickets(): TicketRange {
-  const tickets = launched ?? { first: 0, last: 0 };
-  launched = null;
-  return tickets;
-}
 
 /** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */
 function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {

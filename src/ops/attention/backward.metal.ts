@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { launch, metalTypeOf, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import {
@@ -14,7 +14,7 @@ import { type Call, callOf, constantsOf, type OperandName, parametersOf } from "
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 
 /** Δ of each row, then one kernel for each gradient that is needed; gradK and gradV share one. */
-export const backwardMetal: Implementation<AttentionAttributes> = {
+export const backwardMetal: MetalImplementation<AttentionAttributes> = {
   unsupported: unsupportedReason,
   run(operation) {
     const call = callOf(problemOf(operation));
@@ -28,7 +28,7 @@ export const backwardMetal: Implementation<AttentionAttributes> = {
       operands.gradSinks && launchSinks(call, delta),
     ].filter((tickets) => tickets !== undefined);
     const [first, ...others] = launches;
-    return first && spanOf([first, ...others]);
+    return first ? spanOf([first, ...others]) : null;
   },
 };
 

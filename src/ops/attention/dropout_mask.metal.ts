@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, reads, startOf, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
@@ -7,7 +7,7 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { dropoutMaskParameters, dropoutValues } from "./primitive.ts";
 import type { DropoutMaskAttributes, Sequence } from "./problem.ts";
 
-export const dropoutMaskMetal: Implementation<DropoutMaskAttributes> = {
+export const dropoutMaskMetal: MetalImplementation<DropoutMaskAttributes> = {
   run({ outputs: [mask], attributes }) {
     const [batch, heads, queries, keys] = mask!.shape as [number, number, number, number];
     using sequences = attributes.packed && sequencesTensor(attributes.packed);

@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, pipelineFor, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -8,11 +8,12 @@ import { type AttentionAttributes, problemOf } from "./problem.ts";
 import { VECTOR_QUERIES, vectorParts } from "./tiles.metal.ts";
 
 /** Few queries go through keys one by one, many by tiles. */
-export const forwardMetal: Implementation<AttentionAttributes> = {
+export const forwardMetal: MetalImplementation<AttentionAttributes> = {
   unsupported: unsupportedReason,
   run(operation) {
     const call = callOf(problemOf(operation));
-    return tilesOf(call, "queries", 1) <= VECTOR_QUERIES ? launchVector(call) : launchForward(call);
+    const isVector = tilesOf(call, "queries", 1) <= VECTOR_QUERIES;
+    return (isVector ? launchVector(call) : launchForward(call)) ?? null;
   },
 };
 

@@ -30,7 +30,7 @@ export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor
     throw new ShapeError(operation, code, `expected ${expected}, ${got}`);
   };
   if ([q, k, v].some(({ rank }) => rank !== q.rank) || (q.rank !== 3 && q.rank !== 4))
-    refuse("wrongRank", "q, k and v to be [batch, heads, rows, dim], or [batch, rows, dim] all of them");
+    refuse("wrongRank", "q, k and v all to be [batch, heads, rows, dim] or [batch, rows, dim]");
   const [four, keyed, valued] = (hasHeads ? [q, k, v] : [q, k, v].map((x) => unsqueeze(x, 1))) as [
     Tensor,
     Tensor,

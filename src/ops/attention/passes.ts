@@ -14,12 +14,14 @@ import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 /** q, k, v and options to `out` and `logSumExp`. */
 export const attentionForward = definePrimitive<AttentionAttributes>({
   name: "attentionForward",
+  family: "attention",
   implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
 });
 
 /** The same and `out`, `logSumExp`, `gradOut` (and `gradLogSumExp`) to the gradients that are needed. */
 export const attentionBackward = definePrimitive<AttentionAttributes>({
   name: "attentionBackward",
+  family: "attention",
   implementations: { metal: backwardMetal, cpu: backwardCpu, reference: backwardReference },
 });
 
@@ -29,5 +31,6 @@ export const attentionBackward = definePrimitive<AttentionAttributes>({
  */
 export const attentionDropoutMask = definePrimitive<DropoutMaskAttributes>({
   name: "attentionDropoutMask",
+  family: "attention",
   implementations: { metal: dropoutMaskMetal, cpu: dropoutMaskCpu, reference: dropoutMaskReference },
 });

@@ -111,6 +111,7 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
   const isPredicate = "result" in row;
   const primitive = definePrimitive({
     name,
+    family: "elementwise",
     implementations: {
       metal: unaryMetal(name, isPredicate),
       cpu: unaryCpu(name),
@@ -139,6 +140,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
   const isPredicate = "result" in row;
   const primitive = definePrimitive({
     name,
+    family: "elementwise",
     implementations: {
       metal: binaryMetal(name, isPredicate),
       cpu: binaryCpu(name),
@@ -173,7 +175,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
     cpu: ternaryCpu(name),
     reference: ternaryReference(row.reference),
   };
-  const primitive = definePrimitive({ name, implementations });
+  const primitive = definePrimitive({ name, family: "elementwise", implementations });
   const compute: Ternary = (operands, gradient = row.gradient) => {
     const shapes = operands.map(({ shape }) => shape);
     const output = execute(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype, undefined);

@@ -14,7 +14,7 @@ export const unaryOperations = enumeration("Unary", [
   ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
   ...["sin", "cos", "tan", "tanh"],
   ...["erf"],
-  ...["relu", "sigmoid", "gelu", "geluTanh", "silu"],
+  ...["relu", "sigmoid", "gelu", "geluTanh", "silu", "hardswish"],
   ...["bitwiseNot", "logicalNot", "isnan", "isinf", "isfinite"],
 ]);
 export type UnaryName = NameOf<typeof unaryOperations>;
@@ -24,7 +24,7 @@ export const binaryOperations = enumeration("Binary", [
   ...["add", "sub", "mul", "div", "floorDivide", "truncDivide", "remainder", "fmod", "pow"],
   ...["maximum", "minimum"],
   ...["atan2"],
-  ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient"],
+  ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient"],
   ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "logicalAnd", "logicalOr", "logicalXor"],
   ...["eq", "ne", "lt", "le", "gt", "ge"],
 ]);

@@ -1,9 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
 import { type Slices, sliceCount } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkRangeLater } from "../indexing/range.metal.ts";
+import { checkRangeLater, spanFrom } from "../indexing/range.metal.ts";
 import { classSlices, firstPlane } from "./class_slices.ts";
 import { type CrossEntropyAttributes, crossEntropyParameters } from "./primitive.ts";
 
@@ -16,16 +16,16 @@ const SEQUENCE = 16;
 /** Slices of this length and more have a threadgroup each. */
 const LONG = 512;
 
-export const crossEntropyMetal: Implementation<CrossEntropyAttributes> = {
+export const crossEntropyMetal: MetalImplementation<CrossEntropyAttributes> = {
   unsupported: noFloat64,
   run({ operation, inputs, outputs: [losses, used, logSums], attributes }) {
     const [logits, targets, factors = losses!] = inputs;
     const size = logits!.shape[attributes.axis]!;
-    checkRangeLater({ operation, index: targets!, size, except: attributes.ignoreIndex });
+    const checked = checkRangeLater({ operation, index: targets!, size, except: attributes.ignoreIndex });
     const operands = [logits!, targets!, losses!];
     const slices = classSlices(operands, attributes.axis);
     const { lanes, columns } = groupingOf(slices);
-    launch({
+    const launched = launch({
       file: FILE,
       name: `cross_entropy_${metalTypeOf(logits!.dtype)}_${metalTypeOf(targets!.dtype)}`,
       constants: [variant(attributes, inputs.length > 2), columns, lanes],
@@ -35,10 +35,11 @@ export const crossEntropyMetal: Implementation<CrossEntropyAttributes> = {
       threadgroup: columns * lanes,
       threadgroupMemory: [columns * lanes * STATE_BYTES],
     });
+    return spanFrom(checked, launched);
   },
 };
 
-export const crossEntropyGradientMetal: Implementation<CrossEntropyAttributes> = {
+export const crossEntropyGradientMetal: MetalImplementation<CrossEntropyAttributes> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [gradient], attributes }) {
     const [logits, targets, logSums, scale, factors = logSums!, factorSum = logSums!] = inputs;
@@ -47,7 +48,7 @@ export const crossEntropyGradientMetal: Implementation<CrossEntropyAttributes> =
     const slices = classSlices(operands, attributes.axis);
     const { lanes, columns } = groupingOf(slices);
     const chunk = lanes * SEQUENCE;
-    launch({
+    return launch({
       file: FILE,
       name: `cross_entropy_gradient_${metalTypeOf(logits!.dtype)}_${metalTypeOf(targets!.dtype)}`,
       constants: [variant(attributes, inputs.length > 4), columns, lanes],

@@ -21,11 +21,13 @@ import type { CrossEntropyAttributes } from "./primitive.ts";
 
 const crossEntropyPrimitive = definePrimitive<CrossEntropyAttributes>({
   name: "crossEntropy",
+  family: "loss",
   implementations: { metal: crossEntropyMetal, cpu: crossEntropyCpu, reference: crossEntropyReference },
 });
 
 const crossEntropyGradientPrimitive = definePrimitive<CrossEntropyAttributes>({
   name: "crossEntropyGradient",
+  family: "loss",
   implementations: {
     metal: crossEntropyGradientMetal,
     cpu: crossEntropyGradientCpu,

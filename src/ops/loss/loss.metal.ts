@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
@@ -16,7 +16,7 @@ const THREADS = 256;
 /** Elements that one thread adds up at most: with the tree over threads, the error stays that of pairwise summation. */
 const SEQUENCE = 64;
 
-export const lossMetal: Implementation<LossAttributes> = {
+export const lossMetal: MetalImplementation<LossAttributes> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output], attributes: { loss, isSummed, factor } }) {
     const [x, target, weight = x, positiveWeight = x] = inputs;
@@ -32,7 +32,7 @@ export const lossMetal: Implementation<LossAttributes> = {
   },
 };
 
-export const lossGradientMetal: Implementation<LossGradientAttributes> = {
+export const lossGradientMetal: MetalImplementation<LossGradientAttributes> = {
   unsupported: noFloat64,
   run({ inputs, outputs, attributes: { loss, factor, needs } }) {
     const [scale, x, target, weight = x, positiveWeight = x] = inputs;

@@ -16,11 +16,13 @@ import type { LossAttributes, LossGradientAttributes, LossName } from "./primiti
 
 const lossPrimitive = definePrimitive<LossAttributes>({
   name: "loss",
+  family: "loss",
   implementations: { metal: lossMetal, cpu: lossCpu, reference: lossReference },
 });
 
 const lossGradientPrimitive = definePrimitive<LossGradientAttributes>({
   name: "lossGradient",
+  family: "loss",
   implementations: { metal: lossGradientMetal, cpu: lossGradientCpu, reference: lossGradientReference },
 });
 

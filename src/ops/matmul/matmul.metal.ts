@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import type { Size } from "../../backend/metal/encode.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
@@ -12,7 +12,7 @@ import { type ProductScale, productParameters } from "./primitive.ts";
 import { fieldsOf, type Matrix, matricesOf, type Problem, problemOf } from "./problem.ts";
 import { SIMD_WIDTH, threadsOf } from "./tiles.ts";
 
-export const productMetal: Implementation<ProductScale> = {
+export const productMetal: MetalImplementation<ProductScale> = {
   unsupported: noFloat64,
   run(call) {
     return launchProduct(planOf(problemOf(call)));

@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -12,7 +12,7 @@ const PAIR_BYTES = 8;
 const COLUMNS = 32;
 
 /** One kernel over the rows, and one that adds up what chunks of rows leave to the gradients of weight and bias. */
-export const backwardMetal: Implementation<NormalizationAttributes> = {
+export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {
     const problem = problemOf(call);
@@ -22,7 +22,7 @@ export const backwardMetal: Implementation<NormalizationAttributes> = {
     using parts = scratchTensor([Math.max(sums.length * division.chunks * problem.length, 1)], "float32");
     const rows = problem.rows > 0 ? launchRows(problem, division, parts) : undefined;
     const total = sums.length > 0 ? launchSums(problem, division, parts, sums.length) : undefined;
-    return rows && total ? spanOf([rows, total]) : (rows ?? total);
+    return rows && total ? spanOf([rows, total]) : (rows ?? total ?? null);
   },
 };
 

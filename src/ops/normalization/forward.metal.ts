@@ -1,11 +1,11 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
 import { problemOf } from "./problem.ts";
 import { constantsOf, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
 
 /** One kernel. It does not touch what a call lacks: another operand of the same dtype is bound there. */
-export const forwardMetal: Implementation<NormalizationAttributes> = {
+export const forwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {
     const problem = problemOf(call);

@@ -18,6 +18,7 @@ import { type Named, namedTensors, present } from "./problem.ts";
 /** What the forward saved and incoming gradients to the gradients that are needed. */
 const normalizationBackward = definePrimitive<NormalizationAttributes>({
   name: "normalizationBackward",
+  family: "normalization",
   implementations: { metal: backwardMetal, cpu: backwardCpu, reference: backwardReference },
 });
 

@@ -16,6 +16,7 @@ import { type Named, namedTensors, present } from "./problem.ts";
 /** x, and what there is of residual, weight and bias, to `out`, `scale`, and what there is of `sum` and `mean`. */
 const normalizationForward = definePrimitive<NormalizationAttributes>({
   name: "normalizationForward",
+  family: "normalization",
   implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
 });
 

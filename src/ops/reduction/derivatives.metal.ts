@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop } from "../../backend/metal/loop.ts";
 import { elementCount } from "../../tensor/shape.ts";
@@ -10,7 +10,7 @@ import {
   selectParameters,
 } from "./primitive.ts";
 
-export const derivativeMetal: Implementation<DerivativeAttributes> = {
+export const derivativeMetal: MetalImplementation<DerivativeAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x, y], outputs: [output], attributes: { name, parameter } }) {
     const { grid, threadgroup, loop } = broadcastLoop(output!, [x!, y!]);
@@ -26,7 +26,7 @@ export const derivativeMetal: Implementation<DerivativeAttributes> = {
   },
 };
 
-export const selectMetal: Implementation<SelectAttributes> = {
+export const selectMetal: MetalImplementation<SelectAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x, indices], outputs: [output], attributes: { axis } }) {
     const { shape } = output!;

@@ -7,8 +7,7 @@ import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/arithmetic.ts";
-import { neg } from "../elementwise/arithmetic.ts";
+import { mul, neg } from "../elementwise/arithmetic.ts";
 import { sumTo } from "../view/expand.ts";
 import { derivativeCpu, selectCpu } from "./derivatives.cpu.ts";
 import { derivativeMetal, selectMetal } from "./derivatives.metal.ts";
@@ -17,6 +16,7 @@ import type { DerivativeAttributes, DerivativeName, SelectAttributes } from "./p
 
 const derivativePrimitive = definePrimitive<DerivativeAttributes>({
   name: "reductionDerivative",
+  family: "reduction",
   implementations: { metal: derivativeMetal, cpu: derivativeCpu, reference: derivativeReference },
 });
 
@@ -56,6 +56,7 @@ export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
 
 const selectPrimitive = definePrimitive<SelectAttributes>({
   name: "selectAt",
+  family: "reduction",
   implementations: { metal: selectMetal, cpu: selectCpu, reference: selectReference },
 });
 

@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, startOf, writes } from "../../backend/metal/launch.ts";
 import { nestValues } from "../../backend/metal/loop.ts";
@@ -42,7 +42,7 @@ interface States {
   readonly count: number;
 }
 
-export const foldMetal = (name: FoldName): Implementation<ReductionAttributes> => ({
+export const foldMetal = (name: FoldName): MetalImplementation<ReductionAttributes> => ({
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output], attributes }) {
     const state = isFloat(input!.dtype) ? "float32" : "int64";
@@ -59,7 +59,7 @@ export const foldMetal = (name: FoldName): Implementation<ReductionAttributes> =
   },
 });
 
-export const extremumMetal = (name: ExtremumName): Implementation<ReductionAttributes> => ({
+export const extremumMetal = (name: ExtremumName): MetalImplementation<ReductionAttributes> => ({
   unsupported: noFloat64,
   run({ inputs: [input], outputs, attributes }) {
     const state = isFloat(input!.dtype) ? "float32" : "int64";

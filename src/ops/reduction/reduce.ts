@@ -1,5 +1,6 @@
 /** What every reduction shares: its primitive, its axes, its errors. */
 import { execute, executeMany } from "../../backend/dispatch.ts";
+import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
@@ -7,7 +8,6 @@ import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
-import { byName } from "../../backend/enumeration.ts";
 import {
   type ExtremumName,
   extremumNames,
@@ -23,12 +23,14 @@ import { extremumReference, foldReference } from "./reduce.reference.ts";
 const folds = byName(foldNames, (name) =>
   definePrimitive<ReductionAttributes>({
     name,
+    family: "reduction",
     implementations: { metal: foldMetal(name), cpu: reduceCpu(name), reference: foldReference(name) },
   }),
 );
 const extrema = byName(extremumNames, (name) =>
   definePrimitive<ReductionAttributes>({
     name,
+    family: "reduction",
     implementations: { metal: extremumMetal(name), cpu: reduceCpu(name), reference: extremumReference(name) },
   }),
 );

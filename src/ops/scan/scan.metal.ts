@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reachOf, reads, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
@@ -11,7 +11,7 @@ const THREADS = 256;
 /** A threadgroup takes each slice of this length and more, where the operation allows it. */
 const LONG = 64;
 
-export const scanMetal = (name: ScanName): Implementation<ScanAttributes> => ({
+export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> => ({
   unsupported: noFloat64,
   run({ inputs: [x, a = x], outputs: [output], attributes: { axis, reverse } }) {
     const operands = [x!, a!, output!];

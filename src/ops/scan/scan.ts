@@ -1,13 +1,12 @@
 /** What scans share: their primitives, and the gradients that stay within them. */
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
-import { type ScanAttributes, type ScanName } from "./primitive.ts";
-import { byName } from "../../backend/enumeration.ts";
-import { scans } from "./primitive.ts";
+import { type ScanAttributes, type ScanName, scans } from "./primitive.ts";
 import { scanCpu } from "./scan.cpu.ts";
 import { scanMetal } from "./scan.metal.ts";
 import { scanReference } from "./scan.reference.ts";
@@ -15,6 +14,7 @@ import { scanReference } from "./scan.reference.ts";
 const primitives = byName(scans.names, (name) =>
   definePrimitive<ScanAttributes>({
     name,
+    family: "scan",
     implementations: { metal: scanMetal(name), cpu: scanCpu(name), reference: scanReference(name) },
   }),
 );

@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
 import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
@@ -10,7 +10,7 @@ const HELD = 16;
 /** Of a state: the largest element and the sum. */
 const STATE_BYTES = 8;
 
-export const softmaxMetal = (name: SoftmaxName): Implementation<SoftmaxAttributes> => ({
+export const softmaxMetal = (name: SoftmaxName): MetalImplementation<SoftmaxAttributes> => ({
   unsupported: noFloat64,
   run({ inputs: [x, y = x], outputs: [output], attributes: { axis } }) {
     const operands = [x!, y!, output!];

@@ -1,12 +1,12 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { exp } from "../elementwise/exponential.ts";
-import { byName } from "../../backend/enumeration.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { sum } from "../reduction/sum.ts";
 import { type SoftmaxAttributes, type SoftmaxName, softmaxes } from "./primitive.ts";
@@ -17,6 +17,7 @@ import { softmaxReference } from "./softmax.reference.ts";
 const primitives = byName(softmaxes.names, (name) =>
   definePrimitive<SoftmaxAttributes>({
     name,
+    family: "softmax",
     implementations: { metal: softmaxMetal(name), cpu: softmaxCpu(name), reference: softmaxReference(name) },
   }),
 );

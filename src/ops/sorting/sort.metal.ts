@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import {
   type KernelName,
@@ -21,7 +21,7 @@ import { type SortAttributes, sortParameters } from "./primitive.ts";
 const BLOCK = 1024;
 const THREADS = 256;
 
-export const sortMetal: Implementation<SortAttributes> = {
+export const sortMetal: MetalImplementation<SortAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[0]!, call.attributes.dim),
   run: ({ inputs: [x], outputs: [values, indices], attributes }) => launchSort(x!, values!, indices!, attributes),
 };

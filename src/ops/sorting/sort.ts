@@ -16,6 +16,7 @@ import { sortReference } from "./sort.reference.ts";
 
 const sortPrimitive = definePrimitive<SortAttributes>({
   name: "sort",
+  family: "sorting",
   implementations: { metal: sortMetal, cpu: sortCpu, reference: sortReference },
 });
 

@@ -27,6 +27,7 @@ import { squaresReference } from "./squares.reference.ts";
  */
 export const squaresPrimitive = definePrimitive({
   name: "gradientSquares",
+  family: "optim",
   implementations: { metal: squaresMetal, cpu: squaresCpu, reference: squaresReference },
 });
 
@@ -36,6 +37,7 @@ export const squaresPrimitive = definePrimitive({
  */
 export const scalePrimitive = definePrimitive({
   name: "gradientScale",
+  family: "optim",
   implementations: { metal: scaleMetal, cpu: scaleCpu, reference: scaleReference },
 });
 

@@ -1,10 +1,10 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { padded } from "../primitive.ts";
 import { launchOver } from "./launch.metal.ts";
 import { MAX_GRADIENTS } from "./primitive.ts";
 
-export const scaleMetal: Implementation<undefined> = {
+export const scaleMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs: [factor, ...gradients], outputs }) {
     return launch({

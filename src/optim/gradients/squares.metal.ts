@@ -1,10 +1,10 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { padded } from "../primitive.ts";
 import { launchOver } from "./launch.metal.ts";
 import { MAX_GRADIENTS } from "./primitive.ts";
 
-export const squaresMetal: Implementation<undefined> = {
+export const squaresMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output] }) {
     return launch({

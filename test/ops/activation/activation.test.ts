@@ -1,6 +1,5 @@
 /** Activations on every backend. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { enableGrad } from "../../../src/autograd/modes.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -23,6 +22,7 @@ import { type Block, makeBlock, place, Random } from "../samples.ts";
 import type { OperationRow, Sample } from "../table.ts";
 import { compare } from "../tolerance.ts";
 import * as oracle from "./oracle.ts";
+import { gradientOf, leaf, testSecondGradients } from "./rows.ts";
 
 const approximate = "tanh";
 /**
@@ -84,31 +84,13 @@ testTable(
   })) as OperationRow[],
 );
 
-/** The gradient of what a function's gradient is, as a function of the operands and the cotangent. */
-const gradientOf =
-  (compute: (...operands: Tensor[]) => Tensor) =>
-  (cotangent: Tensor, ...operands: Tensor[]): Tensor[] => {
-    // Also where differences are taken.
-    for (const operand of operands) if (operand.edge === null) operand.requiresGrad = true;
-    return enableGrad(() => grad([compute(...operands)], operands, { gradOutputs: [cotangent], createGraph: true }));
-  };
-
-const leaf = (shape: readonly number[], seed: number): Tensor => {
-  const x = randn(shape, { dtype: "float64", generator: new Generator(seed) });
-  x.requiresGrad = true;
-  return x;
-};
+testSecondGradients({
+  gelu,
+  "gelu by tanh": (x) => gelu(x, { approximate }),
+  silu,
+});
 
 describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
-  const one: readonly (readonly [string, (x: Tensor) => Tensor])[] = [
-    ["gelu", (x) => gelu(x)],
-    ["gelu by tanh", (x) => gelu(x, { approximate })],
-    ["silu", (x) => silu(x)],
-  ];
-  test.each(one)("%s", (_name, compute) => {
-    withBackend(backend, () => gradcheck(gradientOf(compute), [leaf([3, 4], 1), leaf([3, 4], 2)]));
-  });
-
   test("swiglu, broadcast, and of one gradient only", () => {
     withBackend(backend, () => {
       const operands = [leaf([3, 4], 1), leaf([3, 1], 2), leaf([4], 3)] as const;

@@ -53,7 +53,7 @@ const shapes: readonly Row[] = [
     ShapeError,
     "[batch, heads, rows, dim]",
   ],
-  ["ranks that differ", [[2, 5, 8], good[1], good[2]], {}, ShapeError, "all of them"],
+  ["ranks that differ", [[2, 5, 8], good[1], good[2]], {}, ShapeError, "all to be"],
   ["batches that differ", [[3, 4, 5, 8], good[1], good[2]], {}, ShapeError, "equal batches"],
   ["a batch of v that differs", [good[0], good[1], [1, 2, 7, 3]], {}, ShapeError, "equal batches"],
   ["dims that differ", [[2, 4, 5, 9], good[1], good[2]], {}, ShapeError, "equal last axes of q and k"],

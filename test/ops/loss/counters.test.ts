@@ -122,7 +122,7 @@ describe.if(isWatched)("embeddings", () => {
 
   test("embedding is one gather, after a look at the indices", () => {
     const kernels = dispatchesOf(() => library.embedding(index, library.ones([ROWS, WIDTH])));
-    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_outside", "gather"]);
+    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_out_of_range", "gather"]);
     expect(kernels.get("gather")!.device_bytes_written).toBe(TOTAL * WIDTH * 4);
   });
 
@@ -149,7 +149,7 @@ describe.if(isWatched)("embeddings", () => {
     const square = on(() => library.reshape(index, [bags, length]));
     const compute = (dtype: Narrow) => library.embeddingBag(square, library.ones([ROWS, WIDTH], { dtype }));
     const kernels = dispatchesOf(() => compute("float32"));
-    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_outside", "bag_rows"]);
+    expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_out_of_range", "bag_rows"]);
     expect(kernels.get("bag_rows")!.device_bytes_written).toBe(bags * WIDTH * 4 + bags * 4);
     expect(elementsRead("bag_rows", compute)).toBe(TOTAL * WIDTH);
     const run = (dtype: Narrow) =>
