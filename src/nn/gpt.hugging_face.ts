@@ -1,8 +1,8 @@
 /** GPT-2 in Hugging Face's `transformers`: `config.json` and tensor names. */
-import { ArgumentError } from "../../core/errors.ts";
-import type { GPT, GPTOptions } from "../gpt.ts";
-import { checkConfig } from "./config.ts";
-import { conv1D, type LayerViews, layerMappings, type TensorMapping } from "./mappings.ts";
+import { ArgumentError } from "../core/errors.ts";
+import type { GPT, GPTOptions } from "./gpt.ts";
+import { checkConfig } from "./hugging_face/config.ts";
+import { conv1D, type LayerViews, layerMappings, type TensorMapping } from "./hugging_face/mappings.ts";
 
 /** The fields of a GPT-2's `config.json` that are read. */
 export interface Gpt2Config {

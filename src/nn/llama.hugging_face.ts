@@ -1,11 +1,11 @@
 /** Llama in Hugging Face's `transformers`: `config.json` and tensor names. */
-import { ArgumentError } from "../../core/errors.ts";
-import type { RopeScaling } from "../../ops/position/rope.ts";
-import { narrow } from "../../ops/view/slice.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import type { Llama, LlamaOptions } from "../llama.ts";
-import { checkConfig } from "./config.ts";
-import { layerMappings, type TensorMapping } from "./mappings.ts";
+import { ArgumentError } from "../core/errors.ts";
+import type { RopeScaling } from "../ops/position/rope.ts";
+import { narrow } from "../ops/view/slice.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { checkConfig } from "./hugging_face/config.ts";
+import { layerMappings, type TensorMapping } from "./hugging_face/mappings.ts";
+import type { Llama, LlamaOptions } from "./llama.ts";
 
 /** The scaling of rotary position embeddings in a `config.json`. */
 export interface RopeConfig {
