@@ -2,8 +2,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { grad } from "../gradient/backward.ts";
 
 /**
- * The gradients of a loss that is made of other operations, as differentiable as these: the rules of fused losses return
- * them where gradients of gradients are needed. What is saved then is as large as the operands, several times.
+ * The gradients of a loss that is made of other operations, as differentiable as these: the rules of fused losses
+ * return them where gradients of gradients are needed. What is saved then is as large as the operands, several times.
  *
  * @param needs which of the inputs need a gradient
  */

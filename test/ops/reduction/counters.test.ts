@@ -176,7 +176,8 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["logSoftmax", logSoftmax],
   ];
   /**
-   * Slices of up to 16 elements a thread are held: 32 threads, 256 of a longer slice, or 8 where slices lie side by side.
+   * Slices of up to 16 elements a thread are held: 32 threads, 256 of a longer slice, or 8 where slices lie side by
+   * side.
    */
   const slices: readonly (readonly [string, readonly number[], number, number])[] = [
     ["rows of a SIMD-group", [9, 512], 1, 1],
