@@ -1,9 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkRange } from "../indexing/range.reference.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
 import type { CrossEntropyAttributes } from "./primitive.ts";
 
 /** One slice of logits along the classes. */

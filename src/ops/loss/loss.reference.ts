@@ -1,6 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
 import type { LossAttributes, LossGradientAttributes, LossName } from "./primitive.ts";
 
 /** Of an element x, its target t, a weight w and the weight v of positive targets. */

@@ -6,12 +6,17 @@ export function reduceCpu(name: ReductionName): Implementation<ReductionAttribut
   const isOrdered = (extremumNames as readonly string[]).includes(name);
   return {
     run({ operation, inputs: [input], outputs: [output, indices], attributes: { axes, parameter } }) {
+      const { kept, reduced } = reductionNests(input!, axes, isOrdered);
       const values = {
         operation: name,
-        ...{ from: input!.dtype, to: output!.dtype },
-        ...{ inputOffset: input!.offset, outputOffset: output!.offset, indicesOffset: indices?.offset ?? 0 },
+        from: input!.dtype,
+        to: output!.dtype,
+        inputOffset: input!.offset,
+        outputOffset: output!.offset,
+        indicesOffset: indices?.offset ?? 0,
         parameter,
-        ...reductionNests(input!, axes, isOrdered),
+        kept,
+        reduced,
       };
       reduceCall(operation, values, [input, output, indices]);
     },

@@ -1,6 +1,7 @@
 /** The definition of each reduction, on the list of elements that make one result. */
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
 import type { ExtremumName, FoldName, ReductionAttributes } from "./primitive.ts";
@@ -42,18 +43,6 @@ const formulas: Readonly<Record<FoldName, Formula>> = {
   std: { float: (values, correction) => Math.sqrt(varianceOf(values, correction)) },
   logsumexp: { float: logSumExpOf },
 };
-
-/** @internal Compensated: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", 1974. */
-export function sumOf(values: readonly number[]): number {
-  let total = 0;
-  let lost = 0;
-  for (const value of values) {
-    const next = total + value;
-    lost += Math.abs(total) >= Math.abs(value) ? total - next + value : value - next + total;
-    total = next;
-  }
-  return Number.isFinite(total) ? total + lost : total;
-}
 
 function varianceOf(values: readonly number[], correction: number): number {
   if (values.length === 0) return Number.NaN;

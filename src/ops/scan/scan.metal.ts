@@ -1,10 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, metalTypeOf, noFloat64, reachOf, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
-import { MAX_RANK } from "../../tensor/shape.ts";
 import { sliceCount, slicesOf } from "../../tensor/slices.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import { type Lines, lineCount } from "./lines.ts";
 import { type ScanAttributes, type ScanName, scanParameters, scans } from "./primitive.ts";
 
 const THREADS = 256;
@@ -30,20 +27,3 @@ export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> =
     });
   },
 });
-
-/** `LineParameters` of `kernels/scan/lines.h`. */
-export function lineParameters(operands: readonly Tensor[], lines: Lines): Uint8Array {
-  const words = new BigInt64Array(4 * MAX_RANK + 9);
-  const put = (at: number, numbers: readonly number[]) => {
-    for (const [index, value] of numbers.entries()) words[at + index] = BigInt(value);
-  };
-  put(0, lines.shape);
-  for (const [operand, strides] of lines.strides.entries()) put((operand + 1) * MAX_RANK, strides);
-  put(4 * MAX_RANK, lines.along);
-  put(
-    4 * MAX_RANK + 3,
-    lines.offsets.map((offset, operand) => offset - reachOf(operands[operand]!).first),
-  );
-  put(4 * MAX_RANK + 6, [lines.shape.length, lines.length, lineCount(lines)]);
-  return new Uint8Array(words.buffer);
-}

@@ -1,7 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { mapSlices } from "../../backend/reference/slices.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
 import type { SoftmaxAttributes, SoftmaxName } from "./primitive.ts";
 
 type Slice = readonly number[];

@@ -176,8 +176,7 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["logSoftmax", logSoftmax],
   ];
   /**
-   * Slices of up to 16 elements a thread are held: 32 threads, 256 of a longer slice, or 8 where slices lie side by
-   * side.
+   * Threads hold slices of up to 16 elements each: 32 threads, 256 of a longer slice, or 8 of slices side by side.
    */
   const slices: readonly (readonly [string, readonly number[], number, number])[] = [
     ["rows of a SIMD-group", [9, 512], 1, 1],
