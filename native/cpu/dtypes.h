@@ -1,7 +1,8 @@
 // Element types: how each is stored, in what it is computed, and how one becomes another.
 //
-// float16 and bfloat16 are storage: they are widened to float32, computed in, and rounded once, to nearest even. Everything
-// here gives the same bits on every instruction set, NaN included (the sign and the upper payload stay, and it is made quiet).
+// float16 and bfloat16 are storage: they are widened to float32, computed in, and rounded once, to nearest even. A float64
+// or an integer becomes one of them by way of float32, as in PyTorch. Everything here gives the same bits on every
+// instruction set, NaN included (the sign and the upper payload stay, and it is made quiet).
 // The functions belong to an ISA's namespace, since each set has its own machine code for them.
 #pragma once
 

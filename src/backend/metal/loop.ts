@@ -11,7 +11,10 @@ const THREADS = 256;
 /** The grid is rows of so many threads: a coordinate has 32 bits, an element's number may need more. */
 const ROW = 2 ** 30;
 
-/** The grid of a kernel with one thread for each of `count` elements, whose numbers `loop_element` of `kernels/common/loop.h` gives. */
+/**
+ * The grid of a kernel with one thread for each of `count` elements, whose numbers `loop_element` of
+ * `kernels/common/loop.h` gives.
+ */
 export const elementGrid = (count: number) => ({
   grid: [Math.min(count, ROW), Math.ceil(count / ROW)] as const,
   threadgroup: [Math.min(count, THREADS)] as const,
