@@ -1,5 +1,5 @@
-// mask[b, h, i, j] = whether dropout keeps the pair of query i and key j (src/ops/attention/problem.ts): a function of the call's key, the head, the
-// sequence and where the pair lies in it. Pairs of different sequences are false.
+// mask[b, h, i, j] = whether dropout keeps the pair of query i and key j (src/ops/attention/problem.ts): a function of
+// the call's key, the head, the sequence and where the pair lies in it. Pairs of different sequences are false.
 //
 // Tiling: one thread a pair, which computes its block of Philox. Grid: (keys, queries, B · H).
 
@@ -53,5 +53,6 @@ kernel void dropout_mask(
     const PlacedPair pair = placed_pair(a, sequences, batch, position.y, position.x);
     const uint4 words = philox(uint4(pair.j / 2, pair.i / 2, head, uint(pair.index)), uint2(a.key[0], a.key[1]));
     const bool kept = pair.index >= 0 && words[pair.i % 2 * 2 + pair.j % 2] >= a.threshold;
-    mask[a.start + batch * a.strides[0] + head * a.strides[1] + position.y * a.strides[2] + position.x * a.strides[3]] = kept;
+    mask[a.start + batch * a.strides[0] + head * a.strides[1] + position.y * a.strides[2] + position.x * a.strides[3]] =
+        kept;
 }

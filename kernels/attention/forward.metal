@@ -1,6 +1,8 @@
-// out = softmax(scores) v and L, the natural logarithm of each row's sum of exponentials (problem.h), without scores in device memory.
+// out = softmax(scores) v and L, the natural logarithm of each row's sum of exponentials (problem.h), without scores in
+// device memory.
 //
-// Online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; tiles: Dao, "FlashAttention-2", 2023.
+// Online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; tiles: Dao,
+// "FlashAttention-2", 2023.
 //
 //     sums = 0, largest = -inf, total = 0                         of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
@@ -11,9 +13,10 @@
 //         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
 //     out = sums / total, L = largest + ln total
 //
-// Tiling (tiles.h): a threadgroup owns DOWN · 8 queries of one head, in registers with their sums, and goes through KEYS keys at a time; k's tile
-// and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of the elements. Grid: threadgroups (queries / rows, heads,
-// sequences), rounded up. The sizes are rows of src/ops/attention/tiles.metal.ts, which names where they are from.
+// Tiling (tiles.h): a threadgroup owns DOWN · 8 queries of one head, in registers with their sums, and goes through
+// KEYS keys at a time; k's tile and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of the
+// elements. Grid: threadgroups (queries / rows, heads, sequences), rounded up. The sizes are rows of
+// src/ops/attention/tiles.metal.ts, which names where they are from.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -97,7 +100,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         threadgroup_barrier(mem_flags::mem_threadgroup);
         multiply_rows<T, own_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, own_dim);
         threadgroup_barrier(mem_flags::mem_threadgroup);  // k's tile was read, and the parts of the scores are there
-        const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
+        const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(
+            tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
 
         const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
@@ -119,7 +123,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         }
         float factor = 1.0f;
         if (most > largest + LAZY_STEP) {
-            factor = largest == -INFINITY ? 1.0f : exponential(largest - most);  // nothing has to shrink where nothing is yet
+            factor = largest == -INFINITY ? 1.0f
+                                          : exponential(largest - most);  // nothing has to shrink where nothing is yet
             largest = most;
         }
         total *= factor;
@@ -127,7 +132,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         for (int iteration = 0; iteration < iterations; iteration += 1) {
             const int column = position.column + iteration * lane_step(ACROSS);
             if (column < KEYS) {
-                const float2 p = select(exponential(scores[iteration] - largest), float2(0.0f), scores[iteration] == -INFINITY);
+                const float2 p =
+                    select(exponential(scores[iteration] - largest), float2(0.0f), scores[iteration] == -INFINITY);
                 const float2 dropped = p * kept_along_keys(a, s, head, query, key + column);
                 total += p.x + p.y;
                 row_strips[position.row * strip_pitch(KEYS) + column] = dropped.x;
@@ -142,7 +148,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         if (simd_any(factors[down * 8 + lane % 8] != 1.0f)) {
             sums.scale(factors + down * 8, own_value_dim, scratch, lane);
         }
-        sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim, any_nonfinite<simdgroups>(nonfinite_values, lane), scratch, lane);
+        sums.template add<T, KEYS, pitch>(
+            row_strips, tile, own_value_dim, any_nonfinite<simdgroups>(nonfinite_values, lane), scratch, lane);
     }
 
     total = lanes_sum<lanes_of_row(ACROSS)>(total);
@@ -164,13 +171,17 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     sums.scale(factors + down * 8, own_value_dim, scratch, lane);
-    sums.store(out + row_offset(a.out, s.batch, head, s.query_start + own_query), a.out, s.queries - own_query, VALUE_DIM, own_value_dim, scratch, lane);
+    sums.store(
+        out + row_offset(a.out, s.batch, head, s.query_start + own_query), a.out, s.queries - own_query, VALUE_DIM,
+        own_value_dim, scratch, lane);
 }
 
-#define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                        \
-    template [[host_name("forward_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void attention_forward<T, WIDTH, DOWN, ACROSS, KEYS>( \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
-        device const float *, device const int *, device T *, device float *, constant Attention &, uint3, uint, uint, uint);
+#define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS)                                                                          \
+    template [[host_name("forward_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                       \
+    attention_forward<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                   \
+        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
+        device const float *, device const int *, device T *, device float *, constant Attention &, uint3, uint, uint, \
+        uint);
 
 #define FORWARD_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     FORWARD(half, WIDTH, DOWN, ACROSS, KEYS)      \

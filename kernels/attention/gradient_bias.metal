@@ -1,4 +1,5 @@
-// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes [B, H, M, N] where the bias has size 1.
+// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes [B, H, M, N] where the bias has
+// size 1.
 //
 //     sums = 0                                                    of each pair of the threadgroup's tile
 //     for each batch, head, tile of queries and tile of keys that share the elements:
@@ -6,9 +7,9 @@
 //         sums += exp(score - L) (dropout(grad) - Δ)               of the pairs that count
 //     gradBias = sums, added up along the axes of a tile that have size 1
 //
-// Every element has one threadgroup, so that no sum has two, in an order that is the same on every run. Tiling: as gradient_queries.metal, but rows
-// and columns are counted over all sequences: a pair counts in one of them at most. Grid: threadgroups (tiles of keys, tiles of
-// queries, B · H), of each axis 1 where the bias has size 1.
+// Every element has one threadgroup, so that no sum has two, in an order that is the same on every run. Tiling: as
+// gradient_queries.metal, but rows and columns are counted over all sequences: a pair counts in one of them at most.
+// Grid: threadgroups (tiles of keys, tiles of queries, B · H), of each axis 1 where the bias has size 1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -24,7 +25,8 @@ inline Interval shared_indices(long bias_size, int index, long count) {
 inline int tiles_of(long length, int tile) { return int((length + tile - 1) / tile); }
 
 // Whether any of the rows attends to any of the tile's keys, as far as sizes and band say.
-inline bool any_attends(constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
+inline bool any_attends(
+    constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
     for (int index = in_batch.first; index < in_batch.end; index += 1) {
         const Sequence s = sequence_of(a, sequences, uint(index));
         const Interval own = {max(rows.first - s.query_start, 0), min(rows.end - s.query_start, s.queries)};
@@ -109,7 +111,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Interval query_tiles = shared_indices(a.bias_sizes[2], int(group.y), tiles_of(a.queries, rows));
     const Interval key_tiles = shared_indices(a.bias_sizes[3], int(group.x), tiles_of(a.keys, KEYS));
     for (int batch = batches.first; batch < batches.end; batch += 1) {
-        const Interval in_batch = has(ATTENTION_OPTION_PACKED) ? Interval{0, int(a.sequences)} : Interval{batch, batch + 1};
+        const Interval in_batch =
+            has(ATTENTION_OPTION_PACKED) ? Interval{0, int(a.sequences)} : Interval{batch, batch + 1};
         for (int head = heads.first; head < heads.end; head += 1) {
             for (int query_tile = query_tiles.first; query_tile < query_tiles.end; query_tile += 1) {
                 const int own_query = query_tile * rows + down * 8;
@@ -117,16 +120,21 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                 OwnRows<T, own_blocks> queries;
                 OwnRows<T, own_blocks> grads;
                 queries.load(q + row_offset(a.q, batch, head, own_query), a.q, own_left, DIM, own_dim, scratch, lane);
-                grads.load(grad_out + row_offset(a.grad_out, batch, head, own_query), a.grad_out, own_left, VALUE_DIM, own_value_dim, scratch, lane);
+                grads.load(
+                    grad_out + row_offset(a.grad_out, batch, head, own_query), a.grad_out, own_left, VALUE_DIM,
+                    own_value_dim, scratch, lane);
                 for (int key_tile = key_tiles.first; key_tile < key_tiles.end; key_tile += 1) {
                     const int key = key_tile * KEYS;
                     const int left = int(a.keys) - key;
-                    if (!any_attends(a, sequences, in_batch, {query_tile * rows, query_tile * rows + rows}, {key, key + KEYS})) {
+                    if (!any_attends(
+                            a, sequences, in_batch, {query_tile * rows, query_tile * rows + rows}, {key, key + KEYS})) {
                         continue;
                     }
                     threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles and strips before were read
-                    load_rows<T, KEYS, pitch, threads>(k_tile, k + row_offset(a.k, batch, head / a.group, key), a.k, left, DIM, thread_index);
-                    load_rows<T, KEYS, pitch, threads>(v_tile, v + row_offset(a.v, batch, head / a.group, key), a.v, left, VALUE_DIM, thread_index);
+                    load_rows<T, KEYS, pitch, threads>(
+                        k_tile, k + row_offset(a.k, batch, head / a.group, key), a.k, left, DIM, thread_index);
+                    load_rows<T, KEYS, pitch, threads>(
+                        v_tile, v + row_offset(a.v, batch, head / a.group, key), a.v, left, VALUE_DIM, thread_index);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
                     multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
                     multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
@@ -146,7 +154,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                                 const int at = position.row * strip_pitch(KEYS) + column;
                                 const float2 products = summed<ACROSS, strip>(row_scores, at);
                                 const float2 grads_here = summed<ACROSS, strip>(row_grads, at);
-                                sums[iteration] += score_gradients(a, pairs, row, i, key + column - s.key_start, products, grads_here);
+                                sums[iteration] +=
+                                    score_gradients(a, pairs, row, i, key + column - s.key_start, products, grads_here);
                             }
                         }
                     }
@@ -186,12 +195,12 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     }
 }
 
-#define GRADIENT_BIAS(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                   \
-    template [[host_name("gradient_bias_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                                 \
-    gradient_bias<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                                      \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const float *,            \
-        device const int *, device const T *, device const float *, device const float *, device T *, constant Attention &, uint3,    \
-        uint, uint, uint);
+#define GRADIENT_BIAS(T, WIDTH, DOWN, ACROSS, KEYS)                                                             \
+    template [[host_name("gradient_bias_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void          \
+    gradient_bias<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                \
+        device const T *, device const T *, device const T *, device const bool *, device const T *,            \
+        device const float *, device const int *, device const T *, device const float *, device const float *, \
+        device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_BIAS_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     GRADIENT_BIAS(half, WIDTH, DOWN, ACROSS, KEYS)      \

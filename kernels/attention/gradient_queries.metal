@@ -7,8 +7,9 @@
 //         sums += du k
 //     gradQ = sums
 //
-// Source: Dao, "FlashAttention-2", 2023, algorithm 2, cut in two (gradient_keys.metal is the other half) so that no two threadgroups add to
-// the same sum. Tiling: as forward.metal, with tiles of k and of v side by side. Grid: threadgroups (queries / rows, heads, sequences).
+// Source: Dao, "FlashAttention-2", 2023, algorithm 2, cut in two (gradient_keys.metal is the other half) so that no two
+// threadgroups add to the same sum. Tiling: as forward.metal, with tiles of k and of v side by side. Grid: threadgroups
+// (queries / rows, heads, sequences).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -74,9 +75,11 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     OwnRows<T, own_blocks> queries;
     OwnRows<T, own_blocks> grads;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
-    queries.load(q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, own_left, DIM, own_dim, scratch_rows, lane);
+    queries.load(
+        q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, own_left, DIM, own_dim, scratch_rows, lane);
     grads.load(
-        grad_out + row_offset(a.grad_out, s.batch, head, s.query_start + own_query), a.grad_out, own_left, VALUE_DIM, own_value_dim, scratch_rows, lane);
+        grad_out + row_offset(a.grad_out, s.batch, head, s.query_start + own_query), a.grad_out, own_left, VALUE_DIM,
+        own_value_dim, scratch_rows, lane);
     OwnSums<own_blocks> sums;
     sums.clear();
 
@@ -89,8 +92,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * 8, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
-        const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
-        load_rows<T, KEYS, pitch, threads>(v_tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
+        const bool is_nonfinite =
+            load_rows<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
+        load_rows<T, KEYS, pitch, threads>(
+            v_tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
@@ -109,17 +114,20 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        sums.template add<T, KEYS, pitch>(row_scores, k_tile, own_dim, any_nonfinite<simdgroups>(nonfinite_values, lane), scratch, lane);
+        sums.template add<T, KEYS, pitch>(
+            row_scores, k_tile, own_dim, any_nonfinite<simdgroups>(nonfinite_values, lane), scratch, lane);
     }
-    sums.store(grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim, scratch, lane);
+    sums.store(
+        grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim,
+        scratch, lane);
 }
 
-#define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                \
-    template [[host_name("gradient_queries_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                              \
-    gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                                   \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const float *,            \
-        device const int *, device const T *, device const float *, device const float *, device T *, constant Attention &, uint3,    \
-        uint, uint, uint);
+#define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS)                                                          \
+    template [[host_name("gradient_queries_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void       \
+    gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS>(                                                             \
+        device const T *, device const T *, device const T *, device const bool *, device const T *,            \
+        device const float *, device const int *, device const T *, device const float *, device const float *, \
+        device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_QUERIES_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     GRADIENT_QUERIES(half, WIDTH, DOWN, ACROSS, KEYS)      \

@@ -3,8 +3,9 @@
 //     Δ[i] = Σ_e gradOut[i, e] · out[i, e] − gradL[i]                 gradient_rows
 //     gradSink[h] = −Σ_b Σ_i exp(sink[h] − L[i]) · Δ[i]               gradient_sinks
 //
-// gradient_rows: a SIMD-group a row, its lanes side by side along E; grid: threadgroups (rows / 4, heads, B) of 4 SIMD-groups.
-// gradient_sinks: a threadgroup a head, whose threads take turns over the rows; grid: threadgroups (heads) of SINK_THREADS.
+// gradient_rows: a SIMD-group a row, its lanes side by side along E; grid: threadgroups (rows / 4, heads, B) of 4
+// SIMD-groups. gradient_sinks: a threadgroup a head, whose threads take turns over the rows; grid: threadgroups (heads)
+// of SINK_THREADS.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -85,11 +86,13 @@ kernel void gradient_sinks(
     }
 }
 
-#define GRADIENT_ROWS(T)                                                                                                          \
-    template [[host_name("gradient_rows_" #T)]] kernel void gradient_rows<T>(                                                     \
-        device const T *, device const T *, device const float *, device float *, constant Attention &, uint3, uint, uint, uint); \
-    template [[host_name("gradient_sinks_" #T)]] kernel void gradient_sinks<T>(                                                   \
-        device const T *, device const float *, device const float *, device T *, constant Attention &, uint, uint, uint, uint);
+#define GRADIENT_ROWS(T)                                                                                             \
+    template [[host_name("gradient_rows_" #T)]] kernel void gradient_rows<T>(                                        \
+        device const T *, device const T *, device const float *, device float *, constant Attention &, uint3, uint, \
+        uint, uint);                                                                                                 \
+    template [[host_name("gradient_sinks_" #T)]] kernel void gradient_sinks<T>(                                      \
+        device const T *, device const float *, device const float *, device T *, constant Attention &, uint, uint,  \
+        uint, uint);
 
 GRADIENT_ROWS(float)
 GRADIENT_ROWS(half)

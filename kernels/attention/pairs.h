@@ -1,4 +1,5 @@
-// What happens to one pair of a query and a key between the products of matrices: whether it counts, its score, its dropout.
+// What happens to one pair of a query and a key between the products of matrices: whether it counts, its score, its
+// dropout.
 
 #ifndef ORCHARD_ATTENTION_PAIRS_H
 #define ORCHARD_ATTENTION_PAIRS_H
@@ -6,8 +7,7 @@
 #include "attention/problem.h"
 
 // What the pairs of one head of one sequence have in common.
-template <typename T>
-struct Pairs {
+template <typename T> struct Pairs {
     Sequence sequence;
     uint head;
     device const bool *mask;  // of the sequence's pair (0, 0)
@@ -17,7 +17,12 @@ struct Pairs {
 
 template <typename T>
 inline Pairs<T> pairs_of(
-    constant Attention &a, Sequence s, uint head, device const bool *mask, device const T *bias, device const float *slopes) {
+    constant Attention &a,
+    Sequence s,
+    uint head,
+    device const bool *mask,
+    device const T *bias,
+    device const float *slopes) {
     Pairs<T> pairs = {s, head, mask, bias, 0.0f};
     if (has(ATTENTION_OPTION_MASK)) {
         pairs.mask = mask + row_offset(a.mask, s.batch, head, s.query_start) + s.key_start * a.mask.column;
@@ -37,8 +42,7 @@ struct Score {
     float cap_derivative;  // 1 − (s₂ / softcap)²
 };
 
-template <typename T>
-inline bool attends(constant Attention &a, thread const Pairs<T> &pairs, int i, int j) {
+template <typename T> inline bool attends(constant Attention &a, thread const Pairs<T> &pairs, int i, int j) {
     const Sequence s = pairs.sequence;
     if (uint(i) >= uint(s.queries) || uint(j) >= uint(s.keys)) {
         return false;
@@ -50,7 +54,8 @@ inline bool attends(constant Attention &a, thread const Pairs<T> &pairs, int i, 
     return !has(ATTENTION_OPTION_MASK) || pairs.mask[i * a.mask.row + j * a.mask.column];
 }
 
-// `product` is q[i] · k[j]. `all`: the pair counts, see all_attend. The product of a pair that does not count may be anything, NaN too.
+// `product` is q[i] · k[j]. `all`: the pair counts, see all_attend. The product of a pair that does not count may be
+// anything, NaN too.
 template <typename T>
 inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool all, int i, int j, float product) {
     if (!all && !attends(a, pairs, i, j)) {
@@ -112,7 +117,12 @@ struct RowSums {
 };
 
 inline RowSums row_sums(
-    constant Attention &a, Sequence s, uint head, int query, device const float *log_sum_exp, device const float *delta) {
+    constant Attention &a,
+    Sequence s,
+    uint head,
+    int query,
+    device const float *log_sum_exp,
+    device const float *delta) {
     if (query >= s.queries) {
         return {-INFINITY, 0.0f};
     }

@@ -1,5 +1,6 @@
-// Attention as src/ops/attention/problem.ts defines it, in the terms of kernels: what the host (src/ops/attention/primitive.ts) and
-// all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim, G = H / kvHeads; query i, key j.
+// Attention as src/ops/attention/problem.ts defines it, in the terms of kernels: what the host
+// (src/ops/attention/primitive.ts) and all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim,
+// G = H / kvHeads; query i, key j.
 //
 //     s = scale · q[i] · k[j];  s = softcap · tanh(s / softcap);  s = s + bias[i, j];  s = s − slope · |j − i − shift|
 //     L[i] = ln(Σ_j exp(s[i, j]) + exp(sink)),  P = exp(s − L),  out[i] = Σ_j Z[i, j] · v[j],  Z = P after dropout
@@ -16,12 +17,11 @@
 #define LN_2 0.693147181f
 
 // e^x, where x is a difference of scores: taken before they are scaled to base 2, it has no rounding of theirs.
-template <typename Number>
-inline Number exponential(Number x) { return exp2(x * LOG2_E); }
+template <typename Number> inline Number exponential(Number x) { return exp2(x * LOG2_E); }
 
-// Σ over the LANES lanes side by side, in all of them. The order of simd_sum is unspecified; this one is the same on every run.
-template <ushort LANES>
-inline float lanes_sum(float x) {
+// Σ over the LANES lanes side by side, in all of them. The order of simd_sum is unspecified; this one is the same on
+// every run.
+template <ushort LANES> inline float lanes_sum(float x) {
     for (ushort step = 1; step < LANES; step *= 2) {
         x += simd_shuffle_xor(x, step);
     }
@@ -36,7 +36,8 @@ constant uint DIM [[function_constant(2)]];
 // Whether a call has an option, a bit of OPTIONS (src/ops/attention/primitive.ts).
 inline bool has(AttentionOption option) { return (OPTIONS >> option & 1) != 0; }
 
-// The element (b, h, row, column) lies at start + b · batch + h · head + row · row + column · column, in elements from where it is bound.
+// The element (b, h, row, column) lies at start + b · batch + h · head + row · row + column · column, in elements from
+// where it is bound.
 struct AttentionOperand {
     long start;
     long batch;
@@ -64,21 +65,21 @@ struct Attention {
     AttentionOperand grad_sinks;
     long batch;
     long heads;
-    long queries;          // of all sequences together
+    long queries;  // of all sequences together
     long keys;
     float scale;
     float softcap;
     uint is_bottom_right;  // the last query stands opposite the last key, else the first opposite the first
     uint key[2];           // of dropout
     uint threshold;
-    float keep_scale;      // 1 / (1 − p)
-    long group;            // G
-    long left;             // of the band: −left ≤ j − i − shift ≤ right
+    float keep_scale;  // 1 / (1 − p)
+    long group;        // G
+    long left;         // of the band: −left ≤ j − i − shift ≤ right
     long right;
-    long sequences;        // how many are packed
-    long parts;            // into which the keys of the vector path are cut
+    long sequences;  // how many are packed
+    long parts;      // into which the keys of the vector path are cut
     long part_keys;
-    long bias_sizes[4];    // of the bias's own axes
+    long bias_sizes[4];  // of the bias's own axes
 };
 
 // One sequence: a batch, or one of those that are packed into the only batch. i and j are counted inside it.
@@ -115,9 +116,7 @@ struct Interval {
     int end;
 };
 
-inline int clamped(long value, int least, int most) {
-    return int(max(long(least), min(long(most), value)));
-}
+inline int clamped(long value, int least, int most) { return int(max(long(least), min(long(most), value))); }
 
 // The keys that any of the queries first … last may attend to. Both ends grow with the queries.
 inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) {
@@ -142,7 +141,8 @@ inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Inte
     if (has(ATTENTION_OPTION_MASK) || queries.end > s.queries || keys.end > s.keys) {
         return false;
     }
-    const Interval common = {keys_of(a, s, queries.end - 1, queries.end - 1).first, keys_of(a, s, queries.first, queries.first).end};
+    const Interval common = {
+        keys_of(a, s, queries.end - 1, queries.end - 1).first, keys_of(a, s, queries.first, queries.first).end};
     return common.first <= keys.first && keys.end <= common.end;
 }
 

@@ -1,12 +1,15 @@
-// out and L of attention (problem.h) for few queries, as in decoding: each key is used once, so that tiles pay nothing and memory is all that counts.
+// out and L of attention (problem.h) for few queries, as in decoding: each key is used once, so that tiles pay nothing
+// and memory is all that counts.
 //
-// vector: a threadgroup has one query and a part of its keys, which its SIMD-groups take in iteration; a SIMD-group's lanes lie side by side along D and
-// E. Each SIMD-group has its own online softmax (forward.metal says which), and they are merged in the threadgroup:
+// vector: a threadgroup has one query and a part of its keys, which its SIMD-groups take in iteration; a SIMD-group's
+// lanes lie side by side along D and E. Each SIMD-group has its own online softmax (forward.metal says which), and they
+// are merged in the threadgroup:
 //
 //     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
-// Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order, so that the result is
-// the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries, heads, sequences) for vector_combine.
+// Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order,
+// so that the result is the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries,
+// heads, sequences) for vector_combine.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -21,8 +24,17 @@ using namespace metal;
 // Writes a row from Σ row, its top and its total; each thread its elements.
 template <typename T>
 inline void finish_row(
-    constant Attention &a, Sequence s, uint head, int query, device const T *sinks, device T *out, device float *log_sum_exp, float sum, float top,
-    float total, uint e) {
+    constant Attention &a,
+    Sequence s,
+    uint head,
+    int query,
+    device const T *sinks,
+    device T *out,
+    device float *log_sum_exp,
+    float sum,
+    float top,
+    float total,
+    uint e) {
     float factor = 1.0f;
     if (has(ATTENTION_OPTION_SINKS)) {
         const float sink = float(sinks[row_offset(a.sinks, 0, head, 0)]);
@@ -36,7 +48,8 @@ inline void finish_row(
         out[offset] = T(total == 0.0f ? 0.0f : sum * factor / total);
     }
     if (e == 0) {
-        log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, s.query_start + query)] = total == 0.0f ? -INFINITY : top + precise::log(total);
+        log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, s.query_start + query)] =
+            total == 0.0f ? -INFINITY : top + precise::log(total);
     }
 }
 
@@ -182,7 +195,8 @@ kernel void vector_combine(
     if (int(group.x) >= s.queries) {
         return;
     }
-    const ulong offset = ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * ulong(a.parts) * (VALUE_DIM + 2);
+    const ulong offset =
+        ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * ulong(a.parts) * (VALUE_DIM + 2);
     device const float *own = parts + offset;
     float top = -INFINITY;
     for (long part = 0; part < a.parts; part += 1) {
@@ -199,13 +213,14 @@ kernel void vector_combine(
     finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, sum, top, total, thread_index);
 }
 
-#define VECTOR(T)                                                                                                                     \
-    template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                                                       \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
-        device const float *, device const int *, device T *, device float *, device float *, constant Attention &, uint3, uint3,     \
-        uint, uint, uint);                                                                                                            \
-    template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                                       \
-        device const float *, device const T *, device const int *, device T *, device float *, constant Attention &, uint3, uint3, uint);
+#define VECTOR(T)                                                                                                      \
+    template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                              \
+        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
+        device const float *, device const int *, device T *, device float *, device float *, constant Attention &,    \
+        uint3, uint3, uint, uint, uint);                                                                               \
+    template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                        \
+        device const float *, device const T *, device const int *, device T *, device float *, constant Attention &,  \
+        uint3, uint3, uint);
 
 VECTOR(float)
 VECTOR(half)

@@ -108,9 +108,7 @@ inline float logaddexp(float a, float b) {
 }
 
 // a ln b; 0 where a is 0, but for b NaN.
-inline float xlogy(float a, float b) {
-    return a == 0.0f && !is_nan(b) ? 0.0f : a * metal::precise::log(b);
-}
+inline float xlogy(float a, float b) { return a == 0.0f && !is_nan(b) ? 0.0f : a * metal::precise::log(b); }
 
 }  // namespace orchard
 

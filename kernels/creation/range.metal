@@ -75,8 +75,8 @@ RANGE(float, uint, 8, 23)
 RANGE(half, ushort, 5, 10)
 RANGE(bfloat, ushort, 8, 7)
 
-#define WHOLE_RANGE(Out)                                                         \
-    template [[host_name("whole_range_" #Out)]] kernel void whole_range<Out>(    \
+#define WHOLE_RANGE(Out)                                                      \
+    template [[host_name("whole_range_" #Out)]] kernel void whole_range<Out>( \
         device Out *, constant WholeRange &, uint2, uint2);
 
 WHOLE_RANGE(long)

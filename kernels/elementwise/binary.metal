@@ -1,8 +1,8 @@
-// output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast; f is the function constant
-// `operation`. Both operands have one type: the host promotes them before.
+// output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast; f is the function
+// constant `operation`. Both operands have one type: the host promotes them before.
 //
-// float16 and bfloat16 are storage: f is computed in float32 and rounded once. An integer divided by 0 gives 0, and so does its
-// remainder.
+// float16 and bfloat16 are storage: f is computed in float32 and rounded once. An integer divided by 0 gives 0, and so
+// does its remainder.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -49,13 +49,16 @@ inline float apply(float a, float b) {
 }
 
 // The smallest integer over -1 wraps around.
-template <typename T> inline T quotient(T a, T b) { return b == T(0) ? T(0) : b == T(-1) && T(-1) < T(0) ? T(0) - a : a / b; }
+template <typename T> inline T quotient(T a, T b) {
+    return b == T(0) ? T(0) : b == T(-1) && T(-1) < T(0) ? T(0) - a : a / b;
+}
 template <typename T> inline T rest(T a, T b) { return b == T(0) || (b == T(-1) && T(-1) < T(0)) ? T(0) : a % b; }
-template <typename T> inline bool signs_differ(T remainder, T b) { return remainder != T(0) && (remainder < T(0)) != (b < T(0)); }
+template <typename T> inline bool signs_differ(T remainder, T b) {
+    return remainder != T(0) && (remainder < T(0)) != (b < T(0));
+}
 
 // Modulo 2^bits. A negative exponent leaves 0 of all but 1 and -1.
-template <typename T>
-inline T power(T base, T exponent) {
+template <typename T> inline T power(T base, T exponent) {
     if (exponent < T(0)) {
         T sign = (exponent & T(1)) != T(0) ? base : T(1);
         return base == T(1) || base == T(-1) ? sign : T(0);
@@ -71,8 +74,7 @@ inline T power(T base, T exponent) {
     return result;
 }
 
-template <typename T>
-inline T apply_integer(T a, T b) {
+template <typename T> inline T apply_integer(T a, T b) {
     switch (operation) {
     case BINARY_ADD: return a + b;
     case BINARY_SUB: return a - b;
@@ -105,8 +107,7 @@ inline bool apply_bool(bool a, bool b) {
     }
 }
 
-template <typename T>
-inline bool test(T a, T b) {
+template <typename T> inline bool test(T a, T b) {
     switch (operation) {
     case BINARY_EQ: return a == b;
     case BINARY_NE: return a != b;
@@ -184,10 +185,10 @@ kernel void binary_predicate(
     output[places[2]] = test(Number(a[places[0]]), Number(b[places[1]]));
 }
 
-#define BINARY(T)                                                                                                  \
-    template [[host_name("binary_" #T)]] kernel void binary<T>(                                                    \
-        device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2);                        \
-    template [[host_name("binary_predicate_" #T)]] kernel void binary_predicate<T>(                                  \
+#define BINARY(T)                                                                           \
+    template [[host_name("binary_" #T)]] kernel void binary<T>(                             \
+        device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2); \
+    template [[host_name("binary_predicate_" #T)]] kernel void binary_predicate<T>(         \
         device const T *, device const T *, device bool *, constant LoopNest &, uint2, uint2);
 
 BINARY(float)

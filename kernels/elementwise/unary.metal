@@ -68,8 +68,7 @@ inline float apply(float x) {
     }
 }
 
-template <typename T>
-inline T apply_integer(T x) {
+template <typename T> inline T apply_integer(T x) {
     switch (operation) {
     case UNARY_NEG: return T(0) - x;
     case UNARY_ABS: return x < T(0) ? T(0) - x : x;
@@ -82,8 +81,7 @@ inline T apply_integer(T x) {
     }
 }
 
-template <typename T>
-inline bool test(T x) {
+template <typename T> inline bool test(T x) {
     switch (operation) {
     case UNARY_LOGICAL_NOT: return x == T(0);
     case UNARY_ISNAN: return orchard::is_nan(x);
@@ -158,9 +156,10 @@ kernel void unary_predicate(
     output[places[1]] = Compute<T>::predicate(input[places[0]]);
 }
 
-#define UNARY(T)                                                                                                          \
-    template [[host_name("unary_" #T)]] kernel void unary<T>(device const T *, device T *, constant LoopNest &, uint2, uint2); \
-    template [[host_name("unary_predicate_" #T)]] kernel void unary_predicate<T>(                                           \
+#define UNARY(T)                                                                  \
+    template [[host_name("unary_" #T)]] kernel void unary<T>(                     \
+        device const T *, device T *, constant LoopNest &, uint2, uint2);         \
+    template [[host_name("unary_predicate_" #T)]] kernel void unary_predicate<T>( \
         device const T *, device bool *, constant LoopNest &, uint2, uint2);
 
 UNARY(float)

@@ -22,11 +22,11 @@ constant uint WEIGHTED [[function_constant(1)]];  // 1 where indices have factor
 
 struct Bags {
     long bags;
-    long total;    // indices
-    long length;   // of each bag; -1 where offsets say where each begins and the last one ends
+    long total;   // indices
+    long length;  // of each bag; -1 where offsets say where each begins and the last one ends
     long rows;
     long width;
-    long padding;  // a row that counts for nothing, or -1
+    long padding;       // a row that counts for nothing, or -1
     long table[3];      // strides of rows and columns, and the first element, from where the operand is bound
     long gradients[3];  // the same
 };
@@ -46,10 +46,15 @@ inline bool counts(constant Bags &p, long row) { return row >= 0 && row < p.rows
 // grid: threads [width, bags]
 template <typename T, typename Index>
 kernel void bag_rows(
-    device const Index *indices [[buffer(0)]], device const Index *offsets [[buffer(1)]],
+    device const Index *indices [[buffer(0)]],
+    device const Index *offsets [[buffer(1)]],
     device const T *factors [[buffer(2)]],
-    device const T *table [[buffer(3)]], device T *out [[buffer(4)]], device float *sizes [[buffer(5)]],
-    device long *best [[buffer(6)]], constant Bags &p [[buffer(7)]], uint2 position [[thread_position_in_grid]]) {
+    device const T *table [[buffer(3)]],
+    device T *out [[buffer(4)]],
+    device float *sizes [[buffer(5)]],
+    device long *best [[buffer(6)]],
+    constant Bags &p [[buffer(7)]],
+    uint2 position [[thread_position_in_grid]]) {
     long column = position.x;
     long bag = position.y;
     if (bag >= p.bags) return;
@@ -86,7 +91,9 @@ kernel void bag_rows(
 // numbers  [[buffer(1)]]  [total]: the bag of each index, -1 where it is in none
 template <typename Index>
 kernel void bag_numbers(
-    device const Index *offsets [[buffer(0)]], device long *numbers [[buffer(1)]], constant Bags &p [[buffer(2)]],
+    device const Index *offsets [[buffer(0)]],
+    device long *numbers [[buffer(1)]],
+    constant Bags &p [[buffer(2)]],
     uint index [[thread_position_in_grid]]) {
     if (long(index) >= p.total) return;
     long bag = lower_bound(offsets, 0, 1, p.bags + 1, long(index) + 1) - 1;
@@ -107,12 +114,19 @@ inline long bag_of(constant Bags &p, device const long *numbers, long index) {
 // grid: threadgroups [rows, width / threads]
 template <typename T, typename Index>
 kernel void bag_gradient(
-    device const Index *keys [[buffer(0)]], device const long *order [[buffer(1)]],
-    device const long *numbers [[buffer(2)]], device const T *factors [[buffer(3)]],
-    device const T *gradients [[buffer(4)]], device const float *sizes [[buffer(5)]],
-    device const long *best [[buffer(6)]], device T *out [[buffer(7)]], constant Bags &p [[buffer(8)]],
-    threadgroup long *run [[threadgroup(0)]], uint2 group [[threadgroup_position_in_grid]],
-    uint lane [[thread_index_in_threadgroup]], uint2 threads [[threads_per_threadgroup]]) {
+    device const Index *keys [[buffer(0)]],
+    device const long *order [[buffer(1)]],
+    device const long *numbers [[buffer(2)]],
+    device const T *factors [[buffer(3)]],
+    device const T *gradients [[buffer(4)]],
+    device const float *sizes [[buffer(5)]],
+    device const long *best [[buffer(6)]],
+    device T *out [[buffer(7)]],
+    constant Bags &p [[buffer(8)]],
+    threadgroup long *run [[threadgroup(0)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_threadgroup]],
+    uint2 threads [[threads_per_threadgroup]]) {
     long row = group.x;
     if (lane < 2) run[lane] = row == p.padding ? 0 : lower_bound(keys, 0, 1, p.total, row + lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -137,11 +151,16 @@ kernel void bag_gradient(
 // grid: threads [32 · total], a SIMD-group an index
 template <typename T, typename Index>
 kernel void bag_factors(
-    device const Index *indices [[buffer(0)]], device const long *numbers [[buffer(1)]],
+    device const Index *indices [[buffer(0)]],
+    device const long *numbers [[buffer(1)]],
     device const T *table [[buffer(2)]],
-    device const T *gradients [[buffer(3)]], device T *out [[buffer(4)]], constant Bags &p [[buffer(5)]],
-    uint group [[threadgroup_position_in_grid]], uint simd [[simdgroup_index_in_threadgroup]],
-    uint simds [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+    device const T *gradients [[buffer(3)]],
+    device T *out [[buffer(4)]],
+    constant Bags &p [[buffer(5)]],
+    uint group [[threadgroup_position_in_grid]],
+    uint simd [[simdgroup_index_in_threadgroup]],
+    uint simds [[simdgroups_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
     long index = long(group) * simds + simd;
     if (index >= p.total) return;
     long row = long(indices[index]);
@@ -169,7 +188,8 @@ struct Offsets {
 // first    [[buffer(1)]]  one number, 2^32 - 1 where no offset is wrong
 template <typename Index>
 kernel void find_descent(
-    device const Index *offsets [[buffer(0)]], device atomic_uint *first [[buffer(1)]],
+    device const Index *offsets [[buffer(0)]],
+    device atomic_uint *first [[buffer(1)]],
     constant Offsets &p [[buffer(2)]],
     uint index [[thread_position_in_grid]]) {
     if (long(index) >= p.count) return;
@@ -178,24 +198,24 @@ kernel void find_descent(
     if (wrong) atomic_fetch_min_explicit(first, index, memory_order_relaxed);
 }
 
-#define BAGS_OF(Index)                                                                                            \
-    template [[host_name("bag_numbers_" #Index)]] kernel void bag_numbers<Index>(                                 \
-        device const Index *, device long *, constant Bags &, uint);                                              \
-    template [[host_name("find_descent_" #Index)]] kernel void find_descent<Index>(                               \
+#define BAGS_OF(Index)                                                              \
+    template [[host_name("bag_numbers_" #Index)]] kernel void bag_numbers<Index>(   \
+        device const Index *, device long *, constant Bags &, uint);                \
+    template [[host_name("find_descent_" #Index)]] kernel void find_descent<Index>( \
         device const Index *, device atomic_uint *, constant Offsets &, uint);
 
 BAGS_OF(long)
 BAGS_OF(int)
 
-#define BAGS(T, Index)                                                                                            \
-    template [[host_name("bag_rows_" #T "_" #Index)]] kernel void bag_rows<T, Index>(                             \
+#define BAGS(T, Index)                                                                                              \
+    template [[host_name("bag_rows_" #T "_" #Index)]] kernel void bag_rows<T, Index>(                               \
         device const Index *, device const Index *, device const T *, device const T *, device T *, device float *, \
-        device long *, constant Bags &, uint2);                                                                   \
-    template [[host_name("bag_gradient_" #T "_" #Index)]] kernel void bag_gradient<T, Index>(                     \
-        device const Index *, device const long *, device const long *, device const T *, device const T *,      \
-        device const float *, device const long *, device T *, constant Bags &, threadgroup long *, \
-        uint2, uint, uint2);                                                                                      \
-    template [[host_name("bag_factors_" #T "_" #Index)]] kernel void bag_factors<T, Index>(                       \
+        device long *, constant Bags &, uint2);                                                                     \
+    template [[host_name("bag_gradient_" #T "_" #Index)]] kernel void bag_gradient<T, Index>(                       \
+        device const Index *, device const long *, device const long *, device const T *, device const T *,         \
+        device const float *, device const long *, device T *, constant Bags &, threadgroup long *, uint2, uint,    \
+        uint2);                                                                                                     \
+    template [[host_name("bag_factors_" #T "_" #Index)]] kernel void bag_factors<T, Index>(                         \
         device const Index *, device const long *, device const T *, device const T *, device T *, constant Bags &, \
         uint, uint, uint, uint);
 

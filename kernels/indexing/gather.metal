@@ -36,8 +36,8 @@ kernel void gather(
     output[offsets[2]] = inside ? x[offsets[0] + at * gather.stride] : Bits(0);
 }
 
-#define GATHER(Bits, Index)                                                                \
-    template [[host_name("gather_" #Bits "_" #Index)]] kernel void gather<Bits, Index>(    \
+#define GATHER(Bits, Index)                                                             \
+    template [[host_name("gather_" #Bits "_" #Index)]] kernel void gather<Bits, Index>( \
         device const Bits *, device const Index *, device Bits *, constant Gather &, uint2, uint2);
 
 #define GATHER_BITS(Bits) \

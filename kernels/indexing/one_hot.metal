@@ -30,8 +30,8 @@ kernel void one_hot(
     output[offsets[1]] = long(index[offsets[0]]) == own ? 1 : 0;
 }
 
-#define ONE_HOT(Index)                                                         \
-    template [[host_name("one_hot_" #Index)]] kernel void one_hot<Index>(      \
+#define ONE_HOT(Index)                                                    \
+    template [[host_name("one_hot_" #Index)]] kernel void one_hot<Index>( \
         device const Index *, device long *, constant OneHot &, uint2, uint2);
 
 ONE_HOT(long)

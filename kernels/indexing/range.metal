@@ -37,7 +37,7 @@ kernel void find_out_of_range(
     }
 }
 
-#define FIND_OUT_OF_RANGE(Index)                                                         \
+#define FIND_OUT_OF_RANGE(Index)                                                              \
     template [[host_name("find_out_of_range_" #Index)]] kernel void find_out_of_range<Index>( \
         device const Index *, device atomic_uint *, constant Range &, uint2, uint2);
 

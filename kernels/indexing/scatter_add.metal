@@ -23,26 +23,32 @@ struct ScatterAdd {
     long key_stride;     // of keys and order along it
 };
 
-template <typename T>
-struct IntegerSum {
+template <typename T> struct IntegerSum {
     T sum = 0;
 
     void add(T value) { sum += value; }
     T result() const { return sum; }
 };
 
-template <>
-struct IntegerSum<bool> {
+template <> struct IntegerSum<bool> {
     bool sum = false;
 
     void add(bool value) { sum = sum || value; }
     bool result() const { return sum; }
 };
 
-template <typename T> struct SumOf { using type = IntegerSum<T>; };
-template <> struct SumOf<float> { using type = FloatSum; };
-template <> struct SumOf<half> { using type = FloatSum; };
-template <> struct SumOf<bfloat> { using type = FloatSum; };
+template <typename T> struct SumOf {
+    using type = IntegerSum<T>;
+};
+template <> struct SumOf<float> {
+    using type = FloatSum;
+};
+template <> struct SumOf<half> {
+    using type = FloatSum;
+};
+template <> struct SumOf<bfloat> {
+    using type = FloatSum;
+};
 
 // x, source    [[buffer(0, 1)]]  the elements that their strides reach
 // keys, order  [[buffer(2, 3)]]  dense, of one layout
@@ -75,9 +81,9 @@ kernel void scatter_add(
     output[offsets[1]] = T(sum.result());
 }
 
-#define SCATTER_ADD(T, Index)                                                                  \
-    template [[host_name("scatter_add_" #T "_" #Index)]] kernel void scatter_add<T, Index>(    \
-        device const T *, device const T *, device const Index *, device const long *, device T *,     \
+#define SCATTER_ADD(T, Index)                                                                      \
+    template [[host_name("scatter_add_" #T "_" #Index)]] kernel void scatter_add<T, Index>(        \
+        device const T *, device const T *, device const Index *, device const long *, device T *, \
         constant ScatterAdd &, uint2, uint2);
 
 #define SCATTER_ADD_TO(T) \

@@ -35,8 +35,8 @@ kernel void triangle(
     output[offsets[1]] = stays ? x[offsets[0]] : Bits(0);
 }
 
-#define TRIANGLE(Bits)                                                          \
-    template [[host_name("triangle_" #Bits)]] kernel void triangle<Bits>(       \
+#define TRIANGLE(Bits)                                                    \
+    template [[host_name("triangle_" #Bits)]] kernel void triangle<Bits>( \
         device const Bits *, device Bits *, constant Triangle &, uint2, uint2);
 
 TRIANGLE(uchar)

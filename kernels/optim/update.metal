@@ -10,8 +10,9 @@
 //
 // in float32, p rounded once. Master weights, the state's last plane, are p where there are any.
 //
-// Tiling: a threadgroup takes CHUNK adjacent elements of one parameter, a thread every 256th of them. What is before and what is after
-// are different state, so that a step that a device loses can be computed again. Each byte of them is read once or written once.
+// Tiling: a threadgroup takes CHUNK adjacent elements of one parameter, a thread every 256th of them. What is before
+// and what is after are different state, so that a step that a device loses can be computed again. Each byte of them is
+// read once or written once.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -26,10 +27,10 @@ constant uint RULE [[function_constant(0)]];
 constant uint HAS_MASTER [[function_constant(1)]];
 
 struct Update {
-    long parameters;                    // how many there are
-    long plane;                         // elements from one plane of the state to the next
-    long sizes[MAX_PARAMETERS];         // in elements
-    long starts[MAX_PARAMETERS];        // in a plane of the state
+    long parameters;              // how many there are
+    long plane;                   // elements from one plane of the state to the next
+    long sizes[MAX_PARAMETERS];   // in elements
+    long starts[MAX_PARAMETERS];  // in a plane of the state
     float sign[MAX_PARAMETERS];
     float l2[MAX_PARAMETERS];
     float decoupled_decay[MAX_PARAMETERS];
@@ -57,9 +58,15 @@ struct Coefficients {
 
 inline Coefficients coefficients_of(constant Update &update, uint number) {
     return {
-        update.sign[number], update.l2[number], update.decoupled_decay[number], update.step_size[number],
-        update.momentum[number], update.one_minus_beta1[number], update.one_minus_beta2[number],
-        update.bias_correction[number], update.eps[number]};
+        update.sign[number],
+        update.l2[number],
+        update.decoupled_decay[number],
+        update.step_size[number],
+        update.momentum[number],
+        update.one_minus_beta1[number],
+        update.one_minus_beta2[number],
+        update.bias_correction[number],
+        update.eps[number]};
 }
 
 inline uint planes() {
@@ -73,11 +80,8 @@ inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
 // Changes the state of an element, and returns its step d.
 inline float step_of(float g, thread float (&state)[3], Coefficients k) {
     switch (RULE) {
-    case UPDATE_RULE_SGD:
-        return g;
-    case UPDATE_RULE_SGD_MOMENTUM:
-        state[0] = k.momentum * state[0] + k.one_minus_beta1 * g;
-        return state[0];
+    case UPDATE_RULE_SGD: return g;
+    case UPDATE_RULE_SGD_MOMENTUM: state[0] = k.momentum * state[0] + k.one_minus_beta1 * g; return state[0];
     case UPDATE_RULE_SGD_NESTEROV:
         state[0] = k.momentum * state[0] + k.one_minus_beta1 * g;
         return g + k.momentum * state[0];
@@ -97,8 +101,7 @@ inline float step_of(float g, thread float (&state)[3], Coefficients k) {
 }
 
 // A parameter's buffers.
-template <typename T, typename G>
-struct Member {
+template <typename T, typename G> struct Member {
     device const T *before;
     device const G *gradient;
     device T *after;
@@ -106,8 +109,13 @@ struct Member {
 
 template <typename T, typename G>
 inline void update_element(
-    device const float *state_before, device float *state_after, Member<T, G> own, constant Update &update,
-    Coefficients k, ulong start, ulong i) {
+    device const float *state_before,
+    device float *state_after,
+    Member<T, G> own,
+    constant Update &update,
+    Coefficients k,
+    ulong start,
+    ulong i) {
     float state[3] = {0.0f, 0.0f, 0.0f};
     ulong offset = start + i;
     for (uint plane = 0; plane < planes(); plane += 1) {
@@ -132,36 +140,45 @@ inline void update_element(
 // update                     [[buffer(29)]]
 // grid: a threadgroup a chunk, the chunks of the first parameter before those of the second, and so on
 
-#define BUFFERS(pointer, name, first)                                                                                     \
-    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]], pointer name##_2 [[buffer(first + 2)]],   \
-        pointer name##_3 [[buffer(first + 3)]], pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]], \
-        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]], pointer name##_8 [[buffer(first + 8)]]
+#define BUFFERS(pointer, name, first)                                                   \
+    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]],         \
+        pointer name##_2 [[buffer(first + 2)]], pointer name##_3 [[buffer(first + 3)]], \
+        pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]], \
+        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]], \
+        pointer name##_8 [[buffer(first + 8)]]
 
-#define CHOSEN(name, number)                                                                                   \
-    (number == 0 ? name##_0 : number == 1 ? name##_1 : number == 2 ? name##_2 : number == 3 ? name##_3         \
-     : number == 4 ? name##_4 : number == 5 ? name##_5 : number == 6 ? name##_6 : number == 7 ? name##_7 : name##_8)
+#define CHOSEN(name, number)  \
+    (number == 0   ? name##_0 \
+     : number == 1 ? name##_1 \
+     : number == 2 ? name##_2 \
+     : number == 3 ? name##_3 \
+     : number == 4 ? name##_4 \
+     : number == 5 ? name##_5 \
+     : number == 6 ? name##_6 \
+     : number == 7 ? name##_7 \
+                   : name##_8)
 
-#define UPDATE_KERNEL(T, G)                                                                                          \
-    kernel void update_##T##_##G(                                                                                    \
-        device const float *state_before [[buffer(0)]], device float *state_after [[buffer(1)]],                     \
-        BUFFERS(device const T *, before, 2), BUFFERS(device const G *, gradient, 11),                               \
-        BUFFERS(device T *, after, 20), constant Update &update [[buffer(29)]],                                      \
-        uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]]) {            \
-        uint number = 0;                                                                                             \
-        while (number + 1 < uint(update.parameters) && group >= uint(update.first_chunks[number + 1])) number += 1;  \
-        Coefficients k = coefficients_of(update, number);                                                            \
-        Member<T, G> own = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};                \
-        ulong first = ulong(group - uint(update.first_chunks[number])) * CHUNK;                                      \
-        ulong end = min(ulong(update.sizes[number]), first + CHUNK);                                                 \
-        ulong start = ulong(update.starts[number]);                                                                  \
-        for (ulong i = first + thread_index; i < end; i += THREADS) {                                                \
-            update_element(state_before, state_after, own, update, k, start, i);                                     \
-        }                                                                                                            \
+#define UPDATE_KERNEL(T, G)                                                                                            \
+    kernel void update_##T##_##G(                                                                                      \
+        device const float *state_before [[buffer(0)]], device float *state_after [[buffer(1)]],                       \
+        BUFFERS(device const T *, before, 2), BUFFERS(device const G *, gradient, 11), BUFFERS(device T *, after, 20), \
+        constant Update &update [[buffer(29)]], uint group [[threadgroup_position_in_grid]],                           \
+        uint thread_index [[thread_index_in_threadgroup]]) {                                                           \
+        uint number = 0;                                                                                               \
+        while (number + 1 < uint(update.parameters) && group >= uint(update.first_chunks[number + 1])) number += 1;    \
+        Coefficients k = coefficients_of(update, number);                                                              \
+        Member<T, G> own = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};                  \
+        ulong first = ulong(group - uint(update.first_chunks[number])) * CHUNK;                                        \
+        ulong end = min(ulong(update.sizes[number]), first + CHUNK);                                                   \
+        ulong start = ulong(update.starts[number]);                                                                    \
+        for (ulong i = first + thread_index; i < end; i += THREADS) {                                                  \
+            update_element(state_before, state_after, own, update, k, start, i);                                       \
+        }                                                                                                              \
     }
 
-#define UPDATE_KERNELS(T)    \
-    UPDATE_KERNEL(T, float)  \
-    UPDATE_KERNEL(T, half)   \
+#define UPDATE_KERNELS(T)   \
+    UPDATE_KERNEL(T, float) \
+    UPDATE_KERNEL(T, half)  \
     UPDATE_KERNEL(T, bfloat)
 
 UPDATE_KERNELS(float)

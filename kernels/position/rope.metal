@@ -18,13 +18,13 @@ constant uint has_positions [[function_constant(0)]];
 #define ROPE_MAX_PAIRS 448
 
 struct Rope {
-    LoopNest rows;     // operands: x, positions (without them, the offset is the position), output
-    long offset;       // added to positions
+    LoopNest rows;  // operands: x, positions (without them, the offset is the position), output
+    long offset;    // added to positions
     long pairs;
-    long step;         // from a pair's first element to the next pair's, in elements of the row
-    long second;       // from a pair's first element to its second
-    long stride;       // along rows of x
-    long out_stride;   // along rows of output
+    long step;        // from a pair's first element to the next pair's, in elements of the row
+    long second;      // from a pair's first element to its second
+    long stride;      // along rows of x
+    long out_stride;  // along rows of output
     float magnitude;
     ulong phases[ROPE_MAX_PAIRS];  // of each pair a position, in 2^-64 cycles
 };
@@ -73,8 +73,8 @@ kernel void rope(
     result[second * given.out_stride] = T(a * rotation.y + b * rotation.x);
 }
 
-#define ROPE_OF(T, Position)                                                              \
-    template [[host_name("rope_" #T "_" #Position)]] kernel void rope<T, Position>(       \
+#define ROPE_OF(T, Position)                                                        \
+    template [[host_name("rope_" #T "_" #Position)]] kernel void rope<T, Position>( \
         device const T *, device const Position *, device T *, constant Rope &, uint2);
 
 #define ROPE(T)      \

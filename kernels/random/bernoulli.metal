@@ -9,7 +9,7 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Bernoulli {
-    LoopNest loop;    // operands: p, output
+    LoopNest loop;  // operands: p, output
     uint key[2];
     uint counter[4];
 };
@@ -35,8 +35,8 @@ kernel void bernoulli(
     output[offsets[1]] = Out(uniform_number(words[element % 4]) < float(p[offsets[0]]) ? 1 : 0);
 }
 
-#define BERNOULLI(P, Out)                                                                        \
-    template [[host_name("bernoulli_" #P "_" #Out)]] kernel void bernoulli<P, Out>(              \
+#define BERNOULLI(P, Out)                                                           \
+    template [[host_name("bernoulli_" #P "_" #Out)]] kernel void bernoulli<P, Out>( \
         device const P *, device Out *, constant Bernoulli &, uint2, uint2);
 
 #define BERNOULLI_OF(P)  \

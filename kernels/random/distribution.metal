@@ -14,11 +14,11 @@ using namespace metal;
 struct Distribution {
     uint key[2];
     uint counter[4];
-    long count;     // of elements
-    float low;      // of uniform numbers
-    float scale;    // high − low
+    long count;   // of elements
+    float low;    // of uniform numbers
+    float scale;  // high − low
     float high;
-    float mean;     // of normal numbers
+    float mean;  // of normal numbers
     float deviation;
     ulong least;    // of integers
     ulong choices;  // how many there are
@@ -95,8 +95,8 @@ kernel void distribution(
     }
 }
 
-#define DISTRIBUTION(name, Kind, T)                                       \
-    template [[host_name(name #T)]] kernel void distribution<Kind, T>(    \
+#define DISTRIBUTION(name, Kind, T)                                    \
+    template [[host_name(name #T)]] kernel void distribution<Kind, T>( \
         device T *, constant Distribution &, uint2, uint2);
 
 DISTRIBUTION("bits_", Bits, uint)

@@ -102,8 +102,8 @@ kernel void multinomial(
     }
 }
 
-#define MULTINOMIAL(W)                                                                  \
-    template [[host_name("multinomial_" #W)]] kernel void multinomial<W>(               \
+#define MULTINOMIAL(W)                                                    \
+    template [[host_name("multinomial_" #W)]] kernel void multinomial<W>( \
         device const W *, device long *, constant Multinomial &, uint2, uint2, uint, uint, uint, uint);
 
 MULTINOMIAL(float)

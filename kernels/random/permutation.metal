@@ -57,8 +57,8 @@ kernel void permutation(
     output[element] = Out(index);
 }
 
-#define PERMUTATION(Out)                                                         \
-    template [[host_name("permutation_" #Out)]] kernel void permutation<Out>(    \
+#define PERMUTATION(Out)                                                      \
+    template [[host_name("permutation_" #Out)]] kernel void permutation<Out>( \
         device Out *, constant Permutation &, uint2, uint2);
 
 PERMUTATION(float)

@@ -1,5 +1,6 @@
-// The fields of a call's block. A block is a struct of doubles, so that TypeScript writes it as one Float64Array: whole numbers lie below
-// 2^53 and are exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares the two, field by field.
+// The fields of a call's block. A block is a struct of doubles, so that TypeScript writes it as one Float64Array: whole
+// numbers lie below 2^53 and are exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares
+// the two, field by field.
 #pragma once
 
 #include "dtypes.h"
@@ -36,7 +37,8 @@ struct Flag {
 struct DTypeField {
   double value;
   operator DType() const {
-    if (!(value >= 0 && value < dtype_count)) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the ordinal " + std::to_string(value));
+    if (!(value >= 0 && value < dtype_count))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the ordinal " + std::to_string(value));
     return static_cast<DType>(static_cast<int>(value));
   }
 };
@@ -46,7 +48,8 @@ template <class Enumeration> struct Name {
   double value;
   operator Enumeration() const {
     if (!(value >= 0 && value < static_cast<double>(Enumeration::count)))
-      fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string("there is no ") + list_of(Enumeration{}).type + " with the ordinal " + std::to_string(value));
+      fail(ORCHARD_CPU_INVALID_ARGUMENT,
+           std::string("there is no ") + list_of(Enumeration{}).type + " with the ordinal " + std::to_string(value));
     return static_cast<Enumeration>(static_cast<int>(value));
   }
 };

@@ -68,15 +68,15 @@ template <class Block> AttentionOperand read_operand(const Block &block, Operand
   AttentionOperand operand;
   operand.batch = block.batch_strides[at], operand.head = block.head_strides[at];
   operand.row = block.row_strides[at], operand.column = block.column_strides[at];
-  if (block.is_present[at]) operand.data = static_cast<char *>(operands[at]) + block.offsets[at] * block.element_bytes[at];
+  if (block.is_present[at])
+    operand.data = static_cast<char *>(operands[at]) + block.offsets[at] * block.element_bytes[at];
   return operand;
 }
 
 // out and logSumExp. src/ops/attention/problem.ts has the formulas and says what each operand is.
 void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands[attention_forward_operands]);
-  AttentionOperand *members[] = {&p.q,     &p.k,      &p.v,   &p.mask,       &p.bias,
-                                 &p.sinks, &p.slopes, &p.out, &p.log_sum_exp};
+  AttentionOperand *members[] = {&p.q, &p.k, &p.v, &p.mask, &p.bias, &p.sinks, &p.slopes, &p.out, &p.log_sum_exp};
   static_assert(std::size(members) == attention_forward_operands);
   for (int at = 0; at < attention_forward_operands; at++) *members[at] = read_operand(block, operands, at);
   attention_forward_kernels().run[static_cast<int>(p.dtype)](p);
@@ -85,9 +85,22 @@ void attention_forward(const AttentionForwardBlock &block, Operands operands) {
 // Those gradients that are there. gradBias is row-major.
 void attention_backward(const AttentionBackwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands[attention_backward_operands]);
-  AttentionOperand *members[] = {&p.q,      &p.k,   &p.v,           &p.mask,     &p.bias,             &p.sinks,
-                                 &p.slopes, &p.out, &p.log_sum_exp, &p.grad_out, &p.grad_log_sum_exp, &p.grad_q,
-                                 &p.grad_k, &p.grad_v, &p.grad_bias, &p.grad_sinks};
+  AttentionOperand *members[] = {&p.q,
+                                 &p.k,
+                                 &p.v,
+                                 &p.mask,
+                                 &p.bias,
+                                 &p.sinks,
+                                 &p.slopes,
+                                 &p.out,
+                                 &p.log_sum_exp,
+                                 &p.grad_out,
+                                 &p.grad_log_sum_exp,
+                                 &p.grad_q,
+                                 &p.grad_k,
+                                 &p.grad_v,
+                                 &p.grad_bias,
+                                 &p.grad_sinks};
   static_assert(std::size(members) == attention_backward_operands);
   for (int at = 0; at < attention_backward_operands; at++) *members[at] = read_operand(block, operands, at);
   attention_backward_kernels().run[static_cast<int>(p.dtype)](p);
@@ -103,8 +116,8 @@ void attention_dropout_mask(const AttentionDropoutMaskBlock &block, Operands ope
   orchard::attention_dropout_mask().run(problem, static_cast<uint8_t *>(operands[0]) + block.offset);
 }
 
-// How many scores a pass has computed since the dylib was loaded, one float64 number. A tile that is not skipped counts whole, with the pairs
-// in it that do not attend and the rows that fill it up.
+// How many scores a pass has computed since the dylib was loaded, one float64 number. A tile that is not skipped counts
+// whole, with the pairs in it that do not attend and the rows that fill it up.
 void attention_scores(const AttentionScoresBlock &block, Operands operands) {
   const auto &scores = computed_scores[static_cast<int>(AttentionPass(block.pass))];
   *static_cast<double *>(operands[0]) = double(scores.load(std::memory_order_relaxed));

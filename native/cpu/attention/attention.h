@@ -1,4 +1,5 @@
-// Attention, its gradients and the mask of its dropout. src/ops/attention/problem.ts has the formulas; letters and names are the same here.
+// Attention, its gradients and the mask of its dropout. src/ops/attention/problem.ts has the formulas; letters and
+// names are the same here.
 #pragma once
 
 #include "../block.h"
@@ -11,8 +12,8 @@ namespace orchard {
 
 ORCHARD_NAMES(AttentionPass, forward, backward)
 
-// Sizes, options, and for each operand in the order of the call whether it is there and how it lies. `left` and `right` of the band are
-// infinite where it has no bound.
+// Sizes, options, and for each operand in the order of the call whether it is there and how it lies. `left` and `right`
+// of the band are infinite where it has no bound.
 template <int operands> struct AttentionBlock {
   DTypeField dtype; // of q
   Whole batch, heads, queries, keys;
@@ -48,12 +49,15 @@ struct AttentionScoresBlock {
   Name<AttentionPass> pass;
 };
 
-// Strides in elements, of batch, head, row and column; `data` is the first element, null where there is no such operand.
+// Strides in elements, of batch, head, row and column; `data` is the first element, null where there is no such
+// operand.
 struct AttentionOperand {
   char *data = nullptr;
   int64_t batch = 0, head = 0, row = 0, column = 0;
 
-  int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const { return b * batch + h * head + r * row + c * column; }
+  int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const {
+    return b * batch + h * head + r * row + c * column;
+  }
 };
 
 // `index` is what dropout and slopes count, `batch` is where the rows lie.
@@ -92,7 +96,9 @@ struct AttentionProblem {
 
   static constexpr int64_t unbounded = int64_t(1) << 52;
 
-  int64_t shift(const AttentionSequence &sequence) const { return is_bottom_right ? sequence.keys - sequence.queries : 0; }
+  int64_t shift(const AttentionSequence &sequence) const {
+    return is_bottom_right ? sequence.keys - sequence.queries : 0;
+  }
 
   // Keys that any of the queries from `i` to `last` attends to by its band.
   AttentionRange keys_of(const AttentionSequence &sequence, int64_t i, int64_t last) const {
@@ -126,7 +132,8 @@ struct AttentionDropoutMask {
   void (*run)(const AttentionProblem &problem, uint8_t *out);
 };
 
-// Tasks that are worth a thread's while together, of so many that take so many products of numbers: small heads go several at a time.
+// Tasks that are worth a thread's while together, of so many that take so many products of numbers: small heads go
+// several at a time.
 inline int64_t attention_grain(int64_t tasks, int64_t products) {
   constexpr int64_t worth = 1 << 20; // some 10 µs
   return std::clamp<int64_t>(worth * tasks / std::max<int64_t>(products, 1), 1, tasks);

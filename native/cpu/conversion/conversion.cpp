@@ -10,9 +10,9 @@ namespace {
 
 constexpr int64_t grain = 1 << 16; // about 20 µs
 
-// out[i] = (dtype of out) x[i] for i < count. To a narrower float: rounds to nearest even, NaN stays NaN. Float to integer: truncates; beyond
-// the range the nearer end of it, NaN 0. Integer to integer: wraps. To bool: whether it is not 0 (NaN is not). The two may be the same
-// storage, element on element.
+// out[i] = (dtype of out) x[i] for i < count. To a narrower float: rounds to nearest even, NaN stays NaN. Float to
+// integer: truncates; beyond the range the nearer end of it, NaN 0. Integer to integer: wraps. To bool: whether it is
+// not 0 (NaN is not). The two may be the same storage, element on element.
 void convert(const ConvertBlock &block, Operands operands) {
   const DType from = block.from, to = block.to;
   const char *in = element(static_cast<const void *>(operands[0]), from, block.from_offset);

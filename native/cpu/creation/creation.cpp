@@ -15,7 +15,8 @@ constexpr int64_t grain = 1 << 16; // about 20 µs
 FillRow fill_row_of(int64_t bytes) {
   int size = 0;
   while (size < 4 && int64_t(1) << size != bytes) size++;
-  if (size == 4) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected elements of 1, 2, 4 or 8 bytes, got " + std::to_string(bytes));
+  if (size == 4)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected elements of 1, 2, 4 or 8 bytes, got " + std::to_string(bytes));
   return creations().fill[size];
 }
 
@@ -40,7 +41,9 @@ void fill(const FillBlock &block, Operands operands) {
 
 template <class Row, class Range>
 void write_range(Row *row, const Range &range, DType dtype, int64_t count, void *out, int64_t offset) {
-  if (!row) fail(ORCHARD_CPU_UNSUPPORTED, std::string("this range has no elements of dtype ") + dtype_names[static_cast<int>(dtype)]);
+  if (!row)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("this range has no elements of dtype ") + dtype_names[static_cast<int>(dtype)]);
   char *first = element(out, dtype, offset);
   parallel_for(count, grain, [&](int64_t begin, int64_t end) { row(range, begin, end, element(first, dtype, begin)); });
 }

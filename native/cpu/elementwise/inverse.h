@@ -90,7 +90,7 @@ inline float hypot(float x, float y) {
 
 // ---------------------------------------------------------------- float64: the C library
 
-#define ORCHARD_LIBRARY_FUNCTION(name) \
+#define ORCHARD_LIBRARY_FUNCTION(name)                                                                                 \
   inline double name(double x) { return std::name(x); }
 ORCHARD_LIBRARY_FUNCTION(asin)
 ORCHARD_LIBRARY_FUNCTION(acos)

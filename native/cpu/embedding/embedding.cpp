@@ -28,10 +28,12 @@ struct Shapes {
   bool has_factors;
 
   explicit Shapes(const BagHead &head)
-      : dtype(head.dtype), index_dtype(head.index_dtype), offset_dtype(head.offset_dtype), mode(head.mode), bags(head.bags),
-        total(head.total), length(head.length), rows(head.rows), width(head.width), padding(head.padding), has_factors(head.has_factors) {
+      : dtype(head.dtype), index_dtype(head.index_dtype), offset_dtype(head.offset_dtype), mode(head.mode),
+        bags(head.bags), total(head.total), length(head.length), rows(head.rows), width(head.width),
+        padding(head.padding), has_factors(head.has_factors) {
     if (dtype > DType::bfloat16)
-      fail(ORCHARD_CPU_UNSUPPORTED, std::string("expected a table of floats, got ") + dtype_names[static_cast<int>(dtype)]);
+      fail(ORCHARD_CPU_UNSUPPORTED,
+           std::string("expected a table of floats, got ") + dtype_names[static_cast<int>(dtype)]);
   }
 
   const EmbeddingKernel &kernel() const { return embeddings().kernels[static_cast<int>(dtype)]; }
@@ -75,13 +77,15 @@ private:
 // The numbers of the indices by row, those of a row in ascending order: a counting sort.
 class NumbersByRow {
 public:
-  NumbersByRow(const Shapes &shapes, const int64_t *indices, const int64_t *bags) : starts_(shapes.rows + 1), numbers_(shapes.total) {
+  NumbersByRow(const Shapes &shapes, const int64_t *indices, const int64_t *bags)
+      : starts_(shapes.rows + 1), numbers_(shapes.total) {
     std::fill_n(starts_.data(), shapes.rows + 1, 0);
     for (int64_t i = 0; i < shapes.total; i++)
       if (bags[i] >= 0) starts_.data()[indices[i] + 1]++;
     for (int64_t row = 0; row < shapes.rows; row++) starts_.data()[row + 1] += starts_.data()[row];
     for (int64_t i = 0; i < shapes.total; i++)
-      if (bags[i] >= 0) numbers_.data()[starts_.data()[indices[i]]++] = i; // leaves the end of each row where its beginning was
+      if (bags[i] >= 0)
+        numbers_.data()[starts_.data()[indices[i]]++] = i; // leaves the end of each row where its beginning was
   }
 
   const int64_t *of(int64_t row) { return numbers_.data() + begin(row); }
@@ -114,15 +118,19 @@ void embedding_bag(const EmbeddingBagBlock &block, Operands operands) {
   const char *first_factor = shapes.has_factors ? element(factors, shapes.dtype, block.starts[2]) : nullptr;
   bool is_streamed = shapes.streams_rows(shapes.bags);
   int64_t blocks = blocks_of(shapes.width), per_bag = shapes.total / std::max<int64_t>(1, shapes.bags) + 1;
-  parallel_for(shapes.bags * blocks, grain_of(per_bag * std::min(shapes.width, bag_columns)), [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; task++) {
-      int64_t bag = task / blocks, column = task % blocks * bag_columns, start = bags.begin(bag), at = bag * shapes.width + column;
-      shapes.kernel().bag({shapes.mode, from(rows, shapes, 0, column), bags.indices() + start, bags.end(bag) - start, shapes.total - start,
-                           first_factor ? first_factor + shapes.bytes(start) : nullptr, std::min(bag_columns, shapes.width - column),
-                           start, out + shapes.bytes(at), is_streamed, best_indices + at});
-    }
-    if (is_streamed) streams().finish();
-  });
+  parallel_for(shapes.bags * blocks, grain_of(per_bag * std::min(shapes.width, bag_columns)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t task = begin; task < end; task++) {
+                   int64_t bag = task / blocks, column = task % blocks * bag_columns, start = bags.begin(bag),
+                           at = bag * shapes.width + column;
+                   shapes.kernel().bag({shapes.mode, from(rows, shapes, 0, column), bags.indices() + start,
+                                        bags.end(bag) - start, shapes.total - start,
+                                        first_factor ? first_factor + shapes.bytes(start) : nullptr,
+                                        std::min(bag_columns, shapes.width - column), start, out + shapes.bytes(at),
+                                        is_streamed, best_indices + at});
+                 }
+                 if (is_streamed) streams().finish();
+               });
   for (int64_t bag = 0; bag < shapes.bags; bag++) {
     int64_t counted = 0;
     for (int64_t i = bags.begin(bag); i < bags.end(bag); i++) counted += bags.indices()[i] >= 0;
@@ -147,17 +155,18 @@ void embedding_bag_gradient(const EmbeddingBagGradientBlock &block, Operands ope
   Scratch<double> shares(shapes.mode == BagMode::mean ? shapes.bags : 0);
   if (shapes.mode == BagMode::mean)
     for (int64_t bag = 0; bag < shapes.bags; bag++)
-      shares.data()[bag] = 1 / (shapes.dtype == DType::float64 ? static_cast<const double *>(counts)[counts_offset + bag]
-                                                               : double(static_cast<const float *>(counts)[counts_offset + bag]));
+      shares.data()[bag] =
+          1 / (shapes.dtype == DType::float64 ? static_cast<const double *>(counts)[counts_offset + bag]
+                                              : double(static_cast<const float *>(counts)[counts_offset + bag]));
   const char *first_factor = shapes.has_factors ? element(factors, shapes.dtype, block.starts[2]) : nullptr;
   int64_t blocks = blocks_of(shapes.width);
   bool is_streamed = shapes.streams_rows(shapes.rows);
   parallel_for(shapes.rows * blocks, grain_of(std::min(shapes.width, bag_columns)), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
       int64_t row = task / blocks, column = task % blocks * bag_columns;
-      shapes.kernel().row({shapes.mode, from(incoming, shapes, 0, column), by_row.of(row), by_row.count(row), numbers.data(),
-                           first_factor, shares.data(), best_indices + best_offset + column, shapes.width,
-                           std::min(bag_columns, shapes.width - column),
+      shapes.kernel().row({shapes.mode, from(incoming, shapes, 0, column), by_row.of(row), by_row.count(row),
+                           numbers.data(), first_factor, shares.data(), best_indices + best_offset + column,
+                           shapes.width, std::min(bag_columns, shapes.width - column),
                            out + shapes.bytes(row * shapes.width + column), is_streamed});
     }
     if (is_streamed) streams().finish();
@@ -178,8 +187,8 @@ void embedding_bag_factors(const EmbeddingBagFactorsBlock &block, Operands opera
     for (int64_t i = begin; i < end; i++) {
       bool counts = numbers.data()[i] >= 0;
       int64_t width = counts ? shapes.width : 0; // of nothing: 0
-      shapes.kernel().factor(from(rows, shapes, counts ? bags.indices()[i] : 0, 0), from(incoming, shapes, counts ? numbers.data()[i] : 0, 0),
-                             width, out + shapes.bytes(i));
+      shapes.kernel().factor(from(rows, shapes, counts ? bags.indices()[i] : 0, 0),
+                             from(incoming, shapes, counts ? numbers.data()[i] : 0, 0), width, out + shapes.bytes(i));
     }
   });
 }

@@ -50,7 +50,7 @@ struct BagColumns {
   BagMatrix table;
   const int64_t *indices; // of the bag; -1 for padding
   int64_t count, known;   // of the bag; of this bag and those after it
-  const char *factors; // of these indices; null where all are 1
+  const char *factors;    // of these indices; null where all are 1
   int64_t columns;
   int64_t position; // of the first index among all
   char *out;
@@ -64,10 +64,10 @@ struct RowColumns {
   BagMatrix gradients;
   const int64_t *numbers; // of the indices that name the row
   int64_t count;
-  const int64_t *bags;   // of all indices
-  const char *factors;   // of all indices; null where all are 1
-  const double *shares;  // of all bags: one over their counts, of a mean
-  const int64_t *best;   // of all bags, from one of their columns on, `width` apart
+  const int64_t *bags;  // of all indices
+  const char *factors;  // of all indices; null where all are 1
+  const double *shares; // of all bags: one over their counts, of a mean
+  const int64_t *best;  // of all bags, from one of their columns on, `width` apart
   int64_t width, columns;
   char *out;
   bool is_streamed;

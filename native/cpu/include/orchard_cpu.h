@@ -1,18 +1,18 @@
 // orchard_cpu.h: the C interface of the dylib `OrchardCPU`, the cpu backend.
 //
-// Vector kernels, a thread pool, an allocator and matrix products for macOS and Linux. It knows nothing of tensors: shapes
-// and strides come with each call.
+// Vector kernels, a thread pool, an allocator and matrix products for macOS and Linux. It knows nothing of tensors:
+// shapes and strides come with each call.
 //
 // Conventions
 //   Status      Functions that can fail return an orchard_cpu_status, whose values are those of orchard_status
 //               (orchard.h). The message is read with orchard_cpu_last_error on the same thread. On failure no
 //               out-parameter is written and, but for ORCHARD_CPU_INTERNAL, no element of the result. No C++ exception
 //               crosses.
-//   Functions   An operation is a function of a table, which orchard_cpu_tables describes; orchard_cpu_run… calls one by
-//               its ordinal. Nothing in this header names an operation: `ORCHARD_FUNCTION` in native/cpu does.
+//   Functions   An operation is a function of a table, which orchard_cpu_tables describes; orchard_cpu_run… calls one
+//               by its ordinal. Nothing in this header names an operation: `ORCHARD_FUNCTION` in native/cpu does.
 //   Blocks      A block is a struct of doubles, which a header in native/cpu declares: attributes, shapes, strides and
-//               offsets. Whole numbers lie below 2^53 and are exact. Offsets and strides count elements; strides may be 0
-//               or negative. Names (of operations, dtypes, rules) are ordinals of the tables' lists.
+//               offsets. Whole numbers lie below 2^53 and are exact. Offsets and strides count elements; strides may be
+//               0 or negative. Names (of operations, dtypes, rules) are ordinals of the tables' lists.
 //   Operands    Base addresses of storages, which the call does not keep. The offset in the block leads to the first
 //               element. What lies outside the described elements is neither read nor written.
 //   Threads     Any function may be called from any thread. An operation has ended when its function returns.
@@ -38,17 +38,17 @@ extern "C" {
 
 typedef enum orchard_cpu_status {
   ORCHARD_CPU_OK = 0,
-  ORCHARD_CPU_INVALID_ARGUMENT = 1,  // a code, a size or a name outside its range
-  ORCHARD_CPU_OUT_OF_MEMORY = 9,     // the memory limit or the machine's memory; the message names the figures
-  ORCHARD_CPU_UNSUPPORTED = 13,      // this processor or dtype can't; the message says why
+  ORCHARD_CPU_INVALID_ARGUMENT = 1, // a code, a size or a name outside its range
+  ORCHARD_CPU_OUT_OF_MEMORY = 9,    // the memory limit or the machine's memory; the message names the figures
+  ORCHARD_CPU_UNSUPPORTED = 13,     // this processor or dtype can't; the message says why
   ORCHARD_CPU_INTERNAL = 15
 } orchard_cpu_status;
 
 // Returns ORCHARD_CPU_ABI_VERSION of the dylib.
 ORCHARD_CPU_API int32_t orchard_cpu_abi_version(void);
 
-// Writes the message of the calling thread's last failure, UTF-8 without a terminator, at most `capacity` bytes of it. Returns
-// its whole length; 0 where there is none.
+// Writes the message of the calling thread's last failure, UTF-8 without a terminator, at most `capacity` bytes of it.
+// Returns its whole length; 0 where there is none.
 ORCHARD_CPU_API int32_t orchard_cpu_last_error(char *buffer, int32_t capacity);
 
 // ---------------------------------------------------------------- settings
@@ -61,15 +61,16 @@ ORCHARD_CPU_API int32_t orchard_cpu_last_error(char *buffer, int32_t capacity);
 ORCHARD_CPU_API int32_t orchard_cpu_configure(const char *name, const char *value);
 
 // Writes JSON as orchard_cpu_last_error writes its message, and returns the whole length:
-// { "isa": "avx512", "isas": ["baseline", "avx2", "avx512"], "threads": 8, "blas": null | { "name", "path" }, "blasProblems": [] }
-// `isas` are those that the processor can run. Looks for the BLAS where that was not done yet.
+// { "isa": "avx512", "isas": ["baseline", "avx2", "avx512"], "threads": 8, "blas": null | { "name", "path" },
+// "blasProblems": [] } `isas` are those that the processor can run. Looks for the BLAS where that was not done yet.
 ORCHARD_CPU_API int32_t orchard_cpu_describe(char *buffer, int32_t capacity);
 
 // ---------------------------------------------------------------- memory
 
-// Takes a block of at least `bytes` bytes, aligned to 64, its contents undefined. out[0] is its address, out[1] its context, both
-// whole numbers. A freed block of the same size class is reused; a class is at most 12.5% larger than what was asked for (or
-// 64 bytes). The block is given back by orchard_cpu_release or orchard_cpu_collected; its context lives until the latter.
+// Takes a block of at least `bytes` bytes, aligned to 64, its contents undefined. out[0] is its address, out[1] its
+// context, both whole numbers. A freed block of the same size class is reused; a class is at most 12.5% larger than
+// what was asked for (or 64 bytes). The block is given back by orchard_cpu_release or orchard_cpu_collected; its
+// context lives until the latter.
 ORCHARD_CPU_API int32_t orchard_cpu_allocate(double bytes, double *out);
 
 // Gives the bytes of a block back at once. The context stays valid, and a second release does nothing.
@@ -82,8 +83,9 @@ ORCHARD_CPU_API void orchard_cpu_collected(void *bytes, void *context);
 // The address of orchard_cpu_collected.
 ORCHARD_CPU_API void *orchard_cpu_collector(void);
 
-// Limits in bytes. Allocations beyond the memory limit (live bytes; at first three quarters of the machine's memory) are
-// ORCHARD_CPU_OUT_OF_MEMORY. Free blocks beyond the cache limit (at first an eighth) go back to the system, the oldest first.
+// Limits in bytes. Allocations beyond the memory limit (live bytes; at first three quarters of the machine's memory)
+// are ORCHARD_CPU_OUT_OF_MEMORY. Free blocks beyond the cache limit (at first an eighth) go back to the system, the
+// oldest first.
 ORCHARD_CPU_API int32_t orchard_cpu_set_memory_limit(double bytes);
 ORCHARD_CPU_API int32_t orchard_cpu_set_cache_limit(double bytes);
 
@@ -94,11 +96,11 @@ ORCHARD_CPU_API int32_t orchard_cpu_trim(void);
 ORCHARD_CPU_API int32_t orchard_cpu_fail_allocations(int32_t count);
 
 enum {
-  ORCHARD_CPU_STATISTICS = 10  // numbers that orchard_cpu_statistics writes
+  ORCHARD_CPU_STATISTICS = 10 // numbers that orchard_cpu_statistics writes
 };
 
-// Writes, in this order: liveBytes, liveBlocks, cachedBytes, cachedBlocks, peakBytes (of live ones), allocations, cacheHits,
-// refusals, memoryLimit, cacheLimit. Bytes are those of the size classes.
+// Writes, in this order: liveBytes, liveBlocks, cachedBytes, cachedBlocks, peakBytes (of live ones), allocations,
+// cacheHits, refusals, memoryLimit, cacheLimit. Bytes are those of the size classes.
 ORCHARD_CPU_API int32_t orchard_cpu_statistics(double *out);
 
 // Starts peakBytes anew, from what is live now.
@@ -115,14 +117,16 @@ ORCHARD_CPU_API int32_t orchard_cpu_tables(char *buffer, int32_t capacity);
 // Runs a function: its block, and as many operands as it has; those beyond may be any address. They differ in the room
 // for operands: a call through bun:ffi costs more with each argument.
 ORCHARD_CPU_API int32_t orchard_cpu_run3(int32_t function, const void *block, void *o0, void *o1, void *o2);
-ORCHARD_CPU_API int32_t orchard_cpu_run6(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5);
-ORCHARD_CPU_API int32_t orchard_cpu_run16(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5,
-                                          void *o6, void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13, void *o14,
-                                          void *o15);
-ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5,
-                                          void *o6, void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13, void *o14,
-                                          void *o15, void *o16, void *o17, void *o18, void *o19, void *o20, void *o21, void *o22,
-                                          void *o23, void *o24, void *o25, void *o26, void *o27, void *o28, void *o29);
+ORCHARD_CPU_API int32_t orchard_cpu_run6(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3,
+                                         void *o4, void *o5);
+ORCHARD_CPU_API int32_t orchard_cpu_run16(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3,
+                                          void *o4, void *o5, void *o6, void *o7, void *o8, void *o9, void *o10,
+                                          void *o11, void *o12, void *o13, void *o14, void *o15);
+ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3,
+                                          void *o4, void *o5, void *o6, void *o7, void *o8, void *o9, void *o10,
+                                          void *o11, void *o12, void *o13, void *o14, void *o15, void *o16, void *o17,
+                                          void *o18, void *o19, void *o20, void *o21, void *o22, void *o23, void *o24,
+                                          void *o25, void *o26, void *o27, void *o28, void *o29);
 
 #ifdef __cplusplus
 }

@@ -12,17 +12,18 @@ namespace {
 constexpr int64_t grain = 1 << 15;
 enum Operand { from_x, from_index, to_out };
 
-template <class T>
-void copy_run(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t length) {
+template <class T> void copy_run(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t length) {
   if (from_stride == 1 && to_stride == 1) std::memcpy(to, from, length * sizeof(T));
   else
     for (int64_t i = 0; i < length; i++) to[i * to_stride] = from[i * from_stride];
 }
 
 template <class T, class Index>
-void gather_elements(const Nest<3> &nest, int64_t stride, const T *x, const Index *index, T *out, int64_t begin, int64_t end) {
-  int64_t x_stride = nest.run_stride(from_x), index_stride = nest.run_stride(from_index), out_stride = nest.run_stride(to_out);
-  for_each_run(nest, begin, end, [&](const int64_t(&offsets)[3], int64_t, int64_t length) {
+void gather_elements(const Nest<3> &nest, int64_t stride, const T *x, const Index *index, T *out, int64_t begin,
+                     int64_t end) {
+  int64_t x_stride = nest.run_stride(from_x), index_stride = nest.run_stride(from_index),
+          out_stride = nest.run_stride(to_out);
+  for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t, int64_t length) {
     const T *from = x + offsets[from_x];
     const Index *at = index + offsets[from_index];
     T *to = out + offsets[to_out];

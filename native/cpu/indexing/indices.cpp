@@ -20,9 +20,9 @@ void reduce_to(std::atomic<int64_t> &least, int64_t value) {
 
 template <class Index>
 void find_in_run(const Nest<1> &nest, const Index *index, int64_t size, int64_t except, int64_t begin, int64_t end,
-                   std::atomic<int64_t> &least) {
+                 std::atomic<int64_t> &least) {
   int64_t stride = nest.run_stride(0);
-  for_each_run(nest, begin, end, [&](const int64_t(&offsets)[1], int64_t first, int64_t length) {
+  for_each_run(nest, begin, end, [&](const int64_t (&offsets)[1], int64_t first, int64_t length) {
     for (int64_t i = 0; i < length; i++) {
       int64_t value = index[offsets[0] + i * stride];
       if ((value < 0 || value >= size) && value != except) return reduce_to(least, first + i);
@@ -37,9 +37,8 @@ void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
   const int64_t size = block.size, except = block.except;
   std::atomic<int64_t> least{INT64_MAX};
   with_indices(block.dtype, operands[0], block.offset, [&](auto *first) {
-    parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
-      find_in_run(nest, first, size, except, begin, end, least);
-    });
+    parallel_for(nest.count(), grain,
+                 [&](int64_t begin, int64_t end) { find_in_run(nest, first, size, except, begin, end, least); });
   });
   *static_cast<double *>(operands[1]) = least == INT64_MAX ? -1.0 : static_cast<double>(least.load());
 }

@@ -9,8 +9,7 @@ using namespace orchard;
 
 namespace {
 // Columns [first, last) of a row are kept.
-template <class T>
-void write_row(const T *x, int64_t x_stride, T *out, int64_t columns, int64_t first, int64_t last) {
+template <class T> void write_row(const T *x, int64_t x_stride, T *out, int64_t columns, int64_t first, int64_t last) {
   std::memset(static_cast<void *>(out), 0, first * sizeof(T));
   for (int64_t column = first; column < last; column++) out[column] = x[column * x_stride];
   std::memset(static_cast<void *>(out + last), 0, (columns - last) * sizeof(T));
@@ -24,8 +23,8 @@ void write_rows(const Nest<1> &rows, const char *x, char *out, int64_t columns, 
   parallel_for(rows.count(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
       int64_t edge = std::clamp<int64_t>(row % height + diagonal + (lower ? 1 : 0), 0, columns);
-      write_row(reinterpret_cast<const T *>(x) + rows.offset(0, row), stride, reinterpret_cast<T *>(out) + row * columns, columns,
-                lower ? 0 : edge, lower ? edge : columns);
+      write_row(reinterpret_cast<const T *>(x) + rows.offset(0, row), stride,
+                reinterpret_cast<T *>(out) + row * columns, columns, lower ? 0 : edge, lower ? edge : columns);
     }
   });
 }

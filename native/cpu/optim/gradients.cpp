@@ -48,7 +48,8 @@ template <class Work> void for_each_chunk(const Call &call, Work work) {
   });
 }
 
-// sums[i] = Σ g² of chunk i: those of the first gradient before those of the second, and so on. float32, float64 of float64.
+// sums[i] = Σ g² of chunk i: those of the first gradient before those of the second, and so on. float32, float64 of
+// float64.
 void gradient_squares(const GradientSquaresBlock &block, Operands operands) {
   const Call call = read_call(block);
   const int64_t sums_offset = block.sums_offset;

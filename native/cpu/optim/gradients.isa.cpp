@@ -36,7 +36,8 @@ template <class T> double squares_of(const T *gradient, int64_t count) {
   Compute<T> scratch[tile];
   double sum = 0;
   for (int64_t start = 0; start < count; start += tile)
-    sum += tile_squares(computed(gradient + start, std::min(tile, count - start), scratch), std::min(tile, count - start));
+    sum +=
+        tile_squares(computed(gradient + start, std::min(tile, count - start), scratch), std::min(tile, count - start));
   return sum;
 }
 
@@ -53,7 +54,9 @@ template <class Use> void with_float(DType dtype, Use use) {
 
 double squares(DType dtype, const char *gradient, int64_t count) {
   double sum = 0;
-  with_float(dtype, [&](auto type) { sum = squares_of(reinterpret_cast<const typename decltype(type)::type *>(gradient), count); });
+  with_float(dtype, [&](auto type) {
+    sum = squares_of(reinterpret_cast<const typename decltype(type)::type *>(gradient), count);
+  });
   return sum;
 }
 

@@ -95,8 +95,8 @@ void run(const Call &call) {
   });
 }
 
-// A step over dense parameters of a dtype. The state, float32 (float64 of float64 parameters), is a row-major [planes, elements]: the state of
-// the rule, then the master weights where there are any. What is before may be what is after.
+// A step over dense parameters of a dtype. The state, float32 (float64 of float64 parameters), is a row-major [planes,
+// elements]: the state of the rule, then the master weights where there are any. What is before may be what is after.
 void update(const UpdateBlock &block, Operands operands) {
   Call call;
   call.parameters = block.parameters;

@@ -19,9 +19,9 @@ template <class C> struct Tile {
 template <class C> struct Rounded {
   C sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;
   explicit Rounded(const UpdateCoefficients &k)
-      : sign(C(k.sign)), l2(C(k.l2)), decoupled_decay(C(k.decoupled_decay)), step_size(C(k.step_size)), momentum(C(k.momentum)),
-        one_minus_beta1(C(k.one_minus_beta1)), one_minus_beta2(C(k.one_minus_beta2)), bias_correction(C(k.bias_correction)),
-        eps(C(k.eps)) {}
+      : sign(C(k.sign)), l2(C(k.l2)), decoupled_decay(C(k.decoupled_decay)), step_size(C(k.step_size)),
+        momentum(C(k.momentum)), one_minus_beta1(C(k.one_minus_beta1)), one_minus_beta2(C(k.one_minus_beta2)),
+        bias_correction(C(k.bias_correction)), eps(C(k.eps)) {}
 };
 
 // A moving average with the weight 1 - β of the new value.

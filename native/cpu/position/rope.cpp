@@ -23,7 +23,8 @@ uint64_t phase_of(double cycles) {
 }
 
 int64_t integer_at(const void *base, DType dtype, int64_t offset) {
-  return dtype == DType::int32 ? static_cast<const int32_t *>(base)[offset] : static_cast<const int64_t *>(base)[offset];
+  return dtype == DType::int32 ? static_cast<const int32_t *>(base)[offset]
+                               : static_cast<const int64_t *>(base)[offset];
 }
 
 // A call: rows by their positions, and for each position the rows that share it.
@@ -40,13 +41,16 @@ struct RopeCall {
 
   RopeCall(const RopeBlock &block, const double *cycles)
       : dtype(block.dtype), rope(row_of(block)), position_offset(block.offset), has_positions(block.has_positions),
-        position_dtype(block.position_dtype), x_offset(block.offsets[0]), positions_offset(block.offsets[1]), out_offset(block.offsets[2]),
-        distinct(block.distinct), repeated(block.repeated), phases(static_cast<size_t>(rope.pairs)) {
+        position_dtype(block.position_dtype), x_offset(block.offsets[0]), positions_offset(block.offsets[1]),
+        out_offset(block.offsets[2]), distinct(block.distinct), repeated(block.repeated),
+        phases(static_cast<size_t>(rope.pairs)) {
     for (int64_t pair = 0; pair < rope.pairs; pair++) phases.data()[pair] = phase_of(cycles[pair]);
     rope.phases = phases.data();
-    rope.is_streamed = is_streamed(distinct.count() * repeated.count() * rope.size * dtype_sizes[static_cast<int>(dtype)]);
+    rope.is_streamed =
+        is_streamed(distinct.count() * repeated.count() * rope.size * dtype_sizes[static_cast<int>(dtype)]);
     if (!ropes().rotate[static_cast<int>(dtype)])
-      fail(ORCHARD_CPU_UNSUPPORTED, std::string("expected rows of floats, got ") + dtype_names[static_cast<int>(dtype)]);
+      fail(ORCHARD_CPU_UNSUPPORTED,
+           std::string("expected rows of floats, got ") + dtype_names[static_cast<int>(dtype)]);
   }
 
   static Rope row_of(const RopeBlock &block) {
@@ -67,9 +71,10 @@ struct RopeCall {
     double *tables = scratch + 2 * rope.size;
     int64_t offsets[rope_positions][3];
     for (int64_t at = first; at < last; at++) {
-      int64_t(&own)[3] = offsets[at - first];
+      int64_t (&own)[3] = offsets[at - first];
       distinct.find_offsets(at, own);
-      int64_t position = position_offset + (has_positions ? integer_at(positions, position_dtype, positions_offset + own[1]) : own[1]);
+      int64_t position =
+          position_offset + (has_positions ? integer_at(positions, position_dtype, positions_offset + own[1]) : own[1]);
       double *table = tables + (at - first) * width;
       ropes().table[static_cast<int>(dtype)](rope, position, table, table + rope.pairs);
     }
@@ -78,7 +83,8 @@ struct RopeCall {
       repeated.find_offsets(row, own);
       for (int64_t at = 0; at < last - first; at++) {
         const double *table = tables + at * width;
-        ropes().rotate[static_cast<int>(dtype)](rope, table, table + rope.pairs, element(x, dtype, x_offset + own[0] + offsets[at][0]),
+        ropes().rotate[static_cast<int>(dtype)](rope, table, table + rope.pairs,
+                                                element(x, dtype, x_offset + own[0] + offsets[at][0]),
                                                 element(out, dtype, out_offset + own[1] + offsets[at][2]), scratch);
       }
     }
@@ -91,7 +97,8 @@ int64_t parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 void rope(const RopeBlock &block, Operands operands) {
   auto [x, positions, cycles, out] = operands.first<4>();
   const RopeCall call(block, static_cast<const double *>(cycles));
-  const int64_t count = call.distinct.count(), shared = call.repeated.count(), size = std::max<int64_t>(1, call.rope.size);
+  const int64_t count = call.distinct.count(), shared = call.repeated.count(),
+                size = std::max<int64_t>(1, call.rope.size);
   const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // a table should serve many
   const int64_t strips = parts(shared, rows), tasks = parts(count, rope_positions) * strips;
   const int64_t at_once = std::max<int64_t>(1, grain / (rope_positions * std::min(rows, shared) * size));
@@ -102,7 +109,8 @@ void rope(const RopeBlock &block, Operands operands) {
     slots.with([&](double *scratch) {
       for (int64_t task = begin; task < end; task++) {
         int64_t first = task / strips * rope_positions, row = task % strips * rows;
-        call.rotate(source, given, target, first, std::min(first + rope_positions, count), row, std::min(row + rows, shared), scratch);
+        call.rotate(source, given, target, first, std::min(first + rope_positions, count), row,
+                    std::min(row + rows, shared), scratch);
       }
       if (call.rope.is_streamed) streams().finish();
     });

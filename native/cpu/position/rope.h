@@ -20,9 +20,10 @@ struct RopeBlock {
   Whole offset; // is added to positions
   Flag has_positions;
   DTypeField position_dtype;
-  Whole offsets[3];       // of x, positions, out
-  NestBlock<3> distinct;  // axes along which positions differ: x, positions (without them, the offset is the position), out
-  NestBlock<2> repeated;  // the others: x, out
+  Whole offsets[3]; // of x, positions, out
+  NestBlock<3>
+      distinct; // axes along which positions differ: x, positions (without them, the offset is the position), out
+  NestBlock<2> repeated; // the others: x, out
 };
 
 struct Rope {
@@ -43,7 +44,8 @@ struct Ropes {
   // where it is no float.
   void (*table[dtype_count])(const Rope &rope, int64_t position, void *cosines, void *sines);
   // One row by its position's table; `scratch` holds two rows of float64.
-  void (*rotate[dtype_count])(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out, void *scratch);
+  void (*rotate[dtype_count])(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out,
+                              void *scratch);
 };
 
 } // namespace orchard

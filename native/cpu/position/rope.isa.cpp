@@ -35,8 +35,9 @@ inline void fill_table(const Rope &rope, int64_t position, double *cosines, doub
 }
 
 template <class Number>
-inline void rotate_pairs(int64_t pairs, const Number *__restrict cosines, const Number *__restrict sines, const Number *__restrict first,
-                       const Number *__restrict second, Number *__restrict first_out, Number *__restrict second_out, int64_t step) {
+inline void rotate_pairs(int64_t pairs, const Number *__restrict cosines, const Number *__restrict sines,
+                         const Number *__restrict first, const Number *__restrict second, Number *__restrict first_out,
+                         Number *__restrict second_out, int64_t step) {
   for (int64_t pair = 0; pair < pairs; pair++) {
     Number a = first[pair * step], b = second[pair * step];
     first_out[pair * step] = a * cosines[pair] - b * sines[pair];
@@ -45,7 +46,8 @@ inline void rotate_pairs(int64_t pairs, const Number *__restrict cosines, const 
 }
 
 // x and out are dense, and are not the same.
-template <class Number> void rotate_dense(const Rope &rope, const Number *cosines, const Number *sines, const Number *x, Number *out) {
+template <class Number>
+void rotate_dense(const Rope &rope, const Number *cosines, const Number *sines, const Number *x, Number *out) {
   int64_t pairs = rope.pairs;
   if (rope.interleaved) rotate_pairs(pairs, cosines, sines, x, x + 1, out, out + 1, 2);
   else rotate_pairs(pairs, cosines, sines, x, x + pairs, out, out + pairs, 1);
@@ -62,7 +64,8 @@ template <class T> const Compute<T> *dense_row(const T *in, const Rope &rope, Co
   return row;
 }
 
-template <class T> void rotate_row(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out, void *scratch) {
+template <class T>
+void rotate_row(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out, void *scratch) {
   using Number = Compute<T>;
   const T *in = static_cast<const T *>(x);
   T *result = static_cast<T *>(out);
@@ -72,7 +75,8 @@ template <class T> void rotate_row(const Rope &rope, const void *cosines, const 
   Number *row = static_cast<Number *>(scratch), *rotated = row + rope.size;
   const Number *dense = dense_row(in, rope, row);
   rotate_dense(rope, c, s, dense, rotated);
-  if (rope.out_stride == 1) return write_results(rotated, reinterpret_cast<T *>(row), result, rope.size, rope.is_streamed);
+  if (rope.out_stride == 1)
+    return write_results(rotated, reinterpret_cast<T *>(row), result, rope.size, rope.is_streamed);
   for (int64_t i = 0; i < rope.size; i++) result[i * rope.out_stride] = store<T>(rotated[i]);
 }
 

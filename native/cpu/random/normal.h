@@ -49,8 +49,9 @@ template <int count> inline float horner(float x, const float (&coefficients)[co
 }
 
 inline float logarithm(float x, float exponent) {
-  constexpr float coefficients[] = {7.0376836292e-2f, -1.151461031e-1f,   1.167699874e-1f,  -1.2420140846e-1f, 1.4249322787e-1f,
-                                    -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f};
+  constexpr float coefficients[] = {7.0376836292e-2f,  -1.151461031e-1f,  1.167699874e-1f,
+                                    -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
+                                    2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
   float square = x * x;
   float tail = (x * square) * horner(x, coefficients);
   tail = fused(exponent, -2.1219444e-4f, tail);
@@ -140,12 +141,19 @@ inline Point<double> cosine_and_sine64(uint32_t word, uint32_t low) {
   double remainder = double(int32_t(word - (quarter << 30))) + double(int32_t(low >> 11)) * 0x1p-21;
   double x = remainder * (6.283185307179586 / 4294967296.0);
   double z = x * x;
-  double sine = x + x * z * (-1.66666666666666324348e-1 + z * (8.33333333332248946124e-3 +
-                             z * (-1.98412698298579493134e-4 + z * (2.75573137070700676789e-6 +
-                             z * (-2.50507602534068634195e-8 + z * 1.58969099521155010221e-10)))));
-  double cosine = 1.0 - (0.5 * z - z * z * (4.16666666666666019037e-2 + z * (-1.38888888888741095749e-3 +
-                         z * (2.48015872894767294178e-5 + z * (-2.75573143513906633035e-7 +
-                         z * (2.08757232129817482790e-9 + z * -1.13596475577881948265e-11))))));
+  double sine = x + x * z *
+                        (-1.66666666666666324348e-1 +
+                         z * (8.33333333332248946124e-3 +
+                              z * (-1.98412698298579493134e-4 +
+                                   z * (2.75573137070700676789e-6 +
+                                        z * (-2.50507602534068634195e-8 + z * 1.58969099521155010221e-10)))));
+  double cosine =
+      1.0 - (0.5 * z - z * z *
+                           (4.16666666666666019037e-2 +
+                            z * (-1.38888888888741095749e-3 +
+                                 z * (2.48015872894767294178e-5 +
+                                      z * (-2.75573143513906633035e-7 +
+                                           z * (2.08757232129817482790e-9 + z * -1.13596475577881948265e-11))))));
   return turned(quarter, cosine, sine);
 }
 

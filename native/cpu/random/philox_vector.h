@@ -50,7 +50,9 @@ inline Wide sum(Wide a, Wide b) { return _mm_add_epi64(a, b); }
 inline Wide product(Wide a, Wide b) { return _mm_mul_epu32(a, b); }
 inline Wide upper(Wide a) { return _mm_srli_epi64(a, 32); }
 inline Wide exclusive(Wide a, Wide b, Wide c) { return _mm_xor_si128(_mm_xor_si128(a, b), c); }
-inline Wide paired(Wide low, Wide high) { return _mm_or_si128(_mm_srli_epi64(_mm_slli_epi64(low, 32), 32), _mm_slli_epi64(high, 32)); }
+inline Wide paired(Wide low, Wide high) {
+  return _mm_or_si128(_mm_srli_epi64(_mm_slli_epi64(low, 32), 32), _mm_slli_epi64(high, 32));
+}
 inline Wide even_pairs(Wide a, Wide b) { return _mm_unpacklo_epi64(a, b); }
 inline Wide odd_pairs(Wide a, Wide b) { return _mm_unpackhi_epi64(a, b); }
 inline void store(uint32_t *out, Wide a) { _mm_storeu_si128(reinterpret_cast<Wide *>(out), a); }
@@ -89,7 +91,8 @@ inline WideBlock philox(Wide c0, Wide c1, Wide c2, Wide c3, uint32_t k0, uint32_
   return {{c0, c1, c2, c3}};
 }
 
-// The even lanes hold the first half of the blocks and the odd ones the second, so that adjacent blocks come out in order.
+// The even lanes hold the first half of the blocks and the odd ones the second, so that adjacent blocks come out in
+// order.
 struct LaneBlocks {
   uint64_t block[wide_blocks];
 };

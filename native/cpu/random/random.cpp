@@ -27,7 +27,8 @@ PhiloxStart start_of(const Word (&key)[2], const Word (&counter)[4]) {
 
 template <class Function> Function *checked(Function *function, const char *what, DType dtype) {
   if (!function)
-    fail(ORCHARD_CPU_UNSUPPORTED, std::string(what) + " has no numbers of dtype " + dtype_names[static_cast<int>(dtype)]);
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string(what) + " has no numbers of dtype " + dtype_names[static_cast<int>(dtype)]);
   return function;
 }
 
@@ -47,9 +48,10 @@ bool is_dense(const Nest<1> &nest) { return nest.rank == 1 && nest.strides[0][0]
 // Copies elements of so many bytes out of strided memory.
 void gather(const Nest<1> &nest, const char *from, int64_t begin, int64_t count, int64_t bytes, char *to) {
   int64_t stride = nest.run_stride(0);
-  for_each_run(nest, begin, begin + count, [&](const int64_t(&offsets)[1], int64_t first, int64_t length) {
+  for_each_run(nest, begin, begin + count, [&](const int64_t (&offsets)[1], int64_t first, int64_t length) {
     for (int64_t i = 0; i < length; i++)
-      std::memcpy(to + (first - begin + i) * bytes, from + (offsets[0] + i * stride) * bytes, static_cast<size_t>(bytes));
+      std::memcpy(to + (first - begin + i) * bytes, from + (offsets[0] + i * stride) * bytes,
+                  static_cast<size_t>(bytes));
   });
 }
 
@@ -67,7 +69,8 @@ void winners(const double *keys, int64_t count, int64_t *order, int64_t samples,
   for (int64_t c = 0; c < count; c++)
     if (keys[c] == keys[c]) *end++ = c;
   int64_t found = std::min<int64_t>(samples, end - order);
-  std::partial_sort(order, order + found, end, [&](int64_t a, int64_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
+  std::partial_sort(order, order + found, end,
+                    [&](int64_t a, int64_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
   std::copy(order, order + found, out);
   std::fill(out + found, out + samples, int64_t(-1));
 }
@@ -75,10 +78,17 @@ void winners(const double *keys, int64_t count, int64_t *order, int64_t samples,
 void random(const RandomBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const Distribution distribution = block.distribution;
-  const Draw draw{start_of(block.key, block.counter), block.low, block.scale, block.high,
-                  block.mean, block.deviation, block.least, block.choices};
+  const Draw draw{start_of(block.key, block.counter),
+                  block.low,
+                  block.scale,
+                  block.high,
+                  block.mean,
+                  block.deviation,
+                  block.least,
+                  block.choices};
   char *out = element(operands[0], dtype, block.offset);
-  auto *row = checked(randoms().draw[static_cast<int>(distribution)][static_cast<int>(dtype)], "this distribution", dtype);
+  auto *row =
+      checked(randoms().draw[static_cast<int>(distribution)][static_cast<int>(dtype)], "this distribution", dtype);
   for_tiles(block.count, [&](int64_t begin, int64_t length) { row(draw, begin, length, element(out, dtype, begin)); });
 }
 
@@ -137,15 +147,20 @@ void multinomial(const MultinomialBlock &block, Operands operands) {
     }
   });
   if (!has_memory) fail(ORCHARD_CPU_OUT_OF_MEMORY, "there is no memory for " + std::to_string(categories) + " keys");
-  if (!is_valid) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected finite weights of at least 0, got a negative, infinite or NaN one");
-  if (!has_enough) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected as many weights above 0 in a row as samples, got fewer");
+  if (!is_valid)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected finite weights of at least 0, got a negative, infinite or NaN one");
+  if (!has_enough)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected as many weights above 0 in a row as samples, got fewer");
 }
 
 void permutation(const PermutationBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const int64_t count = block.count;
-  Permutation permutation{{}, static_cast<int>(uint32_t(block.left_bits)), static_cast<int>(uint32_t(block.right_bits)),
-                          block.swaps ? 1u : 0u, static_cast<uint64_t>(count)};
+  Permutation permutation{{},
+                          static_cast<int>(uint32_t(block.left_bits)),
+                          static_cast<int>(uint32_t(block.right_bits)),
+                          block.swaps ? 1u : 0u,
+                          static_cast<uint64_t>(count)};
   for (int round = 0; round < feistel_rounds; round++) permutation.keys[round] = block.keys[round];
   char *out = element(operands[0], dtype, block.offset);
   ConvertRow convert = conversions().rows[static_cast<int>(DType::int64)][static_cast<int>(dtype)];

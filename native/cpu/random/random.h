@@ -15,8 +15,8 @@ struct RandomBlock {
   Whole offset;
   Word key[2], counter[4];
   Whole count;
-  Real low, scale, high; // of uniform numbers; scale = high − low
-  Real mean, deviation;  // of normal ones
+  Real low, scale, high;   // of uniform numbers; scale = high − low
+  Real mean, deviation;    // of normal ones
   WideWord least, choices; // of integers: the least and how many there are
 };
 
@@ -80,7 +80,8 @@ constexpr int64_t tile_elements = 1024;
 struct Randoms {
   // Elements [begin, begin + count) of the result to `out`; `begin` is a multiple of 4, count at most tile_elements.
   // Null where a dtype has no such numbers.
-  void (*draw[static_cast<int>(Distribution::count)][dtype_count])(const Draw &draw, int64_t begin, int64_t count, void *out);
+  void (*draw[static_cast<int>(Distribution::count)][dtype_count])(const Draw &draw, int64_t begin, int64_t count,
+                                                                   void *out);
   // mask[i] = (uniform number of element begin + i) < p[i]. By the dtype of p; null where it is no float.
   void (*bernoulli[dtype_count])(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask);
   // keys[c] = exponential number of the category, divided by its weight; NaN where that is 0. False where a weight is

@@ -44,7 +44,8 @@ template <class T> inline float cut(float u) {
 template <class T> void uniform_numbers(const Tile &tile, Numbers<Compute<T>> &numbers) {
   for (int lane = 0; lane < 4; lane++)
     for (int64_t j = 0; j < tile.blocks; j++)
-      if constexpr (std::is_same_v<T, double>) numbers.lane[lane][j] = uniform64(tile.words.lane[lane][j], tile.low.lane[lane][j]);
+      if constexpr (std::is_same_v<T, double>)
+        numbers.lane[lane][j] = uniform64(tile.words.lane[lane][j], tile.low.lane[lane][j]);
       else numbers.lane[lane][j] = cut<T>(float(int32_t(tile.words.lane[lane][j] >> 8)) * 0x1p-24f);
 }
 
@@ -79,7 +80,8 @@ template <class T> void draw_normal(const Draw &draw, int64_t begin, int64_t cou
     Number *cosines = numbers.lane[lane], *sines = numbers.lane[lane + 1];
     for (int64_t j = 0; j < tile.blocks; j++) {
       Point<Number> pair;
-      if constexpr (is_wide) pair = normal_pair64(first[j], tile.low.lane[lane][j], second[j], tile.low.lane[lane + 1][j]);
+      if constexpr (is_wide)
+        pair = normal_pair64(first[j], tile.low.lane[lane][j], second[j], tile.low.lane[lane + 1][j]);
       else pair = normal_pair(first[j], second[j]);
       cosines[j] = pair.x;
       sines[j] = pair.y;
@@ -120,7 +122,8 @@ template <class T> void draw_integers(const Draw &draw, int64_t begin, int64_t c
 
 // ---------------------------------------------------------------- choices
 
-template <class T> void bernoulli_tile(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask) {
+template <class T>
+void bernoulli_tile(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask) {
   using Number = Compute<T>;
   Tile tile(start, begin, count, std::is_same_v<T, double>);
   Numbers<Number> numbers;
@@ -141,7 +144,8 @@ template <class T> bool race_row(const Race &race, uint32_t sample, double *keys
     for (int64_t at = 0; at < std::min<int64_t>(4, race.categories - c); at++) {
       Number weight = load(weights[(c + at) * race.stride]);
       is_valid = is_valid && weight >= 0 && weight <= std::numeric_limits<Number>::max();
-      keys[c + at] = weight > 0 ? double(Number(exponential(block.word[at])) / weight) : std::numeric_limits<double>::quiet_NaN();
+      keys[c + at] =
+          weight > 0 ? double(Number(exponential(block.word[at])) / weight) : std::numeric_limits<double>::quiet_NaN();
     }
   }
   return is_valid;
