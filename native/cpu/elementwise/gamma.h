@@ -36,8 +36,9 @@ template <class Number, int steps> inline Reduced<Number> reduced_to_three(Numbe
 
 // ln Γ(x)/((x - 1)(x - 2)) from 1 to 3, of t = x - 2
 inline float log_gamma_quotient(float t) {
-  return polynomial(t, 1.8091514e-05f, -3.85804742e-05f, 2.38816065e-05f, -5.28397359e-05f, 0.000191739688f, -0.00042515414f,
-                    0.000912594493f, -0.00210224232f, 0.00499899592f, -0.0123849437f, 0.0329649895f, -0.100317277f, 0.422784328f);
+  return polynomial(t, 1.8091514e-05f, -3.85804742e-05f, 2.38816065e-05f, -5.28397359e-05f, 0.000191739688f,
+                    -0.00042515414f, 0.000912594493f, -0.00210224232f, 0.00499899592f, -0.0123849437f, 0.0329649895f,
+                    -0.100317277f, 0.422784328f);
 }
 
 // For x ≥ 0. Below 1 it is ln Γ(x + 1) - ln x.
@@ -74,9 +75,9 @@ inline double lgamma(double x) {
 
 // ψ(x)/(x - root) from 1 to 3, of t = x - 2. The root is the sum of two numbers.
 inline float digamma_quotient(float t) {
-  return polynomial(t, -0.000110363042f, 0.000220856396f, -5.58361135e-05f, 0.000112410227f, -0.000758196984f, 0.00152395468f,
-                    -0.00270920573f, 0.00549150351f, -0.0113436282f, 0.0234577022f, -0.0495507047f, 0.10899926f, -0.260738969f,
-                    0.785307527f);
+  return polynomial(t, -0.000110363042f, 0.000220856396f, -5.58361135e-05f, 0.000112410227f, -0.000758196984f,
+                    0.00152395468f, -0.00270920573f, 0.00549150351f, -0.0113436282f, 0.0234577022f, -0.0495507047f,
+                    0.10899926f, -0.260738969f, 0.785307527f);
 }
 inline double digamma_quotient(double t) {
   return polynomial(t, 9.518171739147029e-09, -1.903635721105846e-08, -3.093398948520762e-08, 6.186795491568026e-08,
@@ -85,12 +86,13 @@ inline double digamma_quotient(double t) {
                     5.253172898961469e-06, -1.0509526063726006e-05, 2.089802780670172e-05, -4.182492865527941e-05,
                     8.377787676220672e-05, -0.00016781978030629567, 0.0003364327195465597, -0.0006753127085218515,
                     0.0013581421476875015, -0.0027395729429329422, 0.005552254174526186, -0.011338432550277753,
-                    0.02344730959760139, -0.049551032917745826, 0.10899991701762815, -0.26073895468300085, 0.7853075386041053);
+                    0.02344730959760139, -0.049551032917745826, 0.10899991701762815, -0.26073895468300085,
+                    0.7853075386041053);
 }
 template <class Number> constexpr Number digamma_root = 1.4616321449683622;
-template <class Number> constexpr Number digamma_root_rest = 9.549995429965697e-17;
+template <class Number> constexpr Number digamma_root_remainder = 9.549995429965697e-17;
 template <> inline constexpr float digamma_root<float> = 1.46163213f;
-template <> inline constexpr float digamma_root_rest<float> = 1.24381499e-08f;
+template <> inline constexpr float digamma_root_remainder<float> = 1.24381499e-08f;
 
 // 1/12 - 1/(120·x²) + 1/(252·x⁴) - …, of z = 1/x²
 inline float digamma_series(float z) { return polynomial(z, 0.00396825397f, -0.00833333333f, 0.0833333333f); }
@@ -105,7 +107,8 @@ template <class Number> inline Number digamma_of_positive(Number x) {
   Reduced<Number> y = reduced_to_three<Number, is_float ? 5 : 13>(x);
   bool is_small = x < Number(1);
   Number t = is_small ? x - Number(1) : y.x - Number(2);
-  Number from_root = (is_small ? x - (digamma_root<Number> - Number(1)) : y.x - digamma_root<Number>) - digamma_root_rest<Number>;
+  Number from_high = is_small ? x - (digamma_root<Number> - Number(1)) : y.x - digamma_root<Number>;
+  Number from_root = from_high - digamma_root_remainder<Number>;
   Number steps = (is_small ? Number(-1) : y.sum) / (is_small ? x : y.product);
   Number near = from_root * digamma_quotient(t) + steps;
   Number r = Number(1) / x;
@@ -147,8 +150,9 @@ inline double factorial_power(int n, double z) {
 inline double scaled_zeta(int n, double x) {
   constexpr int terms = 12;
   // B_2k/(2k)!
-  constexpr double series[] = {1.0 / 12,       -1.0 / 720,           1.0 / 30240,         -1.0 / 1209600, 1.0 / 47900160,
-                               -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  constexpr double series[] = {1.0 / 12,       -1.0 / 720,     1.0 / 30240,
+                               -1.0 / 1209600, 1.0 / 47900160, -691.0 / 1307674368000.0,
+                               1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
   double y = x + terms, r = 1.0 / y, integral = factorial_power(n - 1, y), term = integral * n * r;
   double sum = integral + 0.5 * term, rising = term * (n + 1) * r;
   for (int k = 0; k < 8; k++) {

@@ -39,7 +39,8 @@ template <class Operation, class = void> constexpr bool has_correction = false;
 template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
 
 template <class Operation, class = void> constexpr bool computes_halves = false;
-template <class Operation> constexpr bool computes_halves<Operation, std::void_t<decltype(Operation::computes_halves)>> = Operation::computes_halves;
+template <class Operation>
+constexpr bool computes_halves<Operation, std::void_t<decltype(Operation::computes_halves)>> = Operation::computes_halves;
 
 template <class Operation, class = void> constexpr bool has_plain = false;
 template <class Operation> constexpr bool has_plain<Operation, std::void_t<typename Operation::Plain>> = true;

@@ -1,5 +1,5 @@
 // sinc, the complement and the inverse of the error function, of float32 as straight code without branches, like those
-// of math.h, and of float64. Errors stay within 4 units in the last place.
+// of math.h, and of float64. Errors stay within 4 units in the last place (erfc: 6).
 #pragma once
 
 #include "gated.h"
@@ -30,8 +30,9 @@ inline float sine_quotient(float r) {
   return polynomial(r * r, -0.00223717862f, 0.0261174385f, -0.190747902f, 0.811742187f, -1.64493406f, 1.0f);
 }
 inline double sine_quotient(double r) {
-  return polynomial(r * r, -7.0931258816238045e-09, 2.5300985563134005e-07, -6.975840829271595e-06, 0.0001484287872033628,
-                    -0.002346081034815316, 0.026147847817611935, -0.19075182412208255, 0.8117424252833536, -1.6449340668482264, 1.0);
+  return polynomial(r * r, -7.0931258816238045e-09, 2.5300985563134005e-07, -6.975840829271595e-06,
+                    0.0001484287872033628, -0.002346081034815316, 0.026147847817611935, -0.19075182412208255,
+                    0.8117424252833536, -1.6449340668482264, 1.0);
 }
 
 // sin(πx)/(πx) = ±sin(πr)/(πr)·r/x; 1 at 0.
@@ -70,10 +71,10 @@ inline double erfc(double x) { return std::erfc(x); }
 // degree more.
 inline float erfinv(float x) {
   float w = -log((1.0f - x) * (1.0f + x)), s = w - 2.5f, t = std::sqrt(w) - 3.0f;
-  float center = polynomial(s, -8.93192631e-09f, 2.33359678e-08f, 4.68131361e-07f, -3.46398519e-06f, -4.9724199e-06f, 0.000218349393f,
-                            -0.00125272642f, -0.00417739293f, 0.24664028f, 1.50140941f);
-  float tail = polynomial(t, 0.000120385863f, -0.000313715573f, -6.2952633e-05f, 0.00148983696f, -0.00359459501f, 0.00568534806f,
-                          -0.00763777411f, 0.00944545027f, 1.00167501f, 2.83297682f);
+  float center = polynomial(s, -8.93192631e-09f, 2.33359678e-08f, 4.68131361e-07f, -3.46398519e-06f, -4.9724199e-06f,
+                            0.000218349393f, -0.00125272642f, -0.00417739293f, 0.24664028f, 1.50140941f);
+  float tail = polynomial(t, 0.000120385863f, -0.000313715573f, -6.2952633e-05f, 0.00148983696f, -0.00359459501f,
+                          0.00568534806f, -0.00763777411f, 0.00944545027f, 1.00167501f, 2.83297682f);
   return absolute(x) == 1.0f ? x * infinity : x * (w < 5.0f ? center : tail);
 }
 
@@ -82,7 +83,8 @@ inline float erfinv(float x) {
 inline double erfinv(double x) {
   double a = std::fabs(x);
   if (!(a < 1.0)) return a == 1.0 ? x * __builtin_inf() : __builtin_nan("");
-  constexpr double half_root_of_pi = 0.886226925452758013649, bend = 0.147, first = 2.0 / (3.14159265358979323846 * bend);
+  constexpr double half_root_of_pi = 0.886226925452758013649, bend = 0.147;
+  constexpr double first = 2.0 / (3.14159265358979323846 * bend);
   double l = std::log1p(-a * a), middle = first + 0.5 * l;
   double y = a < 0.1 ? a * half_root_of_pi : std::sqrt(std::sqrt(middle * middle - l / bend) - middle);
   for (int step = 0; step < 3; step++) {
