@@ -32,12 +32,12 @@ inline float next_after(float a, float b) {
     return metal::as_type<float>(next_bits<uint>(metal::as_type<uint>(a), metal::as_type<uint>(b), 0x7f800000u));
 }
 inline half next_after(half a, half b) {
-    return metal::as_type<half>(
-        next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7c00)));
+    ushort next = next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7c00));
+    return metal::as_type<half>(next);
 }
 inline bfloat next_after(bfloat a, bfloat b) {
-    return metal::as_type<bfloat>(
-        next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7f80)));
+    ushort next = next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7f80));
+    return metal::as_type<bfloat>(next);
 }
 
 // The type of an integer's magnitude.

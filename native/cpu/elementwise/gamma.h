@@ -90,9 +90,9 @@ inline double digamma_quotient(double t) {
                     0.7853075386041053);
 }
 template <class Number> constexpr Number digamma_root = 1.4616321449683622;
-template <class Number> constexpr Number digamma_root_rest = 9.549995429965697e-17;
+template <class Number> constexpr Number digamma_root_remainder = 9.549995429965697e-17;
 template <> inline constexpr float digamma_root<float> = 1.46163213f;
-template <> inline constexpr float digamma_root_rest<float> = 1.24381499e-08f;
+template <> inline constexpr float digamma_root_remainder<float> = 1.24381499e-08f;
 
 // 1/12 - 1/(120·x²) + 1/(252·x⁴) - …, of z = 1/x²
 inline float digamma_series(float z) { return polynomial(z, 0.00396825397f, -0.00833333333f, 0.0833333333f); }
@@ -107,8 +107,8 @@ template <class Number> inline Number digamma_of_positive(Number x) {
   Reduced<Number> y = reduced_to_three<Number, is_float ? 5 : 13>(x);
   bool is_small = x < Number(1);
   Number t = is_small ? x - Number(1) : y.x - Number(2);
-  Number from_root =
-      (is_small ? x - (digamma_root<Number> - Number(1)) : y.x - digamma_root<Number>)-digamma_root_rest<Number>;
+  Number from_high = is_small ? x - (digamma_root<Number> - Number(1)) : y.x - digamma_root<Number>;
+  Number from_root = from_high - digamma_root_remainder<Number>;
   Number steps = (is_small ? Number(-1) : y.sum) / (is_small ? x : y.product);
   Number near = from_root * digamma_quotient(t) + steps;
   Number r = Number(1) / x;

@@ -1,5 +1,5 @@
 // sinc, the complement and the inverse of the error function, of float32 as straight code without branches, like those
-// of math.h, and of float64. Errors stay within 4 units in the last place.
+// of math.h, and of float64. Errors stay within 4 units in the last place (erfc: 6).
 #pragma once
 
 #include "gated.h"
@@ -83,8 +83,8 @@ inline float erfinv(float x) {
 inline double erfinv(double x) {
   double a = std::fabs(x);
   if (!(a < 1.0)) return a == 1.0 ? x * __builtin_inf() : __builtin_nan("");
-  constexpr double half_root_of_pi = 0.886226925452758013649, bend = 0.147,
-                   first = 2.0 / (3.14159265358979323846 * bend);
+  constexpr double half_root_of_pi = 0.886226925452758013649, bend = 0.147;
+  constexpr double first = 2.0 / (3.14159265358979323846 * bend);
   double l = std::log1p(-a * a), middle = first + 0.5 * l;
   double y = a < 0.1 ? a * half_root_of_pi : std::sqrt(std::sqrt(middle * middle - l / bend) - middle);
   for (int step = 0; step < 3; step++) {

@@ -95,7 +95,7 @@ export const definitions: ReadonlyMap<string, Definition> = defined;
 const makers = new WeakMap<object, (operation: string) => unknown>();
 
 /** An operation as another one calls it: errors have that one's name. */
-export function renamed<Operation extends UnaryOperation | BinaryOperation>(
+export function renamed<Operation extends UnaryOperation | FloatOperation | BinaryOperation>(
   operation: string,
   compute: Operation,
 ): Operation {

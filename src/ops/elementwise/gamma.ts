@@ -2,7 +2,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { add, mul } from "./arithmetic.ts";
-import { defineBinary, defineUnary } from "./define.ts";
+import { defineBinary, defineUnary, renamed } from "./define.ts";
 import { digamma as exactDigamma, lgamma as exactLgamma, polygamma as exactPolygamma } from "./gamma.reference.ts";
 import type { BinaryOperation, FloatOf, FloatOperation } from "./types.ts";
 
@@ -43,6 +43,7 @@ export const digamma: FloatOperation = defineUnary("digamma", {
 });
 
 const MOST = 170;
+const ofOrder0: FloatOperation = renamed("polygamma", digamma);
 
 /**
  * The derivative of order n of {@link digamma} for each element: (−1)ⁿ⁺¹ · n! · Σ 1/(x + k)ⁿ⁺¹ over k ≥ 0. At 0 and at
@@ -59,5 +60,5 @@ const MOST = 170;
 export function polygamma<D extends DType>(n: number, x: Tensor<D>): Tensor<FloatOf<D>> {
   if (!Number.isInteger(n) || n < 0 || n > MOST)
     throw new ArgumentError("polygamma", "invalidOrder", `expected n to be a whole number from 0 to ${MOST}, got ${n}`);
-  return n === 0 ? digamma(x) : (polygammaOf(n, x) as Tensor<FloatOf<D>>);
+  return n === 0 ? ofOrder0(x) : (polygammaOf(n, x) as Tensor<FloatOf<D>>);
 }
