@@ -657,7 +657,8 @@ const tall = ({ value }: Operands) => expand(value, [2 ** 21]);
 const named = ({ indices: own }: Operands) => expand(select(slice(own, { end: 1 }), 1, 0), [COUNT]);
 const noMemory = "there is no memory for the result";
 const everyElement =
-  "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax zerosLike onesLike emptyLike randLike randnLike bernoulli";
+  "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax " +
+  "zerosLike onesLike emptyLike randLike randnLike bernoulli";
 const reducing: readonly Name[] = ["logsumexp"];
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),

@@ -4,7 +4,8 @@ import { zerosLike } from "./operands.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * |a| with the sign of b for each pair of elements, broadcast; zeros and NaN have signs too. Integers become float32. @see {@link add}
+ * |a| with the sign of b for each pair of elements, broadcast; zeros and NaN have signs too. Integers become float32.
+ * @see {@link add}
  *
  * The gradient of a is 1 where the sign stays, −1 where it changes and 0 where a is 0; that of b is 0.
  *

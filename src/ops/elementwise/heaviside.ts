@@ -20,7 +20,8 @@ const step: BinaryOperation = defineBinary("heaviside", {
  * @example
  * heaviside(tensor([-1, 0, 2]), 0.5); // float32 [0, 0.5, 1]
  *
- * @throws {DTypeError} where the dtypes of two tensors differ. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} where the dtypes of two tensors differ.
+ * @throws {ShapeError} where the shapes can't be broadcast together.
  */
 export function heaviside<A extends Operand, B extends Operand>(x: A, values: B): Tensor<ResultOf<A, B>> {
   if (x instanceof Tensor && values instanceof Tensor && x.dtype !== values.dtype)

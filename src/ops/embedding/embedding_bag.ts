@@ -93,8 +93,8 @@ function checkBags(index: Tensor, offsets: Tensor | undefined): void {
     throw new ArgumentError(
       "embeddingBag",
       "noOffsets",
-      `expected offsets, which say where bags begin, with indices ${index.describe()}; indices of two axes have a bag ` +
-        "a row",
+      `expected offsets, which say where bags begin, with indices ${index.describe()}; ` +
+        "indices of two axes have a bag a row",
     );
   if (index.rank === 2 && offsets)
     throw new ArgumentError(
