@@ -133,7 +133,7 @@ describe.if(isWatched)("traffic", () => {
     );
   });
 
-  test("a slice that a threadgroup holds is sorted in one pass, which reads an element for its key and its result", () => {
+  test("a slice that a threadgroup holds is sorted in one pass, which reads an element for key and result", () => {
     const wide = trafficOf(() => library.sort(operands.wide.x).values);
     expect(wide.kernels).toEqual(["sort_line 1"]);
     expect(writtenBy(wide)).toBe(SIZE * (4 + 8));
