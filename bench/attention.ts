@@ -1,5 +1,6 @@
-// `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn: forward alone, and
-// forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without it the table has ours alone.
+// `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn:
+// forward alone, and forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without
+// it the table has ours alone.
 
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";

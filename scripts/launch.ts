@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   demo: async () => (await import("./built.ts")).runDemo,
   train: async () => (await import("./built.ts")).runTrain,
   generate: async () => (await import("./built.ts")).runGenerate,
+  format: async () => (await import("./format/format.ts")).formatEverything,
   fixtures: async () => (await import("./fixtures/make.ts")).makeFixtures,
 };
 

@@ -1,6 +1,6 @@
 /**
- * The package as others get it: packed, added to an empty project without network or toolchain, and used there. What it depends on comes from a
- * registry of this process's.
+ * The package as others get it: packed, added to an empty project without network or toolchain, and used there. What it
+ * depends on comes from a registry of this process's.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
@@ -18,7 +18,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const environment = { PATH: nothing, HOME: nothing, TMPDIR: folder };
 
-/** Runs Bun in the empty project of a machine that has nothing else: no tool on PATH, no cache, a registry that does not answer. */
+/**
+ * Runs Bun in the empty project of a machine that has nothing else: no tool on PATH, no cache, a registry that does not
+ * answer.
+ */
 function bun(...words: string[]) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
     cwd: project,

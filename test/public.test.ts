@@ -1,4 +1,6 @@
-/** The public surface: every name of it has a comment that editors show, none is internal, and operations are methods. */
+/**
+ * The public surface: every name of it has a comment that editors show, none is internal, and operations are methods.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

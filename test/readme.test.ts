@@ -1,9 +1,11 @@
-/** The README's examples of tensors run as written, by the package's own name, and print what their comments say. */
+/** Examples of tensors in documents run as written, by the package's own name, and print what their comments say. */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../src/core/paths.ts";
 import { examplesOf } from "./support/readme.ts";
 
-const examples = examplesOf("README.md").filter(({ program }) => !program.includes("metalKernel"));
+const examples = ["README.md", "docs/overrides.md"]
+  .flatMap(examplesOf)
+  .filter(({ program }) => !program.includes("metalKernel"));
 
 test("tensors and their gradients come first", () => {
   expect(examples[0]?.program).toContain(".backward()");

@@ -1,4 +1,5 @@
-// output[i] = x[i] scale, or 0 where the random word of element i is at most `last_dropped` (src/random/philox.ts says which word that is).
+// output[i] = x[i] scale, or 0 where the random word of element i is at most `last_dropped` (src/random/philox.ts says
+// which word that is).
 //
 // Tiling: one thread for four elements, which share a block of Philox; x may have any strides.
 
@@ -9,7 +10,7 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Dropout {
-    LoopNest loop;    // operands: x, output
+    LoopNest loop;  // operands: x, output
     uint key[2];
     uint counter[4];
     uint last_dropped;
@@ -37,8 +38,9 @@ kernel void dropout(
     }
 }
 
-#define DROPOUT(T) \
-    template [[host_name("dropout_" #T)]] kernel void dropout<T>(device const T *, device T *, constant Dropout &, uint);
+#define DROPOUT(T)                                                \
+    template [[host_name("dropout_" #T)]] kernel void dropout<T>( \
+        device const T *, device T *, constant Dropout &, uint);
 
 DROPOUT(float)
 DROPOUT(half)

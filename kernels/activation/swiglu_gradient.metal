@@ -2,7 +2,8 @@
 //
 //   gate_gradient = g up silu'(gate)        up_gradient = g silu(gate)
 //
-// One thread an element; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and products are float32, rounded once.
+// One thread an element; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and products are
+// float32, rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -32,13 +33,15 @@ kernel void swiglu_gradient(
     loop_places(loop, element, places);
     float incoming = float(g[places[0]]);
     float x = float(gate[places[1]]);
-    gate_gradient[places[3]] = T(incoming * float(up[places[2]]) * orchard::gated_derivative<orchard::LogisticShare>(x));
+    gate_gradient[places[3]] =
+        T(incoming * float(up[places[2]]) * orchard::gated_derivative<orchard::LogisticShare>(x));
     up_gradient[places[3]] = T(incoming * orchard::gated<orchard::LogisticShare>(x));
 }
 
-#define SWIGLU_GRADIENT(T)                                                                             \
-    template [[host_name("swiglu_gradient_" #T)]] kernel void swiglu_gradient<T>(                      \
-        device const T *, device const T *, device const T *, device T *, device T *, constant LoopNest &, uint2, uint2);
+#define SWIGLU_GRADIENT(T)                                                                                        \
+    template [[host_name("swiglu_gradient_" #T)]] kernel void swiglu_gradient<T>(                                 \
+        device const T *, device const T *, device const T *, device T *, device T *, constant LoopNest &, uint2, \
+        uint2);
 
 SWIGLU_GRADIENT(float)
 SWIGLU_GRADIENT(half)

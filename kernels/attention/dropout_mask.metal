@@ -1,5 +1,5 @@
-// mask[b, h, i, j] = whether dropout keeps the pair of query i and key j (src/ops/attention/problem.ts): a function of the call's key, the head, the
-// sequence and the pair's place in it. Pairs of different sequences are false.
+// mask[b, h, i, j] = whether dropout keeps the pair of query i and key j (src/ops/attention/problem.ts): a function of
+// the call's key, the head, the sequence and where the pair lies in it. Pairs of different sequences are false.
 //
 // Tiling: one thread a pair, which computes its block of Philox. Grid: (keys, queries, B · H).
 
@@ -12,15 +12,12 @@ struct DropoutMask {
     long heads;
     long queries;
     long keys;
-    long sequences;  // how many are packed; 0: each batch is one
-    long start;
-    long batch;      // strides of the mask
-    long head;
-    long row;
-    long column;
     uint key[2];
     uint threshold;
-    uint unused;
+    float keep_scale;  // not of the mask
+    long sequences;    // how many are packed; 0: each batch is one
+    long start;        // of the mask
+    long strides[4];
 };
 
 // Query i and key j counted inside their common sequence; index < 0 where there is none.
@@ -56,5 +53,6 @@ kernel void dropout_mask(
     const PlacedPair pair = placed_pair(a, sequences, batch, position.y, position.x);
     const uint4 words = philox(uint4(pair.j / 2, pair.i / 2, head, uint(pair.index)), uint2(a.key[0], a.key[1]));
     const bool kept = pair.index >= 0 && words[pair.i % 2 * 2 + pair.j % 2] >= a.threshold;
-    mask[a.start + batch * a.batch + head * a.head + position.y * a.row + position.x * a.column] = kept;
+    mask[a.start + batch * a.strides[0] + head * a.strides[1] + position.y * a.strides[2] + position.x * a.strides[3]] =
+        kept;
 }

@@ -1,18 +1,22 @@
-// out = softmax(scores) v and L, the natural logarithm of each row's sum of exponentials (problem.h), without scores in device memory.
+// out = softmax(scores) v and L, the natural logarithm of each row's sum of exponentials (problem.h), without scores in
+// device memory.
 //
-// Online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; tiles: Dao, "FlashAttention-2", 2023.
+// Online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; tiles: Dao,
+// "FlashAttention-2", 2023.
 //
 //     sums = 0, largest = -inf, total = 0                         of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T                                          in products of 8 x 8
-//         where a score exceeds `largest` by more than ln 2^8:    a factor of 2^8 is no danger to float32, so that this is rare
+//         where a score exceeds `largest` by more than ln 2^8:
+//         (a factor of 2^8 is no danger to float32, so that this is rare)
 //             sums and total *= exp(largest - score), largest = score
 //         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
 //     out = sums / total, L = largest + ln total
 //
-// Tiling (tiles.h): a threadgroup owns DOWN · 8 queries of one head, in registers with their sums, and goes through KEYS keys at a time; k's tile
-// and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of the elements. Grid: threadgroups (queries / rows, heads,
-// sequences), rounded up. The sizes are rows of src/ops/attention/tiles.metal.ts, which names where they are from.
+// Tiling (tiles.h): a threadgroup owns DOWN · 8 queries of one head, in registers with their sums, and goes through
+// KEYS keys at a time; k's tile and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of the
+// elements. Grid: threadgroups (queries / rows, heads, sequences), rounded up. The sizes are rows of
+// src/ops/attention/tiles.metal.ts, which names where they are from.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -50,13 +54,13 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     constexpr int pitch = tile_pitch<T>(WIDTH);
     constexpr int strip = 8 * strip_pitch(KEYS);
     constexpr int own_blocks = WIDTH / ACROSS / 8;
-    constexpr int turns = lane_turns(ACROSS, KEYS);
+    constexpr int iterations = lane_iterations(ACROSS, KEYS);
 
     threadgroup float4 memory[KEYS * pitch * int(sizeof(T)) / 16];
     threadgroup float strips[simdgroups * strip];
     threadgroup float scratches[simdgroups * 64];
     threadgroup float factors[DOWN * 8];
-    threadgroup uint odd_values[simdgroups];
+    threadgroup uint nonfinite_values[simdgroups];
     threadgroup T *tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup float *scratch = scratches + simdgroup * 64;
 
@@ -72,19 +76,19 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Blocks own_dim = blocks_of(DIM, ACROSS, across);
     const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
     const int own_query = first_query + down * 8;
-    device const T *keys = k + row_place(a.k, s.batch, head / a.group, s.key_start);
-    device const T *values = v + row_place(a.v, s.batch, head / a.group, s.key_start);
+    device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
+    device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
     OwnRows<T, own_blocks> queries;
     queries.load(
-        q + row_place(a.q, s.batch, head, s.query_start + own_query), a.q, s.queries - own_query, DIM, own_dim,
+        q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, s.queries - own_query, DIM, own_dim,
         reinterpret_cast<threadgroup T *>(scratch), lane);
     OwnSums<own_blocks> sums;
     sums.clear();
 
     // One row of the 8, which several lanes share: each adds up its own columns' part of `total`.
-    const LanePlace place = lane_place(ACROSS, across, lane);
-    const int query = own_query + place.row;
+    const LanePosition position = lane_position(ACROSS, across, lane);
+    const int query = own_query + position.row;
     threadgroup float *row_strips = strips + down * ACROSS * strip;
     float largest = -INFINITY;
     float total = 0.0f;
@@ -92,25 +96,26 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * 8, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // v's tile was read
-        load_lines<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
+        load_rows<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         multiply_rows<T, own_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, own_dim);
         threadgroup_barrier(mem_flags::mem_threadgroup);  // k's tile was read, and the parts of the scores are there
-        const bool odd = load_lines<T, KEYS, pitch, threads>(tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
-        tell_odd(odd_values, odd, simdgroup, lane);
+        const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(
+            tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
+        report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
 
         const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
-        float2 scores[turns];
+        float2 scores[iterations];
         float most = -INFINITY;
         UNROLLED
-        for (int turn = 0; turn < turns; turn += 1) {
-            const int column = place.column + turn * lane_step(ACROSS);
-            scores[turn] = -INFINITY;
+        for (int iteration = 0; iteration < iterations; iteration += 1) {
+            const int column = position.column + iteration * lane_step(ACROSS);
+            scores[iteration] = -INFINITY;
             if (column < KEYS) {
-                const float2 products = summed<ACROSS, strip>(row_strips, place.row * strip_pitch(KEYS) + column);
-                scores[turn].x = score_of(a, pairs, all_count, query, key + column, products.x).value;
-                scores[turn].y = score_of(a, pairs, all_count, query, key + column + 1, products.y).value;
-                most = max(most, max(scores[turn].x, scores[turn].y));
+                const float2 products = summed<ACROSS, strip>(row_strips, position.row * strip_pitch(KEYS) + column);
+                scores[iteration].x = score_of(a, pairs, all_count, query, key + column, products.x).value;
+                scores[iteration].y = score_of(a, pairs, all_count, query, key + column + 1, products.y).value;
+                most = max(most, max(scores[iteration].x, scores[iteration].y));
             }
         }
         for (ushort step = 1; step < lanes_of_row(ACROSS); step *= 2) {
@@ -118,58 +123,65 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         }
         float factor = 1.0f;
         if (most > largest + LAZY_STEP) {
-            factor = largest == -INFINITY ? 1.0f : exponential(largest - most);  // nothing has to shrink where nothing is yet
+            factor = largest == -INFINITY ? 1.0f
+                                          : exponential(largest - most);  // nothing has to shrink where nothing is yet
             largest = most;
         }
         total *= factor;
         UNROLLED
-        for (int turn = 0; turn < turns; turn += 1) {
-            const int column = place.column + turn * lane_step(ACROSS);
+        for (int iteration = 0; iteration < iterations; iteration += 1) {
+            const int column = position.column + iteration * lane_step(ACROSS);
             if (column < KEYS) {
-                const float2 p = select(exponential(scores[turn] - largest), float2(0.0f), scores[turn] == -INFINITY);
+                const float2 p =
+                    select(exponential(scores[iteration] - largest), float2(0.0f), scores[iteration] == -INFINITY);
                 const float2 dropped = p * kept_along_keys(a, s, head, query, key + column);
                 total += p.x + p.y;
-                row_strips[place.row * strip_pitch(KEYS) + column] = dropped.x;
-                row_strips[place.row * strip_pitch(KEYS) + column + 1] = dropped.y;
+                row_strips[position.row * strip_pitch(KEYS) + column] = dropped.x;
+                row_strips[position.row * strip_pitch(KEYS) + column + 1] = dropped.y;
             }
         }
-        if (place.column == 0) {
-            factors[down * 8 + place.row] = factor;
+        if (position.column == 0) {
+            factors[down * 8 + position.row] = factor;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         if (simd_any(factors[down * 8 + lane % 8] != 1.0f)) {
             sums.scale(factors + down * 8, own_value_dim, scratch, lane);
         }
-        sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim, any_odd<simdgroups>(odd_values, lane), scratch, lane);
+        sums.template add<T, KEYS, pitch>(
+            row_strips, tile, own_value_dim, any_nonfinite<simdgroups>(nonfinite_values, lane), scratch, lane);
     }
 
     total = lanes_sum<lanes_of_row(ACROSS)>(total);
     float factor = 1.0f;
-    if (has(OPTION_SINKS)) {
-        const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]);
+    if (has(ATTENTION_OPTION_SINKS)) {
+        const float sink = float(sinks[row_offset(a.sinks, 0, head, 0)]);
         const float most = max(largest, sink);
         factor = total == 0.0f ? 0.0f : exponential(largest - most);
         total = total * factor + (sink == -INFINITY ? 0.0f : exponential(sink - most));
         largest = most;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // factors were read
-    if (place.column == 0) {
-        factors[down * 8 + place.row] = total == 0.0f ? 0.0f : factor / total;
+    if (position.column == 0) {
+        factors[down * 8 + position.row] = total == 0.0f ? 0.0f : factor / total;
         if (query < s.queries) {
             const float sum = total == 0.0f ? -INFINITY : largest + precise::log(total);
-            log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = sum;
+            log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, s.query_start + query)] = sum;
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     sums.scale(factors + down * 8, own_value_dim, scratch, lane);
-    sums.store(out + row_place(a.out, s.batch, head, s.query_start + own_query), a.out, s.queries - own_query, VALUE_DIM, own_value_dim, scratch, lane);
+    sums.store(
+        out + row_offset(a.out, s.batch, head, s.query_start + own_query), a.out, s.queries - own_query, VALUE_DIM,
+        own_value_dim, scratch, lane);
 }
 
-#define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                        \
-    template [[host_name("forward_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void attention_forward<T, WIDTH, DOWN, ACROSS, KEYS>( \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
-        device const float *, device const int *, device T *, device float *, constant Attention &, uint3, uint, uint, uint);
+#define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS)                                                                          \
+    template [[host_name("forward_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                       \
+    attention_forward<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                   \
+        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
+        device const float *, device const int *, device T *, device float *, constant Attention &, uint3, uint, uint, \
+        uint);
 
 #define FORWARD_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     FORWARD(half, WIDTH, DOWN, ACROSS, KEYS)      \

@@ -1,4 +1,5 @@
-// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes [B, H, M, N] where the bias has size 1.
+// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes [B, H, M, N] where the bias has
+// size 1.
 //
 //     sums = 0                                                    of each pair of the threadgroup's tile
 //     for each batch, head, tile of queries and tile of keys that share the elements:
@@ -6,9 +7,9 @@
 //         sums += exp(score - L) (dropout(grad) - Δ)               of the pairs that count
 //     gradBias = sums, added up along the axes of a tile that have size 1
 //
-// Every element has one threadgroup, so that no sum has two, in an order that is the same on every run. Tiling: as gradient_queries.metal, but rows
-// and columns are counted over all sequences: a pair counts in one of them at most. Grid: threadgroups (tiles of keys, tiles of
-// queries, B · H), of each axis 1 where the bias has size 1.
+// Every element has one threadgroup, so that no sum has two, in an order that is the same on every run. Tiling: as
+// gradient_queries.metal, but rows and columns are counted over all sequences: a pair counts in one of them at most.
+// Grid: threadgroups (tiles of keys, tiles of queries, B · H), of each axis 1 where the bias has size 1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -24,7 +25,8 @@ inline Interval shared_indices(long bias_size, int index, long count) {
 inline int tiles_of(long length, int tile) { return int((length + tile - 1) / tile); }
 
 // Whether any of the rows attends to any of the tile's keys, as far as sizes and band say.
-inline bool any_attends(constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
+inline bool any_attends(
+    constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
     for (int index = in_batch.first; index < in_batch.end; index += 1) {
         const Sequence s = sequence_of(a, sequences, uint(index));
         const Interval own = {max(rows.first - s.query_start, 0), min(rows.end - s.query_start, s.queries)};
@@ -80,7 +82,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     constexpr int pitch = tile_pitch<T>(WIDTH);
     constexpr int strip = 8 * strip_pitch(KEYS);
     constexpr int own_blocks = WIDTH / ACROSS / 8;
-    constexpr int turns = lane_turns(ACROSS, KEYS);
+    constexpr int iterations = lane_iterations(ACROSS, KEYS);
 
     threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
     threadgroup float score_strips[simdgroups * strip];
@@ -94,13 +96,13 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const int across = int(simdgroup) % ACROSS;
     const Blocks own_dim = blocks_of(DIM, ACROSS, across);
     const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const LanePlace place = lane_place(ACROSS, across, lane);
+    const LanePosition position = lane_position(ACROSS, across, lane);
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
-    float2 sums[turns];
+    float2 sums[iterations];
     UNROLLED
-    for (int turn = 0; turn < turns; turn += 1) {
-        sums[turn] = 0.0f;
+    for (int iteration = 0; iteration < iterations; iteration += 1) {
+        sums[iteration] = 0.0f;
     }
 
     const int bias_heads = int(a.bias_sizes[1]);
@@ -109,44 +111,51 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Interval query_tiles = shared_indices(a.bias_sizes[2], int(group.y), tiles_of(a.queries, rows));
     const Interval key_tiles = shared_indices(a.bias_sizes[3], int(group.x), tiles_of(a.keys, KEYS));
     for (int batch = batches.first; batch < batches.end; batch += 1) {
-        const Interval in_batch = has(OPTION_PACKED) ? Interval{0, int(a.sequences)} : Interval{batch, batch + 1};
+        const Interval in_batch =
+            has(ATTENTION_OPTION_PACKED) ? Interval{0, int(a.sequences)} : Interval{batch, batch + 1};
         for (int head = heads.first; head < heads.end; head += 1) {
             for (int query_tile = query_tiles.first; query_tile < query_tiles.end; query_tile += 1) {
                 const int own_query = query_tile * rows + down * 8;
                 const int own_left = int(a.queries) - own_query;
                 OwnRows<T, own_blocks> queries;
                 OwnRows<T, own_blocks> grads;
-                queries.load(q + row_place(a.q, batch, head, own_query), a.q, own_left, DIM, own_dim, scratch, lane);
-                grads.load(grad_out + row_place(a.grad_out, batch, head, own_query), a.grad_out, own_left, VALUE_DIM, own_value_dim, scratch, lane);
+                queries.load(q + row_offset(a.q, batch, head, own_query), a.q, own_left, DIM, own_dim, scratch, lane);
+                grads.load(
+                    grad_out + row_offset(a.grad_out, batch, head, own_query), a.grad_out, own_left, VALUE_DIM,
+                    own_value_dim, scratch, lane);
                 for (int key_tile = key_tiles.first; key_tile < key_tiles.end; key_tile += 1) {
                     const int key = key_tile * KEYS;
                     const int left = int(a.keys) - key;
-                    if (!any_attends(a, sequences, in_batch, {query_tile * rows, query_tile * rows + rows}, {key, key + KEYS})) {
+                    if (!any_attends(
+                            a, sequences, in_batch, {query_tile * rows, query_tile * rows + rows}, {key, key + KEYS})) {
                         continue;
                     }
                     threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles and strips before were read
-                    load_lines<T, KEYS, pitch, threads>(k_tile, k + row_place(a.k, batch, head / a.group, key), a.k, left, DIM, thread_index);
-                    load_lines<T, KEYS, pitch, threads>(v_tile, v + row_place(a.v, batch, head / a.group, key), a.v, left, VALUE_DIM, thread_index);
+                    load_rows<T, KEYS, pitch, threads>(
+                        k_tile, k + row_offset(a.k, batch, head / a.group, key), a.k, left, DIM, thread_index);
+                    load_rows<T, KEYS, pitch, threads>(
+                        v_tile, v + row_offset(a.v, batch, head / a.group, key), a.v, left, VALUE_DIM, thread_index);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
                     multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
                     multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
                     for (int index = in_batch.first; index < in_batch.end; index += 1) {
                         const Sequence s = sequence_of(a, sequences, uint(index));
-                        const int i = own_query + place.row - s.query_start;
+                        const int i = own_query + position.row - s.query_start;
                         if (uint(i) >= uint(s.queries)) {
                             continue;
                         }
                         const Pairs<T> pairs = pairs_of(a, s, uint(head), mask, bias, slopes);
                         const RowSums row = row_sums(a, s, uint(head), i, log_sum_exp, delta);
                         UNROLLED
-                        for (int turn = 0; turn < turns; turn += 1) {
-                            const int column = place.column + turn * lane_step(ACROSS);
+                        for (int iteration = 0; iteration < iterations; iteration += 1) {
+                            const int column = position.column + iteration * lane_step(ACROSS);
                             if (column < KEYS) {
-                                const int at = place.row * strip_pitch(KEYS) + column;
+                                const int at = position.row * strip_pitch(KEYS) + column;
                                 const float2 products = summed<ACROSS, strip>(row_scores, at);
                                 const float2 grads_here = summed<ACROSS, strip>(row_grads, at);
-                                sums[turn] += score_gradients(a, pairs, row, i, key + column - s.key_start, products, grads_here);
+                                sums[iteration] +=
+                                    score_gradients(a, pairs, row, i, key + column - s.key_start, products, grads_here);
                             }
                         }
                     }
@@ -157,17 +166,17 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 
     threadgroup_barrier(mem_flags::mem_threadgroup);
     UNROLLED
-    for (int turn = 0; turn < turns; turn += 1) {
-        const int column = place.column + turn * lane_step(ACROSS);
+    for (int iteration = 0; iteration < iterations; iteration += 1) {
+        const int column = position.column + iteration * lane_step(ACROSS);
         if (column < KEYS) {
-            row_scores[place.row * strip_pitch(KEYS) + column] = sums[turn].x;
-            row_scores[place.row * strip_pitch(KEYS) + column + 1] = sums[turn].y;
+            row_scores[position.row * strip_pitch(KEYS) + column] = sums[iteration].x;
+            row_scores[position.row * strip_pitch(KEYS) + column + 1] = sums[iteration].y;
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const int out_rows = a.bias_sizes[2] == 1 ? 1 : rows;
     const int out_columns = a.bias_sizes[3] == 1 ? 1 : KEYS;
-    device T *out = grad_bias + row_place(a.grad_bias, batches.first, heads.first, 0);
+    device T *out = grad_bias + row_offset(a.grad_bias, batches.first, heads.first, 0);
     for (int element = int(thread_index); element < out_rows * out_columns; element += threads) {
         const int row = element / out_columns;
         const int column = element % out_columns;
@@ -186,12 +195,12 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     }
 }
 
-#define GRADIENT_BIAS(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                   \
-    template [[host_name("gradient_bias_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                                 \
-    gradient_bias<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                                      \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const float *,            \
-        device const int *, device const T *, device const float *, device const float *, device T *, constant Attention &, uint3,    \
-        uint, uint, uint);
+#define GRADIENT_BIAS(T, WIDTH, DOWN, ACROSS, KEYS)                                                             \
+    template [[host_name("gradient_bias_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void          \
+    gradient_bias<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                \
+        device const T *, device const T *, device const T *, device const bool *, device const T *,            \
+        device const float *, device const int *, device const T *, device const float *, device const float *, \
+        device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_BIAS_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     GRADIENT_BIAS(half, WIDTH, DOWN, ACROSS, KEYS)      \

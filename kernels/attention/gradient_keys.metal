@@ -8,9 +8,9 @@
 //         value_sums += z gradOut, key_sums += du q
 //     gradK = key_sums, gradV = value_sums
 //
-// Source: as gradient_queries.metal. The heads of a group are added up here, one after the other, in registers: no sum has two threadgroups.
-// Tiling (tiles.h): a threadgroup owns DOWN · 8 keys, and goes through QUERIES queries at a time. Grid: threadgroups (keys / rows,
-// heads of keys, sequences), rounded up.
+// Source: as gradient_queries.metal. The heads of a group are added up here, one after the other, in registers: no sum
+// has two threadgroups. Tiling (tiles.h): a threadgroup owns DOWN · 8 keys, and goes through QUERIES queries at a time.
+// Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -54,8 +54,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
     threadgroup float grad_strips[simdgroups * strip];
     threadgroup float scratches[simdgroups * 64];
     threadgroup RowSums rows[QUERIES];
-    threadgroup uint odd_queries[simdgroups];
-    threadgroup uint odd_grads[simdgroups];
+    threadgroup uint nonfinite_queries[simdgroups];
+    threadgroup uint nonfinite_grads[simdgroups];
     threadgroup T *q_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *grad_tile = q_tile + QUERIES * pitch;
     threadgroup float *scratch = scratches + simdgroup * 64;
@@ -75,31 +75,35 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
     OwnRows<T, own_blocks> keys;
     OwnRows<T, own_blocks> values;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
-    keys.load(k + row_place(a.k, s.batch, group.y, s.key_start + own_key), a.k, own_left, DIM, own_dim, scratch_rows, lane);
-    values.load(v + row_place(a.v, s.batch, group.y, s.key_start + own_key), a.v, own_left, VALUE_DIM, own_value_dim, scratch_rows, lane);
+    keys.load(
+        k + row_offset(a.k, s.batch, group.y, s.key_start + own_key), a.k, own_left, DIM, own_dim, scratch_rows, lane);
+    values.load(
+        v + row_offset(a.v, s.batch, group.y, s.key_start + own_key), a.v, own_left, VALUE_DIM, own_value_dim,
+        scratch_rows, lane);
     OwnSums<own_blocks> key_sums;
     OwnSums<own_blocks> value_sums;
     key_sums.clear();
     value_sums.clear();
 
-    const LanePlace place = lane_place(ACROSS, across, lane);
-    const int key = own_key + place.row;
+    const LanePosition position = lane_position(ACROSS, across, lane);
+    const int key = own_key + position.row;
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
 
     const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * 8, s.keys) - 1);
     for (uint head = group.y * uint(a.group); head < (group.y + 1) * uint(a.group); head += 1) {
         const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-        device const T *queries = q + row_place(a.q, s.batch, head, s.query_start);
-        device const T *grads = grad_out + row_place(a.grad_out, s.batch, head, s.query_start);
+        device const T *queries = q + row_offset(a.q, s.batch, head, s.query_start);
+        device const T *grads = grad_out + row_offset(a.grad_out, s.batch, head, s.query_start);
         for (int query = range.first / 2 * 2; query < range.end; query += QUERIES) {
             threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
             const int left = range.end - query;
-            const bool odd_query = load_lines<T, QUERIES, pitch, threads>(q_tile, queries + query * a.q.row, a.q, left, DIM, thread_index);
-            const bool odd_grad =
-                load_lines<T, QUERIES, pitch, threads>(grad_tile, grads + query * a.grad_out.row, a.grad_out, left, VALUE_DIM, thread_index);
-            tell_odd(odd_queries, odd_query, simdgroup, lane);
-            tell_odd(odd_grads, odd_grad, simdgroup, lane);
+            const bool nonfinite_query =
+                load_rows<T, QUERIES, pitch, threads>(q_tile, queries + query * a.q.row, a.q, left, DIM, thread_index);
+            const bool nonfinite_grad = load_rows<T, QUERIES, pitch, threads>(
+                grad_tile, grads + query * a.grad_out.row, a.grad_out, left, VALUE_DIM, thread_index);
+            report_nonfinite(nonfinite_queries, nonfinite_query, simdgroup, lane);
+            report_nonfinite(nonfinite_grads, nonfinite_grad, simdgroup, lane);
             for (int row = int(thread_index); row < QUERIES; row += threads) {
                 rows[row] = row_sums(a, s, head, query + row, log_sum_exp, delta);
             }
@@ -109,8 +113,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
             threadgroup_barrier(mem_flags::mem_threadgroup);
 
             const bool all_count = all_attend(a, s, {query, query + QUERIES}, {own_key, own_key + 8});
-            for (int column = place.column; column < QUERIES; column += lane_step(ACROSS)) {
-                const int at = place.row * strip_pitch(QUERIES) + column;
+            for (int column = position.column; column < QUERIES; column += lane_step(ACROSS)) {
+                const int at = position.row * strip_pitch(QUERIES) + column;
                 const float2 products = summed<ACROSS, strip>(row_scores, at);
                 const float2 grad = summed<ACROSS, strip>(row_grads, at);
                 const float2 kept = kept_along_queries(a, s, head, query + column, key);
@@ -123,21 +127,26 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
                 }
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, own_value_dim, any_odd<simdgroups>(odd_grads, lane), scratch, lane);
-            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, own_dim, any_odd<simdgroups>(odd_queries, lane), scratch, lane);
+            value_sums.template add<T, QUERIES, pitch>(
+                row_scores, grad_tile, own_value_dim, any_nonfinite<simdgroups>(nonfinite_grads, lane), scratch, lane);
+            key_sums.template add<T, QUERIES, pitch>(
+                row_grads, q_tile, own_dim, any_nonfinite<simdgroups>(nonfinite_queries, lane), scratch, lane);
         }
     }
-    key_sums.store(grad_k + row_place(a.grad_k, s.batch, group.y, s.key_start + own_key), a.grad_k, own_left, DIM, own_dim, scratch, lane);
+    key_sums.store(
+        grad_k + row_offset(a.grad_k, s.batch, group.y, s.key_start + own_key), a.grad_k, own_left, DIM, own_dim,
+        scratch, lane);
     value_sums.store(
-        grad_v + row_place(a.grad_v, s.batch, group.y, s.key_start + own_key), a.grad_v, own_left, VALUE_DIM, own_value_dim, scratch, lane);
+        grad_v + row_offset(a.grad_v, s.batch, group.y, s.key_start + own_key), a.grad_v, own_left, VALUE_DIM,
+        own_value_dim, scratch, lane);
 }
 
-#define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES)                                                                                \
-    template [[host_name("gradient_keys_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #QUERIES)]] kernel void                              \
-    gradient_keys<T, WIDTH, DOWN, ACROSS, QUERIES>(                                                                                   \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const float *,            \
-        device const int *, device const T *, device const float *, device const float *, device T *, device T *,                     \
-        constant Attention &, uint3, uint, uint, uint);
+#define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES)                                                          \
+    template [[host_name("gradient_keys_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #QUERIES)]] kernel void       \
+    gradient_keys<T, WIDTH, DOWN, ACROSS, QUERIES>(                                                             \
+        device const T *, device const T *, device const T *, device const bool *, device const T *,            \
+        device const float *, device const int *, device const T *, device const float *, device const float *, \
+        device T *, device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_KEYS_HALVES(WIDTH, DOWN, ACROSS, QUERIES) \
     GRADIENT_KEYS(half, WIDTH, DOWN, ACROSS, QUERIES)      \

@@ -7,8 +7,9 @@
 //         sums += du k
 //     gradQ = sums
 //
-// Source: Dao, "FlashAttention-2", 2023, algorithm 2, cut in two (gradient_keys.metal is the other half) so that no two threadgroups add to
-// the same sum. Tiling: as forward.metal, with tiles of k and of v side by side. Grid: threadgroups (queries / rows, heads, sequences).
+// Source: Dao, "FlashAttention-2", 2023, algorithm 2, cut in two (gradient_keys.metal is the other half) so that no two
+// threadgroups add to the same sum. Tiling: as forward.metal, with tiles of k and of v side by side. Grid: threadgroups
+// (queries / rows, heads, sequences).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -50,7 +51,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     threadgroup float score_strips[simdgroups * strip];
     threadgroup float grad_strips[simdgroups * strip];
     threadgroup float scratches[simdgroups * 64];
-    threadgroup uint odd_values[simdgroups];
+    threadgroup uint nonfinite_values[simdgroups];
     threadgroup T *k_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *v_tile = k_tile + KEYS * pitch;
     threadgroup float *scratch = scratches + simdgroup * 64;
@@ -68,20 +69,22 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
     const int own_query = first_query + down * 8;
     const int own_left = s.queries - own_query;
-    device const T *keys = k + row_place(a.k, s.batch, head / a.group, s.key_start);
-    device const T *values = v + row_place(a.v, s.batch, head / a.group, s.key_start);
+    device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
+    device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
     OwnRows<T, own_blocks> queries;
     OwnRows<T, own_blocks> grads;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
-    queries.load(q + row_place(a.q, s.batch, head, s.query_start + own_query), a.q, own_left, DIM, own_dim, scratch_rows, lane);
+    queries.load(
+        q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, own_left, DIM, own_dim, scratch_rows, lane);
     grads.load(
-        grad_out + row_place(a.grad_out, s.batch, head, s.query_start + own_query), a.grad_out, own_left, VALUE_DIM, own_value_dim, scratch_rows, lane);
+        grad_out + row_offset(a.grad_out, s.batch, head, s.query_start + own_query), a.grad_out, own_left, VALUE_DIM,
+        own_value_dim, scratch_rows, lane);
     OwnSums<own_blocks> sums;
     sums.clear();
 
-    const LanePlace place = lane_place(ACROSS, across, lane);
-    const int query = own_query + place.row;
+    const LanePosition position = lane_position(ACROSS, across, lane);
+    const int query = own_query + position.row;
     const RowSums row = row_sums(a, s, head, query, log_sum_exp, delta);
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
@@ -89,17 +92,19 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * 8, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
-        const bool odd = load_lines<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
-        load_lines<T, KEYS, pitch, threads>(v_tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
-        tell_odd(odd_values, odd, simdgroup, lane);
+        const bool is_nonfinite =
+            load_rows<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
+        load_rows<T, KEYS, pitch, threads>(
+            v_tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
+        report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
         multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
-        for (int column = place.column; column < KEYS; column += lane_step(ACROSS)) {
-            const int at = place.row * strip_pitch(KEYS) + column;
+        for (int column = position.column; column < KEYS; column += lane_step(ACROSS)) {
+            const int at = position.row * strip_pitch(KEYS) + column;
             const float2 products = summed<ACROSS, strip>(row_scores, at);
             const float2 grad = summed<ACROSS, strip>(row_grads, at);
             const float2 kept = kept_along_keys(a, s, head, query, key + column);
@@ -109,17 +114,20 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        sums.template add<T, KEYS, pitch>(row_scores, k_tile, own_dim, any_odd<simdgroups>(odd_values, lane), scratch, lane);
+        sums.template add<T, KEYS, pitch>(
+            row_scores, k_tile, own_dim, any_nonfinite<simdgroups>(nonfinite_values, lane), scratch, lane);
     }
-    sums.store(grad_q + row_place(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim, scratch, lane);
+    sums.store(
+        grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim,
+        scratch, lane);
 }
 
-#define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS)                                                                                \
-    template [[host_name("gradient_queries_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                              \
-    gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                                   \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const float *,            \
-        device const int *, device const T *, device const float *, device const float *, device T *, constant Attention &, uint3,    \
-        uint, uint, uint);
+#define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS)                                                          \
+    template [[host_name("gradient_queries_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void       \
+    gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS>(                                                             \
+        device const T *, device const T *, device const T *, device const bool *, device const T *,            \
+        device const float *, device const int *, device const T *, device const float *, device const float *, \
+        device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_QUERIES_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     GRADIENT_QUERIES(half, WIDTH, DOWN, ACROSS, KEYS)      \

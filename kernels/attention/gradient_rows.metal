@@ -3,8 +3,9 @@
 //     Δ[i] = Σ_e gradOut[i, e] · out[i, e] − gradL[i]                 gradient_rows
 //     gradSink[h] = −Σ_b Σ_i exp(sink[h] − L[i]) · Δ[i]               gradient_sinks
 //
-// gradient_rows: a SIMD-group a row, its lanes side by side along E; grid: threadgroups (rows / 4, heads, B) of 4 SIMD-groups.
-// gradient_sinks: a threadgroup a head, whose threads take turns over the rows; grid: threadgroups (heads) of SINK_THREADS.
+// gradient_rows: a SIMD-group a row, its lanes side by side along E; grid: threadgroups (rows / 4, heads, B) of 4
+// SIMD-groups. gradient_sinks: a threadgroup a head, whose threads take turns over the rows; grid: threadgroups (heads)
+// of SINK_THREADS.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -31,15 +32,15 @@ kernel void gradient_rows(
     if (row >= a.queries) {
         return;
     }
-    device const T *left = out + row_place(a.out, int(group.z), group.y, row);
-    device const T *right = grad_out + row_place(a.grad_out, int(group.z), group.y, row);
+    device const T *left = out + row_offset(a.out, int(group.z), group.y, row);
+    device const T *right = grad_out + row_offset(a.grad_out, int(group.z), group.y, row);
     float sum = 0.0f;
     for (uint e = lane; e < VALUE_DIM; e += 32) {
         sum = fma(float(left[e * a.out.column]), float(right[e * a.grad_out.column]), sum);
     }
     sum = lanes_sum<32>(sum);
-    if (has(OPTION_GRAD_LOG_SUM_EXP)) {
-        sum -= grad_log_sum_exp[row_place(a.grad_log_sum_exp, int(group.z), group.y, row)];
+    if (has(ATTENTION_OPTION_GRAD_LOG_SUM_EXP)) {
+        sum -= grad_log_sum_exp[row_offset(a.grad_log_sum_exp, int(group.z), group.y, row)];
     }
     if (lane == 0) {
         delta[(group.z * a.heads + group.y) * a.queries + row] = sum;
@@ -61,11 +62,11 @@ kernel void gradient_sinks(
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float parts[SINK_THREADS / 32];
-    const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]);
+    const float sink = float(sinks[row_offset(a.sinks, 0, head, 0)]);
     float sum = 0.0f;
     for (long batch = 0; batch < a.batch; batch += 1) {
         for (long row = thread_index; row < a.queries; row += SINK_THREADS) {
-            const float whole = log_sum_exp[row_place(a.log_sum_exp, int(batch), head, row)];
+            const float whole = log_sum_exp[row_offset(a.log_sum_exp, int(batch), head, row)];
             if (whole != -INFINITY) {
                 sum -= exponential(sink - whole) * delta[(batch * a.heads + head) * a.queries + row];
             }
@@ -81,15 +82,17 @@ kernel void gradient_sinks(
         for (int part = 0; part < SINK_THREADS / 32; part += 1) {
             total += parts[part];
         }
-        grad_sinks[row_place(a.grad_sinks, 0, head, 0)] = T(total);
+        grad_sinks[row_offset(a.grad_sinks, 0, head, 0)] = T(total);
     }
 }
 
-#define GRADIENT_ROWS(T)                                                                                                          \
-    template [[host_name("gradient_rows_" #T)]] kernel void gradient_rows<T>(                                                     \
-        device const T *, device const T *, device const float *, device float *, constant Attention &, uint3, uint, uint, uint); \
-    template [[host_name("gradient_sinks_" #T)]] kernel void gradient_sinks<T>(                                                   \
-        device const T *, device const float *, device const float *, device T *, constant Attention &, uint, uint, uint, uint);
+#define GRADIENT_ROWS(T)                                                                                             \
+    template [[host_name("gradient_rows_" #T)]] kernel void gradient_rows<T>(                                        \
+        device const T *, device const T *, device const float *, device float *, constant Attention &, uint3, uint, \
+        uint, uint);                                                                                                 \
+    template [[host_name("gradient_sinks_" #T)]] kernel void gradient_sinks<T>(                                      \
+        device const T *, device const float *, device const float *, device T *, constant Attention &, uint, uint,  \
+        uint, uint);
 
 GRADIENT_ROWS(float)
 GRADIENT_ROWS(half)

@@ -1,5 +1,6 @@
-// Attention as src/ops/attention/problem.ts defines it, in the terms of kernels: what the host (src/ops/attention/parameters.metal.ts) and
-// all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim, G = H / kvHeads; query i, key j.
+// Attention as src/ops/attention/problem.ts defines it, in the terms of kernels: what the host
+// (src/ops/attention/primitive.ts) and all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim,
+// G = H / kvHeads; query i, key j.
 //
 //     s = scale · q[i] · k[j];  s = softcap · tanh(s / softcap);  s = s + bias[i, j];  s = s − slope · |j − i − shift|
 //     L[i] = ln(Σ_j exp(s[i, j]) + exp(sink)),  P = exp(s − L),  out[i] = Σ_j Z[i, j] · v[j],  Z = P after dropout
@@ -10,17 +11,17 @@
 #define ORCHARD_ATTENTION_PROBLEM_H
 
 #include "common/philox.h"
+#include "generated/attention_option.h"
 
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
 
 // e^x, where x is a difference of scores: taken before they are scaled to base 2, it has no rounding of theirs.
-template <typename Number>
-inline Number exponential(Number x) { return exp2(x * LOG2_E); }
+template <typename Number> inline Number exponential(Number x) { return exp2(x * LOG2_E); }
 
-// Σ over the LANES lanes side by side, in all of them. The order of simd_sum is unspecified; this one is the same on every run.
-template <ushort LANES>
-inline float lanes_sum(float x) {
+// Σ over the LANES lanes side by side, in all of them. The order of simd_sum is unspecified; this one is the same on
+// every run.
+template <ushort LANES> inline float lanes_sum(float x) {
     for (ushort step = 1; step < LANES; step *= 2) {
         x += simd_shuffle_xor(x, step);
     }
@@ -32,23 +33,11 @@ constant uint OPTIONS [[function_constant(0)]];
 constant uint VALUE_DIM [[function_constant(1)]];
 constant uint DIM [[function_constant(2)]];
 
-// Bits of OPTIONS, in the order of src/ops/attention/options.metal.ts.
-enum Option {
-    OPTION_MASK = 1 << 0,
-    OPTION_BIAS = 1 << 1,
-    OPTION_SINKS = 1 << 2,
-    OPTION_SLOPES = 1 << 3,
-    OPTION_SOFTCAP = 1 << 4,
-    OPTION_BAND = 1 << 5,
-    OPTION_DROPOUT = 1 << 6,
-    OPTION_PACKED = 1 << 7,
-    OPTION_GRAD_LOG_SUM_EXP = 1 << 8,
-    OPTION_QUADS = 1 << 9,  // lines of q, k, v and gradOut are runs in memory that start at multiples of 4 elements
-};
+// Whether a call has an option, a bit of OPTIONS (src/ops/attention/primitive.ts).
+inline bool has(AttentionOption option) { return (OPTIONS >> option & 1) != 0; }
 
-inline bool has(Option option) { return (OPTIONS & option) != 0; }
-
-// The element (b, h, row, column) lies at start + b · batch + h · head + row · row + column · column, in elements from where it is bound.
+// The element (b, h, row, column) lies at start + b · batch + h · head + row · row + column · column, in elements from
+// where it is bound.
 struct AttentionOperand {
     long start;
     long batch;
@@ -76,21 +65,21 @@ struct Attention {
     AttentionOperand grad_sinks;
     long batch;
     long heads;
-    long group;         // G
-    long queries;       // of all sequences together
+    long queries;  // of all sequences together
     long keys;
-    long left;          // of the band: −left ≤ j − i − shift ≤ right
-    long right;
-    long bottom_right;  // the last query stands opposite the last key, else the first opposite the first
-    long sequences;     // how many are packed
-    long parts;         // into which the keys of the vector path are cut
-    long part_keys;
-    long bias_sizes[4]; // of the bias's own axes
     float scale;
     float softcap;
-    float keep_scale;   // 1 / (1 − p) of dropout
+    uint is_bottom_right;  // the last query stands opposite the last key, else the first opposite the first
+    uint key[2];           // of dropout
     uint threshold;
-    uint key[2];
+    float keep_scale;  // 1 / (1 − p)
+    long group;        // G
+    long left;         // of the band: −left ≤ j − i − shift ≤ right
+    long right;
+    long sequences;  // how many are packed
+    long parts;      // into which the keys of the vector path are cut
+    long part_keys;
+    long bias_sizes[4];  // of the bias's own axes
 };
 
 // One sequence: a batch, or one of those that are packed into the only batch. i and j are counted inside it.
@@ -106,19 +95,19 @@ struct Sequence {
 
 inline Sequence sequence_of(constant Attention &a, device const int *sequences, uint index) {
     Sequence s = {int(index), int(index), 0, int(a.queries), 0, int(a.keys), 0};
-    if (has(OPTION_PACKED)) {
+    if (has(ATTENTION_OPTION_PACKED)) {
         s.batch = 0;
         s.query_start = sequences[index * 4];
         s.queries = sequences[index * 4 + 1];
         s.key_start = sequences[index * 4 + 2];
         s.keys = sequences[index * 4 + 3];
     }
-    s.shift = a.bottom_right != 0 ? s.keys - s.queries : 0;
+    s.shift = a.is_bottom_right ? s.keys - s.queries : 0;
     return s;
 }
 
 // Where row `row` of a head begins.
-inline long row_place(constant AttentionOperand &operand, int batch, long head, long row) {
+inline long row_offset(constant AttentionOperand &operand, int batch, long head, long row) {
     return operand.start + batch * operand.batch + head * operand.head + row * operand.row;
 }
 
@@ -127,13 +116,11 @@ struct Interval {
     int end;
 };
 
-inline int clamped(long value, int least, int most) {
-    return int(max(long(least), min(long(most), value)));
-}
+inline int clamped(long value, int least, int most) { return int(max(long(least), min(long(most), value))); }
 
 // The keys that any of the queries first … last may attend to. Both ends grow with the queries.
 inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) {
-    if (!has(OPTION_BAND)) {
+    if (!has(ATTENTION_OPTION_BAND)) {
         return {0, s.keys};
     }
     const int begin = clamped(long(first) + s.shift - a.left, 0, s.keys);
@@ -142,7 +129,7 @@ inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) 
 
 // The queries that may attend to any of the keys first … last.
 inline Interval queries_of(constant Attention &a, Sequence s, int first, int last) {
-    if (!has(OPTION_BAND)) {
+    if (!has(ATTENTION_OPTION_BAND)) {
         return {0, s.queries};
     }
     const int begin = clamped(long(first) - s.shift - a.right, 0, s.queries);
@@ -151,10 +138,11 @@ inline Interval queries_of(constant Attention &a, Sequence s, int first, int las
 
 // Whether each of the queries attends to each of the keys, so that no pair needs a look.
 inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Interval keys) {
-    if (has(OPTION_MASK) || queries.end > s.queries || keys.end > s.keys) {
+    if (has(ATTENTION_OPTION_MASK) || queries.end > s.queries || keys.end > s.keys) {
         return false;
     }
-    const Interval common = {keys_of(a, s, queries.end - 1, queries.end - 1).first, keys_of(a, s, queries.first, queries.first).end};
+    const Interval common = {
+        keys_of(a, s, queries.end - 1, queries.end - 1).first, keys_of(a, s, queries.first, queries.first).end};
     return common.first <= keys.first && keys.end <= common.end;
 }
 

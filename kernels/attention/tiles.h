@@ -1,11 +1,12 @@
 // Tiles of attention: how their elements come from device memory, and the products of matrices of 8 x 8.
 //
-// A threadgroup owns DOWN · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS lines at a time. Its SIMD-groups
-// stand DOWN x ACROSS: those side by side own the same 8 rows, and each one its blocks of 8 of their elements (of D and of E). So a product of
-// rows with a tile's lines is the sum of ACROSS parts, one in each one's strip of memory, and of what comes after each writes its own blocks.
+// A threadgroup owns DOWN · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS of them at a time.
+// Its SIMD-groups stand DOWN x ACROSS: those side by side own the same 8 rows, and each one its blocks of 8 of their
+// elements (of D and of E). So a product of rows with a tile's rows is the sum of ACROSS parts, one in each one's strip
+// of memory, and of what comes after, each writes its own blocks.
 //
-// No lane knows which elements of a simdgroup_matrix it holds (the layout is unspecified), so that what treats rows or pairs one by one
-// goes through threadgroup memory.
+// No lane knows which elements of a simdgroup_matrix it holds (the layout is unspecified), so that what treats rows or
+// pairs one by one goes through threadgroup memory.
 
 #ifndef ORCHARD_ATTENTION_TILES_H
 #define ORCHARD_ATTENTION_TILES_H
@@ -37,13 +38,18 @@ inline Blocks blocks_of(uint dim, int across, int index) {
 constexpr int strip_pitch(int columns) { return columns + 4; }
 
 // The blocks of 8 rows that a SIMD-group owns, in registers. Rows and elements beyond the ends are 0.
-template <typename T, int COUNT>
-struct OwnRows {
+template <typename T, int COUNT> struct OwnRows {
     simdgroup_matrix<T, 8, 8> at[COUNT];
 
     // `rows`: the first row; `scratch`: 64 elements of the SIMD-group.
     inline void load(
-        device const T *rows, constant AttentionOperand &operand, int rows_left, uint dim, Blocks blocks, threadgroup T *scratch, uint lane) thread {
+        device const T *rows,
+        constant AttentionOperand &operand,
+        int rows_left,
+        uint dim,
+        Blocks blocks,
+        threadgroup T *scratch,
+        uint lane) thread {
         UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
@@ -62,40 +68,47 @@ struct OwnRows {
     }
 };
 
-// tile[line][element] = lines[line][element], 0 beyond the ends, up to the next multiple of 8 elements. Gives whether any is NaN or infinite
-// among those that this thread reads. All THREADS threads take part.
-template <typename T, int LINES, int PITCH, int THREADS>
-inline bool load_lines(
-    threadgroup T *tile, device const T *lines, constant AttentionOperand &operand, int lines_left, uint dim, uint thread_index) {
+// tile[row][element] = rows[row][element], 0 beyond the ends, up to the next multiple of 8 elements. Gives whether any
+// is NaN or infinite among those that this thread reads. All THREADS threads take part.
+template <typename T, int ROWS, int PITCH, int THREADS>
+inline bool load_rows(
+    threadgroup T *tile,
+    device const T *rows,
+    constant AttentionOperand &operand,
+    int rows_left,
+    uint dim,
+    uint thread_index) {
     const int width = int(dim + 7) / 8 * 8;
-    bool odd = false;
-    for (int four = int(thread_index); four < LINES * width / 4; four += THREADS) {
-        // By fours they are consecutive in a thread; one by one they are dealt out, so that threads side by side read side by side.
-        const int first = has(OPTION_QUADS) ? four * 4 : four;
-        const int step = has(OPTION_QUADS) ? 1 : LINES * width / 4;
-        const int line = first / width;
+    bool is_nonfinite = false;
+    for (int four = int(thread_index); four < ROWS * width / 4; four += THREADS) {
+        // By fours they are consecutive in a thread; one by one they are dealt out, so that threads side by side read
+        // side by side.
+        const int first = has(ATTENTION_OPTION_QUADS) ? four * 4 : four;
+        const int step = has(ATTENTION_OPTION_QUADS) ? 1 : ROWS * width / 4;
+        const int row = first / width;
         const int column = first % width;
-        if (has(OPTION_QUADS) && line < lines_left && column + 4 <= int(dim)) {
-            const vec<T, 4> elements = *reinterpret_cast<device const vec<T, 4> *>(lines + line * operand.row + column);
-            *reinterpret_cast<threadgroup vec<T, 4> *>(tile + line * PITCH + column) = elements;
-            odd = odd || !all(isfinite(float4(elements)));
+        if (has(ATTENTION_OPTION_QUADS) && row < rows_left && column + 4 <= int(dim)) {
+            const vec<T, 4> elements = *reinterpret_cast<device const vec<T, 4> *>(rows + row * operand.row + column);
+            *reinterpret_cast<threadgroup vec<T, 4> *>(tile + row * PITCH + column) = elements;
+            is_nonfinite = is_nonfinite || !all(isfinite(float4(elements)));
             continue;
         }
         for (int element = first, count = 0; count < 4; element += step, count += 1) {
             const int i = element / width;
             const int j = element % width;
-            const bool inside = i < lines_left && j < int(dim);
-            const T value = inside ? lines[i * operand.row + j * operand.column] : T(0);
+            const bool inside = i < rows_left && j < int(dim);
+            const T value = inside ? rows[i * operand.row + j * operand.column] : T(0);
             tile[i * PITCH + j] = value;
-            odd = odd || !isfinite(float(value));
+            is_nonfinite = is_nonfinite || !isfinite(float(value));
         }
     }
-    return odd;
+    return is_nonfinite;
 }
 
 // strip[row][column] = own[row] · tile[column], over the SIMD-group's blocks.
 template <typename T, int COUNT, int COLUMNS, int PITCH>
-inline void multiply_rows(threadgroup float *strip, thread const OwnRows<T, COUNT> &own, threadgroup const T *tile, Blocks blocks) {
+inline void multiply_rows(
+    threadgroup float *strip, thread const OwnRows<T, COUNT> &own, threadgroup const T *tile, Blocks blocks) {
     Sums sums[COLUMNS / 8];
     UNROLLED
     for (int column = 0; column < COLUMNS / 8; column += 1) {
@@ -120,8 +133,7 @@ inline void multiply_rows(threadgroup float *strip, thread const OwnRows<T, COUN
 }
 
 // Rows of sums in registers: the SIMD-group's blocks of 8 rows of a result.
-template <int COUNT>
-struct OwnSums {
+template <int COUNT> struct OwnSums {
     Sums at[COUNT];
 
     inline void clear() thread {
@@ -131,12 +143,18 @@ struct OwnSums {
         }
     }
 
-    // sums[row] += weights[row] · tile. `odd`: the tile holds NaN or infinity, of which a weight of 0 takes nothing.
+    // sums[row] += weights[row] · tile. `is_nonfinite`: the tile holds NaN or infinity, of which a weight of 0 takes
+    // nothing.
     template <typename T, int COLUMNS, int PITCH>
     inline void add(
-        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, bool odd, threadgroup float *scratch, uint lane) thread {
-        if (odd) {
-            add_odd<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, lane);
+        threadgroup const float *weights,
+        threadgroup const T *tile,
+        Blocks blocks,
+        bool is_nonfinite,
+        threadgroup float *scratch,
+        uint lane) thread {
+        if (is_nonfinite) {
+            add_nonfinite<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, lane);
             return;
         }
         Sums left[COLUMNS / 8];
@@ -179,7 +197,13 @@ struct OwnSums {
     // rows[row] = sums[row], as far as they lie inside.
     template <typename T>
     inline void store(
-        device T *rows, constant AttentionOperand &operand, int rows_left, uint dim, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+        device T *rows,
+        constant AttentionOperand &operand,
+        int rows_left,
+        uint dim,
+        Blocks blocks,
+        threadgroup float *scratch,
+        uint lane) thread {
         UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
@@ -198,12 +222,16 @@ struct OwnSums {
         }
     }
 
-private:
-    // The same products in the same order, of the tile with 0 for what is not finite; before them what that gives, each where its weight is not
-    // 0. So values that nobody wants leave the sums as they are, to the last bit.
+  private:
+    // The same products in the same order, of the tile with 0 for what is not finite; before them what that gives, each
+    // where its weight is not 0. So values of weight 0 leave the sums as they are, to the last bit.
     template <typename T, int COLUMNS, int PITCH>
-    inline void add_odd(
-        threadgroup const float *weights, threadgroup const T *tile, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+    inline void add_nonfinite(
+        threadgroup const float *weights,
+        threadgroup const T *tile,
+        Blocks blocks,
+        threadgroup float *scratch,
+        uint lane) thread {
         UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
             if (block >= blocks.count) {
@@ -213,7 +241,8 @@ private:
             simdgroup_store(at[block], scratch, 8);
             simdgroup_barrier(mem_flags::mem_threadgroup);
             for (int element = int(lane); element < 64; element += 32) {
-                add_odd_products<T, COLUMNS, PITCH>(scratch[element], weights + element / 8 * strip_pitch(COLUMNS), elements + element % 8);
+                add_nonfinite_products<T, COLUMNS, PITCH>(
+                    scratch[element], weights + element / 8 * strip_pitch(COLUMNS), elements + element % 8);
             }
             simdgroup_barrier(mem_flags::mem_threadgroup);
             simdgroup_load(at[block], scratch, 8);
@@ -222,14 +251,16 @@ private:
                 Sums left;
                 simdgroup_matrix<T, 8, 8> right;
                 simdgroup_load(left, weights + column, strip_pitch(COLUMNS));
-                load_finite<T, PITCH>(right, elements + column * PITCH, reinterpret_cast<threadgroup T *>(scratch), lane);
+                load_finite<T, PITCH>(
+                    right, elements + column * PITCH, reinterpret_cast<threadgroup T *>(scratch), lane);
                 simdgroup_multiply_accumulate(at[block], left, right, at[block]);
             }
         }
     }
 
     template <typename T, int COLUMNS, int PITCH>
-    inline void add_odd_products(threadgroup float &sum, threadgroup const float *weights, threadgroup const T *elements) thread {
+    inline void add_nonfinite_products(
+        threadgroup float &sum, threadgroup const float *weights, threadgroup const T *elements) thread {
         for (int column = 0; column < COLUMNS; column += 1) {
             const float value = float(elements[column * PITCH]);
             if (!isfinite(value) && weights[column] != 0.0f) {
@@ -239,7 +270,11 @@ private:
     }
 
     template <typename T, int PITCH>
-    inline void load_finite(thread simdgroup_matrix<T, 8, 8> &block, threadgroup const T *elements, threadgroup T *scratch, uint lane) thread {
+    inline void load_finite(
+        thread simdgroup_matrix<T, 8, 8> &block,
+        threadgroup const T *elements,
+        threadgroup T *scratch,
+        uint lane) thread {
         for (int element = int(lane); element < 64; element += 32) {
             const T value = elements[element / 8 * PITCH + element % 8];
             scratch[element] = isfinite(float(value)) ? value : T(0);
@@ -251,39 +286,38 @@ private:
 };
 
 // Which row of the 8, and which columns by twos, a lane treats one by one: SIMD-groups side by side share the rows.
-struct LanePlace {
+struct LanePosition {
     int row;
     int column;  // the first one; every lane_step columns there are two more
 };
 
 constexpr int lanes_of_row(int across) { return 4 * across; }
 constexpr int lane_step(int across) { return 2 * lanes_of_row(across); }
-constexpr int lane_turns(int across, int columns) { return (columns + lane_step(across) - 1) / lane_step(across); }
+constexpr int lane_iterations(int across, int columns) { return (columns + lane_step(across) - 1) / lane_step(across); }
 
-inline LanePlace lane_place(int all_across, int across, uint lane) {
+inline LanePosition lane_position(int all_across, int across, uint lane) {
     const int lanes = lanes_of_row(all_across);
     return {across * (8 / all_across) + int(lane) / lanes, int(lane) % lanes * 2};
 }
 
-// Tells the threadgroup whether a thread of this SIMD-group read NaN or infinity; `any_odd` says after a barrier whether any did.
-inline void tell_odd(threadgroup uint *odd_values, bool odd, uint simdgroup, uint lane) {
-    const bool any = simd_any(odd);
+// Records whether a thread of this SIMD-group read NaN or infinity; after a barrier, `any_nonfinite` is whether any
+// did.
+inline void report_nonfinite(threadgroup uint *nonfinite_values, bool is_nonfinite, uint simdgroup, uint lane) {
+    const bool any = simd_any(is_nonfinite);
     if (lane == 0) {
-        odd_values[simdgroup] = any;
+        nonfinite_values[simdgroup] = any;
     }
 }
 
-template <int SIMDGROUPS>
-inline bool any_odd(threadgroup const uint *odd_values, uint lane) {
-    return simd_any(odd_values[lane % SIMDGROUPS] != 0);
+template <int SIMDGROUPS> inline bool any_nonfinite(threadgroup const uint *nonfinite_values, uint lane) {
+    return simd_any(nonfinite_values[lane % SIMDGROUPS] != 0);
 }
 
 // The products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their strips.
-template <int ACROSS, int STRIP>
-inline float2 summed(threadgroup const float *strips, int place) {
+template <int ACROSS, int STRIP> inline float2 summed(threadgroup const float *strips, int offset) {
     float2 sum = 0.0f;
     for (int part = 0; part < ACROSS; part += 1) {
-        sum += float2(strips[part * STRIP + place], strips[part * STRIP + place + 1]);
+        sum += float2(strips[part * STRIP + offset], strips[part * STRIP + offset + 1]);
     }
     return sum;
 }

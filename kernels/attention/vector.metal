@@ -1,12 +1,15 @@
-// out and L of attention (problem.h) for few queries, as in decoding: each key is used once, so that tiles pay nothing and memory is all that counts.
+// out and L of attention (problem.h) for few queries, as in decoding: each key is used once, so that tiles pay nothing
+// and memory is all that counts.
 //
-// vector: a threadgroup has one query and a part of its keys, which its SIMD-groups take in turn; a SIMD-group's lanes lie side by side along D and
-// E. Each SIMD-group has its own online softmax (forward.metal says which), and they are merged in the threadgroup:
+// vector: a threadgroup has one query and a part of its keys, which its SIMD-groups take in iteration; a SIMD-group's
+// lanes lie side by side along D and E. Each SIMD-group has its own online softmax (forward.metal says which), and they
+// are merged in the threadgroup:
 //
 //     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
-// Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order, so that the result is
-// the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries, heads, sequences) for vector_combine.
+// Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order,
+// so that the result is the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries,
+// heads, sequences) for vector_combine.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -21,22 +24,32 @@ using namespace metal;
 // Writes a row from Σ row, its top and its total; each thread its elements.
 template <typename T>
 inline void finish_row(
-    constant Attention &a, Sequence s, uint head, int query, device const T *sinks, device T *out, device float *log_sum_exp, float sum, float top,
-    float total, uint e) {
+    constant Attention &a,
+    Sequence s,
+    uint head,
+    int query,
+    device const T *sinks,
+    device T *out,
+    device float *log_sum_exp,
+    float sum,
+    float top,
+    float total,
+    uint e) {
     float factor = 1.0f;
-    if (has(OPTION_SINKS)) {
-        const float sink = float(sinks[row_place(a.sinks, 0, head, 0)]);
+    if (has(ATTENTION_OPTION_SINKS)) {
+        const float sink = float(sinks[row_offset(a.sinks, 0, head, 0)]);
         const float most = max(top, sink);
         factor = top == -INFINITY ? 0.0f : exponential(top - most);
         total = (total == 0.0f ? 0.0f : total * factor) + (sink == -INFINITY ? 0.0f : exponential(sink - most));
         top = most;
     }
     if (e < VALUE_DIM) {
-        const long place = row_place(a.out, s.batch, head, s.query_start + query) + e * a.out.column;
-        out[place] = T(total == 0.0f ? 0.0f : sum * factor / total);
+        const long offset = row_offset(a.out, s.batch, head, s.query_start + query) + e * a.out.column;
+        out[offset] = T(total == 0.0f ? 0.0f : sum * factor / total);
     }
     if (e == 0) {
-        log_sum_exp[row_place(a.log_sum_exp, s.batch, head, s.query_start + query)] = total == 0.0f ? -INFINITY : top + precise::log(total);
+        log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, s.query_start + query)] =
+            total == 0.0f ? -INFINITY : top + precise::log(total);
     }
 }
 
@@ -79,9 +92,9 @@ kernel void attention_vector(
     }
     const uint head = group.y;
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-    device const T *keys = k + row_place(a.k, s.batch, head / a.group, s.key_start);
-    device const T *values = v + row_place(a.v, s.batch, head / a.group, s.key_start);
-    device const T *own = q + row_place(a.q, s.batch, head, s.query_start + query);
+    device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
+    device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
+    device const T *own = q + row_offset(a.q, s.batch, head, s.query_start + query);
     float q_row[LANE_ELEMENTS];
     float row[LANE_ELEMENTS];
     for (int i = 0; i < LANE_ELEMENTS; i += 1) {
@@ -182,8 +195,9 @@ kernel void vector_combine(
     if (int(group.x) >= s.queries) {
         return;
     }
-    const ulong place = ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * ulong(a.parts) * (VALUE_DIM + 2);
-    device const float *own = parts + place;
+    const ulong offset =
+        ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * ulong(a.parts) * (VALUE_DIM + 2);
+    device const float *own = parts + offset;
     float top = -INFINITY;
     for (long part = 0; part < a.parts; part += 1) {
         top = max(top, own[part * (VALUE_DIM + 2) + VALUE_DIM]);
@@ -199,13 +213,14 @@ kernel void vector_combine(
     finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, sum, top, total, thread_index);
 }
 
-#define VECTOR(T)                                                                                                                     \
-    template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                                                       \
-        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *,                \
-        device const float *, device const int *, device T *, device float *, device float *, constant Attention &, uint3, uint3,     \
-        uint, uint, uint);                                                                                                            \
-    template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                                       \
-        device const float *, device const T *, device const int *, device T *, device float *, constant Attention &, uint3, uint3, uint);
+#define VECTOR(T)                                                                                                      \
+    template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                              \
+        device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
+        device const float *, device const int *, device T *, device float *, device float *, constant Attention &,    \
+        uint3, uint3, uint, uint, uint);                                                                               \
+    template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                        \
+        device const float *, device const T *, device const int *, device T *, device float *, constant Attention &,  \
+        uint3, uint3, uint);
 
 VECTOR(float)
 VECTOR(half)

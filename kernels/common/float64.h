@@ -1,6 +1,6 @@
-// float64 arithmetic in integers, for the few places where a GPU must round as a CPU does: products, sums and rounding to narrower
-// floats, each to the nearest, ties to even. Numbers are bit patterns, and finite; what is smaller than the smallest normal
-// number becomes 0.
+// float64 arithmetic in integers, for the few places where a GPU must round as a CPU does: products, sums and rounding
+// to narrower floats, each to the nearest, ties to even. Numbers are bit patterns, and finite; what is smaller than the
+// smallest normal number becomes 0.
 
 #ifndef ORCHARD_COMMON_FLOAT64_H
 #define ORCHARD_COMMON_FLOAT64_H
@@ -9,14 +9,10 @@ constant ulong FLOAT64_SIGN = 0x8000000000000000;
 constant ulong FLOAT64_INFINITY = 0x7ff0000000000000;
 constant int FLOAT64_BIAS = 1023;
 
-inline int float64_exponent(ulong x) {
-    return int(x >> 52 & 0x7ff);
-}
+inline int float64_exponent(ulong x) { return int(x >> 52 & 0x7ff); }
 
 // The 53 bits of a normal number's significand.
-inline ulong float64_significand(ulong x) {
-    return (x & 0xfffffffffffff) | 0x10000000000000;
-}
+inline ulong float64_significand(ulong x) { return (x & 0xfffffffffffff) | 0x10000000000000; }
 
 // The upper 64 bits of a product; the lowest one also stands for whatever is below.
 inline ulong high_product_sticky(ulong a, ulong b) {
@@ -28,7 +24,8 @@ inline ulong high_product_sticky(ulong a, ulong b) {
     return (a1 * b1 + (middle >> 32) + (cross >> 32)) | (below != 0 ? 1 : 0);
 }
 
-// A significand whose first bit is bit 63, cut to `bits` bits: to the nearest, ties to even. The result may have one bit more.
+// A significand whose first bit is bit 63, cut to `bits` bits: to the nearest, ties to even. The result may have one
+// bit more.
 inline ulong round_significand(ulong significand, uint bits) {
     uint dropped = 64 - bits;
     ulong kept = significand >> dropped;
@@ -43,7 +40,7 @@ inline ulong float64_pack(ulong sign, int exponent, ulong significand) {
     if (biased < 1) {
         return sign;
     }
-    ulong rounded = round_significand(significand, 53); // a carry into the exponent is right
+    ulong rounded = round_significand(significand, 53);  // a carry into the exponent is right
     ulong bits = (ulong(biased - 1) << 52) + rounded;
     return sign | min(bits, FLOAT64_INFINITY);
 }
@@ -76,7 +73,7 @@ inline ulong float64_add(ulong a, ulong b) {
     }
     ulong sign = larger & FLOAT64_SIGN;
     uint shift = uint(float64_exponent(larger) - float64_exponent(smaller));
-    ulong first = float64_significand(larger) << 10; // bit 62, so that a sum does not overflow
+    ulong first = float64_significand(larger) << 10;  // bit 62, so that a sum does not overflow
     ulong second = float64_significand(smaller) << 10;
     ulong shifted = shift > 63 ? 0 : second >> shift;
     bool is_cut = shift > 63 || (shift > 0 && second << (64 - shift) != 0);
@@ -97,7 +94,7 @@ inline uint float64_narrow(ulong x, uint exponent_bits, uint fraction_bits) {
     }
     int bias = (1 << (exponent_bits - 1)) - 1;
     int biased = float64_exponent(x) - FLOAT64_BIAS + bias;
-    int missing = max(1 - biased, 0); // bits that a subnormal number lacks
+    int missing = max(1 - biased, 0);  // bits that a subnormal number lacks
     if (missing > int(fraction_bits) + 1) {
         return sign;
     }
@@ -105,7 +102,10 @@ inline uint float64_narrow(ulong x, uint exponent_bits, uint fraction_bits) {
     uint digits = fraction_bits + 1 - uint(missing);
     ulong rounded = digits == 0 ? (significand > FLOAT64_SIGN ? 1 : 0) : round_significand(significand, digits);
     uint infinity = ((1u << exponent_bits) - 1) << fraction_bits;
-    uint bits = missing > 0 ? uint(rounded) : uint(biased - 1 >= (1 << exponent_bits) ? infinity : (uint(biased - 1) << fraction_bits) + uint(rounded));
+    uint bits =
+        missing > 0
+            ? uint(rounded)
+            : uint(biased - 1 >= (1 << exponent_bits) ? infinity : (uint(biased - 1) << fraction_bits) + uint(rounded));
     return sign | min(bits, infinity);
 }
 

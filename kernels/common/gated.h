@@ -1,8 +1,9 @@
 // Activations x S(x), where the share S rises from 0 to 1 and S(-x) = 1 - S(x), and their derivatives, of float32.
 //
-// With a = |x| everything comes from the small side: x S(x) is -a S(-a) or a (1 - S(-a)), and the derivative at x is w or 1 - w, where w is
-// the one at -a: w = S(-a) - a S'(a). So nothing cancels far from 0, where S(-a) is an exponential: it has its whole accuracy, although
-// its exponent needs more digits than a float32 has. native/cpu/elementwise/gated.h has the same formulas.
+// With a = |x| everything comes from the small side: x S(x) is -a S(-a) or a (1 - S(-a)), and the derivative at x is w
+// or 1 - w, where w is the one at -a: w = S(-a) - a S'(a). So nothing cancels far from 0, where S(-a) is an
+// exponential: it has its whole accuracy, although its exponent needs more digits than a float32 has.
+// native/cpu/elementwise/gated.h has the same formulas.
 
 #ifndef ORCHARD_COMMON_GATED_H
 #define ORCHARD_COMMON_GATED_H
@@ -23,13 +24,11 @@ inline float exp_of_negative(float high, float low) {
     return metal::fma(-e, low, e);
 }
 
-// S is the distribution function of the normal distribution: S(-a) = e^(-a^2 / 2) G(a), where G is smooth and falls slowly: a polynomial
-// in t = 1 / (1 + 0.3 a), the interpolant at Chebyshev's points from 0 to 15.
+// S is the distribution function of the normal distribution: S(-a) = e^(-a^2 / 2) G(a), where G is smooth and falls
+// slowly: a polynomial in t = 1 / (1 + 0.3 a), the interpolant at Chebyshev's points from 0 to 15.
 struct NormalShare {
     static float end() { return 15.0f; }  // from there on S(-a) is 0
-    static Tail tail(float a) {
-        float square = a * a;
-        float e = exp_of_negative(0.5f * square, 0.5f * metal::fma(a, a, -square));
+    static float factor(float a) {        // G(a)
         float t = 1.0f / metal::fma(a, 0.3f, 1.0f);
         float g = -0.0209846701f;
         g = metal::fma(g, t, 0.114402115f);
@@ -41,7 +40,12 @@ struct NormalShare {
         g = metal::fma(g, t, 0.110423200f);
         g = metal::fma(g, t, 0.119550116f);
         g = metal::fma(g, t, 0.119687751f);
-        g *= t;
+        return g * t;
+    }
+    static Tail tail(float a) {
+        float square = a * a;
+        float e = exp_of_negative(0.5f * square, 0.5f * metal::fma(a, a, -square));
+        float g = factor(a);
         return {e * g, e * metal::fma(-a, 0.398942280f, g)};
     }
 };
@@ -80,21 +84,18 @@ struct TanhShare {
     }
 };
 
-template <typename Share>
-inline Tail tail_of(float x) {
+template <typename Share> inline Tail tail_of(float x) {
     float a = metal::fabs(x);
     return Share::tail(a > Share::end() ? Share::end() : a);  // NaN stays
 }
 
 // The infinite x takes part where its share is 1 only.
-template <typename Share>
-inline float gated(float x) {
+template <typename Share> inline float gated(float x) {
     float share = tail_of<Share>(x).share;
     return x < 0.0f ? (x < -Share::end() ? -Share::end() : x) * share : x * (1.0f - share);
 }
 
-template <typename Share>
-inline float gated_derivative(float x) {
+template <typename Share> inline float gated_derivative(float x) {
     float slope = tail_of<Share>(x).slope;
     return x < 0.0f ? slope : 1.0f - slope;
 }

@@ -1,7 +1,7 @@
 // Functions that Metal Shading Language lacks, or has with another meaning, of float32.
 //
-// Polynomials are Chebyshev interpolants on a short interval, their coefficients rounded to float32. Errors stay within 3 units in
-// the last place.
+// Polynomials are Chebyshev interpolants on a short interval, their coefficients rounded to float32. Errors stay within
+// 3 units in the last place.
 
 #ifndef ORCHARD_COMMON_MATH_H
 #define ORCHARD_COMMON_MATH_H

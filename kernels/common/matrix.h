@@ -1,30 +1,26 @@
 // Tiles of matrices in threadgroup memory, for kernels that multiply with simdgroup_matrix.
 //
-// A tile is OUTER lines of INNER elements, and lies in threadgroup memory as in device memory: its lines run along the axis whose
-// elements are neighbours there, so that neighbouring threads read neighbouring elements whether a matrix is stored by rows or by
-// columns. Lines are 16 bytes longer than their elements, so that the 8 lines of a simdgroup_load do not meet in one memory bank.
+// A tile is OUTER lines of INNER elements, and lies in threadgroup memory as in device memory: its lines run along the
+// axis whose elements are neighbours there, so that neighbouring threads read neighbouring elements whether a matrix is
+// stored by rows or by columns. Lines are 16 bytes longer than their elements, so that the 8 lines of a simdgroup_load
+// do not meet in one memory bank.
 
 #ifndef ORCHARD_COMMON_MATRIX_H
 #define ORCHARD_COMMON_MATRIX_H
 
 // The distance of two lines of a tile, in elements.
-template <typename T>
-constexpr int tile_pitch(int inner) {
-    return inner + 16 / int(sizeof(T));
-}
+template <typename T> constexpr int tile_pitch(int inner) { return inner + 16 / int(sizeof(T)); }
 
-constexpr int tile_larger(int a, int b) {
-    return a > b ? a : b;
-}
+constexpr int tile_larger(int a, int b) { return a > b ? a : b; }
 
 // The elements of a tile whose lines may run along either axis.
-template <typename T>
-constexpr int tile_elements(int rows, int columns) {
+template <typename T> constexpr int tile_elements(int rows, int columns) {
     return tile_larger(rows * tile_pitch<T>(columns), columns * tile_pitch<T>(rows));
 }
 
-// tile[i][j] = source[i * outer_stride + j * inner_stride], and 0 where i >= outer_left or j >= inner_left: nothing is read there.
-// All THREADS threads take part. `quads`: inner_stride is 1 and each line starts at a multiple of 4 elements.
+// tile[i][j] = source[i * outer_stride + j * inner_stride], and 0 where i >= outer_left or j >= inner_left: nothing is
+// read there. All THREADS threads take part. `quads`: inner_stride is 1 and each line starts at a multiple of 4
+// elements.
 template <typename T, int OUTER, int INNER, int THREADS>
 inline void load_tile(
     threadgroup T *tile,
@@ -43,14 +39,16 @@ inline void load_tile(
         if (four >= fours) {
             break;
         }
-        // Quads are consecutive in a thread; single elements are dealt out one by one, so that threads side by side read side by side.
+        // Quads are consecutive in a thread; single elements are dealt out one by one, so that threads side by side
+        // read side by side.
         const int first = quads ? four * 4 : four;
         const int step = quads ? 1 : fours;
         const int row = first / INNER;
         const int column = first % INNER;
         if (quads && row < outer_left && column + 4 <= inner_left) {
             device const T *from = source + row * outer_stride + column;
-            *reinterpret_cast<threadgroup vec<T, 4> *>(tile + row * pitch + column) = *reinterpret_cast<device const vec<T, 4> *>(from);
+            *reinterpret_cast<threadgroup vec<T, 4> *>(tile + row * pitch + column) =
+                *reinterpret_cast<device const vec<T, 4> *>(from);
             continue;
         }
         for (int element = first, count = 0; count < 4; element += step, count += 1) {

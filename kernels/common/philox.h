@@ -1,5 +1,5 @@
-// Philox4x32-10: four 32-bit words from a 128-bit counter and a 64-bit key. What the numbers mean is written in src/random/philox.ts;
-// native/cpu/random/philox.h has the same constants, and a test compares the three.
+// Philox4x32-10: four 32-bit words from a 128-bit counter and a 64-bit key. What the numbers mean is written in
+// src/random/philox.ts; native/cpu/random/philox.h has the same constants, and a test compares the three.
 
 #ifndef ORCHARD_COMMON_PHILOX_H
 #define ORCHARD_COMMON_PHILOX_H
@@ -12,7 +12,8 @@ inline uint4 philox(uint4 counter, uint2 key) {
     for (uint round = 0; round < PHILOX_ROUNDS; round += 1) {
         ulong first = ulong(PHILOX_MULTIPLIERS[0]) * counter.x;
         ulong second = ulong(PHILOX_MULTIPLIERS[1]) * counter.z;
-        counter = uint4(uint(second >> 32) ^ counter.y ^ key.x, uint(second), uint(first >> 32) ^ counter.w ^ key.y, uint(first));
+        counter = uint4(
+            uint(second >> 32) ^ counter.y ^ key.x, uint(second), uint(first >> 32) ^ counter.w ^ key.y, uint(first));
         key += uint2(PHILOX_WEYL[0], PHILOX_WEYL[1]);
     }
     return counter;
@@ -25,8 +26,6 @@ inline uint4 philox_block(uint4 start, ulong block) {
 }
 
 // 24 bits in [0, 1)
-inline float uniform_number(uint word) {
-    return float(word >> 8) * 0x1p-24f;
-}
+inline float uniform_number(uint word) { return float(word >> 8) * 0x1p-24f; }
 
 #endif

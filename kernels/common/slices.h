@@ -6,8 +6,7 @@
 
 #include "common/loop.h"
 
-template <int operands>
-struct Slices {
+template <int operands> struct Slices {
     Nest<operands> nest;   // of the other axes: an element is a slice, and starts where its first element is
     long along[operands];  // from one element of a slice to the next; negative where it is walked backwards
     long length;           // elements of a slice

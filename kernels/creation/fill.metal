@@ -1,4 +1,5 @@
-// output[i] = value for every index i of the output's shape. The value comes as bits: one kernel for each size serves every type.
+// output[i] = value for every index i of the output's shape. The value comes as bits: one kernel for each size serves
+// every type.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -22,9 +23,9 @@ kernel void fill(
     if (element >= ulong(given.loop.count)) {
         return;
     }
-    long places[1];
-    loop_places(given.loop, element, places);
-    output[places[0]] = Bits(given.bits);
+    long offsets[1];
+    loop_places(given.loop, element, offsets);
+    output[offsets[0]] = Bits(given.bits);
 }
 
 template [[host_name("fill_1")]] kernel void fill<uchar>(device uchar *, constant Fill &, uint2, uint2);

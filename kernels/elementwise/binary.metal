@@ -1,15 +1,18 @@
-// output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast; f is the function constant
-// `operation`. Both operands have one type: the host promotes them before.
+// output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast; f is the function
+// constant `operation`. Both operands have one type: the host promotes them before.
 //
-// float16 and bfloat16 are storage: f is computed in float32 and rounded once. An integer divided by 0 gives 0, and so does its
-// remainder.
+// float16 and bfloat16 are storage: f is computed in float32 and rounded once. An integer divided by 0 gives 0, and so
+// does its remainder.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/bits.h"
+#include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
 #include "common/loop.h"
+#include "common/special.h"
 #include "generated/binary.h"
 
 constant uint operation [[function_constant(0)]];
@@ -28,6 +31,13 @@ inline float apply(float a, float b) {
     case BINARY_MAXIMUM: return a > b || orchard::is_nan(a) ? a : b;
     case BINARY_MINIMUM: return a < b || orchard::is_nan(a) ? a : b;
     case BINARY_ATAN2: return precise::atan2(a, b);
+    case BINARY_HYPOT: return orchard::hypot(a, b);
+    case BINARY_LOGADDEXP: return orchard::logaddexp(a, b);
+    case BINARY_XLOGY: return orchard::xlogy(a, b);
+    case BINARY_POLYGAMMA: return orchard::polygamma(a, b);
+    case BINARY_NEXTAFTER: return orchard::next_after(a, b);
+    case BINARY_COPYSIGN: return copysign(a, b);
+    case BINARY_HEAVISIDE: return a == 0.0f ? b : float(a > 0.0f);
     case BINARY_SWIGLU: return orchard::gated<orchard::LogisticShare>(a) * b;
     case BINARY_GELU_GRADIENT: return a * orchard::gated_derivative<orchard::NormalShare>(b);
     case BINARY_GELU_TANH_GRADIENT: return a * orchard::gated_derivative<orchard::TanhShare>(b);
@@ -39,13 +49,16 @@ inline float apply(float a, float b) {
 }
 
 // The smallest integer over -1 wraps around.
-template <typename T> inline T quotient(T a, T b) { return b == T(0) ? T(0) : b == T(-1) && T(-1) < T(0) ? T(0) - a : a / b; }
+template <typename T> inline T quotient(T a, T b) {
+    return b == T(0) ? T(0) : b == T(-1) && T(-1) < T(0) ? T(0) - a : a / b;
+}
 template <typename T> inline T rest(T a, T b) { return b == T(0) || (b == T(-1) && T(-1) < T(0)) ? T(0) : a % b; }
-template <typename T> inline bool signs_differ(T remainder, T b) { return remainder != T(0) && (remainder < T(0)) != (b < T(0)); }
+template <typename T> inline bool signs_differ(T remainder, T b) {
+    return remainder != T(0) && (remainder < T(0)) != (b < T(0));
+}
 
 // Modulo 2^bits. A negative exponent leaves 0 of all but 1 and -1.
-template <typename T>
-inline T power(T base, T exponent) {
+template <typename T> inline T power(T base, T exponent) {
     if (exponent < T(0)) {
         T sign = (exponent & T(1)) != T(0) ? base : T(1);
         return base == T(1) || base == T(-1) ? sign : T(0);
@@ -61,8 +74,7 @@ inline T power(T base, T exponent) {
     return result;
 }
 
-template <typename T>
-inline T apply_integer(T a, T b) {
+template <typename T> inline T apply_integer(T a, T b) {
     switch (operation) {
     case BINARY_ADD: return a + b;
     case BINARY_SUB: return a - b;
@@ -74,6 +86,9 @@ inline T apply_integer(T a, T b) {
     case BINARY_POW: return power(a, b);
     case BINARY_MAXIMUM: return a > b ? a : b;
     case BINARY_MINIMUM: return a < b ? a : b;
+    case BINARY_HEAVISIDE: return a == T(0) ? b : T(a > T(0));
+    case BINARY_GCD: return orchard::greatest_common_divisor(a, b);
+    case BINARY_LCM: return orchard::least_common_multiple(a, b);
     case BINARY_BITWISE_AND: return a & b;
     case BINARY_BITWISE_OR: return a | b;
     case BINARY_BITWISE_XOR: return a ^ b;
@@ -84,6 +99,7 @@ inline T apply_integer(T a, T b) {
 inline bool apply_bool(bool a, bool b) {
     switch (operation) {
     case BINARY_ADD:
+    case BINARY_HEAVISIDE:
     case BINARY_MAXIMUM:
     case BINARY_BITWISE_OR: return a || b;
     case BINARY_BITWISE_XOR: return a != b;
@@ -91,8 +107,7 @@ inline bool apply_bool(bool a, bool b) {
     }
 }
 
-template <typename T>
-inline bool test(T a, T b) {
+template <typename T> inline bool test(T a, T b) {
     switch (operation) {
     case BINARY_EQ: return a == b;
     case BINARY_NE: return a != b;
@@ -120,11 +135,15 @@ template <> struct Compute<float> {
 };
 template <> struct Compute<half> {
     using Number = float;
-    static half run(half a, half b) { return half(apply(float(a), float(b))); }
+    static half run(half a, half b) {
+        return operation == BINARY_NEXTAFTER ? orchard::next_after(a, b) : half(apply(float(a), float(b)));
+    }
 };
 template <> struct Compute<bfloat> {
     using Number = float;
-    static bfloat run(bfloat a, bfloat b) { return bfloat(apply(float(a), float(b))); }
+    static bfloat run(bfloat a, bfloat b) {
+        return operation == BINARY_NEXTAFTER ? orchard::next_after(a, b) : bfloat(apply(float(a), float(b)));
+    }
 };
 
 // a, b    [[buffer(0, 1)]]  the elements that their strides reach
@@ -166,10 +185,10 @@ kernel void binary_predicate(
     output[places[2]] = test(Number(a[places[0]]), Number(b[places[1]]));
 }
 
-#define BINARY(T)                                                                                                  \
-    template [[host_name("binary_" #T)]] kernel void binary<T>(                                                    \
-        device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2);                        \
-    template [[host_name("binary_predicate_" #T)]] kernel void binary_predicate<T>(                                  \
+#define BINARY(T)                                                                           \
+    template [[host_name("binary_" #T)]] kernel void binary<T>(                             \
+        device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2); \
+    template [[host_name("binary_predicate_" #T)]] kernel void binary_predicate<T>(         \
         device const T *, device const T *, device bool *, constant LoopNest &, uint2, uint2);
 
 BINARY(float)

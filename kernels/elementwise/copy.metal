@@ -1,7 +1,7 @@
 // output[i] = input[i], converted, for every index i of the output's shape.
 //
-// Floats round to the nearest, ties to even. A float becomes an integer by truncation, out of range the nearest that there is and
-// NaN 0, which is Metal's own conversion. bool is x ≠ 0.
+// Floats round to the nearest, ties to even. A float becomes an integer by truncation, out of range the nearest that
+// there is and NaN 0, which is Metal's own conversion. bool is x ≠ 0.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -27,8 +27,9 @@ kernel void copy(
     output[places[1]] = Out(input[places[0]]);
 }
 
-#define COPY(In, Out) \
-    template [[host_name("copy_" #In "_" #Out)]] kernel void copy<In, Out>(device const In *, device Out *, constant LoopNest &, uint2, uint2);
+#define COPY(In, Out)                                                       \
+    template [[host_name("copy_" #In "_" #Out)]] kernel void copy<In, Out>( \
+        device const In *, device Out *, constant LoopNest &, uint2, uint2);
 
 #define COPY_FROM(In) \
     COPY(In, float)   \

@@ -1,5 +1,5 @@
-// output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast; f is the function constant
-// `operation`, or the choice between b and c by a.
+// output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast; f is the
+// function constant `operation`, or the choice between b and c by a.
 //
 // float16 and bfloat16 are storage: f is computed in float32 and rounded once.
 
@@ -13,8 +13,7 @@ using namespace metal;
 constant uint operation [[function_constant(0)]];
 
 // min(max(x, least), most): the latter where the two cross, NaN where any is.
-template <typename Number>
-inline Number clamp_between(Number x, Number least, Number most) {
+template <typename Number> inline Number clamp_between(Number x, Number least, Number most) {
     Number lifted = x > least || orchard::is_nan(x) ? x : least;
     return lifted < most || orchard::is_nan(lifted) ? lifted : most;
 }
@@ -41,8 +40,12 @@ inline float apply(float a, float b, float c) {
     }
 }
 
-template <typename T> struct Compute { static T run(T a, T b, T c) { return clamp_between(a, b, c); } };
-template <> struct Compute<float> { static float run(float a, float b, float c) { return apply(a, b, c); } };
+template <typename T> struct Compute {
+    static T run(T a, T b, T c) { return clamp_between(a, b, c); }
+};
+template <> struct Compute<float> {
+    static float run(float a, float b, float c) { return apply(a, b, c); }
+};
 template <> struct Compute<half> {
     static half run(half a, half b, half c) { return half(apply(float(a), float(b), float(c))); }
 };
@@ -94,12 +97,12 @@ kernel void where(
     }
 }
 
-#define WHERE(T)                                                                                                    \
-    template [[host_name("where_" #T)]] kernel void where<T>(                                                       \
+#define WHERE(T)                                              \
+    template [[host_name("where_" #T)]] kernel void where<T>( \
         device const bool *, device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2);
-#define TERNARY(T)                                                                                                  \
-    template [[host_name("ternary_" #T)]] kernel void ternary<T>(                                                   \
-        device const T *, device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2);       \
+#define TERNARY(T)                                                                                            \
+    template [[host_name("ternary_" #T)]] kernel void ternary<T>(                                             \
+        device const T *, device const T *, device const T *, device T *, constant LoopNest &, uint2, uint2); \
     WHERE(T)
 
 TERNARY(float)

@@ -5,9 +5,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
 #include "common/loop.h"
+#include "common/special.h"
 #include "generated/unary.h"
 
 constant uint operation [[function_constant(0)]];
@@ -40,6 +42,19 @@ inline float apply(float x) {
     case UNARY_SIN: return precise::sin(x);
     case UNARY_COS: return precise::cos(x);
     case UNARY_TAN: return precise::tan(x);
+    case UNARY_ASIN: return precise::asin(x);
+    case UNARY_ACOS: return precise::acos(x);
+    case UNARY_ATAN: return precise::atan(x);
+    case UNARY_SINH: return precise::sinh(x);
+    case UNARY_COSH: return precise::cosh(x);
+    case UNARY_ASINH: return precise::asinh(x);
+    case UNARY_ACOSH: return precise::acosh(x);
+    case UNARY_ATANH: return precise::atanh(x);
+    case UNARY_ERFC: return orchard::erfc(x);
+    case UNARY_ERFINV: return orchard::erfinv(x);
+    case UNARY_LGAMMA: return orchard::lgamma(x);
+    case UNARY_DIGAMMA: return orchard::digamma(x);
+    case UNARY_SINC: return orchard::sinc(x);
     case UNARY_GELU: return orchard::gated<orchard::NormalShare>(x);
     case UNARY_GELU_TANH: return orchard::gated<orchard::TanhShare>(x);
     case UNARY_SILU: return orchard::gated<orchard::LogisticShare>(x);
@@ -53,8 +68,7 @@ inline float apply(float x) {
     }
 }
 
-template <typename T>
-inline T apply_integer(T x) {
+template <typename T> inline T apply_integer(T x) {
     switch (operation) {
     case UNARY_NEG: return T(0) - x;
     case UNARY_ABS: return x < T(0) ? T(0) - x : x;
@@ -67,8 +81,7 @@ inline T apply_integer(T x) {
     }
 }
 
-template <typename T>
-inline bool test(T x) {
+template <typename T> inline bool test(T x) {
     switch (operation) {
     case UNARY_LOGICAL_NOT: return x == T(0);
     case UNARY_ISNAN: return orchard::is_nan(x);
@@ -143,9 +156,10 @@ kernel void unary_predicate(
     output[places[1]] = Compute<T>::predicate(input[places[0]]);
 }
 
-#define UNARY(T)                                                                                                          \
-    template [[host_name("unary_" #T)]] kernel void unary<T>(device const T *, device T *, constant LoopNest &, uint2, uint2); \
-    template [[host_name("unary_predicate_" #T)]] kernel void unary_predicate<T>(                                           \
+#define UNARY(T)                                                                  \
+    template [[host_name("unary_" #T)]] kernel void unary<T>(                     \
+        device const T *, device T *, constant LoopNest &, uint2, uint2);         \
+    template [[host_name("unary_predicate_" #T)]] kernel void unary_predicate<T>( \
         device const T *, device bool *, constant LoopNest &, uint2, uint2);
 
 UNARY(float)

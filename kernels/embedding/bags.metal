@@ -1,41 +1,37 @@
 // Bags of rows of a table, with i over the indices of a bag that are no padding:
-//     sum   out[bag, :] = Σ factor[i] table[index[i], :]      mean   the sum over their number      max   the largest, column by column
-// and the gradients of the table (for each row the sum over the places that name it) and of the factors.
+//     sum   out[bag, :] = Σ factor[i] table[index[i], :]
+//     mean  the sum over their number
+//     max   the largest, column by column
+// and the gradients of the table (for each row the sum over the indices that name it) and of the factors.
 //
-// One thread an element, no matrix of all rows on the way, and no atomics: for the gradient of the table the host has sorted the indices stably
-// before (kernels/sorting), a threadgroup finds the run of its row by one bisection, and writes the row once, zeros where no index names it.
-// What one element gets is summed in the order of the indices, in float32 with compensation, so that every run gives the same bits.
+// One thread an element, no matrix of all rows on the way, and no atomics: for the gradient of the table the host has
+// sorted the indices stably before (kernels/sorting), a threadgroup finds the run of its row by one bisection, and
+// writes the row once, zeros where no index names it. What one element gets is summed in the order of the indices, in
+// float32 with compensation, so that every run gives the same bits.
 //
-// The host finds indices and bounds that are wrong; until it tells, an index that is no row counts for nothing.
+// The host checks indices and offsets; until it reports an error, an index that is no row counts for nothing.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "generated/bag_mode.h"
 #include "indexing/sorted.h"
 
-enum BagMode {
-    BAG_SUM = 0,
-    BAG_MEAN = 1,
-    BAG_MAX = 2,
-};
-
-// The mode, and 4 more where indices have factors.
-constant uint operation [[function_constant(0)]];
-#define MODE (operation & 3)
-#define WEIGHTED (operation & 4)
+constant uint MODE [[function_constant(0)]];      // a BagMode
+constant uint WEIGHTED [[function_constant(1)]];  // 1 where indices have factors
 
 struct Bags {
     long bags;
-    long total;    // indices
-    long length;   // of each bag; -1 where bounds say where each begins and the last one ends
+    long total;   // indices
+    long length;  // of each bag; -1 where offsets say where each begins and the last one ends
     long rows;
     long width;
-    long padding;  // a row that counts for nothing, or -1
+    long padding;       // a row that counts for nothing, or -1
     long table[3];      // strides of rows and columns, and the first element, from where the operand is bound
     long gradients[3];  // the same
 };
 
-inline long place_in(constant long (&matrix)[3], long row, long column) {
+inline long offset_in(constant long (&matrix)[3], long row, long column) {
     return matrix[2] + row * matrix[0] + column * matrix[1];
 }
 
@@ -43,21 +39,27 @@ inline bool counts(constant Bags &p, long row) { return row >= 0 && row < p.rows
 
 // table    [[buffer(3)]]  [rows, width], the elements that its strides reach
 // indices, factors  [[buffer(0, 2)]]  [total], dense; factors where there are some
-// bounds   [[buffer(1)]]  [bags + 1], ascending
+// offsets  [[buffer(1)]]  [bags + 1], ascending
 // out      [[buffer(4)]]  [bags, width]
 // sizes    [[buffer(5)]]  [bags]
 // best     [[buffer(6)]]  [bags, width], of the largest only: the number of the index, -1 in an empty bag
 // grid: threads [width, bags]
 template <typename T, typename Index>
 kernel void bag_rows(
-    device const Index *indices [[buffer(0)]], device const Index *bounds [[buffer(1)]], device const T *factors [[buffer(2)]],
-    device const T *table [[buffer(3)]], device T *out [[buffer(4)]], device float *sizes [[buffer(5)]],
-    device long *best [[buffer(6)]], constant Bags &p [[buffer(7)]], uint2 position [[thread_position_in_grid]]) {
+    device const Index *indices [[buffer(0)]],
+    device const Index *offsets [[buffer(1)]],
+    device const T *factors [[buffer(2)]],
+    device const T *table [[buffer(3)]],
+    device T *out [[buffer(4)]],
+    device float *sizes [[buffer(5)]],
+    device long *best [[buffer(6)]],
+    constant Bags &p [[buffer(7)]],
+    uint2 position [[thread_position_in_grid]]) {
     long column = position.x;
     long bag = position.y;
     if (bag >= p.bags) return;
-    long begin = p.length >= 0 ? bag * p.length : clamp(long(bounds[bag]), 0l, p.total);
-    long end = p.length >= 0 ? begin + p.length : clamp(long(bounds[bag + 1]), begin, p.total);
+    long begin = p.length >= 0 ? bag * p.length : clamp(long(offsets[bag]), 0l, p.total);
+    long end = p.length >= 0 ? begin + p.length : clamp(long(offsets[bag + 1]), begin, p.total);
     FloatSum sum;
     long size = 0;
     long largest = -1;
@@ -67,9 +69,9 @@ kernel void bag_rows(
         if (!counts(p, row)) continue;
         size += 1;
         if (column >= p.width) continue;
-        T own = table[place_in(p.table, row, column)];
-        if (MODE != BAG_MAX) {
-            sum.add(WEIGHTED ? float(own) * float(factors[i]) : float(own));
+        T own = table[offset_in(p.table, row, column)];
+        if (MODE != BAG_MODE_MAX) {
+            sum.add(WEIGHTED != 0 ? float(own) * float(factors[i]) : float(own));
         } else if (largest < 0 || float(own) > float(value) || (isnan(float(own)) && !isnan(float(value)))) {
             value = own;
             largest = i;
@@ -77,22 +79,24 @@ kernel void bag_rows(
     }
     if (column == 0) sizes[bag] = float(size);
     if (column >= p.width) return;
-    long place = bag * p.width + column;
-    if (MODE == BAG_MAX) {
-        out[place] = value;
-        best[place] = largest;
+    long element = bag * p.width + column;
+    if (MODE == BAG_MODE_MAX) {
+        out[element] = value;
+        best[element] = largest;
     } else {
-        out[place] = T(MODE == BAG_MEAN && size > 0 ? sum.result() / float(size) : sum.result());
+        out[element] = T(MODE == BAG_MODE_MEAN && size > 0 ? sum.result() / float(size) : sum.result());
     }
 }
 
 // numbers  [[buffer(1)]]  [total]: the bag of each index, -1 where it is in none
 template <typename Index>
 kernel void bag_numbers(
-    device const Index *bounds [[buffer(0)]], device long *numbers [[buffer(1)]], constant Bags &p [[buffer(2)]],
+    device const Index *offsets [[buffer(0)]],
+    device long *numbers [[buffer(1)]],
+    constant Bags &p [[buffer(2)]],
     uint index [[thread_position_in_grid]]) {
     if (long(index) >= p.total) return;
-    long bag = lower_bound(bounds, 0, 1, p.bags + 1, long(index) + 1) - 1;
+    long bag = lower_bound(offsets, 0, 1, p.bags + 1, long(index) + 1) - 1;
     numbers[index] = bag < p.bags ? bag : -1;
 }
 
@@ -101,7 +105,7 @@ inline long bag_of(constant Bags &p, device const long *numbers, long index) {
 }
 
 // keys, order  [[buffer(0, 1)]]  [total], the indices in order and where each was
-// numbers      [[buffer(2)]]  of the bags, where bounds say which; anything elsewhere
+// numbers      [[buffer(2)]]  of the bags, where offsets say which; anything elsewhere
 // factors      [[buffer(3)]]  of the indices, where they have some
 // gradients    [[buffer(4)]]  [bags, width], the elements that its strides reach
 // sizes, best  [[buffer(5, 6)]]  as above: of means, and of the largest
@@ -110,11 +114,19 @@ inline long bag_of(constant Bags &p, device const long *numbers, long index) {
 // grid: threadgroups [rows, width / threads]
 template <typename T, typename Index>
 kernel void bag_gradient(
-    device const Index *keys [[buffer(0)]], device const long *order [[buffer(1)]], device const long *numbers [[buffer(2)]],
-    device const T *factors [[buffer(3)]], device const T *gradients [[buffer(4)]], device const float *sizes [[buffer(5)]],
-    device const long *best [[buffer(6)]], device T *out [[buffer(7)]], constant Bags &p [[buffer(8)]],
-    threadgroup long *run [[threadgroup(0)]], uint2 group [[threadgroup_position_in_grid]],
-    uint lane [[thread_index_in_threadgroup]], uint2 threads [[threads_per_threadgroup]]) {
+    device const Index *keys [[buffer(0)]],
+    device const long *order [[buffer(1)]],
+    device const long *numbers [[buffer(2)]],
+    device const T *factors [[buffer(3)]],
+    device const T *gradients [[buffer(4)]],
+    device const float *sizes [[buffer(5)]],
+    device const long *best [[buffer(6)]],
+    device T *out [[buffer(7)]],
+    constant Bags &p [[buffer(8)]],
+    threadgroup long *run [[threadgroup(0)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_threadgroup]],
+    uint2 threads [[threads_per_threadgroup]]) {
     long row = group.x;
     if (lane < 2) run[lane] = row == p.padding ? 0 : lower_bound(keys, 0, 1, p.total, row + lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -125,10 +137,10 @@ kernel void bag_gradient(
         long index = order[at];
         long bag = bag_of(p, numbers, index);
         if (bag < 0) continue;
-        if (MODE == BAG_MAX && best[bag * p.width + column] != index) continue;
-        float gradient = float(gradients[place_in(p.gradients, bag, column)]);
-        if (MODE == BAG_MEAN) gradient /= sizes[bag];
-        if (WEIGHTED) gradient *= float(factors[index]);
+        if (MODE == BAG_MODE_MAX && best[bag * p.width + column] != index) continue;
+        float gradient = float(gradients[offset_in(p.gradients, bag, column)]);
+        if (MODE == BAG_MODE_MEAN) gradient /= sizes[bag];
+        if (WEIGHTED != 0) gradient *= float(factors[index]);
         sum.add(gradient);
     }
     out[row * p.width + column] = T(sum.result());
@@ -139,10 +151,16 @@ kernel void bag_gradient(
 // grid: threads [32 · total], a SIMD-group an index
 template <typename T, typename Index>
 kernel void bag_factors(
-    device const Index *indices [[buffer(0)]], device const long *numbers [[buffer(1)]], device const T *table [[buffer(2)]],
-    device const T *gradients [[buffer(3)]], device T *out [[buffer(4)]], constant Bags &p [[buffer(5)]],
-    uint group [[threadgroup_position_in_grid]], uint simd [[simdgroup_index_in_threadgroup]],
-    uint simds [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+    device const Index *indices [[buffer(0)]],
+    device const long *numbers [[buffer(1)]],
+    device const T *table [[buffer(2)]],
+    device const T *gradients [[buffer(3)]],
+    device T *out [[buffer(4)]],
+    constant Bags &p [[buffer(5)]],
+    uint group [[threadgroup_position_in_grid]],
+    uint simd [[simdgroup_index_in_threadgroup]],
+    uint simds [[simdgroups_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
     long index = long(group) * simds + simd;
     if (index >= p.total) return;
     long row = long(indices[index]);
@@ -150,51 +168,56 @@ kernel void bag_factors(
     float sum = 0.0f;
     if (bag >= 0 && counts(p, row)) {
         for (long column = lane; column < p.width; column += 32) {
-            sum += float(table[place_in(p.table, row, column)]) * float(gradients[place_in(p.gradients, bag, column)]);
+            float value = float(table[offset_in(p.table, row, column)]);
+            sum += value * float(gradients[offset_in(p.gradients, bag, column)]);
         }
     }
     sum = simd_sum(sum);
     if (lane == 0) out[index] = T(sum);
 }
 
-struct Bounds {
+struct Offsets {
     long count;
     long total;
 };
 
-// first[0] = min(first[0], the number of a bound that is less than the one before it or more than `total`, or of the first where it is not 0)
+// first[0] = min(first[0], the number of an offset that is less than the one before it or more than `total`, or of the
+// first where it is not 0)
 //
-// bounds  [[buffer(0)]]  dense
-// first   [[buffer(1)]]  one number, 2^32 - 1 where no bound is wrong
+// offsets  [[buffer(0)]]  dense
+// first    [[buffer(1)]]  one number, 2^32 - 1 where no offset is wrong
 template <typename Index>
 kernel void find_descent(
-    device const Index *bounds [[buffer(0)]], device atomic_uint *first [[buffer(1)]], constant Bounds &p [[buffer(2)]],
+    device const Index *offsets [[buffer(0)]],
+    device atomic_uint *first [[buffer(1)]],
+    constant Offsets &p [[buffer(2)]],
     uint index [[thread_position_in_grid]]) {
     if (long(index) >= p.count) return;
-    long own = long(bounds[index]);
-    bool wrong = own > p.total || (index == 0 ? own != 0 : own < long(bounds[index - 1]));
+    long own = long(offsets[index]);
+    bool wrong = own > p.total || (index == 0 ? own != 0 : own < long(offsets[index - 1]));
     if (wrong) atomic_fetch_min_explicit(first, index, memory_order_relaxed);
 }
 
-#define BAGS_OF(Index)                                                                                            \
-    template [[host_name("bag_numbers_" #Index)]] kernel void bag_numbers<Index>(                                 \
-        device const Index *, device long *, constant Bags &, uint);                                              \
-    template [[host_name("find_descent_" #Index)]] kernel void find_descent<Index>(                               \
-        device const Index *, device atomic_uint *, constant Bounds &, uint);
+#define BAGS_OF(Index)                                                              \
+    template [[host_name("bag_numbers_" #Index)]] kernel void bag_numbers<Index>(   \
+        device const Index *, device long *, constant Bags &, uint);                \
+    template [[host_name("find_descent_" #Index)]] kernel void find_descent<Index>( \
+        device const Index *, device atomic_uint *, constant Offsets &, uint);
 
 BAGS_OF(long)
 BAGS_OF(int)
 
-#define BAGS(T, Index)                                                                                            \
-    template [[host_name("bag_rows_" #T "_" #Index)]] kernel void bag_rows<T, Index>(                             \
+#define BAGS(T, Index)                                                                                              \
+    template [[host_name("bag_rows_" #T "_" #Index)]] kernel void bag_rows<T, Index>(                               \
         device const Index *, device const Index *, device const T *, device const T *, device T *, device float *, \
-        device long *, constant Bags &, uint2);                                                                   \
-    template [[host_name("bag_gradient_" #T "_" #Index)]] kernel void bag_gradient<T, Index>(                     \
-        device const Index *, device const long *, device const long *, device const T *, device const T *,      \
-        device const float *, device const long *, device T *, constant Bags &, threadgroup long *, uint2, uint, uint2); \
-    template [[host_name("bag_factors_" #T "_" #Index)]] kernel void bag_factors<T, Index>(                       \
-        device const Index *, device const long *, device const T *, device const T *, device T *, constant Bags &, uint, \
-        uint, uint, uint);
+        device long *, constant Bags &, uint2);                                                                     \
+    template [[host_name("bag_gradient_" #T "_" #Index)]] kernel void bag_gradient<T, Index>(                       \
+        device const Index *, device const long *, device const long *, device const T *, device const T *,         \
+        device const float *, device const long *, device T *, constant Bags &, threadgroup long *, uint2, uint,    \
+        uint2);                                                                                                     \
+    template [[host_name("bag_factors_" #T "_" #Index)]] kernel void bag_factors<T, Index>(                         \
+        device const Index *, device const long *, device const T *, device const T *, device T *, constant Bags &, \
+        uint, uint, uint, uint);
 
 #define BAGS_WITH(T) \
     BAGS(T, long)    \

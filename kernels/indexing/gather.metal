@@ -8,9 +8,9 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Gather {
-    LoopNest nest;    // operands: x (stride 0 along the axis that is indexed), index, output
-    long size;    // of x along that axis
-    long stride;  // of x along it
+    LoopNest loop;  // operands: x (stride 0 along the axis that is indexed), index, output
+    long size;      // of x along that axis
+    long stride;    // of x along it
 };
 
 // x       [[buffer(0)]]  the elements that its strides reach
@@ -26,18 +26,18 @@ kernel void gather(
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
-    if (element >= ulong(gather.nest.count)) {
+    if (element >= ulong(gather.loop.count)) {
         return;
     }
-    long places[3];
-    loop_places(gather.nest, element, places);
-    long at = long(index[places[1]]);
+    long offsets[3];
+    loop_places(gather.loop, element, offsets);
+    long at = long(index[offsets[1]]);
     bool inside = at >= 0 && at < gather.size;
-    output[places[2]] = inside ? x[places[0] + at * gather.stride] : Bits(0);
+    output[offsets[2]] = inside ? x[offsets[0] + at * gather.stride] : Bits(0);
 }
 
-#define GATHER(Bits, Index)                                                                \
-    template [[host_name("gather_" #Bits "_" #Index)]] kernel void gather<Bits, Index>(    \
+#define GATHER(Bits, Index)                                                             \
+    template [[host_name("gather_" #Bits "_" #Index)]] kernel void gather<Bits, Index>( \
         device const Bits *, device const Index *, device Bits *, constant Gather &, uint2, uint2);
 
 #define GATHER_BITS(Bits) \

@@ -6,7 +6,7 @@ using namespace metal;
 #include "common/loop.h"
 
 struct OneHot {
-    LoopNest nest;  // operands: index (stride 0 along the last axis, the classes), output
+    LoopNest loop;  // operands: index (stride 0 along the last axis, the classes), output
     long classes;
 };
 
@@ -21,17 +21,18 @@ kernel void one_hot(
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
-    if (element >= ulong(one_hot.nest.count)) {
+    if (element >= ulong(one_hot.loop.count)) {
         return;
     }
-    long places[2];
-    loop_places(one_hot.nest, element, places);
+    long offsets[2];
+    loop_places(one_hot.loop, element, offsets);
     long own = long(element % ulong(one_hot.classes));
-    output[places[1]] = long(index[places[0]]) == own ? 1 : 0;
+    output[offsets[1]] = long(index[offsets[0]]) == own ? 1 : 0;
 }
 
-#define ONE_HOT(Index) \
-    template [[host_name("one_hot_" #Index)]] kernel void one_hot<Index>(device const Index *, device long *, constant OneHot &, uint2, uint2);
+#define ONE_HOT(Index)                                                    \
+    template [[host_name("one_hot_" #Index)]] kernel void one_hot<Index>( \
+        device const Index *, device long *, constant OneHot &, uint2, uint2);
 
 ONE_HOT(long)
 ONE_HOT(int)

@@ -1,7 +1,8 @@
-// first[0] = min(first[0], the number of an index that is negative or at least `size`), for every index but those that are `except`.
+// first[0] = min(first[0], the number of an index that is negative or at least `size`), for every index but those that
+// are `except`.
 //
-// Kernels that use indices never follow one that is out of range; this one finds out, and the host tells when it next waits for the
-// device.
+// Kernels that use indices never follow one that is out of range; this one finds out, and the host reports it when it
+// next waits for the device.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -9,7 +10,7 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Range {
-    LoopNest nest;  // operand: index
+    LoopNest loop;  // operand: index
     long size;
     long except;  // an index that is none out of range
 };
@@ -18,27 +19,27 @@ struct Range {
 // first  [[buffer(1)]]  one number, 2^32 - 1 where no index is out of range; those beyond 2^32 - 2 count as that
 // range  [[buffer(2)]]
 template <typename Index>
-kernel void find_outside(
+kernel void find_out_of_range(
     device const Index *index [[buffer(0)]],
     device atomic_uint *first [[buffer(1)]],
     constant Range &range [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
-    if (element >= ulong(range.nest.count)) {
+    if (element >= ulong(range.loop.count)) {
         return;
     }
-    long places[1];
-    loop_places(range.nest, element, places);
-    long value = long(index[places[0]]);
+    long offsets[1];
+    loop_places(range.loop, element, offsets);
+    long value = long(index[offsets[0]]);
     if ((value < 0 || value >= range.size) && value != range.except) {
         atomic_fetch_min_explicit(first, uint(min(element, ulong(0xfffffffe))), memory_order_relaxed);
     }
 }
 
-#define FIND_OUTSIDE(Index)                                                         \
-    template [[host_name("find_outside_" #Index)]] kernel void find_outside<Index>( \
+#define FIND_OUT_OF_RANGE(Index)                                                              \
+    template [[host_name("find_out_of_range_" #Index)]] kernel void find_out_of_range<Index>( \
         device const Index *, device atomic_uint *, constant Range &, uint2, uint2);
 
-FIND_OUTSIDE(long)
-FIND_OUTSIDE(int)
+FIND_OUT_OF_RANGE(long)
+FIND_OUT_OF_RANGE(int)

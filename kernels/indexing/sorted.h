@@ -3,7 +3,8 @@
 #ifndef ORCHARD_INDEXING_SORTED_H
 #define ORCHARD_INDEXING_SORTED_H
 
-// A sum with a second number for what each addition loses (Neumaier 1974), so that the error does not grow with the number of terms.
+// A sum with a second number for what each addition loses (Neumaier 1974), so that the error does not grow with the
+// number of terms.
 struct FloatSum {
     float sum = 0;
     float lost = 0;
@@ -17,7 +18,7 @@ struct FloatSum {
     float result() const { return isfinite(lost) ? sum + lost : sum; }
 };
 
-// The first of a line of sorted keys that is at least `key`.
+// The first of `length` sorted keys that is at least `key`.
 template <typename Index>
 inline long lower_bound(device const Index *keys, long first, long stride, long length, long key) {
     long low = 0;

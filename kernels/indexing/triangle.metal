@@ -6,9 +6,9 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Triangle {
-    LoopNest nest;  // operands: x, output; the last two axes are rows and columns
+    LoopNest loop;  // operands: x, output; the last two axes are rows and columns
+    uint lower;     // 1 or 0
     long diagonal;
-    long lower;  // 1 or 0
 };
 
 // x         [[buffer(0)]]  the elements that its strides reach
@@ -22,21 +22,22 @@ kernel void triangle(
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
-    if (element >= ulong(triangle.nest.count)) {
+    if (element >= ulong(triangle.loop.count)) {
         return;
     }
-    long places[2];
-    loop_places(triangle.nest, element, places);
-    ulong rows = ulong(triangle.nest.shape[triangle.nest.rank - 2]);
-    ulong columns = ulong(triangle.nest.shape[triangle.nest.rank - 1]);
+    long offsets[2];
+    loop_places(triangle.loop, element, offsets);
+    ulong rows = ulong(triangle.loop.shape[triangle.loop.rank - 2]);
+    ulong columns = ulong(triangle.loop.shape[triangle.loop.rank - 1]);
     long edge = long(element / columns % rows) + triangle.diagonal;
     long column = long(element % columns);
     bool stays = triangle.lower != 0 ? column <= edge : column >= edge;
-    output[places[1]] = stays ? x[places[0]] : Bits(0);
+    output[offsets[1]] = stays ? x[offsets[0]] : Bits(0);
 }
 
-#define TRIANGLE(Bits) \
-    template [[host_name("triangle_" #Bits)]] kernel void triangle<Bits>(device const Bits *, device Bits *, constant Triangle &, uint2, uint2);
+#define TRIANGLE(Bits)                                                    \
+    template [[host_name("triangle_" #Bits)]] kernel void triangle<Bits>( \
+        device const Bits *, device Bits *, constant Triangle &, uint2, uint2);
 
 TRIANGLE(uchar)
 TRIANGLE(ushort)

@@ -1,26 +1,38 @@
-// The cross entropy of classes along lines of logits x, with p = softmax(x), factors w of the classes, a target y and a smoothing ε:
+// The cross entropy of classes along slices of logits x, with p = softmax(x), factors w of the classes, a target y and
+// a smoothing ε:
 //     loss = -(1 - ε) w[y] log p[y] - ε / classes · Σ w[c] log p[c]
 // and its gradient times `scale`, that of the loss:
 //     scale (A p[c] - ε / classes · w[c] - (1 - ε) w[y] [c = y]),   A = (1 - ε) w[y] + ε / classes · Σ w
 //
-// `LANES` threads share a line and read each of its logits once, whatever its length: the largest one and the sum over exp(x - largest) come in
-// one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). For the gradient only log Σ exp(x) is kept, as the
-// largest logit and log Σ exp(x - largest), which lose nothing where logits are large; no probability is ever stored. Computed in float32. A line whose largest logit is not finite gives NaN, as log-softmax does.
+// `LANES` threads share a slice and read each of its logits once, whatever its length: the largest one and the sum over
+// exp(x - largest) come from one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). For
+// the gradient only log Σ exp(x) is kept, as the largest logit and log Σ exp(x - largest), which lose nothing where
+// logits are large; no probability is ever stored. Computed in float32. A slice whose largest logit is not finite gives
+// NaN, as log-softmax does.
 //
-// The host finds targets that are no class (kernels/indexing/range.metal); until it tells, they count for nothing, as ignored ones do.
+// Another kernel finds targets that are no class (kernels/indexing/range.metal), and the host reports them; here they
+// count for nothing, as ignored ones do.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/slices.h"
 #include "reduction/groups.h"
 #include "reduction/online.h"
-#include "loss/class_lines.h"
+
+struct CrossEntropyParameters {
+    Slices<5> slices;   // logits, then what has one number for each slice; last the gradients of the logits
+    long ignore_index;  // the target that counts for nothing
+    long chunk;         // classes that a threadgroup takes
+    float label_smoothing;
+};
 
 // Bits of `operation`: which of the two terms, and whether classes have factors.
 #define SMOOTHED (operation & 1)
 #define WEIGHTED (operation & 2)
 
-// largest: of the logits; sum: Σ exp(x - largest); weighted: Σ w (x - largest); weights: Σ w. The last two of smoothed losses only.
+// largest: of the logits; sum: Σ exp(x - largest); weighted: Σ w (x - largest); weights: Σ w. The last two of smoothed
+// losses only.
 struct ClassState {
     float largest;
     float sum;
@@ -31,7 +43,8 @@ struct ClassState {
 struct ClassMerge {
     static ClassState merge(ClassState a, ClassState b) {
         float largest = larger(a.largest, b.largest);
-        ClassState state = {largest, rescaled(a.sum, a.largest, largest) + rescaled(b.sum, b.largest, largest), 0.0f, 0.0f};
+        ClassState state = {
+            largest, rescaled(a.sum, a.largest, largest) + rescaled(b.sum, b.largest, largest), 0.0f, 0.0f};
         if (SMOOTHED) {
             state.weighted = moved(a, largest) + moved(b, largest);
             state.weights = a.weights + b.weights;
@@ -70,109 +83,124 @@ inline ClassState included(ClassState state, float x, float w) {
     return state;
 }
 
-// A thread's line, of which it has a lane.
+// A thread's slice, of which it has a lane.
 struct ClassLane {
-    long places[CLASS_LINES_OPERANDS];
+    long offsets[5];
     uint lane;
     bool exists;
     long target;  // -1 where it counts for nothing
 };
 
 template <typename Index>
-inline ClassLane class_lane(constant ClassLines &p, device const Index *targets, uint thread_index, uint group) {
+inline ClassLane class_lane(
+    constant CrossEntropyParameters &p, device const Index *targets, uint thread_index, uint group) {
     ClassLane own;
     bool rows = LANES >= 32;
     own.lane = rows ? thread_index % LANES : thread_index / COLUMNS;
-    ulong line = ulong(group) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
-    own.exists = line < ulong(p.lines);
+    ulong slice = ulong(group) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
+    own.exists = slice < ulong(p.slices.nest.count);
     own.target = -1;
     if (own.exists) {
-        class_line_places(p, line, own.places);
-        long target = long(targets[own.places[1]]);
-        bool counts = target != p.ignored && target >= 0 && target < p.classes;
+        slice_offsets(p.slices, slice, own.offsets);
+        long target = long(targets[own.offsets[1]]);
+        bool counts = target != p.ignore_index && target >= 0 && target < p.slices.length;
         own.target = counts ? target : -1;
     }
     return own;
 }
 
-// x         [[buffer(0)]]  logits
-// targets   [[buffer(1)]]  one a line
-// factors   [[buffer(2)]]  of the classes, dense; anything where they have none
-// losses, used            [[buffer(3, 4)]]  one a line, of one layout: the loss, and w[y] (0 where it counts for nothing)
-// log_sums                [[buffer(5)]]  two such planes: the largest logits, and log Σ exp(x - largest)
-// scratch   [[threadgroup(0)]]  a state a thread
-// grid: threadgroups [lines / COLUMNS] of COLUMNS · LANES threads
+// x                [[buffer(0)]]       logits
+// targets          [[buffer(1)]]       one for each slice
+// factors          [[buffer(2)]]       of the classes, dense; anything where they have none
+// losses, used     [[buffer(3, 4)]]    one for each slice, of one layout: the loss, and w[y] (0 where it is ignored)
+// log_sums         [[buffer(5)]]       two such planes: the largest logits, and log Σ exp(x - largest)
+// scratch          [[threadgroup(0)]]  a state for each thread
+// grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads
 template <typename T, typename Index>
 kernel void cross_entropy(
-    device const T *x [[buffer(0)]], device const Index *targets [[buffer(1)]], device const float *factors [[buffer(2)]],
-    device float *losses [[buffer(3)]], device float *used [[buffer(4)]], device float *log_sums [[buffer(5)]],
-    constant ClassLines &p [[buffer(6)]], threadgroup ClassState *scratch [[threadgroup(0)]],
-    uint thread_index [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]]) {
+    device const T *x [[buffer(0)]],
+    device const Index *targets [[buffer(1)]],
+    device const float *factors [[buffer(2)]],
+    device float *losses [[buffer(3)]],
+    device float *used [[buffer(4)]],
+    device float *log_sums [[buffer(5)]],
+    constant CrossEntropyParameters &p [[buffer(6)]],
+    threadgroup ClassState *scratch [[threadgroup(0)]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint group [[threadgroup_position_in_grid]]) {
     ClassLane own = class_lane(p, targets, thread_index, group);
     ClassState state = {-INFINITY, 0.0f, 0.0f, 0.0f};
-    long classes = own.target < 0 ? 0 : p.classes;
+    long classes = own.target < 0 ? 0 : p.slices.length;
     for (long c = own.lane; c < classes; c += LANES) {
         float w = SMOOTHED && WEIGHTED ? factors[c] : 1.0f;
-        state = included(state, float(x[own.places[0] + c * p.along]), w);
+        state = included(state, float(x[own.offsets[0] + c * p.slices.along[0]]), w);
     }
     state = combined<ClassMerge>(state, scratch, thread_index);
     if (!own.exists || own.lane != 0) return;
-    long row = own.places[2];
+    long row = own.offsets[2];
     if (own.target < 0) {
-        losses[row] = used[row] = log_sums[row] = log_sums[row + p.lines] = 0.0f;
+        losses[row] = used[row] = log_sums[row] = log_sums[row + p.slices.nest.count] = 0.0f;
         return;
     }
     float top = isinf(state.largest) ? NAN : state.largest;
     float logarithm = precise::log(state.sum);
     float factor = WEIGHTED ? factors[own.target] : 1.0f;
-    float loss = (1.0f - p.smoothing) * factor * (logarithm - (float(x[own.places[0] + own.target * p.along]) - top));
-    if (SMOOTHED) loss += p.smoothing / float(p.classes) * (state.weights * logarithm - state.weighted);
+    float loss = (1.0f - p.label_smoothing) * factor *
+                 (logarithm - (float(x[own.offsets[0] + own.target * p.slices.along[0]]) - top));
+    if (SMOOTHED) loss += p.label_smoothing / float(p.slices.length) * (state.weights * logarithm - state.weighted);
     losses[row] = loss;
     used[row] = factor;
     log_sums[row] = top;
-    log_sums[row + p.lines] = logarithm;
+    log_sums[row + p.slices.nest.count] = logarithm;
 }
 
 // x, targets, factors  [[buffer(0, 1, 2)]]  as above
 // factor_sum           [[buffer(3)]]  Σ w; anything where classes have no factors
-// log_sums, scales     [[buffer(4, 5)]]  two and one a line
+// log_sums, scales     [[buffer(4, 5)]]  two and one for each slice
 // out                  [[buffer(6)]]
-// grid: threadgroups [lines / COLUMNS, classes / chunk] of COLUMNS · LANES threads
+// grid: threadgroups [slices / COLUMNS, classes / chunk] of COLUMNS · LANES threads
 template <typename T, typename Index>
 kernel void cross_entropy_gradient(
-    device const T *x [[buffer(0)]], device const Index *targets [[buffer(1)]], device const float *factors [[buffer(2)]],
-    device const float *factor_sum [[buffer(3)]], device const float *log_sums [[buffer(4)]],
-    device const float *scales [[buffer(5)]], device T *out [[buffer(6)]], constant ClassLines &p [[buffer(7)]],
-    uint thread_index [[thread_index_in_threadgroup]], uint2 group [[threadgroup_position_in_grid]]) {
+    device const T *x [[buffer(0)]],
+    device const Index *targets [[buffer(1)]],
+    device const float *factors [[buffer(2)]],
+    device const float *factor_sum [[buffer(3)]],
+    device const float *log_sums [[buffer(4)]],
+    device const float *scales [[buffer(5)]],
+    device T *out [[buffer(6)]],
+    constant CrossEntropyParameters &p [[buffer(7)]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group [[threadgroup_position_in_grid]]) {
     ClassLane own = class_lane(p, targets, thread_index, group.x);
     if (!own.exists) return;
     long begin = long(group.y) * p.chunk + own.lane;
-    long end = min(p.classes, long(group.y + 1) * p.chunk);
+    long end = min(p.slices.length, long(group.y + 1) * p.chunk);
     if (own.target < 0) {
-        for (long c = begin; c < end; c += LANES) out[own.places[4] + c * p.along_out] = T(0.0f);
+        for (long c = begin; c < end; c += LANES) out[own.offsets[4] + c * p.slices.along[4]] = T(0.0f);
         return;
     }
-    float scale = scales[own.places[3]];
-    float largest = log_sums[own.places[2]];
-    float logarithm = log_sums[own.places[2] + p.lines];
-    float each = p.smoothing / float(p.classes);
-    float of_target = (1.0f - p.smoothing) * (WEIGHTED ? factors[own.target] : 1.0f);
-    float share = of_target + each * (WEIGHTED && SMOOTHED ? factor_sum[0] : float(p.classes));
+    float scale = scales[own.offsets[3]];
+    float largest = log_sums[own.offsets[2]];
+    float logarithm = log_sums[own.offsets[2] + p.slices.nest.count];
+    float each = p.label_smoothing / float(p.slices.length);
+    float at_target = (1.0f - p.label_smoothing) * (WEIGHTED ? factors[own.target] : 1.0f);
+    float share = at_target + each * (WEIGHTED && SMOOTHED ? factor_sum[0] : float(p.slices.length));
     for (long c = begin; c < end; c += LANES) {
-        float slope = share * precise::exp((float(x[own.places[0] + c * p.along]) - largest) - logarithm);
-        if (SMOOTHED) slope -= each * (WEIGHTED ? factors[c] : 1.0f);
-        if (c == own.target) slope -= of_target;
-        out[own.places[4] + c * p.along_out] = T(scale * slope);
+        float derivative =
+            share * precise::exp((float(x[own.offsets[0] + c * p.slices.along[0]]) - largest) - logarithm);
+        if (SMOOTHED) derivative -= each * (WEIGHTED ? factors[c] : 1.0f);
+        if (c == own.target) derivative -= at_target;
+        out[own.offsets[4] + c * p.slices.along[4]] = T(scale * derivative);
     }
 }
 
-#define CROSS_ENTROPY(T, Index)                                                                                    \
-    template [[host_name("cross_entropy_" #T "_" #Index)]] kernel void cross_entropy<T, Index>(                    \
+#define CROSS_ENTROPY(T, Index)                                                                                       \
+    template [[host_name("cross_entropy_" #T "_" #Index)]] kernel void cross_entropy<T, Index>(                       \
         device const T *, device const Index *, device const float *, device float *, device float *, device float *, \
-        constant ClassLines &, threadgroup ClassState *, uint, uint);                                              \
-    template [[host_name("cross_entropy_gradient_" #T "_" #Index)]] kernel void cross_entropy_gradient<T, Index>(  \
-        device const T *, device const Index *, device const float *, device const float *, device const float *,  \
-        device const float *, device T *, constant ClassLines &, uint, uint2);
+        constant CrossEntropyParameters &, threadgroup ClassState *, uint, uint);                                     \
+    template [[host_name("cross_entropy_gradient_" #T "_" #Index)]] kernel void cross_entropy_gradient<T, Index>(     \
+        device const T *, device const Index *, device const float *, device const float *, device const float *,     \
+        device const float *, device T *, constant CrossEntropyParameters &, uint, uint2);
 
 #define CROSS_ENTROPY_OF(T) \
     CROSS_ENTROPY(T, long)  \

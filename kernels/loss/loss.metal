@@ -1,53 +1,27 @@
 // Losses of one element each, their sums and their gradients:
 //     squared error          (x - t)²
 //     binary cross entropy   w ((1 - t) x + (1 - t + v t) s),   s = log(1 + exp(-x)) = log1p(exp(-|x|)) + max(-x, 0)
-// with a weight w and a weight v of positive targets, which are 1 but in the weighted one. With σ the logistic function, the slopes of the
-// second are w ((1 - t) σ(x) - v t σ(-x)) by x and w ((v - 1) s - x) by t.
+// with a weight w and a weight v of positive targets, which are 1 but in the weighted one. With σ the logistic
+// function, the derivatives of the second are w ((1 - t) σ(x) - v t σ(-x)) by x and w ((v - 1) s - x) by t.
 //
-// A sum is made in two passes: a threadgroup of 256 threads adds up 256 · SEQUENCE elements as a tree, another one adds up what these left. The
-// shape of the tree depends on sizes only. Computed in float32.
+// A sum takes two passes: a threadgroup of 256 threads adds up 256 · SEQUENCE elements as a tree, another one adds up
+// the sums of these. The shape of the tree depends on sizes only. Computed in float32.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/loop.h"
 #include "common/math.h"
+#include "generated/loss.h"
 #include "reduction/groups.h"
-
-#define LOSS_OPERANDS 7
-#define LOSS_MAX_RANK 8
-
-enum LossCode {
-    SQUARED_ERROR = 0,
-    BINARY_CROSS_ENTROPY = 1,
-    WEIGHTED_BINARY_CROSS_ENTROPY = 2,
-};
 
 constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x, 2: that of the target
 
-struct LossLoop {
-    long shape[LOSS_MAX_RANK];                   // outermost first
-    long strides[LOSS_OPERANDS][LOSS_MAX_RANK];  // of x, target, weight, that of positive targets, scale or result, gradients
-    long start[LOSS_OPERANDS];                   // of element 0, from where the operand is bound
-    long rank;
-    long count;
+struct LossParameters {
+    Nest<7> loop;   // x, target, weight, that of positive targets, scale or result, gradients
     long sequence;  // elements that a thread adds up
     float factor;
 };
-
-inline void loss_places(constant LossLoop &p, ulong element, thread long (&places)[LOSS_OPERANDS]) {
-    for (int operand = 0; operand < LOSS_OPERANDS; operand += 1) {
-        places[operand] = p.start[operand];
-    }
-    ulong rest = element;
-    for (long axis = p.rank - 1; axis >= 0; axis -= 1) {
-        ulong size = ulong(p.shape[axis]);
-        long index = long(axis == 0 ? rest : rest % size);
-        rest /= size;
-        for (int operand = 0; operand < LOSS_OPERANDS; operand += 1) {
-            places[operand] += index * p.strides[operand][axis];
-        }
-    }
-}
 
 struct LossElement {
     float x;
@@ -56,50 +30,59 @@ struct LossElement {
     float v;
 };
 
-template <typename T>
+template <typename T, int count>
 inline LossElement loss_element(
-    device const T *x, device const T *target, device const T *weight, device const T *positive,
-    thread long (&places)[LOSS_OPERANDS]) {
-    bool weighted = operation == WEIGHTED_BINARY_CROSS_ENTROPY;
+    device const T *x,
+    device const T *target,
+    device const T *weight,
+    device const T *positive,
+    thread long (&offsets)[count]) {
+    bool weighted = operation == LOSS_WEIGHTED_BINARY_CROSS_ENTROPY;
     return {
-        float(x[places[0]]), float(target[places[1]]), weighted ? float(weight[places[2]]) : 1.0f,
-        weighted ? float(positive[places[3]]) : 1.0f};
+        float(x[offsets[0]]), float(target[offsets[1]]), weighted ? float(weight[offsets[2]]) : 1.0f,
+        weighted ? float(positive[offsets[3]]) : 1.0f};
 }
 
 // log(1 + exp(-x))
 inline float softplus_of_negative(float x) { return orchard::log1p(precise::exp(-fabs(x))) + (x < 0.0f ? -x : 0.0f); }
 
 inline float loss_value(LossElement e) {
-    if (operation == SQUARED_ERROR) return (e.x - e.t) * (e.x - e.t);
+    if (operation == LOSS_SQUARED_ERROR) return (e.x - e.t) * (e.x - e.t);
     return e.w * ((1.0f - e.t) * e.x + (1.0f - e.t + e.v * e.t) * softplus_of_negative(e.x));
 }
 
-inline float slope_of_x(LossElement e) {
-    if (operation == SQUARED_ERROR) return 2.0f * (e.x - e.t);
+inline float derivative_by_x(LossElement e) {
+    if (operation == LOSS_SQUARED_ERROR) return 2.0f * (e.x - e.t);
     float small = precise::exp(-fabs(e.x));
     float near_one = 1.0f / (1.0f + small);
     float near_zero = small * near_one;
     return e.w * ((1.0f - e.t) * (e.x < 0.0f ? near_zero : near_one) - e.v * e.t * (e.x < 0.0f ? near_one : near_zero));
 }
 
-inline float slope_of_target(LossElement e) {
-    if (operation == SQUARED_ERROR) return 2.0f * (e.t - e.x);
-    float change = operation == BINARY_CROSS_ENTROPY ? 0.0f : (e.v - 1.0f) * softplus_of_negative(e.x);
+inline float derivative_by_target(LossElement e) {
+    if (operation == LOSS_SQUARED_ERROR) return 2.0f * (e.t - e.x);
+    float change = operation == LOSS_BINARY_CROSS_ENTROPY ? 0.0f : (e.v - 1.0f) * softplus_of_negative(e.x);
     return e.w * (change - e.x);
 }
 
-// x, target, weight, positive  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach; weights of the weighted loss only
+// x, target, weight, positive  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach; weights of the weighted
+//                                                      loss only
 // out                          [[buffer(4)]]  of the loop's shape
 template <typename T>
 kernel void loss_values(
-    device const T *x [[buffer(0)]], device const T *target [[buffer(1)]], device const T *weight [[buffer(2)]],
-    device const T *positive [[buffer(3)]], device T *out [[buffer(4)]], constant LossLoop &p [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]], uint2 grid [[threads_per_grid]]) {
-    ulong element = ulong(position.y) * grid.x + position.x;
-    if (element >= ulong(p.count)) return;
-    long places[LOSS_OPERANDS];
-    loss_places(p, element, places);
-    out[places[4]] = T(loss_value(loss_element(x, target, weight, positive, places)));
+    device const T *x [[buffer(0)]],
+    device const T *target [[buffer(1)]],
+    device const T *weight [[buffer(2)]],
+    device const T *positive [[buffer(3)]],
+    device T *out [[buffer(4)]],
+    constant LossParameters &p [[buffer(5)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(p.loop.count)) return;
+    long offsets[5];
+    loop_places(p.loop, element, offsets);
+    out[offsets[4]] = T(loss_value(loss_element(x, target, weight, positive, offsets)));
 }
 
 struct SumMerge {
@@ -112,17 +95,22 @@ struct SumMerge {
 // grid: threadgroups [count / (LANES · sequence)] of LANES threads
 template <typename T>
 kernel void loss_sums(
-    device const T *x [[buffer(0)]], device const T *target [[buffer(1)]], device const T *weight [[buffer(2)]],
-    device const T *positive [[buffer(3)]], device float *out [[buffer(4)]], constant LossLoop &p [[buffer(5)]],
-    threadgroup float *scratch [[threadgroup(0)]], uint lane [[thread_index_in_threadgroup]],
+    device const T *x [[buffer(0)]],
+    device const T *target [[buffer(1)]],
+    device const T *weight [[buffer(2)]],
+    device const T *positive [[buffer(3)]],
+    device float *out [[buffer(4)]],
+    constant LossParameters &p [[buffer(5)]],
+    threadgroup float *scratch [[threadgroup(0)]],
+    uint lane [[thread_index_in_threadgroup]],
     uint group [[threadgroup_position_in_grid]]) {
     ulong begin = ulong(group) * LANES * ulong(p.sequence);
-    ulong end = min(ulong(p.count), begin + LANES * ulong(p.sequence));
+    ulong end = min(ulong(p.loop.count), begin + LANES * ulong(p.sequence));
     float sum = 0.0f;
     for (ulong element = begin + lane; element < end; element += LANES) {
-        long places[LOSS_OPERANDS];
-        loss_places(p, element, places);
-        sum += loss_value(loss_element(x, target, weight, positive, places));
+        long offsets[4];
+        loop_places(p.loop, element, offsets);
+        sum += loss_value(loss_element(x, target, weight, positive, offsets));
     }
     sum = combined<SumMerge>(sum, scratch, lane);
     if (lane == 0) out[group] = sum * p.factor;
@@ -132,41 +120,51 @@ kernel void loss_sums(
 // out   [[buffer(1)]]  one number
 // grid: one threadgroup of LANES threads
 kernel void loss_total(
-    device const float *sums [[buffer(0)]], device float *out [[buffer(1)]], constant LossLoop &p [[buffer(2)]],
-    threadgroup float *scratch [[threadgroup(0)]], uint lane [[thread_index_in_threadgroup]]) {
+    device const float *sums [[buffer(0)]],
+    device float *out [[buffer(1)]],
+    constant LossParameters &p [[buffer(2)]],
+    threadgroup float *scratch [[threadgroup(0)]],
+    uint lane [[thread_index_in_threadgroup]]) {
     float sum = 0.0f;
-    for (long at = lane; at < p.count; at += LANES) sum += sums[at];
+    for (long at = lane; at < p.loop.count; at += LANES) sum += sums[at];
     sum = combined<SumMerge>(sum, scratch, lane);
     if (lane == 0) out[0] = sum * p.factor;
 }
 
 // scale                 [[buffer(4)]]  the gradient of each loss
-// gradient, of_target   [[buffer(5, 6)]]  those that are needed
+// gradient, target_gradient   [[buffer(5, 6)]]  those that are needed
 template <typename T>
 kernel void loss_gradients(
-    device const T *x [[buffer(0)]], device const T *target [[buffer(1)]], device const T *weight [[buffer(2)]],
-    device const T *positive [[buffer(3)]], device const float *scale [[buffer(4)]], device T *gradient [[buffer(5)]],
-    device T *of_target [[buffer(6)]], constant LossLoop &p [[buffer(7)]],
-    uint2 position [[thread_position_in_grid]], uint2 grid [[threads_per_grid]]) {
-    ulong element = ulong(position.y) * grid.x + position.x;
-    if (element >= ulong(p.count)) return;
-    long places[LOSS_OPERANDS];
-    loss_places(p, element, places);
-    LossElement e = loss_element(x, target, weight, positive, places);
-    float share = scale[places[4]] * p.factor;
-    if (NEEDS & 1) gradient[places[5]] = T(slope_of_x(e) * share);
-    if (NEEDS & 2) of_target[places[6]] = T(slope_of_target(e) * share);
+    device const T *x [[buffer(0)]],
+    device const T *target [[buffer(1)]],
+    device const T *weight [[buffer(2)]],
+    device const T *positive [[buffer(3)]],
+    device const float *scale [[buffer(4)]],
+    device T *gradient [[buffer(5)]],
+    device T *target_gradient [[buffer(6)]],
+    constant LossParameters &p [[buffer(7)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(p.loop.count)) return;
+    long offsets[7];
+    loop_places(p.loop, element, offsets);
+    LossElement e = loss_element(x, target, weight, positive, offsets);
+    float share = scale[offsets[4]] * p.factor;
+    if (NEEDS & 1) gradient[offsets[5]] = T(derivative_by_x(e) * share);
+    if (NEEDS & 2) target_gradient[offsets[6]] = T(derivative_by_target(e) * share);
 }
 
 #define LOSS_KERNELS(T)                                                                                                \
     template [[host_name("loss_values_" #T)]] kernel void loss_values<T>(                                              \
-        device const T *, device const T *, device const T *, device const T *, device T *, constant LossLoop &, uint2, uint2); \
+        device const T *, device const T *, device const T *, device const T *, device T *, constant LossParameters &, \
+        uint2, uint2);                                                                                                 \
     template [[host_name("loss_sums_" #T)]] kernel void loss_sums<T>(                                                  \
-        device const T *, device const T *, device const T *, device const T *, device float *, constant LossLoop &,   \
-        threadgroup float *, uint, uint);                                                                              \
+        device const T *, device const T *, device const T *, device const T *, device float *,                        \
+        constant LossParameters &, threadgroup float *, uint, uint);                                                   \
     template [[host_name("loss_gradients_" #T)]] kernel void loss_gradients<T>(                                        \
-        device const T *, device const T *, device const T *, device const T *, device const float *, device T *, device T *, \
-        constant LossLoop &, uint2, uint2);
+        device const T *, device const T *, device const T *, device const T *, device const float *, device T *,      \
+        device T *, constant LossParameters &, uint2, uint2);
 
 LOSS_KERNELS(float)
 LOSS_KERNELS(half)

@@ -1,7 +1,8 @@
-// out = alpha (the sum of the parts) + beta input (product.h): the second stage of products whose sums were cut along k.
+// out = alpha (the sum of the parts) + beta input (product.h): the second stage of products whose sums were cut along
+// k.
 //
-// One thread an element, grid (n, m, batch). Parts are added in their order, in blocks of 16, so that the result is the same run after
-// run and the error of many parts stays that of few.
+// One thread an element, grid (n, m, batch). Parts are added in their order, in blocks of 16, so that the result is the
+// same run after run and the error of many parts stays that of few.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -33,8 +34,8 @@ kernel void combine(
     write_element(product, input_matrix, out + out_offset(product, position.z, 0), position.y, position.x, total);
 }
 
-#define COMBINE(T)                                                             \
-    template [[host_name("combine_" #T)]] kernel void combine<T>(              \
+#define COMBINE(T)                                                \
+    template [[host_name("combine_" #T)]] kernel void combine<T>( \
         device const float *, device const T *, device T *, constant Product &, uint3);
 
 COMBINE(float)

@@ -1,8 +1,8 @@
 // out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, input and out are m x n.
 //
-// The struct that the host (src/ops/matmul/primitive.ts) and the kernels share. Offsets and strides count elements; strides may be 0
-// (repeated) or negative. Sums may be cut into `splits` parts of `split_length`, which then go to memory of float32, one part after the
-// other (`split_stride` apart), for combine.metal to add up.
+// The struct that the host (src/ops/matmul/primitive.ts) and the kernels share. Offsets and strides count elements;
+// strides may be 0 (repeated) or negative. Sums may be cut into `splits` parts of `split_length`, which then go to
+// memory of float32, one part after the other (`split_stride` apart), for combine.metal to add up.
 
 #ifndef ORCHARD_MATMUL_PRODUCT_H
 #define ORCHARD_MATMUL_PRODUCT_H
@@ -19,9 +19,9 @@ struct Product {
     uint has_input;
     float alpha;
     float beta;
-    long row_strides[PRODUCT_OPERANDS];     // from row to row
+    long row_strides[PRODUCT_OPERANDS];  // from row to row
     long column_strides[PRODUCT_OPERANDS];
-    LoopNest batch;                         // where each operand's matrices begin
+    LoopNest batch;  // where each operand's matrices begin
     long splits;
     long split_length;
     long split_stride;

@@ -1,6 +1,7 @@
 // out = alpha a b + beta input (product.h), for floats: sums in float32, in the registers of simdgroup_matrix.
 //
-// A threadgroup computes a tile of ROWS x COLUMNS of one matrix of the batch; its DOWN x ACROSS SIMD-groups divide the tile among them.
+// A threadgroup computes a tile of ROWS x COLUMNS of one matrix of the batch; its DOWN x ACROSS SIMD-groups divide the
+// tile among them.
 //
 //     sums = 0
 //     for each DEPTH of k:
@@ -8,8 +9,9 @@
 //         sums += a_tile b_tile                       in products of 8 x 8
 //     out = alpha sums + beta input                   only what lies inside
 //
-// Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of src/ops/matmul/tiles.ts, which
-// names where they are from. Any size and any strides do: edges are read and written under a guard.
+// Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of
+// src/ops/matmul/tiles.ts, which names where they are from. Any size and any strides do: edges are read and written
+// under a guard.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +19,8 @@ using namespace metal;
 #include "common/matrix.h"
 #include "matmul/product.h"
 
-// Whether tiles are stored transposed, so that what is adjacent in memory is adjacent in them, and whether they may be read by fours.
+// Whether tiles are stored transposed, so that what is adjacent in memory is adjacent in them, and whether they may be
+// read by fours.
 constant uint a_transposed [[function_constant(0)]];  // 0: ROWS x DEPTH, 1: DEPTH x ROWS
 constant uint a_quads [[function_constant(1)]];
 constant uint b_transposed [[function_constant(2)]];  // 0: DEPTH x COLUMNS, 1: COLUMNS x DEPTH
@@ -39,7 +42,7 @@ kernel void tiled(
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int threads = 32 * DOWN * ACROSS;
-    constexpr int own_rows = ROWS / DOWN / 8;           // of a SIMD-group, in matrices of 8 x 8
+    constexpr int own_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
     constexpr int own_columns = COLUMNS / ACROSS / 8;
     constexpr int strip_columns = own_columns * 8;
     constexpr int a_elements = tile_elements<T>(ROWS, DEPTH);
@@ -58,7 +61,8 @@ kernel void tiled(
     const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
     const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
     device const T *a_matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
-    device const T *b_matrix = b + matrix_offset(product, PRODUCT_B, part.batch) + column * product.column_strides[PRODUCT_B];
+    device const T *b_matrix =
+        b + matrix_offset(product, PRODUCT_B, part.batch) + column * product.column_strides[PRODUCT_B];
 
     simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
     for (int i = 0; i < own_rows; i += 1) {
@@ -72,14 +76,22 @@ kernel void tiled(
         device const T *b_next = b_matrix + k * product.row_strides[PRODUCT_B];
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
         if (a_transposed) {
-            load_tile<T, DEPTH, ROWS, threads>(a_tile, a_next, product.column_strides[PRODUCT_A], product.row_strides[PRODUCT_A], part.last - k, product.m - row, a_quads, thread_index);
+            load_tile<T, DEPTH, ROWS, threads>(
+                a_tile, a_next, product.column_strides[PRODUCT_A], product.row_strides[PRODUCT_A], part.last - k,
+                product.m - row, a_quads, thread_index);
         } else {
-            load_tile<T, ROWS, DEPTH, threads>(a_tile, a_next, product.row_strides[PRODUCT_A], product.column_strides[PRODUCT_A], product.m - row, part.last - k, a_quads, thread_index);
+            load_tile<T, ROWS, DEPTH, threads>(
+                a_tile, a_next, product.row_strides[PRODUCT_A], product.column_strides[PRODUCT_A], product.m - row,
+                part.last - k, a_quads, thread_index);
         }
         if (b_transposed) {
-            load_tile<T, COLUMNS, DEPTH, threads>(b_tile, b_next, product.column_strides[PRODUCT_B], product.row_strides[PRODUCT_B], product.n - column, part.last - k, b_quads, thread_index);
+            load_tile<T, COLUMNS, DEPTH, threads>(
+                b_tile, b_next, product.column_strides[PRODUCT_B], product.row_strides[PRODUCT_B], product.n - column,
+                part.last - k, b_quads, thread_index);
         } else {
-            load_tile<T, DEPTH, COLUMNS, threads>(b_tile, b_next, product.row_strides[PRODUCT_B], product.column_strides[PRODUCT_B], part.last - k, product.n - column, b_quads, thread_index);
+            load_tile<T, DEPTH, COLUMNS, threads>(
+                b_tile, b_next, product.row_strides[PRODUCT_B], product.column_strides[PRODUCT_B], part.last - k,
+                product.n - column, b_quads, thread_index);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -136,17 +148,18 @@ kernel void tiled(
     }
 }
 
-#define TILED(T, Out, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)                                                                        \
-    template [[host_name("tiled_" #T "_" #Out "_" #ROWS "x" #COLUMNS "x" #DEPTH)]] kernel void                                    \
-    tiled<T, Out, ROWS, COLUMNS, DEPTH, DOWN, ACROSS>(                                                                           \
-        device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint, uint);
+#define TILED(T, Out, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)                                                            \
+    template [[host_name("tiled_" #T "_" #Out "_" #ROWS "x" #COLUMNS "x" #DEPTH)]] kernel void                       \
+    tiled<T, Out, ROWS, COLUMNS, DEPTH, DOWN, ACROSS>(                                                               \
+        device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint, \
+        uint);
 
 // Out is float where sums are cut into parts.
-#define TILED_TYPES(ROWS, COLUMNS, DEPTH, DOWN, ACROSS)        \
-    TILED(float, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)    \
-    TILED(half, half, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)      \
-    TILED(half, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)     \
-    TILED(bfloat, bfloat, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)  \
+#define TILED_TYPES(ROWS, COLUMNS, DEPTH, DOWN, ACROSS)       \
+    TILED(float, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)   \
+    TILED(half, half, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)     \
+    TILED(half, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)    \
+    TILED(bfloat, bfloat, ROWS, COLUMNS, DEPTH, DOWN, ACROSS) \
     TILED(bfloat, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)
 
 TILED_TYPES(16, 16, 16, 2, 2)

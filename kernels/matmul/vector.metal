@@ -1,12 +1,13 @@
-// out = alpha a b + beta input (product.h) where b is a column (n = 1), for floats: each element of a is used once, so that no tile
-// pays, and memory is all that counts. A row times a matrix comes here transposed.
+// out = alpha a b + beta input (product.h) where b is a column (n = 1), for floats: each element of a is used once, so
+// that no tile pays, and memory is all that counts. A row times a matrix comes here transposed.
 //
 // vector_along: rows of a lie along k. A SIMD-group sums 4 rows, its lanes side by side along k.
-// vector_across: columns of a lie along m, or neither. A lane sums one row, the SIMD-groups of a threadgroup take every eighth of k.
+// vector_across: columns of a lie along m, or neither. A lane sums one row, the SIMD-groups of a threadgroup take every
+// eighth of k.
 //
-// Sums are in float32, in an order that sizes alone decide (simd_sum's is not specified), and in blocks: a lane's sums of a block are
-// added to its total, so that an error grows with the number of blocks and not with k. Grid: threadgroups (m / rows of a threadgroup,
-// 1, batch * splits), rounded up.
+// Sums are in float32, in an order that sizes alone decide (simd_sum's is not specified), and in blocks: a lane's sums
+// of a block are added to its total, so that an error grows with the number of blocks and not with k. Grid:
+// threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -14,15 +15,15 @@ using namespace metal;
 #include "matmul/product.h"
 
 #define VECTOR_SIMDGROUPS 4
-#define VECTOR_ROWS 4     // of a SIMD-group
-#define VECTOR_STEPS 16   // of a lane in a block
+#define VECTOR_ROWS 4    // of a SIMD-group
+#define VECTOR_STEPS 16  // of a lane in a block
 #define ACROSS_SIMDGROUPS 8
 
-constant uint quads [[function_constant(0)]];  // rows of a are read by fours: they lie along k and start at multiples of 4 elements
+constant uint quads
+    [[function_constant(0)]];  // rows of a are read by fours: they lie along k and start at multiples of 4 elements
 
 // Four elements from `at` on, 0 from `last` on.
-template <typename T>
-inline float4 four_elements(device const T *source, long stride, long at, long last, bool whole) {
+template <typename T> inline float4 four_elements(device const T *source, long stride, long at, long last, bool whole) {
     if (whole && at + 4 <= last) {
         return float4(*reinterpret_cast<device const vec<T, 4> *>(source + at));
     }
@@ -72,7 +73,10 @@ kernel void vector_along(
             for (int i = 0; i < VECTOR_ROWS; i += 1) {
                 // A constant number of iterations: sums stay in registers.
                 if (i < rows) {
-                    const float4 products = four_elements(matrix + i * product.row_strides[PRODUCT_A], product.column_strides[PRODUCT_A], k, end, quads) * right;
+                    const float4 products = four_elements(
+                                                matrix + i * product.row_strides[PRODUCT_A],
+                                                product.column_strides[PRODUCT_A], k, end, quads) *
+                                            right;
                     sums[i] += (products.x + products.y) + (products.z + products.w);
                 }
             }
@@ -112,7 +116,8 @@ kernel void vector_across(
         const long end = min(part.last, block + ACROSS_SIMDGROUPS * VECTOR_STEPS);
         float sum = 0.0f;
         for (long k = block + simdgroup_index; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
-            sum += float(matrix[k * product.column_strides[PRODUCT_A]]) * float(column[k * product.row_strides[PRODUCT_B]]);
+            sum += float(matrix[k * product.column_strides[PRODUCT_A]]) *
+                   float(column[k * product.row_strides[PRODUCT_B]]);
         }
         total += sum;
     }
@@ -128,16 +133,16 @@ kernel void vector_across(
     }
 }
 
-#define VECTOR(name, T, Out)                                                                           \
-    template [[host_name(#name "_" #T "_" #Out)]] kernel void name<T, Out>(                            \
+#define VECTOR(name, T, Out)                                                \
+    template [[host_name(#name "_" #T "_" #Out)]] kernel void name<T, Out>( \
         device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint);
 
 // Out is float where sums are cut into parts.
-#define VECTOR_TYPES(name)        \
-    VECTOR(name, float, float)    \
-    VECTOR(name, half, half)      \
-    VECTOR(name, half, float)     \
-    VECTOR(name, bfloat, bfloat)  \
+#define VECTOR_TYPES(name)       \
+    VECTOR(name, float, float)   \
+    VECTOR(name, half, half)     \
+    VECTOR(name, half, float)    \
+    VECTOR(name, bfloat, bfloat) \
     VECTOR(name, bfloat, float)
 
 VECTOR_TYPES(vector_along)

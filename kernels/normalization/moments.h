@@ -1,7 +1,7 @@
 // The mean and the squared deviations of a row in one pass: of what a thread holds in two, then of blocks together.
 //
-// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means are carried with what
-// their rounding lost: far from zero that is all of a small deviation.
+// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. A mean is
+// kept with the error of its rounding: far from zero that is all of a small deviation.
 
 #ifndef ORCHARD_NORMALIZATION_MOMENTS_H
 #define ORCHARD_NORMALIZATION_MOMENTS_H
@@ -9,16 +9,16 @@
 #include "normalization/rows.h"
 #include "reduction/online.h"
 
-// Where rows are not centred, squares are Σ x² and the rest is 0.
+// Where rows are not centred, squares are Σ x² and all others are 0.
 struct Moments {
     float mean;
-    float lost;     // by the mean's rounding
+    float lost;     // the error of the mean's rounding
     float squares;  // Σ (x - mean)²
     float count;
 };
 
 inline Moments merged(Moments a, Moments b) {
-    if (!has(OPTION_CENTRED)) return {0.0f, 0.0f, a.squares + b.squares, 0.0f};
+    if (!is_centred()) return {0.0f, 0.0f, a.squares + b.squares, 0.0f};
     if (b.count == 0.0f) return a;
     if (a.count == 0.0f) return b;
     float count = a.count + b.count;
@@ -37,21 +37,21 @@ inline Moments moments_of(thread const float (&held)[HELD], uint count) {
     for (uint i = 0; i < HELD; i += 1) {
         sum += i < count ? held[i] : 0.0f;
     }
-    float mean = has(OPTION_CENTRED) && count > 0 ? sum / float(count) : 0.0f;
-    float rest = 0.0f;
+    float mean = is_centred() && count > 0 ? sum / float(count) : 0.0f;
+    float remainder = 0.0f;
     float squares = 0.0f;
     for (uint i = 0; i < HELD; i += 1) {
         float deviation = i < count ? held[i] - mean : 0.0f;
-        rest += deviation;
+        remainder += deviation;
         squares += deviation * deviation;
     }
-    float lost = count > 0 && isfinite(mean) ? rest / float(count) : 0.0f;
-    return has(OPTION_CENTRED) ? Moments{mean, lost, squares, float(count)} : Moments{0.0f, 0.0f, squares, 0.0f};
+    float lost = count > 0 && isfinite(mean) ? remainder / float(count) : 0.0f;
+    return is_centred() ? Moments{mean, lost, squares, float(count)} : Moments{0.0f, 0.0f, squares, 0.0f};
 }
 
 inline Moments shuffled(Moments own, ushort mask) {
     own.squares = simd_shuffle_xor(own.squares, mask);
-    if (has(OPTION_CENTRED)) {
+    if (is_centred()) {
         own.mean = simd_shuffle_xor(own.mean, mask);
         own.lost = simd_shuffle_xor(own.lost, mask);
         own.count = simd_shuffle_xor(own.count, mask);
@@ -59,7 +59,8 @@ inline Moments shuffled(Moments own, ushort mask) {
     return own;
 }
 
-// Of a team's elements, in all of its threads. The lower lane comes first on both sides of an exchange, so that all get the same bits.
+// Of a team's elements, in all of its threads. The lower lane comes first on both sides of an exchange, so that all get
+// the same bits.
 inline Moments team_moments(Moments own, threadgroup Moments *parts, uint thread_index) {
     for (ushort mask = 1; mask < 32; mask *= 2) {
         Moments other = shuffled(own, mask);

@@ -2,8 +2,9 @@
 //
 //     s = x + residual      n = (s - mean) / sqrt(Σ (s - mean)² / N + eps)      out = n · weight + bias
 //
-// mean is 0 where rows are not centred. A team of threads takes a chunk of rows (rows.h). A row that its threads hold is read once; of a longer
-// one x (or the sum, where it was written) is read a second time for the result. Computed in float32.
+// mean is 0 where rows are not centred. A team of threads takes a chunk of rows (rows.h). A row that its threads hold
+// is read once; of a longer one x (or the sum, where it was written) is read a second time for the result. Computed in
+// float32.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -11,25 +12,24 @@ using namespace metal;
 #include "normalization/moments.h"
 
 // A row in each operand, from its first element.
-template <typename T>
-struct Row {
+template <typename T> struct Row {
     device const T *x;
     device const T *residual;
     device T *out;
     device T *sum;
 };
 
-// Elements of a row from `begin` on, as many as a thread holds; where they are a sum, it is written. Returns how many there are.
+// Elements of a row from `begin` on, as many as a thread holds; where they are a sum, it is written. Returns how many.
 template <typename T>
 inline uint load_elements(thread float (&held)[HELD], Row<T> row, constant Normalization &p, uint lane, long begin) {
     uint count = 0;
     for (uint i = 0; i < HELD; i += 1) {
         const long k = begin + long(lane) + i * LANES;
         held[i] = 0.0f;
-        if (k >= p.lines.length) continue;
-        T element = row.x[k * p.lines.along[0]];
-        if (has(OPTION_RESIDUAL)) {
-            element = T(float(element) + float(row.residual[k * p.lines.along[1]]));
+        if (k >= p.rows.length) continue;
+        T element = row.x[k * p.rows.along[0]];
+        if (has(NORMALIZATION_OPTION_RESIDUAL)) {
+            element = T(float(element) + float(row.residual[k * p.rows.along[1]]));
             row.sum[k] = element;
         }
         held[i] = float(element);
@@ -43,8 +43,8 @@ template <typename T>
 inline void load_again(thread float (&held)[HELD], Row<T> row, constant Normalization &p, uint lane, long begin) {
     for (uint i = 0; i < HELD; i += 1) {
         const long k = begin + long(lane) + i * LANES;
-        if (k >= p.lines.length) break;
-        held[i] = float(has(OPTION_RESIDUAL) ? row.sum[k] : row.x[k * p.lines.along[0]]);
+        if (k >= p.rows.length) break;
+        held[i] = float(has(NORMALIZATION_OPTION_RESIDUAL) ? row.sum[k] : row.x[k * p.rows.along[0]]);
     }
 }
 
@@ -68,13 +68,13 @@ kernel void normalize(
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup Moments parts[SIMDGROUPS];
-    const long length = p.lines.length;
+    const long length = p.rows.length;
     const long step = LANES * HELD;
     const Team team = team_of(p, thread_index, group);
     for (long number = team.first_row; number < team.end_row; number += 1) {
-        long places[3];
-        line_places(p.lines, ulong(number), places);
-        const Row<T> row = {x + places[0], residual + places[1], out + number * length, sum + number * length};
+        long offsets[3];
+        slice_offsets(p.rows, ulong(number), offsets);
+        const Row<T> row = {x + offsets[0], residual + offsets[1], out + number * length, sum + number * length};
         float held[HELD];
         Moments own = {0.0f, 0.0f, 0.0f, 0.0f};
         for (long begin = 0; begin < length; begin += step) {
@@ -85,27 +85,27 @@ kernel void normalize(
         const float scale = precise::rsqrt(all.squares / float(length) + p.eps);
         if (team.lane == 0) {
             scales[number] = scale;
-            if (has(OPTION_CENTRED)) means[number] = all.mean;
+            if (is_centred()) means[number] = all.mean;
         }
         for (long begin = 0; begin < length; begin += step) {
             if (!FITS) load_again(held, row, p, team.lane, begin);
             for (uint i = 0; i < HELD; i += 1) {
                 const long k = begin + long(team.lane) + i * LANES;
                 if (k >= length) break;
-                float value = has(OPTION_CENTRED) ? (held[i] - all.mean) - all.lost : held[i];
+                float value = is_centred() ? (held[i] - all.mean) - all.lost : held[i];
                 value *= scale;
-                if (has(OPTION_WEIGHT)) value *= float(weight[p.weight_start + k * p.weight_stride]);
-                if (has(OPTION_BIAS)) value += float(bias[p.bias_start + k * p.bias_stride]);
+                if (has(NORMALIZATION_OPTION_WEIGHT)) value *= float(weight[p.weight_start + k * p.weight_stride]);
+                if (has(NORMALIZATION_OPTION_BIAS)) value += float(bias[p.bias_start + k * p.bias_stride]);
                 row.out[k] = T(value);
             }
         }
     }
 }
 
-#define NORMALIZE(T, W)                                                                                                        \
-    template [[host_name("normalize_" #T "_" #W)]] kernel void normalize<T, W>(                                                \
-        device const T *, device const T *, device const W *, device const W *, device T *, device T *, device float *,        \
-        device float *, constant Normalization &, uint, uint);
+#define NORMALIZE(T, W)                                                                                 \
+    template [[host_name("normalize_" #T "_" #W)]] kernel void normalize<T, W>(                         \
+        device const T *, device const T *, device const W *, device const W *, device T *, device T *, \
+        device float *, device float *, constant Normalization &, uint, uint);
 
 NORMALIZE(float, float)
 NORMALIZE(half, half)

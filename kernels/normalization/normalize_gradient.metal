@@ -1,10 +1,12 @@
-// Gradients of normalized rows (src/ops/normalization/problem.ts), with v = grad_out · weight and n = (x - mean) · scale:
+// Gradients of normalized rows (src/ops/normalization/problem.ts), with v = grad_out · weight and
+// n = (x - mean) · scale:
 //
 //     grad_x      = scale · (v - Σ v / N - n · Σ (v · n) / N) + grad_sum     without Σ v / N where rows are not centred
 //     grad_weight = Σ grad_out · n,   grad_bias = Σ grad_out                 over all rows
 //
-// normalize_gradient: a team of threads takes a chunk of rows (rows.h) and adds up what they give to grad_weight and grad_bias in registers, so
-// that it leaves one row of each: no atomics. A row that its threads hold is read once; where rows are longer, all of a chunk are read twice.
+// normalize_gradient: a team of threads takes a chunk of rows (rows.h) and adds up what they give to grad_weight and
+// grad_bias in registers, so that it leaves one row of each: no atomics. A row that its threads hold is read once;
+// where rows are longer, all of a chunk are read twice.
 // add_chunks: adds up what the teams left, in their order.
 
 #include <metal_stdlib>
@@ -13,8 +15,7 @@ using namespace metal;
 #include "normalization/rows.h"
 
 // The operands as bound: see normalize_gradient.
-template <typename T, typename W>
-struct Operands {
+template <typename T, typename W> struct Operands {
     device const T *x;
     device const T *grad_out;
     device const T *grad_sum;
@@ -25,8 +26,7 @@ struct Operands {
 };
 
 // A row in each operand, from its first element.
-template <typename T>
-struct Row {
+template <typename T> struct Row {
     device const T *x;
     device const T *grad_out;
     device const T *grad_sum;
@@ -35,13 +35,12 @@ struct Row {
     float scale;
 };
 
-template <typename T, typename W>
-inline Row<T> row_at(Operands<T, W> all, constant Normalization &p, long number) {
-    long places[3];
-    line_places(p.lines, ulong(number), places);
-    const float mean = has(OPTION_CENTRED) ? all.means[number] : 0.0f;
-    device T *grad_x = all.grad_x + number * p.lines.length;
-    return {all.x + places[0], all.grad_out + places[1], all.grad_sum + places[2], grad_x, mean, all.scales[number]};
+template <typename T, typename W> inline Row<T> row_at(Operands<T, W> all, constant Normalization &p, long number) {
+    long offsets[3];
+    slice_offsets(p.rows, ulong(number), offsets);
+    const float mean = is_centred() ? all.means[number] : 0.0f;
+    device T *grad_x = all.grad_x + number * p.rows.length;
+    return {all.x + offsets[0], all.grad_out + offsets[1], all.grad_sum + offsets[2], grad_x, mean, all.scales[number]};
 }
 
 // What a thread holds of a row: its elements from `begin` on, one in LANES.
@@ -52,24 +51,24 @@ struct Elements {
     float weight[HELD];
 };
 
-inline long place_of(thread const Elements &own, uint i) { return own.begin + long(i) * LANES; }
+inline long index_of(thread const Elements &own, uint i) { return own.begin + long(i) * LANES; }
 
 template <typename T, typename W>
 inline void load_weight(thread Elements &own, Operands<T, W> all, constant Normalization &p) {
     for (uint i = 0; i < HELD; i += 1) {
-        const long k = place_of(own, i);
-        if (k >= p.lines.length) break;
-        own.weight[i] = has(OPTION_WEIGHT) ? float(all.weight[p.weight_start + k * p.weight_stride]) : 1.0f;
+        const long k = index_of(own, i);
+        if (k >= p.rows.length) break;
+        const bool is_weighted = has(NORMALIZATION_OPTION_WEIGHT);
+        own.weight[i] = is_weighted ? float(all.weight[p.weight_start + k * p.weight_stride]) : 1.0f;
     }
 }
 
-template <typename T>
-inline void load_row(thread Elements &own, Row<T> row, constant Normalization &p) {
+template <typename T> inline void load_row(thread Elements &own, Row<T> row, constant Normalization &p) {
     for (uint i = 0; i < HELD; i += 1) {
-        const long k = place_of(own, i);
-        if (k >= p.lines.length) break;
-        own.normalized[i] = (float(row.x[k * p.lines.along[0]]) - row.mean) * row.scale;
-        own.gradient[i] = float(row.grad_out[k * p.lines.along[1]]);
+        const long k = index_of(own, i);
+        if (k >= p.rows.length) break;
+        own.normalized[i] = (float(row.x[k * p.rows.along[0]]) - row.mean) * row.scale;
+        own.gradient[i] = float(row.grad_out[k * p.rows.along[1]]);
     }
 }
 
@@ -77,9 +76,9 @@ inline void load_row(thread Elements &own, Row<T> row, constant Normalization &p
 inline float2 sums_of(thread const Elements &own, constant Normalization &p) {
     float2 sums = 0.0f;
     for (uint i = 0; i < HELD; i += 1) {
-        if (place_of(own, i) >= p.lines.length) break;
+        if (index_of(own, i) >= p.rows.length) break;
         const float v = own.gradient[i] * own.weight[i];
-        sums += float2(has(OPTION_CENTRED) ? v : 0.0f, v * own.normalized[i]);
+        sums += float2(is_centred() ? v : 0.0f, v * own.normalized[i]);
     }
     return sums;
 }
@@ -87,12 +86,12 @@ inline float2 sums_of(thread const Elements &own, constant Normalization &p) {
 // `sums`: of the whole row.
 template <typename T>
 inline void store_gradients(thread const Elements &own, float2 sums, Row<T> row, constant Normalization &p) {
-    const float2 averages = sums / float(p.lines.length);
+    const float2 averages = sums / float(p.rows.length);
     for (uint i = 0; i < HELD; i += 1) {
-        const long k = place_of(own, i);
-        if (k >= p.lines.length) break;
+        const long k = index_of(own, i);
+        if (k >= p.rows.length) break;
         float result = row.scale * ((own.gradient[i] * own.weight[i] - averages.x) - own.normalized[i] * averages.y);
-        if (has(OPTION_GRAD_SUM)) result += float(row.grad_sum[k * p.lines.along[2]]);
+        if (has(NORMALIZATION_OPTION_GRAD_SUM)) result += float(row.grad_sum[k * p.rows.along[2]]);
         row.grad_x[k] = T(result);
     }
 }
@@ -112,29 +111,38 @@ inline void clear(thread ChunkSums &sums) {
 
 inline void add_row(thread ChunkSums &sums, thread const Elements &own, constant Normalization &p) {
     for (uint i = 0; i < HELD; i += 1) {
-        if (place_of(own, i) >= p.lines.length) break;
-        if (has(OPTION_GRAD_WEIGHT)) sums.weight[i] += own.gradient[i] * own.normalized[i];
-        if (has(OPTION_GRAD_BIAS)) sums.bias[i] += own.gradient[i];
+        if (index_of(own, i) >= p.rows.length) break;
+        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) sums.weight[i] += own.gradient[i] * own.normalized[i];
+        if (has(NORMALIZATION_OPTION_GRAD_BIAS)) sums.bias[i] += own.gradient[i];
     }
 }
 
-// parts: [chunks, N] of the weight where it is wanted, then of the bias.
+// parts: [chunks, N] of the weight where its gradient is needed, then of the bias.
 inline void store_chunk(
-    thread const ChunkSums &sums, thread const Elements &own, device float *parts, constant Normalization &p, long chunk) {
-    device float *of_bias = parts + (has(OPTION_GRAD_WEIGHT) ? p.chunks * p.lines.length : 0);
+    thread const ChunkSums &sums,
+    thread const Elements &own,
+    device float *parts,
+    constant Normalization &p,
+    long chunk) {
+    device float *bias_parts = parts + (has(NORMALIZATION_OPTION_GRAD_WEIGHT) ? p.chunks * p.rows.length : 0);
     for (uint i = 0; i < HELD; i += 1) {
-        const long k = place_of(own, i);
-        if (k >= p.lines.length) break;
-        const long place = chunk * p.lines.length + k;
-        if (has(OPTION_GRAD_WEIGHT)) parts[place] = sums.weight[i];
-        if (has(OPTION_GRAD_BIAS)) of_bias[place] = sums.bias[i];
+        const long k = index_of(own, i);
+        if (k >= p.rows.length) break;
+        const long at = chunk * p.rows.length + k;
+        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) parts[at] = sums.weight[i];
+        if (has(NORMALIZATION_OPTION_GRAD_BIAS)) bias_parts[at] = sums.bias[i];
     }
 }
 
 // Rows that a team holds.
 template <typename T, typename W>
 inline void held_rows(
-    Operands<T, W> all, device float *parts, constant Normalization &p, threadgroup float2 *scratch, Team team, uint thread_index) {
+    Operands<T, W> all,
+    device float *parts,
+    constant Normalization &p,
+    threadgroup float2 *scratch,
+    Team team,
+    uint thread_index) {
     Elements own;
     ChunkSums chunk;
     own.begin = team.lane;
@@ -143,7 +151,7 @@ inline void held_rows(
     for (long number = team.first_row; number < team.end_row; number += 1) {
         const Row<T> row = row_at(all, p, number);
         load_row(own, row, p);
-        if (has(OPTION_GRAD_X)) {
+        if (has(NORMALIZATION_OPTION_GRAD_X)) {
             const float2 sums = team_sum(sums_of(own, p), scratch, thread_index);
             store_gradients(own, sums, row, p);
         }
@@ -155,10 +163,15 @@ inline void held_rows(
 // The sums of a row that is longer than what a team holds.
 template <typename T, typename W>
 inline float2 long_row_sums(
-    Operands<T, W> all, Row<T> row, constant Normalization &p, threadgroup float2 *scratch, Team team, uint thread_index) {
+    Operands<T, W> all,
+    Row<T> row,
+    constant Normalization &p,
+    threadgroup float2 *scratch,
+    Team team,
+    uint thread_index) {
     Elements own;
     float2 sums = 0.0f;
-    for (own.begin = team.lane; own.begin < p.lines.length; own.begin += LANES * HELD) {
+    for (own.begin = team.lane; own.begin < p.rows.length; own.begin += LANES * HELD) {
         load_weight(own, all, p);
         load_row(own, row, p);
         sums += sums_of(own, p);
@@ -169,9 +182,14 @@ inline float2 long_row_sums(
 // Longer rows: the sums of each first, then all rows again, a block of elements after the other.
 template <typename T, typename W>
 inline void long_rows(
-    Operands<T, W> all, device float *parts, constant Normalization &p, threadgroup float2 *scratch, Team team, uint thread_index) {
+    Operands<T, W> all,
+    device float *parts,
+    constant Normalization &p,
+    threadgroup float2 *scratch,
+    Team team,
+    uint thread_index) {
     threadgroup float2 *row_sums = scratch + SIMDGROUPS;
-    for (long number = team.first_row; has(OPTION_GRAD_X) && number < team.end_row; number += 1) {
+    for (long number = team.first_row; has(NORMALIZATION_OPTION_GRAD_X) && number < team.end_row; number += 1) {
         const float2 sums = long_row_sums(all, row_at(all, p, number), p, scratch, team, thread_index);
         if (team.lane == 0) {
             row_sums[number - team.first_row] = sums;
@@ -180,13 +198,13 @@ inline void long_rows(
     threadgroup_barrier(mem_flags::mem_threadgroup);
     Elements own;
     ChunkSums chunk;
-    for (own.begin = team.lane; own.begin < p.lines.length; own.begin += LANES * HELD) {
+    for (own.begin = team.lane; own.begin < p.rows.length; own.begin += LANES * HELD) {
         load_weight(own, all, p);
         clear(chunk);
         for (long number = team.first_row; number < team.end_row; number += 1) {
             const Row<T> row = row_at(all, p, number);
             load_row(own, row, p);
-            if (has(OPTION_GRAD_X)) store_gradients(own, row_sums[number - team.first_row], row, p);
+            if (has(NORMALIZATION_OPTION_GRAD_X)) store_gradients(own, row_sums[number - team.first_row], row, p);
             add_row(chunk, own, p);
         }
         store_chunk(chunk, own, parts, p, team.chunk);
@@ -199,7 +217,8 @@ inline void long_rows(
 // grad_x                 [[buffer(6)]]        [rows, N]
 // parts                  [[buffer(7)]]        [1 or 2, chunks, N]
 // What a call lacks (OPTIONS) is bound to something else and not touched.
-// scratch                [[threadgroup(0)]]   SIMDGROUPS pairs, and one for each row of a chunk where rows are longer than what threads hold
+// scratch                [[threadgroup(0)]]   SIMDGROUPS pairs, and one for each row of a chunk where rows are longer
+//                                             than what threads hold
 // grid: threadgroups (chunks / teams) of THREADS threads
 template <typename T, typename W>
 kernel void normalize_gradient(
@@ -216,7 +235,8 @@ kernel void normalize_gradient(
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
     const Team team = team_of(p, thread_index, group);
-    if (team.first_row >= team.end_row) return;  // there are fewer chunks than teams: those of SIMD-groups meet no barrier
+    // There may be fewer chunks than teams; those of SIMD-groups meet no barrier.
+    if (team.first_row >= team.end_row) return;
     const Operands<T, W> all = {x, grad_out, grad_sum, weight, means, scales, grad_x};
     if (FITS) {
         held_rows(all, parts, p, scratch, team, thread_index);
@@ -230,7 +250,8 @@ kernel void normalize_gradient(
 
 // parts                   [[buffer(0)]]     [1 or 2, chunks, N]
 // grad_weight, grad_bias  [[buffer(1, 2)]]  [N]
-// grid: threadgroups (N / COLUMNS, those of the two that are wanted) of THREADS threads; each of PARTS threads adds up chunks of one column
+// grid: threadgroups (N / COLUMNS, those of the two that are needed) of THREADS threads; each of PARTS threads adds up
+// chunks of one column
 template <typename W>
 kernel void add_chunks(
     device const float *parts [[buffer(0)]],
@@ -243,29 +264,29 @@ kernel void add_chunks(
     const long column = long(group.x) * COLUMNS + thread_index % COLUMNS;
     const long each = (p.chunks + PARTS - 1) / PARTS;
     const long first = thread_index / COLUMNS * each;
-    const long end = column < p.lines.length ? min(p.chunks, first + each) : 0;
-    device const float *own = parts + group.y * p.chunks * p.lines.length + column;
+    const long end = column < p.rows.length ? min(p.chunks, first + each) : 0;
+    device const float *own = parts + group.y * p.chunks * p.rows.length + column;
     float sum = 0.0f;
     for (long chunk = first; chunk < end; chunk += 1) {
-        sum += own[chunk * p.lines.length];
+        sum += own[chunk * p.rows.length];
     }
     sums[thread_index] = sum;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread_index < COLUMNS && column < p.lines.length) {
+    if (thread_index < COLUMNS && column < p.rows.length) {
         for (uint part = 1; part < PARTS; part += 1) {
             sum += sums[thread_index + part * COLUMNS];
         }
-        const bool is_weight = has(OPTION_GRAD_WEIGHT) && group.y == 0;
+        const bool is_weight = has(NORMALIZATION_OPTION_GRAD_WEIGHT) && group.y == 0;
         (is_weight ? grad_weight : grad_bias)[column] = W(sum);
     }
 }
 
-#define NORMALIZE_GRADIENT(T, W)                                                                                               \
-    template [[host_name("normalize_gradient_" #T "_" #W)]] kernel void normalize_gradient<T, W>(                              \
-        device const T *, device const T *, device const T *, device const W *, device const float *, device const float *,    \
-        device T *, device float *, constant Normalization &, threadgroup float2 *, uint, uint);
-#define ADD_CHUNKS(W)                                                                                                          \
-    template [[host_name("add_chunks_" #W)]] kernel void add_chunks<W>(                                                        \
+#define NORMALIZE_GRADIENT(T, W)                                                                      \
+    template [[host_name("normalize_gradient_" #T "_" #W)]] kernel void normalize_gradient<T, W>(     \
+        device const T *, device const T *, device const T *, device const W *, device const float *, \
+        device const float *, device T *, device float *, constant Normalization &, threadgroup float2 *, uint, uint);
+#define ADD_CHUNKS(W)                                                   \
+    template [[host_name("add_chunks_" #W)]] kernel void add_chunks<W>( \
         device const float *, device W *, device W *, constant Normalization &, uint2, uint);
 
 NORMALIZE_GRADIENT(float, float)

@@ -1,46 +1,39 @@
-// Up to fourteen gradients of a dtype at once: the sums of their squares, and their products with a factor.
+// Up to MAX_GRADIENTS gradients of a dtype at once: the sums of their squares, and their products with a factor.
 //
-// Tiling: a threadgroup takes a chunk of adjacent elements of one gradient, a thread every THREADS-th of them. Each gradient is read once,
-// each product written once. A sum of squares is made of a thread's own, in float32, and then of pairs of threads', as a tree: the same
-// bits on every run, for the order of simd_sum is unspecified.
+// Tiling: a threadgroup takes a chunk of adjacent elements of one gradient, a thread every THREADS-th of them. Each
+// gradient is read once, each product written once. A sum of squares is made of a thread's own, in float32, and then of
+// pairs of threads', as a tree: the same bits on every run, for the order of simd_sum is unspecified.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #define THREADS 256
-#define MOST_GRADIENTS 14
-
-struct GradientMember {
-    ulong count;
-    uint first_chunk;
-    uint unused;
-};
+#define MAX_GRADIENTS 14
 
 struct Gradients {
-    uint members;
-    uint chunk;  // elements
-    uint unused[2];
-    GradientMember member[MOST_GRADIENTS];
+    long gradients;                    // how many there are
+    long chunk;                        // elements
+    long sizes[MAX_GRADIENTS];         // in elements
+    long first_chunks[MAX_GRADIENTS];  // the number of each gradient's first chunk
 };
 
-// Where a threadgroup works: in which gradient, and on which of its elements.
-struct Place {
+// What a threadgroup works on: which gradient, and which of its elements.
+struct Chunk {
     uint number;
     ulong first;
     ulong end;
 };
 
-inline Place place_of(uint group, constant Gradients &table) {
+inline Chunk chunk_of(uint group, constant Gradients &table) {
     uint number = 0;
-    while (number + 1 < table.members && group >= table.member[number + 1].first_chunk) number += 1;
-    ulong first = ulong(group - table.member[number].first_chunk) * table.chunk;
-    return {number, first, min(table.member[number].count, first + table.chunk)};
+    while (number + 1 < uint(table.gradients) && group >= uint(table.first_chunks[number + 1])) number += 1;
+    ulong first = ulong(group - uint(table.first_chunks[number])) * ulong(table.chunk);
+    return {number, first, min(ulong(table.sizes[number]), first + ulong(table.chunk))};
 }
 
-template <typename T>
-inline float sum_of_squares(device const T *gradient, Place place, uint thread_index) {
+template <typename T> inline float sum_of_squares(device const T *gradient, Chunk chunk, uint thread_index) {
     float sum = 0.0f;
-    for (ulong i = place.first + thread_index; i < place.end; i += THREADS) {
+    for (ulong i = chunk.first + thread_index; i < chunk.end; i += THREADS) {
         float g = float(gradient[i]);
         sum += g * g;
     }
@@ -58,38 +51,49 @@ inline void write_sum(float own, threadgroup float *sums, uint thread_index, dev
 }
 
 template <typename T>
-inline void scale(device const T *before, device T *after, float factor, Place place, uint thread_index) {
-    for (ulong i = place.first + thread_index; i < place.end; i += THREADS) after[i] = T(float(before[i]) * factor);
+inline void scale(device const T *before, device T *after, float factor, Chunk chunk, uint thread_index) {
+    for (ulong i = chunk.first + thread_index; i < chunk.end; i += THREADS) after[i] = T(float(before[i]) * factor);
 }
 
-#define BUFFERS(pointer, name, first)                                                                                       \
-    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]], pointer name##_2 [[buffer(first + 2)]],     \
-        pointer name##_3 [[buffer(first + 3)]], pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]], \
-        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]], pointer name##_8 [[buffer(first + 8)]], \
-        pointer name##_9 [[buffer(first + 9)]], pointer name##_10 [[buffer(first + 10)]],                                   \
-        pointer name##_11 [[buffer(first + 11)]], pointer name##_12 [[buffer(first + 12)]],                                 \
-        pointer name##_13 [[buffer(first + 13)]]
+#define BUFFERS(pointer, name, first)                                                       \
+    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]],             \
+        pointer name##_2 [[buffer(first + 2)]], pointer name##_3 [[buffer(first + 3)]],     \
+        pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]],     \
+        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]],     \
+        pointer name##_8 [[buffer(first + 8)]], pointer name##_9 [[buffer(first + 9)]],     \
+        pointer name##_10 [[buffer(first + 10)]], pointer name##_11 [[buffer(first + 11)]], \
+        pointer name##_12 [[buffer(first + 12)]], pointer name##_13 [[buffer(first + 13)]]
 
-#define CHOSEN(name, number)                                                                                   \
-    (number == 0 ? name##_0 : number == 1 ? name##_1 : number == 2 ? name##_2 : number == 3 ? name##_3         \
-     : number == 4 ? name##_4 : number == 5 ? name##_5 : number == 6 ? name##_6 : number == 7 ? name##_7       \
-     : number == 8 ? name##_8 : number == 9 ? name##_9 : number == 10 ? name##_10 : number == 11 ? name##_11   \
-     : number == 12 ? name##_12 : name##_13)
+#define CHOSEN(name, number)    \
+    (number == 0    ? name##_0  \
+     : number == 1  ? name##_1  \
+     : number == 2  ? name##_2  \
+     : number == 3  ? name##_3  \
+     : number == 4  ? name##_4  \
+     : number == 5  ? name##_5  \
+     : number == 6  ? name##_6  \
+     : number == 7  ? name##_7  \
+     : number == 8  ? name##_8  \
+     : number == 9  ? name##_9  \
+     : number == 10 ? name##_10 \
+     : number == 11 ? name##_11 \
+     : number == 12 ? name##_12 \
+                    : name##_13)
 
 // sums                       [[buffer(0)]]      one for each chunk
 // gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again where there are fewer
 // table                      [[buffer(15)]]
 // grid: a threadgroup a chunk, the chunks of the first gradient before those of the second, and so on
-#define SQUARES_KERNEL(T)                                                                                      \
-    kernel void squares_##T(                                                                                   \
-        device float *sums [[buffer(0)]], BUFFERS(device const T *, gradient, 1),                              \
-        constant Gradients &table [[buffer(15)]], uint group [[threadgroup_position_in_grid]],                 \
-        uint thread_index [[thread_index_in_threadgroup]]) {                                                   \
-        threadgroup float shared[THREADS];                                                                     \
-        Place place = place_of(group, table);                                                                  \
-        device const T *gradient = CHOSEN(gradient, place.number);                                             \
-        float own = sum_of_squares(gradient, place, thread_index);                                             \
-        write_sum(own, shared, thread_index, sums + group);                                                    \
+#define SQUARES_KERNEL(T)                                                                      \
+    kernel void squares_##T(                                                                   \
+        device float *sums [[buffer(0)]], BUFFERS(device const T *, gradient, 1),              \
+        constant Gradients &table [[buffer(15)]], uint group [[threadgroup_position_in_grid]], \
+        uint thread_index [[thread_index_in_threadgroup]]) {                                   \
+        threadgroup float shared[THREADS];                                                     \
+        Chunk chunk = chunk_of(group, table);                                                  \
+        device const T *gradient = CHOSEN(gradient, chunk.number);                             \
+        float own = sum_of_squares(gradient, chunk, thread_index);                             \
+        write_sum(own, shared, thread_index, sums + group);                                    \
     }
 
 // factor                     [[buffer(0)]]       one number
@@ -97,13 +101,13 @@ inline void scale(device const T *before, device T *after, float factor, Place p
 // after_0 … after_13         [[buffer(15…28)]]
 // table                      [[buffer(29)]]
 // grid: as above
-#define SCALE_KERNEL(T)                                                                                        \
-    kernel void scale_##T(                                                                                     \
-        device const float *factor [[buffer(0)]], BUFFERS(device const T *, before, 1),                        \
-        BUFFERS(device T *, after, 15), constant Gradients &table [[buffer(29)]],                              \
-        uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]]) {      \
-        Place place = place_of(group, table);                                                                  \
-        scale(CHOSEN(before, place.number), CHOSEN(after, place.number), factor[0], place, thread_index);      \
+#define SCALE_KERNEL(T)                                                                                   \
+    kernel void scale_##T(                                                                                \
+        device const float *factor [[buffer(0)]], BUFFERS(device const T *, before, 1),                   \
+        BUFFERS(device T *, after, 15), constant Gradients &table [[buffer(29)]],                         \
+        uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]]) { \
+        Chunk chunk = chunk_of(group, table);                                                             \
+        scale(CHOSEN(before, chunk.number), CHOSEN(after, chunk.number), factor[0], chunk, thread_index); \
     }
 
 SQUARES_KERNEL(float)

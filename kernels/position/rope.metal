@@ -1,10 +1,10 @@
-// Rotary position embedding: pair i of a row, (a, b), becomes magnitude (a cos f - b sin f, a sin f + b cos f), where f is the row's position
-// times the pair's frequency. Elements behind the pairs stay.
+// Rotary position embedding: pair i of a row, (a, b), becomes magnitude (a cos f - b sin f, a sin f + b cos f), where f
+// is the row's position times the pair's frequency. Elements behind the pairs stay.
 //
 // Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 //
-// An angle is a fraction of a turn in 64 bits: the pair's turns a position, in 2^-64, times the position, modulo 2^64. Whole turns fall
-// away exactly, so that a large position has as accurate an angle as a small one.
+// An angle is a phase of 64 bits: the pair's phase a position, in 2^-64 cycles, times the position, modulo 2^64. Whole
+// cycles drop out exactly, so that a large position has as accurate an angle as a small one.
 //
 // Tiling: one thread a pair, or an element that stays; a row of the grid is a row of x. Rows may have any strides.
 
@@ -18,29 +18,28 @@ constant uint has_positions [[function_constant(0)]];
 #define ROPE_MAX_PAIRS 448
 
 struct Rope {
-    LoopNest rows;     // operands: x, positions (without them, the place is the position), output
-    long offset;       // added to positions
+    LoopNest rows;  // operands: x, positions (without them, the offset is the position), output
+    long offset;    // added to positions
     long pairs;
-    long step;         // from a pair's first element to the next pair's, in elements of the row
-    long second;       // from a pair's first element to its second
-    long stride;       // along rows of x
-    long out_stride;   // along rows of output
+    long step;        // from a pair's first element to the next pair's, in elements of the row
+    long second;      // from a pair's first element to its second
+    long stride;      // along rows of x
+    long out_stride;  // along rows of output
     float magnitude;
-    uint padding;
-    ulong turns[ROPE_MAX_PAIRS];
+    ulong phases[ROPE_MAX_PAIRS];  // of each pair a position, in 2^-64 cycles
 };
 
-// The cosine and the sine of an angle: it is the nearest quarter of a turn, and a rest of up to pi / 4, where polynomials are enough:
-// the Chebyshev interpolants, their coefficients rounded to float32.
-inline float2 direction(ulong turns) {
-    uint upper = uint(turns >> 32);
+// The cosine and the sine of an angle: it is the nearest quarter of a cycle, and a remainder of up to pi / 4, where
+// polynomials are enough: the Chebyshev interpolants, their coefficients rounded to float32.
+inline float2 direction(ulong phase) {
+    uint upper = uint(phase >> 32);
     uint quadrant = (upper + (1u << 29)) >> 30;
     float r = float(int(upper - (quadrant << 30))) * 1.46291807927e-9f;  // 2 pi / 2^32
     float s = r * r;
     float sine = fma(fma(fma(-0.000195878907f, s, 0.00833274797f), s, -0.166666642f) * s, r, r);
     float cosine = fma(fma(fma(0.0000245479423f, s, -0.00138883025f), s, 0.0416666642f) * s, s, fma(s, -0.5f, 1.0f));
-    float2 turned = (quadrant & 1) != 0 ? float2(-sine, cosine) : float2(cosine, sine);
-    return (quadrant & 2) != 0 ? -turned : turned;
+    float2 rotated = (quadrant & 1) != 0 ? float2(-sine, cosine) : float2(cosine, sine);
+    return (quadrant & 2) != 0 ? -rotated : rotated;
 }
 
 // x          [[buffer(0)]]  the elements that its strides reach
@@ -53,29 +52,29 @@ kernel void rope(
     device const Position *positions [[buffer(1)]],
     device T *output [[buffer(2)]],
     constant Rope &given [[buffer(3)]],
-    uint2 place [[thread_position_in_grid]]) {
-    long places[3];
-    loop_places(given.rows, ulong(place.y), places);
-    device const T *row = x + places[0];
-    device T *result = output + places[2];
-    long column = long(place.x);
+    uint2 thread_position [[thread_position_in_grid]]) {
+    long offsets[3];
+    loop_places(given.rows, ulong(thread_position.y), offsets);
+    device const T *row = x + offsets[0];
+    device T *result = output + offsets[2];
+    long column = long(thread_position.x);
     if (column >= given.pairs) {
         long element = column + given.pairs;
         result[element * given.out_stride] = row[element * given.stride];
         return;
     }
-    long position = given.offset + (has_positions != 0 ? long(positions[places[1]]) : places[1]);
-    float2 turn = direction(given.turns[column] * ulong(position)) * given.magnitude;
+    long position = given.offset + (has_positions != 0 ? long(positions[offsets[1]]) : offsets[1]);
+    float2 rotation = direction(given.phases[column] * ulong(position)) * given.magnitude;
     long first = column * given.step;
     long second = first + given.second;
     float a = float(row[first * given.stride]);
     float b = float(row[second * given.stride]);
-    result[first * given.out_stride] = T(a * turn.x - b * turn.y);
-    result[second * given.out_stride] = T(a * turn.y + b * turn.x);
+    result[first * given.out_stride] = T(a * rotation.x - b * rotation.y);
+    result[second * given.out_stride] = T(a * rotation.y + b * rotation.x);
 }
 
-#define ROPE_OF(T, Position)                                                              \
-    template [[host_name("rope_" #T "_" #Position)]] kernel void rope<T, Position>(       \
+#define ROPE_OF(T, Position)                                                        \
+    template [[host_name("rope_" #T "_" #Position)]] kernel void rope<T, Position>( \
         device const T *, device const Position *, device T *, constant Rope &, uint2);
 
 #define ROPE(T)      \

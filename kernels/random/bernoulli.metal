@@ -9,7 +9,7 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Bernoulli {
-    LoopNest loop;    // operands: p, output
+    LoopNest loop;  // operands: p, output
     uint key[2];
     uint counter[4];
 };
@@ -28,15 +28,15 @@ kernel void bernoulli(
     if (element >= ulong(given.loop.count)) {
         return;
     }
-    long places[2];
-    loop_places(given.loop, element, places);
+    long offsets[2];
+    loop_places(given.loop, element, offsets);
     uint4 start = uint4(given.counter[0], given.counter[1], given.counter[2], given.counter[3]);
     uint4 words = philox(philox_block(start, element / 4), uint2(given.key[0], given.key[1]));
-    output[places[1]] = Out(uniform_number(words[element % 4]) < float(p[places[0]]) ? 1 : 0);
+    output[offsets[1]] = Out(uniform_number(words[element % 4]) < float(p[offsets[0]]) ? 1 : 0);
 }
 
-#define BERNOULLI(P, Out)                                                                        \
-    template [[host_name("bernoulli_" #P "_" #Out)]] kernel void bernoulli<P, Out>(              \
+#define BERNOULLI(P, Out)                                                           \
+    template [[host_name("bernoulli_" #P "_" #Out)]] kernel void bernoulli<P, Out>( \
         device const P *, device Out *, constant Bernoulli &, uint2, uint2);
 
 #define BERNOULLI_OF(P)  \

@@ -1,24 +1,28 @@
-// output[i] = a random number that depends on the key, the counter and i alone: words, uniform and normal floats, integers of a range.
+// output[i] = a random number that depends on the key, the counter and i alone: words, uniform and normal floats,
+// integers of a range.
 //
-// Tiling: one thread a block of Philox, which is four elements; the grid is rows of threads, because a coordinate has 32 bits only.
-// float16 and bfloat16 are computed in float32 and rounded once.
+// Tiling: one thread a block of Philox, which is four elements; the grid is rows of threads, because a coordinate has
+// 32 bits only. float16 and bfloat16 are computed in float32 and rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/loop.h"
 #include "common/philox.h"
 #include "random/normal.h"
 
 struct Distribution {
     uint key[2];
     uint counter[4];
-    uint count[2];       // of elements; 64-bit numbers have their lower word first
-    uint parameters[4];  // floats as bits: low, high − low, high; mean, deviation. Or the least integer, and how many there are
+    long count;   // of elements
+    float low;    // of uniform numbers
+    float scale;  // high − low
+    float high;
+    float mean;  // of normal numbers
+    float deviation;
+    ulong least;    // of integers
+    ulong choices;  // how many there are
 };
-
-inline ulong joined(uint low, uint high) {
-    return ulong(high) << 32 | low;
-}
 
 // A float32 cut to what T holds, so that rounding never gives 1.
 template <typename T> inline float cut(float u) { return u; }
@@ -44,33 +48,26 @@ struct Bits {
 // low + u · (high − low); what rounds to high becomes low.
 struct Uniform {
     template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
-        float low = as_type<float>(given.parameters[0]);
-        float scale = as_type<float>(given.parameters[1]);
-        float high = as_type<float>(given.parameters[2]);
         for (uint lane = 0; lane < 4; lane += 1) {
-            T number = T(fma(cut<T>(uniform_number(words[lane])), scale, low));
-            out[lane] = float(number) < high ? number : T(low);
+            T number = T(fma(cut<T>(uniform_number(words[lane])), given.scale, given.low));
+            out[lane] = float(number) < given.high ? number : T(given.low);
         }
     }
 };
 
 struct Normal {
     template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
-        float mean = as_type<float>(given.parameters[0]);
-        float deviation = as_type<float>(given.parameters[1]);
         float4 numbers = float4(normal_pair(words.x, words.y), normal_pair(words.z, words.w));
         for (uint lane = 0; lane < 4; lane += 1) {
-            out[lane] = T(fma(numbers[lane], deviation, mean));
+            out[lane] = T(fma(numbers[lane], given.deviation, given.mean));
         }
     }
 };
 
 struct Integers {
     template <typename T> static void draw(constant Distribution &given, uint4 words, uint4 low, thread T (&out)[4]) {
-        ulong least = joined(given.parameters[0], given.parameters[1]);
-        ulong choices = joined(given.parameters[2], given.parameters[3]);
         for (uint lane = 0; lane < 4; lane += 1) {
-            out[lane] = T(long(least + scaled(words[lane], low[lane], choices)));
+            out[lane] = T(long(given.least + scaled(words[lane], low[lane], given.choices)));
         }
     }
 };
@@ -83,8 +80,8 @@ kernel void distribution(
     constant Distribution &given [[buffer(1)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong block = ulong(position.y) * grid.x + position.x;
-    ulong count = joined(given.count[0], given.count[1]);
+    ulong block = loop_element(position, grid);
+    ulong count = ulong(given.count);
     if (4 * block >= count) {
         return;
     }
@@ -98,8 +95,9 @@ kernel void distribution(
     }
 }
 
-#define DISTRIBUTION(name, Kind, T) \
-    template [[host_name(name #T)]] kernel void distribution<Kind, T>(device T *, constant Distribution &, uint2, uint2);
+#define DISTRIBUTION(name, Kind, T)                                    \
+    template [[host_name(name #T)]] kernel void distribution<Kind, T>( \
+        device T *, constant Distribution &, uint2, uint2);
 
 DISTRIBUTION("bits_", Bits, uint)
 DISTRIBUTION("uniform_", Uniform, float)

@@ -1,13 +1,14 @@
-// Indices of categories, chosen by their weights, by a race: category c of a row arrives at the time E(c) / weight(c), where E is an exponential
-// number of its own, and the first one wins with the probability weight(c) / Σ weights (Efraimidis and Spirakis, "Weighted random
-// sampling with a reservoir", 2006). With replacement every sample is a race of its own; without, the samples are the first, second, …
-// of one race. No sum is made, so there is no order of a sum to agree on.
+// Indices of categories, chosen by their weights, by a race: category c of a row arrives at the time E(c) / weight(c),
+// where E is an exponential number of its own, and the first one wins with the probability weight(c) / Σ weights
+// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). With replacement every sample is a race
+// of its own; without, the samples are the first, second, … of one race. No sum is made, so there is no order of a sum
+// to agree on.
 //
 // Tiling: a threadgroup a race. Its threads go through the categories in steps of four (a block of Philox has counter
-// (category / 4, sample, row)), each keeps its first one, SIMD-groups and then the threadgroup the first of all. Without replacement that is
-// done again for each sample, among those that arrive after the last winner.
+// (category / 4, sample, row)), each keeps its first one, SIMD-groups and then the threadgroup the first of all.
+// Without replacement that is done again for each sample, among those that arrive after the last winner.
 //
-// A weight that is not above 0 does not take part; where nobody is left the index is −1.
+// A weight that is not above 0 does not take part; where none is left the index is −1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +18,7 @@ using namespace metal;
 
 struct Multinomial {
     uint key[2];
-    uint counter;  // the last word
+    uint counter[4];  // the last word is used
     uint categories;
     uint samples;
     uint replacement;
@@ -32,11 +33,12 @@ struct Arrival {
     uint category;
 };
 
-constant uint NOBODY = 0xffffffff;
+constant uint NONE = 0xffffffff;
 constant uint MAX_GROUPS = 32;
 
 inline bool is_before(Arrival a, Arrival b) {
-    return a.category != NOBODY && (b.category == NOBODY || a.time < b.time || (a.time == b.time && a.category < b.category));
+    bool is_first = a.time < b.time || (a.time == b.time && a.category < b.category);
+    return a.category != NONE && (b.category == NONE || is_first);
 }
 
 inline Arrival first_of_simdgroup(Arrival mine) {
@@ -68,11 +70,11 @@ kernel void multinomial(
     device const W *row = weights + given.start + long(race.y) * given.row_stride;
     uint rounds = given.replacement != 0 ? 1 : given.samples;
     uint sample = given.replacement != 0 ? race.x : 0;
-    Arrival last = {0.0f, NOBODY};
+    Arrival last = {0.0f, NONE};
     for (uint round = 0; round < rounds; round += 1) {
-        Arrival mine = {0.0f, NOBODY};
+        Arrival mine = {0.0f, NONE};
         for (uint block = thread_index; block <= (given.categories - 1) / 4; block += threads.x) {
-            uint4 words = philox(uint4(block, sample, race.y, given.counter), uint2(given.key[0], given.key[1]));
+            uint4 words = philox(uint4(block, sample, race.y, given.counter[3]), uint2(given.key[0], given.key[1]));
             for (uint at = 0; at < 4 && 4 * block + at < given.categories; at += 1) {
                 float weight = float(row[long(4 * block + at) * given.stride]);
                 Arrival other = {exponential_number(words[at]) / weight, 4 * block + at};
@@ -94,14 +96,14 @@ kernel void multinomial(
         }
         if (thread_index == 0) {
             output[ulong(race.y) * given.samples + (given.replacement != 0 ? sample : round)] =
-                last.category == NOBODY ? -1 : long(last.category);
+                last.category == NONE ? -1 : long(last.category);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 }
 
-#define MULTINOMIAL(W)                                                                  \
-    template [[host_name("multinomial_" #W)]] kernel void multinomial<W>(               \
+#define MULTINOMIAL(W)                                                    \
+    template [[host_name("multinomial_" #W)]] kernel void multinomial<W>( \
         device const W *, device long *, constant Multinomial &, uint2, uint2, uint, uint, uint, uint);
 
 MULTINOMIAL(float)

@@ -1,6 +1,6 @@
-// The normal and the exponential distribution from words: the same operations in the same order as src/random/normal.ts, which explains
-// them. Every product that meets a sum is written as `fma`, so that no compiler has anything to contract and the bits are those of
-// the other backends.
+// The normal and the exponential distribution from words: the same operations in the same order as
+// src/random/normal.ts, which explains them. Every product that meets a sum is written as `fma`, so that no compiler
+// has anything to contract and the bits are those of the other backends.
 
 #ifndef ORCHARD_RANDOM_NORMAL_H
 #define ORCHARD_RANDOM_NORMAL_H
@@ -50,8 +50,8 @@ inline float exponential_number(uint word) {
 // Cosine and sine of 2π · word · 2^−32
 inline float2 random_cosine_and_sine(uint word) {
     uint quarter = (word + (1u << 29)) >> 30;
-    int rest = int(word - (quarter << 30)) >> 6;
-    float x = float(rest) * 0x1.921fb6p-24f;
+    int remainder = int(word - (quarter << 30)) >> 6;
+    float x = float(remainder) * 0x1.921fb6p-24f;
     float square = x * x;
     float s = fma(fma(-1.9515295891e-4f, square, 8.3321608736e-3f), square, -1.6666654611e-1f);
     float c = fma(fma(2.443315711809948e-5f, square, -1.388731625493765e-3f), square, 4.166664568298827e-2f);

@@ -1,18 +1,20 @@
-// output[i] = the place of i in a permutation of 0 … count − 1: a Feistel network over the next larger power of two, walked along until it
-// falls below count. src/ops/random/randperm.ts explains it.
+// output[i] = where i goes in a permutation of 0 … count − 1: a Feistel network over the next larger power of two,
+// walked along until it falls below count. src/random/permutation.ts explains it.
 //
 // Tiling: one thread an element; the grid is rows of threads, because a coordinate has 32 bits only.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/loop.h"
+
 constant uint FEISTEL_ROUNDS = 24;
 
 struct Permutation {
-    uint count[2];  // the lower word first
+    long count;
     uint left_bits;
     uint right_bits;
-    uint swaps;  // 1: places 0 and 1 change before
+    uint swaps;  // 1: elements 0 and 1 change before
     uint keys[FEISTEL_ROUNDS];
 };
 
@@ -23,11 +25,11 @@ inline uint mixed(uint x) {
     return x ^ x >> 16;
 }
 
-inline ulong feistel(constant Permutation &given, ulong place) {
+inline ulong feistel(constant Permutation &given, ulong index) {
     uint left_mask = uint((1ul << given.left_bits) - 1);
     uint right_mask = uint((1ul << given.right_bits) - 1);
-    uint left = uint(place >> given.right_bits);
-    uint right = uint(place) & right_mask;
+    uint left = uint(index >> given.right_bits);
+    uint right = uint(index) & right_mask;
     for (uint round = 0; round < FEISTEL_ROUNDS; round += 2) {
         left = (left ^ mixed(right + given.keys[round])) & left_mask;
         right = (right ^ mixed(left + given.keys[round + 1])) & right_mask;
@@ -43,20 +45,21 @@ kernel void permutation(
     constant Permutation &given [[buffer(1)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = ulong(position.y) * grid.x + position.x;
-    ulong count = ulong(given.count[1]) << 32 | given.count[0];
+    ulong element = loop_element(position, grid);
+    ulong count = ulong(given.count);
     if (element >= count) {
         return;
     }
-    ulong place = feistel(given, element < 2 ? element ^ given.swaps : element);
-    while (place >= count) {
-        place = feistel(given, place);
+    ulong index = feistel(given, element < 2 ? element ^ given.swaps : element);
+    while (index >= count) {
+        index = feistel(given, index);
     }
-    output[element] = Out(place);
+    output[element] = Out(index);
 }
 
-#define PERMUTATION(Out) \
-    template [[host_name("permutation_" #Out)]] kernel void permutation<Out>(device Out *, constant Permutation &, uint2, uint2);
+#define PERMUTATION(Out)                                                      \
+    template [[host_name("permutation_" #Out)]] kernel void permutation<Out>( \
+        device Out *, constant Permutation &, uint2, uint2);
 
 PERMUTATION(float)
 PERMUTATION(half)

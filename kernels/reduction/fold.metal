@@ -1,8 +1,8 @@
-// output[k] = the fold of input[k, r] over every index r of the reduced axes, for every index k of the kept ones; which fold it is is the
-// function constant `operation` (codes.h).
+// output[k] = the fold of input[k, r] over every index r of the reduced axes, for every index k of the kept ones; which
+// fold it is is the function constant `operation` (a `Reduction`).
 //
-// Four kernels: from elements or from the states of an earlier pass, to results or to states. Each element and each state is read once.
-// States lie in planes: field f of chunk c of result k at [f][k][c].
+// Four kernels: from elements or from the states of an earlier pass, to results or to states. Each element and each
+// state is read once. States lie in planes: field f of chunk c of result k at [f][k][c].
 
 #include <metal_stdlib>
 using namespace metal;
@@ -11,25 +11,32 @@ using namespace metal;
 
 template <typename In>
 inline FoldState<typename NumberOf<In>::type> fold_elements(
-    device const In *input, constant ReductionParameters &p, Share share,
-    threadgroup FoldState<typename NumberOf<In>::type> *scratch, uint thread_index) {
+    device const In *input,
+    constant ReductionParameters &p,
+    Share share,
+    threadgroup FoldState<typename NumberOf<In>::type> *scratch,
+    uint thread_index) {
     using Number = typename NumberOf<In>::type;
     using Merge = Fold<Number>;
     FoldState<Number> state = Merge::identity();
-    long base = p.input_start + nest_place(p.kept_shape, p.kept_input, p.kept_rank, share.result);
+    long base = loop_offset(p.kept, 0, ulong(share.result));
     for (long index = share.begin + share.lane; index < share.end; index += LANES) {
-        long place = base + nest_place(p.reduced_shape, p.reduced_input, p.reduced_rank, index);
-        state = Merge::merge(state, Merge::lifted(Number(input[place]), p.parameter));
+        long offset = base + loop_offset(p.reduced, 0, ulong(index));
+        state = Merge::merge(state, Merge::of_element(Number(input[offset]), p.parameter));
     }
     return combined<Merge>(state, scratch, thread_index);
 }
 
 template <typename Number>
 inline FoldState<Number> fold_states(
-    device const Number *states, constant ReductionParameters &p, Share share, threadgroup FoldState<Number> *scratch, uint thread_index) {
+    device const Number *states,
+    constant ReductionParameters &p,
+    Share share,
+    threadgroup FoldState<Number> *scratch,
+    uint thread_index) {
     using Merge = Fold<Number>;
     FoldState<Number> state = Merge::identity();
-    long plane = p.results * p.count;
+    long plane = p.kept.count * p.count;
     for (long index = share.begin + share.lane; index < share.end; index += LANES) {
         device const Number *at = states + share.result * p.count + index;
         FoldState<Number> other = Merge::identity();
@@ -45,9 +52,10 @@ inline FoldState<Number> fold_states(
 }
 
 template <typename Number>
-inline void store_state(FoldState<Number> state, device Number *states, constant ReductionParameters &p, Share share, uint chunk) {
-    if (share.lane != 0 || share.result >= p.results) return;
-    long plane = p.results * p.chunks;
+inline void store_state(
+    FoldState<Number> state, device Number *states, constant ReductionParameters &p, Share share, uint chunk) {
+    if (share.lane != 0 || share.result >= p.kept.count) return;
+    long plane = p.kept.count * p.chunks;
     device Number *at = states + share.result * p.chunks + chunk;
     at[0] = state.first;
     if (Fold<Number>::fields() > 1) at[plane] = Number(state.second);
@@ -59,43 +67,42 @@ inline void store_state(FoldState<Number> state, device Number *states, constant
 
 template <typename Number, typename Out>
 inline void store_result(FoldState<Number> state, device Out *output, constant ReductionParameters &p, Share share) {
-    if (share.lane != 0 || share.result >= p.results) return;
-    output[nest_place(p.kept_shape, p.kept_output, p.kept_rank, share.result)] = Out(Fold<Number>::result(state, p));
+    if (share.lane != 0 || share.result >= p.kept.count) return;
+    output[loop_offset(p.kept, 1, ulong(share.result))] = Out(Fold<Number>::result(state, p));
 }
 
 // input   [[buffer(0)]]  the elements that its strides reach; or states [fields, results, count]
 // output  [[buffer(1)]]  results, row-major; or states [fields, results, chunks]
 // p       [[buffer(2)]]
-// scratch [[threadgroup(0)]]  a state a thread
+// scratch [[threadgroup(0)]]  a state for each thread
 // grid: threadgroups [results / COLUMNS, chunks] of COLUMNS · LANES threads
 
-#define FOLD_ARGUMENTS(In, Number, Out)                                                       \
-    device const In *input [[buffer(0)]], device Out *output [[buffer(1)]],                   \
-    constant ReductionParameters &p [[buffer(2)]],                                            \
-    threadgroup FoldState<Number> *scratch [[threadgroup(0)]],                                \
-    uint thread_index [[thread_index_in_threadgroup]], uint2 group [[threadgroup_position_in_grid]]
+#define FOLD_ARGUMENTS(In, Number, Out)                                                                           \
+    device const In *input [[buffer(0)]], device Out *output [[buffer(1)]],                                       \
+        constant ReductionParameters &p [[buffer(2)]], threadgroup FoldState<Number> *scratch [[threadgroup(0)]], \
+        uint thread_index [[thread_index_in_threadgroup]], uint2 group [[threadgroup_position_in_grid]]
 
-#define FOLD(In, Number, Out)                                                                 \
-    kernel void fold_##In##_##Out(FOLD_ARGUMENTS(In, Number, Out)) {                          \
-        Share share = share_of(p, thread_index, group);                                       \
+#define FOLD(In, Number, Out)                                                                  \
+    kernel void fold_##In##_##Out(FOLD_ARGUMENTS(In, Number, Out)) {                           \
+        Share share = share_of(p, thread_index, group);                                        \
         store_result(fold_elements(input, p, share, scratch, thread_index), output, p, share); \
     }
 
-#define FOLD_PARTIAL(In, Number)                                                              \
-    kernel void fold_partial_##In(FOLD_ARGUMENTS(In, Number, Number)) {                       \
-        Share share = share_of(p, thread_index, group);                                       \
+#define FOLD_PARTIAL(In, Number)                                                                       \
+    kernel void fold_partial_##In(FOLD_ARGUMENTS(In, Number, Number)) {                                \
+        Share share = share_of(p, thread_index, group);                                                \
         store_state(fold_elements(input, p, share, scratch, thread_index), output, p, share, group.y); \
     }
 
-#define MERGE(Number, Out)                                                                    \
-    kernel void merge_##Number##_##Out(FOLD_ARGUMENTS(Number, Number, Out)) {                 \
-        Share share = share_of(p, thread_index, group);                                       \
-        store_result(fold_states(input, p, share, scratch, thread_index), output, p, share);  \
+#define MERGE(Number, Out)                                                                   \
+    kernel void merge_##Number##_##Out(FOLD_ARGUMENTS(Number, Number, Out)) {                \
+        Share share = share_of(p, thread_index, group);                                      \
+        store_result(fold_states(input, p, share, scratch, thread_index), output, p, share); \
     }
 
-#define MERGE_PARTIAL(Number)                                                                 \
-    kernel void merge_partial_##Number(FOLD_ARGUMENTS(Number, Number, Number)) {              \
-        Share share = share_of(p, thread_index, group);                                       \
+#define MERGE_PARTIAL(Number)                                                                        \
+    kernel void merge_partial_##Number(FOLD_ARGUMENTS(Number, Number, Number)) {                     \
+        Share share = share_of(p, thread_index, group);                                              \
         store_state(fold_states(input, p, share, scratch, thread_index), output, p, share, group.y); \
     }
 

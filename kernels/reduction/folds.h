@@ -1,23 +1,31 @@
-// The state of a reduction with one result: how an element joins it, how two become one, and what comes of it.
+// The state of a reduction with one result: how an element joins it, how two become one, and what the result is.
 //
-// Floats are computed in float32, integers and bools in 64 bits. One operation is left in a pipeline, so there is no branch at run time.
+// Floats are computed in float32, integers and bools in 64 bits. One operation is left in a pipeline, so there is no
+// branch at run time.
 
 #ifndef ORCHARD_REDUCTION_FOLDS_H
 #define ORCHARD_REDUCTION_FOLDS_H
 
-#include "reduction/codes.h"
+#include "generated/reduction.h"
 #include "reduction/groups.h"
 #include "reduction/online.h"
 
-template <typename T> struct NumberOf { using type = long; };
-template <> struct NumberOf<float> { using type = float; };
-template <> struct NumberOf<half> { using type = float; };
-template <> struct NumberOf<bfloat> { using type = float; };
+template <typename T> struct NumberOf {
+    using type = long;
+};
+template <> struct NumberOf<float> {
+    using type = float;
+};
+template <> struct NumberOf<half> {
+    using type = float;
+};
+template <> struct NumberOf<bfloat> {
+    using type = float;
+};
 
-// first: the sum, product, largest, …, or the mean of var and the largest of logsumexp. second: Σ (x - mean)², or Σ exp(x - largest).
-// third: the number of elements, for var. fourth: what rounding took from the mean.
-template <typename Number>
-struct FoldState {
+// first: the sum, product, largest, …, or the mean of var and the largest of logsumexp. second: Σ (x - mean)², or Σ
+// exp(x - largest). third: the number of elements, for var. fourth: what rounding took from the mean.
+template <typename Number> struct FoldState {
     Number first;
     float second;
     float third;
@@ -26,8 +34,7 @@ struct FoldState {
 
 template <typename Number> struct Fold;
 
-template <>
-struct Fold<float> {
+template <> struct Fold<float> {
     using State = FoldState<float>;
 
     static State identity() {
@@ -43,15 +50,15 @@ struct Fold<float> {
     }
 
     // The state of one element.
-    static State lifted(float x, float p) {
+    static State of_element(float x, float p) {
         switch (operation) {
         case REDUCTION_ALL:
         case REDUCTION_ANY:
-        case REDUCTION_NORM_0: return {x != 0.0f ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_NORM_1:
+        case REDUCTION_NORM0: return {x != 0.0f ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
+        case REDUCTION_NORM1:
         case REDUCTION_NORM_INF:
         case REDUCTION_NORM_NEG_INF: return {abs(x), 0.0f, 0.0f, 0.0f};
-        case REDUCTION_NORM_2: return {x * x, 0.0f, 0.0f, 0.0f};
+        case REDUCTION_NORM2: return {x * x, 0.0f, 0.0f, 0.0f};
         case REDUCTION_NORM_P: return {precise::pow(abs(x), p), 0.0f, 0.0f, 0.0f};
         case REDUCTION_VAR:
         case REDUCTION_STD: return {x, 0.0f, 1.0f, 0.0f};
@@ -79,8 +86,8 @@ struct Fold<float> {
         }
     }
 
-    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means are carried with what
-    // their rounding lost (TwoSum): far from zero that is all of a small deviation.
+    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means
+    // are carried with what their rounding lost (TwoSum): far from zero that is all of a small deviation.
     static State merged_moments(State a, State b) {
         if (b.third == 0.0f) return a;
         if (a.third == 0.0f) return b;
@@ -90,7 +97,9 @@ struct Fold<float> {
         float step = a.fourth + difference * share;
         float mean = a.first + step;
         float lost = two_sum_error(a.first, step, mean);
-        return {mean, a.second + b.second + difference * difference * (a.third * share), count, isfinite(mean) ? lost : 0.0f};
+        return {
+            mean, a.second + b.second + difference * difference * (a.third * share), count,
+            isfinite(mean) ? lost : 0.0f};
     }
 
     static State shuffled(State state, ushort mask) {
@@ -110,8 +119,8 @@ struct Fold<float> {
 
     static float result(State state, constant ReductionParameters &p) {
         switch (operation) {
-        case REDUCTION_MEAN: return state.first / float(p.total);
-        case REDUCTION_NORM_2: return precise::sqrt(state.first);
+        case REDUCTION_MEAN: return state.first / float(p.reduced.count);
+        case REDUCTION_NORM2: return precise::sqrt(state.first);
         case REDUCTION_NORM_P: return precise::pow(state.first, 1.0f / p.parameter);
         case REDUCTION_VAR: return variance(state, p);
         case REDUCTION_STD: return precise::sqrt(variance(state, p));
@@ -121,14 +130,13 @@ struct Fold<float> {
     }
 
     static float variance(State state, constant ReductionParameters &p) {
-        float freedom = float(p.total) - p.parameter;
+        float freedom = float(p.reduced.count) - p.parameter;
         // An infinite element leaves an infinite mean: its own deviation is inf - inf.
-        return p.total == 0 || !isfinite(state.first) ? NAN : state.second / (freedom > 0.0f ? freedom : 0.0f);
+        return p.reduced.count == 0 || !isfinite(state.first) ? NAN : state.second / (freedom > 0.0f ? freedom : 0.0f);
     }
 };
 
-template <>
-struct Fold<long> {
+template <> struct Fold<long> {
     using State = FoldState<long>;
 
     static State identity() {
@@ -141,7 +149,7 @@ struct Fold<long> {
         }
     }
 
-    static State lifted(long x, float) {
+    static State of_element(long x, float) {
         bool is_truth = operation == REDUCTION_ALL || operation == REDUCTION_ANY;
         return {is_truth ? long(x != 0) : x, 0.0f, 0.0f, 0.0f};
     }

@@ -1,52 +1,33 @@
 // How a threadgroup reduces: `LANES` threads share one result, and a threadgroup makes `COLUMNS` results.
 //
-// Where LANES ≥ 32, adjacent threads look at adjacent elements of one result (rows). Where it is less, they look at one element each of
-// adjacent results (columns). A threadgroup takes one chunk of each of its results; where there are several chunks, it leaves a state,
-// and a further pass merges these. The shape of the tree depends on sizes only, so results are the same run after run.
+// Where LANES ≥ 32, adjacent threads look at adjacent elements of one result (rows). Where it is less, they look at one
+// element each of adjacent results (columns). A threadgroup takes one chunk of each of its results; where there are
+// several chunks, it leaves a state, and a further pass merges these. The shape of the tree depends on sizes only, so
+// results are the same run after run.
 
 #ifndef ORCHARD_REDUCTION_GROUPS_H
 #define ORCHARD_REDUCTION_GROUPS_H
 
-#define NEST_MAX_RANK 8
+#include "common/loop.h"
 
 constant uint operation [[function_constant(0)]];
 constant uint COLUMNS [[function_constant(1)]];
 constant uint LANES [[function_constant(2)]];
 
 struct ReductionParameters {
-    long kept_shape[NEST_MAX_RANK];       // of the results, outermost first
-    long kept_input[NEST_MAX_RANK];       // strides, in elements
-    long kept_output[NEST_MAX_RANK];
-    long reduced_shape[NEST_MAX_RANK];
-    long reduced_input[NEST_MAX_RANK];
-    long kept_rank;
-    long reduced_rank;
-    long input_start;   // of element (0, …, 0), from where the operand is bound
-    long results;
-    long count;         // elements (or states) of one result
-    long chunk;         // of them that a threadgroup takes
+    Nest<2> kept;     // of the results: operands are the input and the results
+    Nest<1> reduced;  // of the elements of one result
+    long count;       // elements (or states) of one result
+    long chunk;       // of them that a threadgroup takes
     long chunks;
-    long total;         // elements of one result, before any pass
-    float parameter;    // p of a norm, correction of a variance
+    float parameter;  // p of a norm, correction of a variance
 };
-
-// The place of an element of a nest.
-inline long nest_place(constant long *shape, constant long *strides, long rank, long index) {
-    long place = 0;
-    ulong rest = ulong(index);
-    for (long axis = rank - 1; axis > 0; axis -= 1) {
-        ulong size = ulong(shape[axis]);
-        place += long(rest % size) * strides[axis];
-        rest /= size;
-    }
-    return rank == 0 ? 0 : place + long(rest) * strides[0];
-}
 
 // What a thread of a reduction works on.
 struct Share {
-    uint lane;    // of the result's threads
+    uint lane;  // of the result's threads
     long result;
-    long begin;   // of the threadgroup's chunk
+    long begin;  // of the threadgroup's chunk
     long end;
 };
 
@@ -56,7 +37,7 @@ inline Share share_of(constant ReductionParameters &p, uint thread_index, uint2 
     share.lane = rows ? thread_index % LANES : thread_index / COLUMNS;
     share.result = long(group.x) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
     share.begin = long(group.y) * p.chunk;
-    share.end = share.result < p.results ? min(p.count, share.begin + p.chunk) : 0;
+    share.end = share.result < p.kept.count ? min(p.count, share.begin + p.chunk) : 0;
     return share;
 }
 
@@ -68,7 +49,8 @@ inline long shuffled_xor(long x, ushort mask) {
     return long(ulong(high) << 32 | ulong(low));
 }
 
-// The states of a result's lanes as one, in lane 0. Merge: how two states become one, and how one comes from another thread.
+// The states of a result's lanes as one, in lane 0. Merge: how two states become one, and how one comes from another
+// thread.
 template <typename Merge, typename State>
 inline State combined(State state, threadgroup State *scratch, uint thread_index) {
     if (LANES >= 32) {
@@ -91,7 +73,8 @@ inline State combined(State state, threadgroup State *scratch, uint thread_index
         for (uint half_lanes = LANES / 2; half_lanes > 0; half_lanes /= 2) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
             if (thread_index < half_lanes * COLUMNS) {
-                scratch[thread_index] = Merge::merge(scratch[thread_index], scratch[thread_index + half_lanes * COLUMNS]);
+                scratch[thread_index] =
+                    Merge::merge(scratch[thread_index], scratch[thread_index + half_lanes * COLUMNS]);
             }
         }
         state = scratch[thread_index];

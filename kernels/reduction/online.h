@@ -1,5 +1,5 @@
-// Pieces of reductions that must treat NaN and infinity right, and of log Σ exp(x) = shift + log Σ exp(x - shift) in one pass: a sum that was
-// made with one largest element so far is rescaled to another.
+// Pieces of reductions that must treat NaN and infinity right, and of log Σ exp(x) = shift + log Σ exp(x - shift) in
+// one pass: a sum that was made with one largest element so far is rescaled to another.
 
 #ifndef ORCHARD_REDUCTION_ONLINE_H
 #define ORCHARD_REDUCTION_ONLINE_H

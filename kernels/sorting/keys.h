@@ -1,10 +1,11 @@
-// Numbers as unsigned keys: a < b exactly where key(a) < key(b). NaN, whatever its sign and payload, is one key above infinity, and
-// both zeros are one key. native/cpu/sorting/keys.h has the same for the cpu.
+// Numbers as unsigned keys: a < b exactly where key(a) < key(b). NaN, whatever its sign and payload, is one key above
+// infinity, and both zeros are one key. native/cpu/sorting/keys.h has the same for the cpu.
 
 #ifndef ORCHARD_SORTING_KEYS_H
 #define ORCHARD_SORTING_KEYS_H
 
-// The order of IEEE 754 bits: negative numbers count backwards. Comparisons on bits, because a device may take a denormal for 0.
+// The order of IEEE 754 bits: negative numbers count backwards. Comparisons on bits, because a device may take a
+// denormal for 0.
 inline uint float_key(uint bits) {
     uint magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) {

@@ -1,5 +1,6 @@
-// The fields of a call's block. A block is a struct of doubles, so that TypeScript writes it as one Float64Array: whole numbers lie below
-// 2^53 and are exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares the two, field by field.
+// The fields of a call's block. A block is a struct of doubles, so that TypeScript writes it as one Float64Array: whole
+// numbers lie below 2^53 and are exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares
+// the two, field by field.
 #pragma once
 
 #include "dtypes.h"
@@ -36,7 +37,8 @@ struct Flag {
 struct DTypeField {
   double value;
   operator DType() const {
-    if (!(value >= 0 && value < dtype_count)) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the ordinal " + std::to_string(value));
+    if (!(value >= 0 && value < dtype_count))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the ordinal " + std::to_string(value));
     return static_cast<DType>(static_cast<int>(value));
   }
 };
@@ -46,7 +48,8 @@ template <class Enumeration> struct Name {
   double value;
   operator Enumeration() const {
     if (!(value >= 0 && value < static_cast<double>(Enumeration::count)))
-      fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string("there is no ") + list_of(Enumeration{}).type + " with the ordinal " + std::to_string(value));
+      fail(ORCHARD_CPU_INVALID_ARGUMENT,
+           std::string("there is no ") + list_of(Enumeration{}).type + " with the ordinal " + std::to_string(value));
     return static_cast<Enumeration>(static_cast<int>(value));
   }
 };
@@ -55,25 +58,6 @@ template <class Enumeration> struct Name {
 struct WideWord {
   Word low, high;
   operator uint64_t() const { return uint64_t(uint32_t(low)) | uint64_t(uint32_t(high)) << 32; }
-};
-
-// Reads a block that is a list of numbers, one after the other.
-class BlockReader {
-public:
-  explicit BlockReader(const double *block) : next_(block) {}
-
-  double real() { return *next_++; }
-  int64_t whole() { return static_cast<int64_t>(real()); }
-
-  DType dtype() {
-    int64_t code = whole();
-    if (code < 0 || code >= dtype_count)
-      fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the code " + std::to_string(code));
-    return static_cast<DType>(code);
-  }
-
-private:
-  const double *next_;
 };
 
 // The address of an element.

@@ -1,11 +1,11 @@
 // Element types: how each is stored, in what it is computed, and how one becomes another.
 //
-// float16 and bfloat16 are storage: they are widened to float32, computed in, and rounded once, to nearest even. Everything
-// here gives the same bits on every instruction set, NaN included (the sign and the upper payload stay, and it is made quiet).
-// The functions belong to an ISA's namespace, since each set has its own machine code for them.
+// float16 and bfloat16 are storage: they are widened to float32, computed in, and rounded once, to nearest even. A
+// float64 or an integer becomes one of them by way of float32, as in PyTorch. Everything here gives the same bits on
+// every instruction set, NaN included (the sign and the upper payload stay, and it is made quiet). The functions belong
+// to an ISA's namespace, since each set has its own machine code for them.
 #pragma once
 
-#include "include/orchard_cpu.h"
 #include "isa.h"
 
 #include <cstdint>
@@ -38,26 +38,56 @@ struct Bool {
 
 // The storage type of a dtype, and the type in which it is computed.
 template <DType> struct StorageOf;
-template <> struct StorageOf<DType::float64> { using type = double; };
-template <> struct StorageOf<DType::float32> { using type = float; };
-template <> struct StorageOf<DType::float16> { using type = Float16; };
-template <> struct StorageOf<DType::bfloat16> { using type = BFloat16; };
-template <> struct StorageOf<DType::int64> { using type = int64_t; };
-template <> struct StorageOf<DType::int32> { using type = int32_t; };
-template <> struct StorageOf<DType::uint32> { using type = uint32_t; };
-template <> struct StorageOf<DType::int8> { using type = int8_t; };
-template <> struct StorageOf<DType::uint8> { using type = uint8_t; };
-template <> struct StorageOf<DType::boolean> { using type = Bool; };
+template <> struct StorageOf<DType::float64> {
+  using type = double;
+};
+template <> struct StorageOf<DType::float32> {
+  using type = float;
+};
+template <> struct StorageOf<DType::float16> {
+  using type = Float16;
+};
+template <> struct StorageOf<DType::bfloat16> {
+  using type = BFloat16;
+};
+template <> struct StorageOf<DType::int64> {
+  using type = int64_t;
+};
+template <> struct StorageOf<DType::int32> {
+  using type = int32_t;
+};
+template <> struct StorageOf<DType::uint32> {
+  using type = uint32_t;
+};
+template <> struct StorageOf<DType::int8> {
+  using type = int8_t;
+};
+template <> struct StorageOf<DType::uint8> {
+  using type = uint8_t;
+};
+template <> struct StorageOf<DType::boolean> {
+  using type = Bool;
+};
 template <DType dtype> using Storage = typename StorageOf<dtype>::type;
 
-template <class T> struct ComputeOf { using type = T; };
-template <> struct ComputeOf<Float16> { using type = float; };
-template <> struct ComputeOf<BFloat16> { using type = float; };
-template <> struct ComputeOf<Bool> { using type = bool; };
+template <class T> struct ComputeOf {
+  using type = T;
+};
+template <> struct ComputeOf<Float16> {
+  using type = float;
+};
+template <> struct ComputeOf<BFloat16> {
+  using type = float;
+};
+template <> struct ComputeOf<Bool> {
+  using type = bool;
+};
 template <class T> using Compute = typename ComputeOf<T>::type;
 
 // A type as a value, for generic lambdas.
-template <class T> struct Type { using type = T; };
+template <class T> struct Type {
+  using type = T;
+};
 
 // Calls use(Type<storage>{}) for the storage type of a dtype.
 template <class Use> inline __attribute__((always_inline)) decltype(auto) with_storage(DType dtype, Use &&use) {
@@ -96,7 +126,8 @@ template <class T> inline T load(T value) { return value; }
 inline bool load(Bool value) { return value.byte != 0; }
 inline float load(BFloat16 value) { return float_of(uint32_t(value.bits) << 16); }
 
-// Branch-free: the exponent is moved from bias 15 to 127; infinity and NaN need more, subnormals are normalised by subtracting.
+// Branch-free: the exponent is moved from bias 15 to 127; infinity and NaN need more, subnormals are normalised by
+// subtracting.
 inline float load(Float16 value) {
   uint32_t magnitude = uint32_t(value.bits & 0x7fff) << 13;
   uint32_t exponent = magnitude & 0x0f800000;
@@ -112,7 +143,8 @@ inline float load(Float16 value) {
 template <class T> inline T store(Compute<T> value) { return value; }
 template <> inline Bool store<Bool>(bool value) { return {uint8_t(value)}; }
 
-// Adding 0x7fff and the lowest bit that stays rounds to nearest even; a NaN could become infinity so, and is cut instead.
+// Adding 0x7fff and the lowest bit that stays rounds to nearest even; a NaN could become infinity so, and is cut
+// instead.
 template <> inline BFloat16 store<BFloat16>(float value) {
   uint32_t bits = bits_of(value);
   uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;

@@ -1,8 +1,9 @@
-// eˣ of differences to a largest element, x ≤ 0, without a branch or a call, so that loops over it become vectors. Within 1 unit in the last
-// place; NaN stays. What is below 3e-38 gives 0, as on a GPU: numbers below the normal ones would cost a hundred times as much.
+// eˣ of differences to a largest element, x ≤ 0, without a branch or a call, so that loops over it become vectors.
+// Within 1 unit in the last place; NaN stays NaN. Results below 3e-38 are 0, as on a GPU: subnormal numbers would cost
+// a hundred times as much.
 //
-// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x - n ln 2. Adding 1.5 · 2²³ rounds to a whole number and leaves n in the low bits, from where
-// it is added to the exponent of eʳ.
+// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x - n ln 2. Adding 1.5 · 2²³ rounds to a whole number and leaves n in the
+// low bits, from where it is added to the exponent of eʳ.
 #pragma once
 
 #include "elementwise/math.h"
@@ -10,7 +11,8 @@
 namespace orchard::ORCHARD_ISA {
 
 inline float exponential(float x) {
-  constexpr float rounder = 12582912.0f, least = -86.5f; // e^least is the smallest that has a normal exponent for every r
+  // e^least is the smallest power that has a normal exponent for every r.
+  constexpr float rounder = 12582912.0f, least = -86.5f;
   float shifted = fused(x, log2_e, rounder);
   float y = expm1_reduced(reduced_by_ln2(x, shifted - rounder)) + 1.0f;
   float result = float_of(bits_of(y) + (bits_of(shifted) << 23));
@@ -19,13 +21,15 @@ inline float exponential(float x) {
 
 inline double exponential(double x) { return std::exp(x); }
 
-// The same for a sum whose largest term is 1, with a sixth less to compute: 2ⁿ 2ᶠ with f = x log₂ e - n, and log₂ e in one part. Its rounding adds
-// x 2⁻²⁶ to a term's relative error, and below 2⁻²⁷ to the sum's: x is large where the term is small. The polynomial is within 2e-8.
+// The same for a sum whose largest term is 1, with a sixth fewer operations: 2ⁿ 2ᶠ with f = x log₂ e - n, and log₂ e in
+// one part. Its rounding adds x 2⁻²⁶ to a term's relative error, and below 2⁻²⁷ to the sum's: x is large where the term
+// is small. The polynomial is within 2e-8.
 inline float exponential_term(float x) {
   constexpr float rounder = 12582912.0f, least = -86.5f;
   float shifted = fused(x, log2_e, rounder);
   float f = fused(x, log2_e, rounder - shifted);
-  float y = polynomial(f, 0.000154614449f, 0.00134004280f, 0.00961805694f, 0.0555032715f, 0.240226507f, 0.693147182f, 1.0f);
+  float y =
+      polynomial(f, 0.000154614449f, 0.00134004280f, 0.00961805694f, 0.0555032715f, 0.240226507f, 0.693147182f, 1.0f);
   float result = float_of(bits_of(y) + (bits_of(shifted) << 23));
   return x < least ? 0.0f : result;
 }

@@ -3,7 +3,8 @@
 //   static void scan(const ScanBlock &block, Operands operands) { … }
 //   ORCHARD_FUNCTION("scan", scan, ScanBlock, 3)
 //
-// A function fails by `fail`. It stands in a .cpp, never in an .isa.cpp, whose code must not run while the dylib is loaded.
+// A function fails by `fail`. It stands in a .cpp, never in an .isa.cpp, whose code must not run while the dylib is
+// loaded.
 #pragma once
 
 #include "block.h"

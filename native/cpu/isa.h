@@ -1,5 +1,5 @@
-// Instruction sets. A file named `*.isa.cpp` is compiled once for each of them, with ORCHARD_ISA naming the namespace in which
-// its code lives; which one runs is chosen when it is called.
+// Instruction sets. A file named `*.isa.cpp` is compiled once for each of them, with ORCHARD_ISA naming the namespace
+// in which its code lives; which one runs is chosen when it is called.
 //
 // A family of kernels has a struct of function pointers (or other constants), declared for every set in its header:
 //
@@ -12,8 +12,9 @@
 //
 // and used anywhere as `orchard::additions().float32(…)`.
 //
-// What a `.isa.cpp` includes of ours and inlines lives in `orchard::ORCHARD_ISA` too. Functions of the standard library may be left
-// in an object file as weak copies: the linker is given the objects from the plainest set to the richest and keeps the first.
+// What a `.isa.cpp` includes of ours and inlines lives in `orchard::ORCHARD_ISA` too. Functions of the standard library
+// may be left in an object file as weak copies: the linker is given the objects from the plainest set to the richest
+// and keeps the first.
 #pragma once
 
 #include <cstddef>
@@ -50,15 +51,23 @@ Isa best_isa();
 #if defined(__aarch64__)
 #define ORCHARD_ISA_TABLE(Table, name)                                                                                 \
   namespace orchard {                                                                                                  \
-  namespace neon { extern const Table name; }                                                                          \
+  namespace neon {                                                                                                     \
+  extern const Table name;                                                                                             \
+  }                                                                                                                    \
   inline const Table &name() { return neon::name; }                                                                    \
   }
 #else
 #define ORCHARD_ISA_TABLE(Table, name)                                                                                 \
   namespace orchard {                                                                                                  \
-  namespace baseline { extern const Table name; }                                                                      \
-  namespace avx2 { extern const Table name; }                                                                          \
-  namespace avx512 { extern const Table name; }                                                                        \
+  namespace baseline {                                                                                                 \
+  extern const Table name;                                                                                             \
+  }                                                                                                                    \
+  namespace avx2 {                                                                                                     \
+  extern const Table name;                                                                                             \
+  }                                                                                                                    \
+  namespace avx512 {                                                                                                   \
+  extern const Table name;                                                                                             \
+  }                                                                                                                    \
   inline const Table &name() {                                                                                         \
     static constexpr const Table *tables[] = {&baseline::name, &avx2::name, &avx512::name};                            \
     return *tables[static_cast<int>(current_isa())];                                                                   \

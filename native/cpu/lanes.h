@@ -1,5 +1,6 @@
-// Sums and largest elements of adjacent numbers. `sum_lanes` of them are kept side by side, which makes vectors of the loops, and come together
-// as a binary tree: the result depends on the elements and their count only, on every instruction set.
+// Sums and largest elements of adjacent numbers. `sum_lanes` sums are kept side by side, so that the loops become
+// vectors, and are merged as a binary tree: the result depends on the elements and their count only, on every
+// instruction set.
 #pragma once
 
 #include "exponential.h"
@@ -20,14 +21,14 @@ inline double lanes_summed(double (&sums)[sum_lanes]) {
   return sums[0];
 }
 
-// What is done while elements are added up, for each stretch of them: nothing.
+// What is done for each stretch of elements while they are added up: nothing.
 struct Nothing {
   void operator()(int64_t, int64_t) const {}
 };
 
-// Or memory brings those that are looked at next, one for each of these.
+// Or: as many elements of those that come next are prefetched.
 template <class T> struct Fetch {
-  const T *next; // null where there are none
+  const T *next; // null where none come next
 
   void operator()(int64_t first, int64_t count) const {
     constexpr int64_t cache_line = 64;
@@ -37,7 +38,8 @@ template <class T> struct Fetch {
 };
 
 // Σ term(i) over 0 ≤ i < count, in float64.
-template <class Term, class Meanwhile = Nothing> inline double summed(int64_t count, Term term, Meanwhile meanwhile = {}) {
+template <class Term, class Meanwhile = Nothing>
+inline double summed(int64_t count, Term term, Meanwhile meanwhile = {}) {
   double sums[sum_lanes] = {};
   int64_t i = 0;
   for (; i + sum_lanes <= count; i += sum_lanes) {
@@ -48,7 +50,7 @@ template <class Term, class Meanwhile = Nothing> inline double summed(int64_t co
   return lanes_summed(sums);
 }
 
-// The largest of those that are not NaN, −∞ of none.
+// The largest element that is not NaN, −∞ where there is none.
 template <class C> inline C largest(const C *x, int64_t count) {
   C best[sum_lanes];
   for (C &own : best) own = -std::numeric_limits<C>::infinity();
@@ -63,8 +65,8 @@ template <class C> inline C largest(const C *x, int64_t count) {
 // What exp(x - largest) is taken of: 0 in place of an infinite largest element.
 template <class C> inline C shift_of(C largest) { return std::isinf(largest) ? C(0) : largest; }
 
-// Σ exp(x - shift), for x ≤ shift, in float64 but for the sum of four, which are all positive: it costs as much as half a rounding of each. Where `out` is
-// given it gets the exponentials; it may be x.
+// Σ exp(x - shift), for x ≤ shift, in float64 except that four terms are first added up in type C: all are positive, so
+// this costs half a rounding of each. Where `is_kept`, `out` gets the exponentials; it may be x.
 template <bool is_kept, class C, class Meanwhile = Nothing>
 inline double exponentials(const C *x, C shift, C *out, int64_t count, Meanwhile meanwhile = {}) {
   constexpr int block = 4 * sum_lanes;
@@ -73,11 +75,13 @@ inline double exponentials(const C *x, C shift, C *out, int64_t count, Meanwhile
   for (; i + block <= count; i += block) {
     meanwhile(i, block);
     C own[block];
-    for (int k = 0; k < block; k++) own[k] = is_kept ? exponential(C(x[i + k] - shift)) : exponential_term(C(x[i + k] - shift));
+    for (int k = 0; k < block; k++)
+      own[k] = is_kept ? exponential(C(x[i + k] - shift)) : exponential_term(C(x[i + k] - shift));
     if constexpr (is_kept)
       for (int k = 0; k < block; k++) out[i + k] = own[k];
     for (int lane = 0; lane < sum_lanes; lane++)
-      sums[lane] += double((own[lane] + own[lane + sum_lanes]) + (own[lane + 2 * sum_lanes] + own[lane + 3 * sum_lanes]));
+      sums[lane] +=
+          double((own[lane] + own[lane + sum_lanes]) + (own[lane + 2 * sum_lanes] + own[lane + 3 * sum_lanes]));
   }
   for (int lane = 0; i < count; i++, lane = (lane + 1) % sum_lanes) {
     C own = is_kept ? exponential(C(x[i] - shift)) : exponential_term(C(x[i] - shift));

@@ -1,4 +1,5 @@
-// Σ exp(x) as exp(largest) · sum, which overflows nowhere, of elements that come in pieces: adjacent ones of one line, or rows of columns.
+// Σ exp(x) as exp(largest) · sum, which overflows nowhere, of elements that come in pieces: adjacent ones of one slice,
+// or rows of columns.
 #pragma once
 
 #include "attention/exponential_vector.h"
@@ -9,7 +10,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The sum is over exp(x - largest); where the largest element is infinite, over exp(x). It is NaN where an element is, which is never the largest.
+// The sum is over exp(x - largest); where the largest element is infinite, over exp(x). It is NaN where an element is,
+// which is never the largest.
 struct ExponentialSum {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
 };
@@ -24,10 +26,12 @@ inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
   return {top, rescaled(a, top) + rescaled(b, top)};
 }
 
-// Includes elements that stay in the first-level cache for their second time.
-template <class C, class Meanwhile = Nothing> inline void include(ExponentialSum &state, const C *x, int64_t count, Meanwhile meanwhile = {}) {
+// Includes elements, which are read twice and should fit into the first-level cache.
+template <class C, class Meanwhile = Nothing>
+inline void include(ExponentialSum &state, const C *x, int64_t count, Meanwhile meanwhile = {}) {
   double top = std::max(state.largest, double(largest(x, count)));
-  state.sum = rescaled(state, top) + exponentials<false>(x, C(shift_of(top)), static_cast<C *>(nullptr), count, meanwhile);
+  state.sum =
+      rescaled(state, top) + exponentials<false>(x, C(shift_of(top)), static_cast<C *>(nullptr), count, meanwhile);
   state.largest = top;
 }
 
@@ -36,7 +40,8 @@ template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {
   return (largest - largest) == none ? largest : none; // ∞ - ∞ is NaN
 }
 
-// The same of up to `most` adjacent columns. Sums of the exponentials of a block of rows, which are positive, are of type C; blocks add up in float64.
+// The same of up to `most` adjacent columns. Sums of the exponentials of a block of rows, which are positive, are of
+// type C; blocks add up in float64.
 template <class C, int64_t most> class ExponentialColumns {
 public:
   explicit ExponentialColumns(int64_t width) : width_(width) {

@@ -10,11 +10,12 @@ constexpr size_t block_alignment = 64;
 
 // What orchard_cpu_statistics writes, in its order.
 struct MemoryStatistics {
-  size_t live_bytes, live_blocks, cached_bytes, cached_blocks, peak_bytes, allocations, cache_hits, refusals, memory_limit,
-      cache_limit;
+  size_t live_bytes, live_blocks, cached_bytes, cached_blocks, peak_bytes, allocations, cache_hits, refusals,
+      memory_limit, cache_limit;
 };
 
-// The size of the block that serves a request: a multiple of an eighth of the power of two below, so at most 12.5% more.
+// The size of the block that serves a request: a multiple of an eighth of the power of two below, so at most 12.5%
+// more.
 size_t size_class(size_t bytes);
 
 // A block of size_class(bytes) bytes. Throws Failure with ORCHARD_CPU_OUT_OF_MEMORY.

@@ -1,7 +1,8 @@
-// Counts, means and squared deviations from them, of elements that come in pieces: adjacent ones of one line, or rows of columns.
+// Counts, means and squared deviations from them, of elements that come in pieces: adjacent ones of one slice, or rows
+// of columns.
 //
-// Deviations are from a piece's own mean, then pieces come together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
-// computing sample variances", 1979.
+// Deviations are from a piece's own mean, then pieces are merged: Chan, Golub and LeVeque, "Updating formulae and a
+// pairwise algorithm for computing sample variances", 1979.
 #pragma once
 
 #include "lanes.h"
@@ -16,21 +17,24 @@ struct Moments {
 inline Moments merged(const Moments &a, const Moments &b) {
   if (b.count == 0) return a;
   double count = a.count + b.count, difference = b.mean - a.mean;
-  return {count, a.mean + difference * (b.count / count), a.squares + b.squares + difference * difference * (a.count * b.count / count)};
+  return {count, a.mean + difference * (b.count / count),
+          a.squares + b.squares + difference * difference * (a.count * b.count / count)};
 }
 
 // Σ (x - mean)²
-template <class C, class Meanwhile = Nothing> inline double squares_around(double mean, const C *x, int64_t count, Meanwhile meanwhile = {}) {
+template <class C, class Meanwhile = Nothing>
+inline double squares_around(double mean, const C *x, int64_t count, Meanwhile meanwhile = {}) {
   return summed(count, [=](int64_t i) { return (double(x[i]) - mean) * (double(x[i]) - mean); }, meanwhile);
 }
 
-// Of elements that stay in the first-level cache for their second time.
-template <class C, class Meanwhile = Nothing> inline Moments moments_of(const C *x, int64_t count, Meanwhile meanwhile = {}) {
+// Of elements, which are read twice and should fit into the first-level cache.
+template <class C, class Meanwhile = Nothing>
+inline Moments moments_of(const C *x, int64_t count, Meanwhile meanwhile = {}) {
   double mean = summed(count, [=](int64_t i) { return double(x[i]); }) / double(count);
   return {double(count), mean, squares_around(mean, x, count, meanwhile)};
 }
 
-// The same of up to `most` adjacent columns. A block's deviations are looked at in registers.
+// The same of up to `most` adjacent columns. A block's deviations are computed in registers.
 template <class C, int64_t most> class MomentColumns {
 public:
   explicit MomentColumns(int64_t width) : width_(width) {}
@@ -57,7 +61,8 @@ private:
     for (int row = 0; row < rows; row++) squares = multiply_add<double>(x[row], x[row], squares);
     Vector<double> difference = mean - earlier;
     store_vector(Vector<double>(multiply_add<double>(difference, share, earlier)), means_ + j);
-    store_vector(Vector<double>(squares + difference * weight * difference), squares_ + j); // in this order: 0 where none came before
+    store_vector(Vector<double>(squares + difference * weight * difference),
+                 squares_ + j); // in this order: 0 where none came before
   }
 
   static_assert(most % lanes<double> == 0, "columns are whole vectors");

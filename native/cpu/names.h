@@ -1,7 +1,9 @@
-// Lists of names that TypeScript refers to by name: it finds a name's ordinal in `orchard_cpu_tables` when it loads the dylib.
+// Lists of names that TypeScript refers to by name: it finds a name's ordinal in `orchard_cpu_tables` when it loads the
+// dylib.
 //
-//   ORCHARD_NAMES(Scan, cumsum, cumprod, shift)      in a header: the enumeration, with `count` as its last constant
-//   ORCHARD_EXPORT_NAMES(Scan)                       in one .cpp (never an .isa.cpp, whose code must not run while the dylib is loaded)
+//   ORCHARD_NAMES(Scan, cumsum, cumprod, shift)   in a header: the enumeration, with `count` as its last constant
+//   ORCHARD_EXPORT_NAMES(Scan)                    in one .cpp, never in an .isa.cpp: its code must not run while the
+//                                                 dylib is loaded
 #pragma once
 
 #include <string>

@@ -26,7 +26,8 @@ template <int operands> struct Nest {
   Nest() = default;
   Nest(const NestBlock<operands> &block) {
     int64_t axes = block.rank;
-    if (axes < 0 || axes > max_rank) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a rank of 0 to 8, got " + std::to_string(axes));
+    if (axes < 0 || axes > max_rank)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a rank of 0 to 8, got " + std::to_string(axes));
     rank = static_cast<int>(axes);
     for (int axis = 0; axis < rank; axis++) shape[axis] = block.shape[axis];
     for (int operand = 0; operand < operands; operand++)
@@ -63,9 +64,10 @@ template <int operands> struct Nest {
   }
 };
 
-// Calls use(offsets, first, length) for the runs that make up the elements [begin, end), in order: `first` is the number of a run's first
-// element, `offsets` where it lies in each operand.
-template <int operands, class Use> void for_each_run(const Nest<operands> &nest, int64_t begin, int64_t end, Use &&use) {
+// Calls use(offsets, first, length) for the runs that make up the elements [begin, end), in order: `first` is the
+// number of a run's first element, `offsets` where it lies in each operand.
+template <int operands, class Use>
+void for_each_run(const Nest<operands> &nest, int64_t begin, int64_t end, Use &&use) {
   int64_t length = nest.run_length();
   for (int64_t first = begin; first < end;) {
     int64_t offsets[operands];

@@ -12,7 +12,8 @@ void set_thread_count(int count);
 // The processors on which this process may run.
 int available_processors();
 
-// While one lives, threads that wait for work sleep, and do not spin: the processors belong to a library with threads of its own.
+// While one lives, threads that wait for work sleep, and do not spin: the processors belong to a library with threads
+// of its own.
 class OthersCompute {
 public:
   OthersCompute();
@@ -23,10 +24,10 @@ public:
 using ParallelBody = void (*)(void *context, int64_t begin, int64_t end);
 void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context) noexcept;
 
-// Calls body(begin, end) for the blocks [0, grain), [grain, 2 grain), … of [0, count), each once, on any thread, and returns
-// when all are done. Blocks are begun in their order. They are always the same, so what is computed per block does not depend on the number of threads.
-// One block, and what is called from within a body, runs on the calling thread. A grain should be worth 10 µs or more: waking a
-// thread costs a few. The body must not throw.
+// Calls body(begin, end) for the blocks [0, grain), [grain, 2 grain), … of [0, count), each once, on any thread, and
+// returns when all are done. Blocks are begun in their order. They are always the same, so what is computed per block
+// does not depend on the number of threads. One block, and what is called from within a body, runs on the calling
+// thread. A grain should be worth 10 µs or more: waking a thread costs a few. The body must not throw.
 template <class Body> void parallel_for(int64_t count, int64_t grain, Body &&body) {
   using Plain = std::remove_reference_t<Body>;
   auto call = [](void *context, int64_t begin, int64_t end) { (*static_cast<Plain *>(context))(begin, end); };

@@ -1,5 +1,6 @@
-// Rows of adjacent elements, a block of a few at a time, for what is made of columns: a vector of columns is looked at from the block's first
-// row to its last while it is in registers. Memory brings the next block meanwhile, whose rows lie too far apart for a processor to guess.
+// Rows of adjacent elements in blocks of a few rows, for reductions of columns: a vector of columns is read from the
+// block's first row to its last while its state is in registers. The next block is prefetched meanwhile: its rows lie
+// too far apart for the processor to predict.
 #pragma once
 
 #include "matmul/simd.h"
@@ -18,7 +19,7 @@ template <class C> struct RowBlock {
   const char *next[block_rows]; // of the block after this one, as they lie in memory
   int64_t next_bytes;           // of an element there
 
-  // To be called for columns in their order, a vector at a time.
+  // Called for columns in order, a vector at a time.
   template <int count> void fetch_next(int64_t column) const {
     constexpr int64_t cache_line = 64;
     if (column * next_bytes % cache_line != 0) return;
@@ -47,9 +48,9 @@ template <class C> inline Vector<double> load_some_wide(const C *from, int64_t c
   }
 }
 
-// Calls use(number of rows, block, number of the first row) for `count` rows of `width` elements, at most `columns`: for whole blocks, and for the
-// rows after them one by one. The number of rows is a std::integral_constant; address_of(row) is where a row lies, also for rows up to `known` that
-// are wanted later.
+// Calls use(number of rows, block, number of the first row) for `count` rows of `width` elements, at most `columns`:
+// for whole blocks, and for the rows after them one by one. The number of rows is a std::integral_constant;
+// address_of(row) is where a row lies, also for rows up to `known`, which are needed later.
 template <class T, int64_t columns, class Address, class Use>
 inline void for_each_row_block(int64_t count, int64_t width, Address &&address_of, Use &&use, int64_t known = 0) {
   using C = Compute<T>;

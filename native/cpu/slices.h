@@ -1,5 +1,5 @@
-// Slices along one axis of operands of one shape: what lies along that axis, for each index of the others. TypeScript finds them
-// (src/tensor/slices.ts).
+// Slices along one axis of operands of one shape: what lies along that axis, for each index of the others. TypeScript
+// finds them (src/tensor/slices.ts).
 #pragma once
 
 #include "nest.h"

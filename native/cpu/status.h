@@ -1,4 +1,5 @@
-// How a function of the C interface fails: by throwing `Failure` inside, which `guarded` turns into a status and a message.
+// How a function of the C interface fails: by throwing `Failure` inside, which `guarded` turns into a status and a
+// message.
 #pragma once
 
 #include "include/orchard_cpu.h"

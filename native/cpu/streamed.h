@@ -1,4 +1,5 @@
-// Rows of results that no cache would keep: their whole lines go past the caches, what is left at both ends goes through them.
+// Rows of results that no cache would keep: whole cache lines are written past the caches, the remainders at both ends
+// through them.
 #pragma once
 
 #include "dtypes.h"
@@ -18,7 +19,8 @@ namespace ORCHARD_ISA {
 
 inline void stream_row(const void *from, void *to, int64_t bytes) {
   int64_t over = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % stream_line);
-  int64_t head = std::min(bytes, over == 0 ? 0 : stream_line - over), whole = (bytes - head) / stream_line * stream_line;
+  int64_t head = std::min(bytes, over == 0 ? 0 : stream_line - over),
+          whole = (bytes - head) / stream_line * stream_line;
   const char *source = static_cast<const char *>(from);
   char *target = static_cast<char *>(to);
   std::memcpy(target, source, head);
@@ -26,36 +28,38 @@ inline void stream_row(const void *from, void *to, int64_t bytes) {
   std::memcpy(target + head + whole, source + head + whole, bytes - head - whole);
 }
 
-// Adjacent results to their place; `narrowed` is memory for as many.
-template <class T> void write_results(const Compute<T> *computed, T *narrowed, T *place, int64_t count, bool is_streamed) {
-  if (!is_streamed) return narrow(computed, place, count);
-  if constexpr (std::is_same_v<T, Compute<T>>) stream_row(computed, place, count * sizeof(T));
+// Writes adjacent results to their destination; `narrowed` is memory for as many.
+template <class T>
+void write_results(const Compute<T> *computed, T *narrowed, T *destination, int64_t count, bool is_streamed) {
+  if (!is_streamed) return narrow(computed, destination, count);
+  if constexpr (std::is_same_v<T, Compute<T>>) stream_row(computed, destination, count * sizeof(T));
   else {
     narrow(computed, narrowed, count);
-    stream_row(narrowed, place, count * sizeof(T));
+    stream_row(narrowed, destination, count * sizeof(T));
   }
 }
 
-// Where up to `most` adjacent results of type T are computed: in their place where that is possible, else on their way there.
+// Where up to `most` adjacent results of type T are computed: at their destination where that is possible, else in a
+// buffer.
 template <class T, int64_t most> class ResultRow {
 public:
   using C = Compute<T>;
 
   explicit ResultRow(bool is_streamed) : is_streamed_(is_streamed) {}
 
-  // Where to write results that belong to `place`.
-  C *begin(T *place) {
+  // Where to compute the results of a destination.
+  C *begin(T *destination) {
     if constexpr (std::is_same_v<T, C>)
-      if (!is_streamed_) return place;
+      if (!is_streamed_) return destination;
     return computed_;
   }
 
-  // Brings them there.
-  void end(T *place, int64_t count) {
-    if (!std::is_same_v<T, C> || is_streamed_) write_results(computed_, narrowed_, place, count, is_streamed_);
+  // Writes them there.
+  void end(T *destination, int64_t count) {
+    if (!std::is_same_v<T, C> || is_streamed_) write_results(computed_, narrowed_, destination, count, is_streamed_);
   }
 
-  // Before anybody else reads what was streamed.
+  // Before other threads read what was streamed.
   void finish() {
     if (is_streamed_) orchard::streams().finish();
   }

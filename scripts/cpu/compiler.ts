@@ -19,13 +19,17 @@ const names = ["c++", "clang++", "g++"];
 /** Whether there is one without bringing anything. */
 export const hasCompiler = (): boolean => (own() ?? brought()) !== undefined;
 
+const remedy =
+  process.platform === "darwin"
+    ? "`xcode-select --install` brings one."
+    : "Install one (Debian: `apt install g++`), or run `bun run setup` without ORCHARD_SKIP_METAL: the Swift that it " +
+      "brings has clang.";
+
 /** @throws {Failure} where there is none, with what brings one. */
 export async function findCompiler(): Promise<CppCompiler> {
   const found = own() ?? brought();
   if (!found)
-    throw new Failure(
-      `The cpu backend needs a C++17 compiler, and ${names.join(", ")} are not on PATH. ${process.platform === "darwin" ? "`xcode-select --install` brings one." : "Install one (Debian: `apt install g++`), or run `bun run setup` without ORCHARD_SKIP_METAL: the Swift that it brings has clang."}`,
-    );
+    throw new Failure(`The cpu backend needs a C++17 compiler, and ${names.join(", ")} are not on PATH. ${remedy}`);
   const { output } = await runOrFail("Asking the C++ compiler for its version", [...found.command, "--version"]);
   return { ...found, version: output.split("\n")[0] ?? "", isClang: output.includes("clang") };
 }
@@ -37,7 +41,9 @@ function own(): Found | undefined {
   return found ? { command: [found], linkFlags: [] } : undefined;
 }
 
-/** Clang of the newest toolchain in the cache, with the development files that came with it where the machine has none. */
+/**
+ * Clang of the newest toolchain in the cache, with the development files that came with it where the machine has none.
+ */
 function brought(): Found | undefined {
   const folder = cachedToolchains()[0];
   if (!folder) return undefined;

@@ -28,8 +28,8 @@ const instructionSets: Partial<Record<NodeJS.Architecture, readonly InstructionS
 
 /**
  * Nothing that changes a value: no `-ffast-math`; products and sums are fused only where the code says so
- * (`-ffp-contract=off`), and then on every instruction set that can. `errno` and floating-point traps are nobody's business here, and
- * without them loops with conditions become vectors.
+ * (`-ffp-contract=off`), and then on every instruction set that can. `errno` and floating-point traps are nobody's
+ * business here, and without them loops with conditions become vectors.
  */
 const commonFlags = [
   ...["-std=c++17", "-O3", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"],

@@ -10,7 +10,9 @@ export interface PartResult {
   readonly leftOut?: string;
 }
 
-/** Runs a part and times it. A part that can't run at all counts as one failure: a suite is not green for lack of tests. */
+/**
+ * Runs a part and times it. A part that can't run at all counts as one failure: a suite is not green for lack of tests.
+ */
 export async function runPart(name: string, body: () => Promise<Counts>): Promise<PartResult> {
   console.log(`\n── ${name}`);
   const start = performance.now();

@@ -35,7 +35,10 @@ async function isNewer(target: string, built: string): Promise<boolean> {
   return (await file.exists()) && file.lastModified >= Bun.file(built).lastModified;
 }
 
-/** On Linux the linker has left out what is not needed; Apple's keeps local symbols, and what is changed must be signed anew. */
+/**
+ * On Linux the linker has left out what is not needed; Apple's keeps local symbols, and what is changed must be signed
+ * anew.
+ */
 async function strip(path: string): Promise<void> {
   if (process.platform !== "darwin") return;
   await runOrFail("Stripping the dylib", ["strip", "-x", path]);

@@ -23,7 +23,8 @@ async function requireXCTest(): Promise<void> {
   const { status } = await run(["xcrun", "--find", "xctest"]);
   if (status === 0) return;
   throw new Failure(
-    "The Swift tests need XCTest, which comes with Xcode and not with the command-line tools. Install Xcode, then run `sudo xcode-select -s /Applications/Xcode.app`.",
+    "The Swift tests need XCTest, which comes with Xcode and not with the command-line tools. Install Xcode, then " +
+      "run `sudo xcode-select -s /Applications/Xcode.app`.",
   );
 }
 
@@ -34,7 +35,10 @@ async function swiftBuild(swift: SwiftToolchain, words: string[]): Promise<RunRe
   return result;
 }
 
-/** What a person needs of a failed build: its diagnostics, each once (every file of a module may repeat them), and no progress. */
+/**
+ * What a person needs of a failed build: its diagnostics, each once (every file of a module may repeat them), and no
+ * progress.
+ */
 function interesting(output: string): string {
   const lines = output.split("\n").filter((line) => !/^\[\d+\/\d+\]|^(Building|Planning) /.test(line));
   return [...new Set(lines)].slice(-200).join("\n").trim();

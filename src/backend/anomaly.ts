@@ -52,13 +52,12 @@ export function checkForAnomaly(
   const { words, is } = anomalies[kind];
   const index = outputs.findIndex((output) => holds(output, is));
   if (index < 0 || inputs.some((input) => holds(input, is))) return;
-  const operands = inputs.map((input) => input.describe()).join(", ");
+  const operands = inputs.map((input) => input.describe()).join(", ") || "no operands";
   const [found, without] = words;
   throw new AnomalyError(
     `${within.get()}${operation}`,
     kind,
-    `it made the first ${found}, in result ${index} (${outputs[index]!.describe()}), from ${operands || "no operands"} ` +
-      `${without}`,
+    `it made the first ${found}, in result ${index} (${outputs[index]!.describe()}), from ${operands} ${without}`,
   );
 }
 

@@ -40,22 +40,25 @@ export interface OperationCall<Attributes> {
 }
 
 /** How one backend runs an operation. */
-export interface Implementation<Attributes> {
+export interface Implementation<Attributes, Result extends Launched = Launched> {
   /** Why it can't run this call (dtype, shape, memory), in a few words; undefined where it can. */
   unsupported?(call: Omit<OperationCall<Attributes>, "outputs">): string | undefined;
   /**
    * Computes every element of the outputs. It leaves inputs as they are, so that a failed call can be run elsewhere. On
    * a device it returns the command buffers that it encoded into.
    */
-  run(call: OperationCall<Attributes>): Launched;
+  run(call: OperationCall<Attributes>): Result;
 }
+
+/** How metal runs an operation: what it launched must not be forgotten; null where that is nothing. */
+export type MetalImplementation<Attributes> = Implementation<Attributes, TicketRange | null>;
 
 /**
  * What an implementation leaves on a device: the command buffers of its launches; nothing where it is done once it
  * returns.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: most implementations return nothing, and need not say so
-export type Launched = TicketRange | undefined | void;
+export type Launched = TicketRange | null | undefined | void;
 
 /** An operation that a backend lacks, and why: shown, not skipped in silence. */
 export interface Missing {
@@ -66,6 +69,15 @@ export interface Missing {
 export interface Primitive<Attributes = undefined> {
   readonly name: string;
   /** The folder of `src/ops` that it is in, for `route`. */
-  readonly family?: string;
-  readonly implementations: Readonly<Record<BackendName, Implementation<Attributes> | Missing>>;
+  readonly family: string;
+  readonly implementations: Implementations<Attributes>;
 }
+
+/** For every backend, how it runs an operation or why it does not. */
+type Implementations<Attributes> = {
+  readonly [Name in BackendName]: ImplementationOn<Name, Attributes> | Missing;
+};
+
+type ImplementationOn<Name extends BackendName, Attributes> = Name extends "metal"
+  ? MetalImplementation<Attributes>
+  : Implementation<Attributes>;

@@ -1,6 +1,6 @@
 /**
- * Lists of names that kernels know by number. A list is written down once, here in TypeScript; Metal's kernels include it as a generated
- * header, and the cpu dylib exports its own list, in which a name's number is looked up.
+ * Lists of names that kernels know by number. A list is written down once, here in TypeScript; Metal's kernels include
+ * it as a generated header, and the cpu dylib exports its own list, in which a name's number is looked up.
  */
 
 /** A list of names with a type's name, such as `Scan` with `cumsum` and `cumprod`. */
@@ -45,3 +45,9 @@ function headerOf(type: string, names: readonly string[]): Enumeration["header"]
   const rows = names.map((name, index) => `    ${constant(name)} = ${index},`);
   return { name: `generated/${snakeCase(type)}.h`, text: `enum ${type} {\n${rows.join("\n")}\n};\n` };
 }
+
+/** A table with a row for each name. */
+export const byName = <Name extends string, Value>(
+  names: readonly Name[],
+  make: (name: Name) => Value,
+): Readonly<Record<Name, Value>> => Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>;

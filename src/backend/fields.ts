@@ -1,8 +1,8 @@
 /**
- * Fields of what native code is given: of a kernel's parameter struct on metal, and of a call's block on cpu. A family's `primitive.ts`
- * names its fields once; `struct` and `cpuCall` lay them out.
+ * Fields of what native code is given: of a kernel's parameter struct on metal, and of a call's block on cpu. A
+ * family's `primitive.ts` names its fields once; `struct` and `cpuCall` lay them out.
  */
-import { type DType, dtypeFacts } from "../tensor/dtype.ts";
+import type { DType } from "../tensor/dtype.ts";
 import type { Enumeration } from "./enumeration.ts";
 
 /** A field of a struct of Metal Shading Language, in C's layout. */
@@ -22,6 +22,8 @@ export interface CpuField<Value> {
   readonly type: string;
   /** How many doubles. */
   readonly length: number;
+  /** The fields inside, by name, with their offsets in doubles. */
+  readonly members?: Readonly<Record<string, { readonly field: CpuField<never>; readonly offset: number }>>;
   write(block: Float64Array, at: number, value: Value, ordinals: NativeOrdinals): void;
 }
 
@@ -38,6 +40,20 @@ export interface Field<Value> {
 export interface SharedField<Value> {
   readonly metal: MetalField<Value>;
   readonly cpu: CpuField<Value>;
+}
+
+/** Fields that lie one after the other in a block, with the offset of each and their length together, in doubles. */
+export function cpuMembers(
+  fields: Readonly<Record<string, Field<never>>>,
+): Required<Pick<CpuField<never>, "members" | "length">> {
+  const members: Record<string, { field: CpuField<never>; offset: number }> = {};
+  let length = 0;
+  for (const [name, { cpu }] of Object.entries(fields)) {
+    if (!cpu) throw new TypeError(`expected fields for cpu, got ${name}, which is for metal alone`);
+    members[name] = { field: cpu, offset: length };
+    length += cpu.length;
+  }
+  return { members, length };
 }
 
 /** The values that fields take. */
@@ -106,7 +122,7 @@ export const flag: SharedField<boolean> = {
 
 /** An element type. Kernels of metal have it in their names instead. */
 export const dtype: Field<DType> & { readonly cpu: CpuField<DType> } = {
-  cpu: double("DTypeField", (value) => dtypeFacts[value].code),
+  cpu: double("DTypeField", (value, ordinals) => ordinals("DType")[value]!),
 };
 
 /** One of the names of an enumeration. The dylib's ordinals are those of its own list. */

@@ -1,4 +1,7 @@
-/** Implementations that users put in the place of the package's own, and backends that they prefer for a family; all of it can be undone. */
+/**
+ * Implementations that users put in the place of the package's own, and backends that they prefer for a family; all of
+ * it can be undone.
+ */
 import { noGrad } from "../autograd/modes.ts";
 import { ContextVariable } from "../core/context.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
@@ -15,12 +18,14 @@ import { backends } from "./registry.ts";
 export type OverrideCall = OperationCall<unknown>;
 
 /**
- * What computes an operation instead. It writes the results itself (`outputs`, by operations in place or a {@link MetalKernel}), or returns them:
- * a tensor for each result, of its shape and dtype, which are copied.
+ * What computes an operation instead. It writes the results itself (`outputs`, by operations in place or a {@link
+ * MetalKernel}), or returns them: a tensor for each result, of its shape and dtype, which are copied.
  */
 export type OverrideBody = (call: OverrideCall) => Tensor | readonly Tensor[] | Launched;
 
-/** A kernel as the body of an override: its arguments and its grid for a call. Tensors are bound to arguments by name. */
+/**
+ * A kernel as the body of an override: its arguments and its grid for a call. Tensors are bound to arguments by name.
+ */
 export interface KernelOverride {
   encode(call: OverrideCall): Launched;
 }
@@ -64,16 +69,16 @@ interface Changes {
 
 const none: Changes = { overrides: [], routes: [] };
 
-// Of the process, and of the bodies of `withOverride` and `withRoute`. A later change goes before an earlier one, one of a body before one
-// of the process.
+// Of the process, and of the bodies of `withOverride` and `withRoute`. A later change goes before an earlier one, one
+// of a body before one of the process.
 let ofProcess: Changes = none;
 const ofBody = new ContextVariable<Changes>(none);
 /** Overrides whose bodies are under way: inside them the operation is what it was without them. */
 const running = new ContextVariable<readonly Override[]>([]);
 
 /**
- * Replaces the implementation of an operation on a backend, from now on and everywhere, until the handle is restored. Gradients stay those of
- * the operation; `codepaths()` names the override.
+ * Replaces the implementation of an operation on a backend, from now on and everywhere, until the handle is restored.
+ * Gradients stay those of the operation; `codepaths()` names the override.
  *
  * Inside the body the operation itself is as it was before: an override may call what it replaces.
  *
@@ -129,7 +134,8 @@ export interface RouteHandle extends Disposable, Route {
 }
 
 /**
- * Has a family of operations try a backend first, before the one that is preferred otherwise; what that backend can't run goes on as always.
+ * Has a family of operations try a backend first, before the one that is preferred otherwise; what that backend can't
+ * run goes on as always.
  *
  * @param family the folder of `src/ops` that the operation is in, such as `"normalization"`
  * @example
@@ -182,8 +188,8 @@ export const overridden = <Attributes>(
 });
 
 /**
- * @internal The backend to which a family is routed here; undefined where it is not. A route of a body goes before `withBackend`, which goes
- * before a route of the process.
+ * @internal The backend to which a family is routed here; undefined where it is not. A route of a body goes before
+ * `withBackend`, which goes before a route of the process.
  */
 export function routeOf(family: string | undefined): BackendName | undefined {
   if (isUnchanged("routes")) return undefined;

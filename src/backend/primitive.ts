@@ -1,4 +1,7 @@
-/** Primitives: the operations that backends run, each with an implementation for every backend or the reason why there is none. */
+/**
+ * Primitives: the operations that backends run, each with an implementation for every backend or the reason why there
+ * is none.
+ */
 import type { Primitive } from "./backend.ts";
 
 const defined = new Map<string, Primitive<never>>();

@@ -2,10 +2,8 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import { DTypeCode } from "../backend/cpu/abi.ts";
-import { type Native as CpuNative, cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
+import { cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
 import { cpuInfo } from "../backend/cpu/report.ts";
-import { check } from "../backend/cpu/status.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { metalKernel } from "../backend/metal/kernel.ts";
 import { ABI_VERSION } from "../backend/metal/layouts.ts";
@@ -13,6 +11,7 @@ import { libraryCandidates } from "../backend/metal/loader.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
+import { convertCall } from "../ops/copy/primitive.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
 
 /** One line of the doctor's report. */
@@ -112,7 +111,7 @@ function cpu(): Diagnosis[] {
     const detail = `${isa} (of ${isas.join(", ")}), ${threads} threads; ${place.origin} dylib`;
     return [
       { subject: "cpu", state: "ok", detail },
-      { subject: "cpu kernels", state: "ok", detail: convertSomething(native) },
+      { subject: "cpu kernels", state: "ok", detail: convertSomething() },
       blas ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` } : noBlas(blasProblems),
     ];
   } catch (error) {
@@ -140,11 +139,11 @@ function attentionTable(): Diagnosis {
   return { subject, state: "ok", detail: `crossovers measured ${date}, ${tablePath()}` };
 }
 
-function convertSomething(native: CpuNative): string {
+function convertSomething(): string {
   const started = performance.now();
   const half = new Uint16Array(2);
-  const block = new Float64Array([2, DTypeCode.float32, 0, DTypeCode.float16, 0]);
-  check(native, native.orchard_cpu_convert(block, new Float32Array([0.1, 65_504]), half), "doctor");
+  const values = { from: "float32", to: "float16", fromOffset: 0, toOffset: 0, count: 2 } as const;
+  convertCall("doctor", values, [new Float32Array([0.1, 65_504]), half]);
   const [x, y] = new Float16Array(half.buffer);
   if (x !== Math.f16round(0.1) || y !== 65_504)
     throw new OrchardError("doctor", "wrongResult", `0.1 and 65504 came out as ${x} and ${y} in float16`);

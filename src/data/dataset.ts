@@ -176,7 +176,8 @@ function checkFit(
     throw new DataError(
       operation,
       "tooShort",
-      `expected at least ${least} training tokens, got ${trainTokens} of ${tokens}; use more text, or a shorter context`,
+      `expected at least ${least} training tokens, got ${trainTokens} of ${tokens}; use more text, or a shorter ` +
+        "context",
     );
   if (largestToken >= vocabularySize)
     throw new DataError(

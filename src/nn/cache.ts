@@ -70,7 +70,8 @@ export class AttentionCache implements Disposable {
     throw new ShapeError(
       "AttentionCache",
       "cacheFull",
-      `expected at most ${Math.max(1, this.limit - this.length)} tokens, got ${count}; append one at a time, or reset() the cache`,
+      `expected at most ${Math.max(1, this.limit - this.length)} tokens, got ${count}; append one at a time, or ` +
+        "reset() the cache",
     );
   }
 

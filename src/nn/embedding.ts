@@ -3,7 +3,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { zero_ } from "../ops/copy/inplace.ts";
 import { embedding } from "../ops/embedding/embedding.ts";
 import { embeddingBag } from "../ops/embedding/embedding_bag.ts";
-import type { BagMode } from "../ops/embedding/modes.ts";
+import type { BagMode } from "../ops/embedding/primitive.ts";
 import { select } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { checkCounts } from "./checks.ts";

@@ -19,9 +19,8 @@ export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./feed_fo
 export { generate, type Tokens } from "./generation/generate.ts";
 export type { GenerateOptions, SamplingOptions } from "./generation/options.ts";
 export { generateText, type TextCodec } from "./generation/text.ts";
+export type { Gpt2Config } from "./gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";
-export type { Gpt2Config } from "./hugging_face/gpt2.ts";
-export type { LlamaConfig, RopeConfig } from "./hugging_face/llama.ts";
 export type { TensorSource } from "./hugging_face/mappings.ts";
 export {
   gpt2Initialization,
@@ -35,6 +34,7 @@ export {
 } from "./initialization.ts";
 export { LanguageModel, type LanguageModelInputs } from "./language_model.ts";
 export { Linear, type LinearOptions } from "./linear.ts";
+export type { LlamaConfig, RopeConfig } from "./llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./llama.ts";
 export { Module } from "./module.ts";
 export {

@@ -5,11 +5,11 @@ import { TransformerBlock } from "./block.ts";
 import { checkCounts } from "./checks.ts";
 import { Embedding } from "./embedding.ts";
 import { readConfig } from "./hugging_face/config.ts";
-import { type LlamaConfig, llamaMappings, optionsOfLlama } from "./hugging_face/llama.ts";
 import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, noInitialization } from "./initialization.ts";
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
+import { type LlamaConfig, llamaMappings, optionsOfLlama } from "./llama.hugging_face.ts";
 import { RMSNorm } from "./normalization.ts";
 import type { StateDict } from "./state_dict.ts";
 

@@ -1,5 +1,6 @@
 /**
- * Files that record what happens. Where one can't be written, a warning is logged once, and the work that is recorded goes on.
+ * Files that record what happens. Where one can't be written, a warning is logged once, and the work that is recorded
+ * goes on.
  */
 import { openSync, writeSync } from "node:fs";
 import { warnOnce } from "../core/warn.ts";

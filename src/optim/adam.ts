@@ -51,11 +51,11 @@ abstract class AdamBase extends FusedOptimizer<AdamOptions> {
       ...noCoefficients,
       sign: maximize ? -1 : 1,
       l2: this.isDecoupled ? 0 : weightDecay,
-      shrink: this.isDecoupled ? lr * weightDecay : 0,
+      decoupledDecay: this.isDecoupled ? lr * weightDecay : 0,
       stepSize: lr / (1 - beta1 ** steps),
-      take1: 1 - beta1,
-      take2: 1 - beta2,
-      root: 1 / Math.sqrt(1 - beta2 ** steps),
+      oneMinusBeta1: 1 - beta1,
+      oneMinusBeta2: 1 - beta2,
+      biasCorrection: 1 / Math.sqrt(1 - beta2 ** steps),
       eps,
     };
   }

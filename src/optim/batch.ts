@@ -9,11 +9,6 @@ import { rowMajorStrides } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 
-/**
- * How many parameters a launch updates at most. Metal binds 31 buffers; a parameter takes three (before, gradient,
- * after) beside the state before, the state after and the coefficients.
- */
-export const MOST_PARAMETERS = 9;
 /** Ranges start at multiples of this many elements, to align them to cache lines. */
 const ALIGNMENT = 32;
 

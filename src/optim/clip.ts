@@ -8,13 +8,13 @@ import { add } from "../ops/elementwise/arithmetic.ts";
 import { clamp } from "../ops/elementwise/clamp.ts";
 import { div } from "../ops/elementwise/division.ts";
 import { stack } from "../ops/join/cat.ts";
-import type { FoldName } from "../ops/reduction/names.ts";
 import { norm } from "../ops/reduction/norm.ts";
+import type { FoldName } from "../ops/reduction/primitive.ts";
 import { fold, planReduction } from "../ops/reduction/reduce.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
-import { euclideanNorm, scaled } from "./gradients/many.ts";
+import { euclideanNorm, scaled } from "./gradients/foreach.ts";
 
 /** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {

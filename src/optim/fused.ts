@@ -1,9 +1,10 @@
 /** Optimizers whose update rule is elementwise. */
 
 import type { Tensor } from "../tensor/tensor.ts";
-import { type Batch, isBatchOf, MOST_PARAMETERS, makeBatch } from "./batch.ts";
+import { type Batch, isBatchOf, makeBatch } from "./batch.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
 import { Optimizer } from "./optimizer.ts";
+import { MAX_PARAMETERS } from "./primitive.ts";
 import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
 import type { Slot, Update } from "./slot.ts";
 import { gradientDType, updateBatch } from "./update.ts";
@@ -19,7 +20,7 @@ export interface FusedOptions extends LearningRate {
   masterWeights: boolean;
 }
 
-/** An optimizer with one of the {@link ruleNames}. A launch updates many parameters. */
+/** An optimizer with one of the rules of {@link RuleName}. A launch updates many parameters. */
 export abstract class FusedOptimizer<Options extends FusedOptions> extends Optimizer<Options> {
   protected abstract ruleOf(group: ParameterGroup<Options>): RuleName;
   protected abstract coefficientsOf(slot: Slot<Options>): Coefficients;
@@ -54,6 +55,6 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
 }
 
 const inBatches = <Item>(items: readonly Item[]): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / MOST_PARAMETERS) }, (_, index) =>
-    items.slice(index * MOST_PARAMETERS, (index + 1) * MOST_PARAMETERS),
+  Array.from({ length: Math.ceil(items.length / MAX_PARAMETERS) }, (_, index) =>
+    items.slice(index * MAX_PARAMETERS, (index + 1) * MAX_PARAMETERS),
   );

@@ -54,10 +54,10 @@ export class Lion extends FusedOptimizer<LionOptions> {
     return {
       ...noCoefficients,
       sign: maximize ? -1 : 1,
-      shrink: lr * weightDecay,
+      decoupledDecay: lr * weightDecay,
       stepSize: lr,
-      take1: 1 - betas[0],
-      take2: 1 - betas[1],
+      oneMinusBeta1: 1 - betas[0],
+      oneMinusBeta2: 1 - betas[1],
     };
   }
 }

@@ -1,24 +1,34 @@
 /**
- * The rules by which optimizers change an element, as every backend computes them: in float32, of float64 parameters in float64. A parameter
- * p, its gradient g and its state become
+ * The rules by which optimizers change an element, as every backend computes them: in float32, of float64 parameters in
+ * float64. A parameter p, its gradient g and its state become
  *
  *     g ← sign g + l2 p
  *
- *     sgd        m ← keep m + take1 g                                d = m, with nesterov g + keep m; without momentum d = g
- *     adam       m ← m + take1 (g - m),  v ← v + take2 (g² - v)      d = m / (√v root + eps); with amsgrad w ← max(w, v) in v's place
- *     lion       d = sign(m + take1 (g - m)),  m ← m + take2 (g - m)
+ *     sgd     m ← momentum m + oneMinusBeta1 g          d = m; with nesterov g + momentum m; without momentum d = g
+ *     adam    m ← m + oneMinusBeta1 (g - m)
+ *             v ← v + oneMinusBeta2 (g² - v)            d = m / (√v biasCorrection + eps)
+ *             with amsgrad w ← max(w, v)                d = m / (√w biasCorrection + eps)
+ *     lion    d = sign(m + oneMinusBeta1 (g - m)),  m ← m + oneMinusBeta2 (g - m)
  *
- *     p ← p - (shrink p + stepSize d)
+ *     p ← p - (decoupledDecay p + stepSize d)
  *
- * An average is written as a difference because 0.999, rounded to float32, would be another average: 1 - 0.999f differs from 0.001 by a hundred thousandth.
- * And with master weights, float32 in the state, these are p, and the parameter is their rounding.
+ * An average is written as a difference because 0.999, rounded to float32, would be another average: 1 - 0.999f differs
+ * from 0.001 by a hundred thousandth. With master weights, float32 in the state, these are p, and the parameter is
+ * their rounding.
  */
+import { enumeration, type NameOf } from "../backend/enumeration.ts";
 
-/** The order is that of the codes in `kernels/optim/rules.h` and `native/cpu/optim/update.h`. */
-export const ruleNames = ["sgd", "sgdMomentum", "sgdNesterov", "adam", "adamAmsgrad", "lion"] as const;
-export type RuleName = (typeof ruleNames)[number];
+export const updateRules = enumeration("UpdateRule", [
+  "sgd",
+  "sgdMomentum",
+  "sgdNesterov",
+  "adam",
+  "adamAmsgrad",
+  "lion",
+]);
+export type RuleName = NameOf<typeof updateRules>;
 
-/** What each rule remembers of an element; `master` follows where there are master weights. */
+/** The state that each rule has of an element; `master` follows where there are master weights. */
 export const ruleState = {
   sgd: [],
   sgdMomentum: ["momentum"],
@@ -28,19 +38,32 @@ export const ruleState = {
   lion: ["momentum"],
 } as const satisfies Readonly<Record<RuleName, readonly string[]>>;
 
-/** The numbers of a rule, in the order of the native interfaces; computed in float64, rounded once. */
-export const coefficientNames = ["sign", "l2", "shrink", "stepSize", "keep", "take1", "take2", "root", "eps"] as const;
+/**
+ * The numbers of a rule, computed in float64 and rounded once. `oneMinusBeta1` is 1 - dampening in SGD,
+ * `decoupledDecay` the learning rate times the weight decay, `biasCorrection` 1 / √(1 - β₂ᵗ).
+ */
+export const coefficientNames = [
+  "sign",
+  "l2",
+  "decoupledDecay",
+  "stepSize",
+  "momentum",
+  "oneMinusBeta1",
+  "oneMinusBeta2",
+  "biasCorrection",
+  "eps",
+] as const;
 export type Coefficients = Readonly<Record<(typeof coefficientNames)[number], number>>;
 
 /** Those that a rule leaves out. */
 export const noCoefficients: Coefficients = {
   sign: 1,
   l2: 0,
-  shrink: 0,
+  decoupledDecay: 0,
   stepSize: 0,
-  keep: 0,
-  take1: 0,
-  take2: 0,
-  root: 0,
+  momentum: 0,
+  oneMinusBeta1: 0,
+  oneMinusBeta2: 0,
+  biasCorrection: 0,
   eps: 0,
 };

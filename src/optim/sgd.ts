@@ -63,8 +63,8 @@ export class SGD extends FusedOptimizer<SGDOptions> {
       sign: maximize ? -1 : 1,
       l2: weightDecay,
       stepSize: lr,
-      keep: momentum,
-      take1: steps === 1 ? 1 : 1 - dampening,
+      momentum,
+      oneMinusBeta1: steps === 1 ? 1 : 1 - dampening,
     };
   }
 }

@@ -1,40 +1,41 @@
 import type { Implementation } from "../backend/backend.ts";
 import { store, toNumbers } from "../backend/reference/elements.ts";
 import { Tensor } from "../tensor/tensor.ts";
+import { operandsOf, type UpdateAttributes } from "./primitive.ts";
 import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
-import { operandsOf, type UpdateAttributes } from "./update.ts";
 
-/** The step d of an element with the gradient g; what is remembered of it becomes what it is afterwards. */
-type Rule = (g: number, memory: Float64Array, k: Coefficients) => number;
+/** The step d of an element with the gradient g; changes the state of the element. */
+type Rule = (g: number, state: Float64Array, k: Coefficients) => number;
 
-const averaged = (x: number, take: number, g: number): number => x + take * (g - x);
+/** A moving average with the weight 1 - β of the new value. */
+const averaged = (x: number, oneMinusBeta: number, g: number): number => x + oneMinusBeta * (g - x);
 
-const momentum: Rule = (g, memory, { keep, take1 }) => {
-  memory[0] = keep * memory[0]! + take1 * g;
-  return memory[0];
+const updateMomentum: Rule = (g, state, { momentum, oneMinusBeta1 }) => {
+  state[0] = momentum * state[0]! + oneMinusBeta1 * g;
+  return state[0];
 };
 
-const moments = (g: number, memory: Float64Array, k: Coefficients): void => {
-  memory[0] = averaged(memory[0]!, k.take1, g);
-  memory[1] = averaged(memory[1]!, k.take2, g * g);
+const updateMoments = (g: number, state: Float64Array, k: Coefficients): void => {
+  state[0] = averaged(state[0]!, k.oneMinusBeta1, g);
+  state[1] = averaged(state[1]!, k.oneMinusBeta2, g * g);
 };
 
 const rules: Readonly<Record<RuleName, Rule>> = {
   sgd: (g) => g,
-  sgdMomentum: momentum,
-  sgdNesterov: (g, memory, k) => g + k.keep * momentum(g, memory, k),
-  adam: (g, memory, k) => {
-    moments(g, memory, k);
-    return memory[0]! / (Math.sqrt(memory[1]!) * k.root + k.eps);
+  sgdMomentum: updateMomentum,
+  sgdNesterov: (g, state, k) => g + k.momentum * updateMomentum(g, state, k),
+  adam: (g, state, k) => {
+    updateMoments(g, state, k);
+    return state[0]! / (Math.sqrt(state[1]!) * k.biasCorrection + k.eps);
   },
-  adamAmsgrad: (g, memory, k) => {
-    moments(g, memory, k);
-    memory[2] = Math.max(memory[2]!, memory[1]!);
-    return memory[0]! / (Math.sqrt(memory[2]) * k.root + k.eps);
+  adamAmsgrad: (g, state, k) => {
+    updateMoments(g, state, k);
+    state[2] = Math.max(state[2]!, state[1]!);
+    return state[0]! / (Math.sqrt(state[2]) * k.biasCorrection + k.eps);
   },
-  lion: (g, memory, { take1, take2 }) => {
-    const step = Math.sign(averaged(memory[0]!, take1, g));
-    memory[0] = averaged(memory[0]!, take2, g);
+  lion: (g, state, { oneMinusBeta1, oneMinusBeta2 }) => {
+    const step = Math.sign(averaged(state[0]!, oneMinusBeta1, g));
+    state[0] = averaged(state[0]!, oneMinusBeta2, g);
     return step;
   },
 };
@@ -75,13 +76,13 @@ function updateOne({ rule, hasMaster }: UpdateAttributes, k: Coefficients, membe
   const state = member.stateBefore.map((row) => toNumbers(row));
   const p = hasMaster ? state.at(-1)! : toNumbers(member.before);
   const g = toNumbers(member.gradient);
-  const remembered = ruleState[rule].length;
-  const memory = new Float64Array(remembered);
+  const planes = ruleState[rule].length;
+  const own = new Float64Array(planes);
   for (let i = 0; i < p.length; i++) {
-    for (let row = 0; row < remembered; row++) memory[row] = state[row]![i]!;
-    const d = rules[rule](k.sign * g[i]! + k.l2 * p[i]!, memory, k);
-    p[i] = p[i]! - (k.shrink * p[i]! + k.stepSize * d);
-    for (let row = 0; row < remembered; row++) state[row]![i] = memory[row]!;
+    for (let row = 0; row < planes; row++) own[row] = state[row]![i]!;
+    const d = rules[rule](k.sign * g[i]! + k.l2 * p[i]!, own, k);
+    p[i] = p[i]! - (k.decoupledDecay * p[i]! + k.stepSize * d);
+    for (let row = 0; row < planes; row++) state[row]![i] = own[row]!;
   }
   for (const [row, target] of member.stateAfter.entries()) store(target, state[row]!);
   store(member.after, hasMaster ? toNumbers(member.stateAfter.at(-1)!) : p);

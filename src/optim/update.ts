@@ -1,33 +1,25 @@
-import type { Primitive } from "../backend/backend.ts";
 import { executeUpdate } from "../backend/dispatch.ts";
+import { definePrimitive } from "../backend/primitive.ts";
 import { coversStorage } from "../backend/snapshot.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone, contiguous, copyInto } from "../ops/copy/copy.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Batch } from "./batch.ts";
+import type { UpdateAttributes } from "./primitive.ts";
 import type { Coefficients, RuleName } from "./rules.ts";
 import { updateCpu } from "./update.cpu.ts";
 import { updateMetal } from "./update.metal.ts";
 import { updateReference } from "./update.reference.ts";
 
-/** A step of an optimizer over the parameters of a batch. */
-export interface UpdateAttributes {
-  readonly rule: RuleName;
-  /** Whether the state's last plane are master weights. */
-  readonly hasMaster: boolean;
-  /** Whether the first target is the state. */
-  readonly hasState: boolean;
-  /** Elements from one plane of the state to the next. */
-  readonly plane: number;
-  /** For each parameter, where it begins in a plane and its numbers. */
-  readonly members: readonly { readonly start: number; readonly coefficients: Coefficients }[];
-}
-
-/** Inputs: the state, where there is one, and the parameters before; gradients. Outputs: state and parameters afterwards. All are dense. */
-export const updatePrimitive: Primitive<UpdateAttributes> = {
+/**
+ * Inputs: the state, where there is one, and the parameters before; gradients. Outputs: state and parameters
+ * afterwards. All are dense.
+ */
+export const updatePrimitive = definePrimitive<UpdateAttributes>({
   name: "optimizerUpdate",
+  family: "optim",
   implementations: { metal: updateMetal, cpu: updateCpu, reference: updateReference },
-};
+});
 
 /** What the members of a batch are changed by, in its order. */
 export interface Step {
@@ -63,16 +55,3 @@ function denseGradient(gradient: Tensor, { dtype }: Tensor): Tensor {
 /** In which dtype a gradient enters a step. */
 export const gradientDType = ({ dtype }: Tensor, parameter: Tensor["dtype"]): Tensor["dtype"] =>
   parameter === "float64" ? "float64" : dtype === "float64" ? "float32" : dtype;
-
-/** The operands of a call by what they are. */
-export function operandsOf<T>(inputs: readonly T[], outputs: readonly T[], { hasState, members }: UpdateAttributes) {
-  const first = hasState ? 1 : 0;
-  const count = members.length;
-  return {
-    stateBefore: hasState ? inputs[0] : undefined,
-    stateAfter: hasState ? outputs[0] : undefined,
-    before: inputs.slice(first, first + count),
-    gradients: inputs.slice(first + count),
-    after: outputs.slice(first),
-  };
-}

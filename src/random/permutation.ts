@@ -5,8 +5,8 @@ import { type PhiloxKey, philox } from "./philox.ts";
  * result.
  *
  * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is
- * changed by a mix of the other half and a key (Luby and Rackoff, 1988). An index that lands at n or beyond is permuted again,
- * until it is below (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network makes even
+ * changed by a mix of the other half and a key (Luby and Rackoff, 1988). An index that lands at n or beyond is permuted
+ * again, until it is below (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network makes even
  * permutations only, so that even and odd permutations would not be equally frequent: a further bit of the key says
  * whether indices 0 and 1 are swapped before.
  */
@@ -19,7 +19,8 @@ export interface Permutation {
   readonly keys: readonly number[];
 }
 
-const ROUNDS = 24;
+/** Of the Feistel network. */
+export const ROUNDS = 24;
 const LEAST_BITS = 6;
 
 /** The permutation of n numbers under a key: its size by n, its round keys by the words of blocks 0 to 6. */

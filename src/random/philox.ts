@@ -24,7 +24,7 @@
  * The lower word l is the same word of the counter (…, …, 1, 0).
  *
  * All float32 arithmetic on the way is single operations, each rounded once, with `fma` where a product meets a sum: no
- * compiler is left anything to contract, so a GPU gives the same bits. See `docs/architecture.md`.
+ * compiler is left anything to contract, so a GPU gives the same bits.
  */
 
 export const MULTIPLIERS = [0xd2511f53, 0xcd9e8d57] as const;

@@ -1,6 +1,6 @@
 /** The element types, their sizes and their arrays: one table, exhaustive by type. */
 
-/** The order is part of the native interfaces: a dtype's code is its index here. */
+/** Every element type. The order has no meaning: native code knows them by name. */
 export const dtypes = [
   "float64",
   "float32",
@@ -22,8 +22,6 @@ export type FloatDType = "float64" | "float32" | "float16" | "bfloat16";
 export type IntegerDType = "int64" | "int32" | "uint32" | "int8" | "uint8";
 
 interface DTypeFacts {
-  /** In the native interfaces. */
-  readonly code: number;
   /** Of one element. */
   readonly bytes: number;
   readonly kind: "float" | "signed" | "unsigned" | "bool";
@@ -43,16 +41,16 @@ type StorageArrayConstructor =
   | Uint8ArrayConstructor;
 
 export const dtypeFacts = {
-  float64: { code: 0, bytes: 8, kind: "float", array: Float64Array },
-  float32: { code: 1, bytes: 4, kind: "float", array: Float32Array },
-  float16: { code: 2, bytes: 2, kind: "float", array: Float16Array },
-  bfloat16: { code: 3, bytes: 2, kind: "float", array: Uint16Array },
-  int64: { code: 4, bytes: 8, kind: "signed", array: BigInt64Array },
-  int32: { code: 5, bytes: 4, kind: "signed", array: Int32Array },
-  uint32: { code: 6, bytes: 4, kind: "unsigned", array: Uint32Array },
-  int8: { code: 7, bytes: 1, kind: "signed", array: Int8Array },
-  uint8: { code: 8, bytes: 1, kind: "unsigned", array: Uint8Array },
-  bool: { code: 9, bytes: 1, kind: "bool", array: Uint8Array },
+  float64: { bytes: 8, kind: "float", array: Float64Array },
+  float32: { bytes: 4, kind: "float", array: Float32Array },
+  float16: { bytes: 2, kind: "float", array: Float16Array },
+  bfloat16: { bytes: 2, kind: "float", array: Uint16Array },
+  int64: { bytes: 8, kind: "signed", array: BigInt64Array },
+  int32: { bytes: 4, kind: "signed", array: Int32Array },
+  uint32: { bytes: 4, kind: "unsigned", array: Uint32Array },
+  int8: { bytes: 1, kind: "signed", array: Int8Array },
+  uint8: { bytes: 1, kind: "unsigned", array: Uint8Array },
+  bool: { bytes: 1, kind: "bool", array: Uint8Array },
 } as const satisfies Record<DType, DTypeFacts>;
 
 /** The array over a storage's elements as they are stored. */

@@ -28,7 +28,7 @@ export interface Memory {
    */
   moveToHint?(storage?: StorageMode): void;
   /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
-  settled(): Promise<void> | null;
+  whenReady(): Promise<void> | null;
   /**
    * Frees the bytes at once; nothing may use them afterwards. Memory that is not released is freed by garbage
    * collection.
@@ -68,7 +68,7 @@ export class ScriptMemory implements Memory {
   hostBytes(): Uint8Array {
     return this.bytes;
   }
-  settled(): null {
+  whenReady(): null {
     return null;
   }
   release(): void {

@@ -151,7 +151,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     try {
       const copy = new ElementCopy(this);
       for (;;) {
-        const settled = storage.memory.settled();
+        const settled = storage.memory.whenReady();
         if (settled !== null) await settled;
         else if (copy.copyNext(copy.part)) return copy.result;
         else await turnOfEventLoop();

@@ -126,7 +126,11 @@ describe("override", () => {
       () => override("gellu", "cpu", () => {}),
       'there is no operation "gellu"; did you mean "gelu"?',
     ],
-    ["an unknown backend", () => override("gelu", "cup" as "cpu", () => {}), 'did you mean "cpu"?'],
+    [
+      "an unknown backend",
+      () => override("gelu", "cup" as "cpu", () => {}),
+      'there is no backend "cup"; there are: cpu, metal, reference',
+    ],
     ["an unknown family", () => route("normalisation", "cpu"), 'did you mean "normalization"?'],
   ] as const)("%s is refused", (_what, call, message) => {
     expect(errorOf(call).message).toContain(message);
@@ -170,7 +174,8 @@ describe("a kernel as a body", () => {
   const source = `
     #include <metal_stdlib>
     using namespace metal;
-    kernel void tenfold(device const float *x, device float *y, constant uint &count, uint i [[thread_position_in_grid]]) {
+    kernel void tenfold(device const float *x, device float *y, constant uint &count,
+                        uint i [[thread_position_in_grid]]) {
       if (i < count) y[i] = x[i] * 10.0f;
     }`;
 
@@ -219,15 +224,15 @@ describe("route", () => {
       matmul(tensor([[1]]), tensor([[2]]));
     }
     norm();
-    const used = codepaths().filter(({ operation }) => operation === "normalize" || operation === "matmul");
+    const used = codepaths().filter(({ operation }) => operation === "normalizationForward" || operation === "matmul");
     const rows = used.map(({ operation, backend, calls }) => `${operation} ${backend} ${calls}`).sort();
-    expect(rows).toEqual(["matmul cpu 1", "normalize cpu 1", "normalize reference 1"]);
+    expect(rows).toEqual(["matmul cpu 1", "normalizationForward cpu 1", "normalizationForward reference 1"]);
   });
 
   test("of the process gives way to withBackend, which gives way to one of the body", () => {
     using _ = route("normalization", "reference");
-    expect(backendOf("normalize", norm)).toBe("cpu");
-    expect(backendOf("normalize", () => withRoute("normalization", "reference", norm))).toBe("reference");
+    expect(backendOf("normalizationForward", norm)).toBe("cpu");
+    expect(backendOf("normalizationForward", () => withRoute("normalization", "reference", norm))).toBe("reference");
   });
 });
 

@@ -97,7 +97,8 @@ describe("strict mode", () => {
     setStrict(true);
     expect(fallback).toThrow(BackendError);
     expect(fallback).toThrow(
-      "[exp] strict mode allows no fallback, and metal: Metal has no float64. setStrict(false) allows it, withBackend(…) chooses another backend.",
+      "[exp] strict mode allows no fallback, and metal: Metal has no float64. setStrict(false) allows it, " +
+        "withBackend(…) chooses another backend.",
     );
     expect(withStrict(false, () => fallback().item())).toBeCloseTo(Math.E, 12);
     expect(isStrict()).toBe(true);
@@ -150,7 +151,8 @@ describe("the environment", () => {
       "exp(mul(tensor([1, 2]), 2)).toArray()",
     );
     const missing =
-      "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there";
+      "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, " +
+      "which is not there";
     expect(said.split("\n").filter((line) => !line.includes("is unavailable"))).toEqual([
       `[orchard] mul: reference (${missing})`,
       `[orchard] exp: reference (${missing})`,
@@ -161,7 +163,8 @@ describe("the environment", () => {
     const { outcome, said } = compute({ ORCHARD_STRICT: "1", ORCHARD_BACKEND: "cpu", ...nowhere });
     expect(outcome).toBeUndefined();
     expect(said).toContain(
-      "BackendError: [tensor] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there.",
+      "BackendError: [tensor] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which " +
+        "is not there.",
     );
   });
 

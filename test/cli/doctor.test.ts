@@ -64,7 +64,7 @@ test("a dylib that is not there, or is none, is the environment's fault where th
   }
 });
 
-test("a BLAS that the environment names and that is none is the environment's fault, and none at all is no fault", () => {
+test("a wrong BLAS in the environment is a fault of the environment; no BLAS at all is no fault", () => {
   if (!existsSync(join(buildFolder, cpuLibraryName))) return expect(doctor(machine().cache).text).toContain("✗ cpu ");
   const { cache } = machine();
   const path = noLibrary(cache);

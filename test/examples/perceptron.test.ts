@@ -42,7 +42,8 @@ describe("on the cpu backend", () => {
   test("the code paths are those of the two layers, all on the backend that was asked for", () => {
     const paths = pathsIn(perceptron(cpu, "256", "1").out);
     expect(paths.filter(({ backend, reason }) => backend !== "cpu" || reason !== "preferred")).toEqual([]);
-    // Two batches of two products each and of the gradients of three factors (the images need none), and two products of the test.
+    // Two batches of two products each and of the gradients of three factors (the images need none), and two products
+    // of the test.
     expect(paths.find(({ operation }) => operation === "matmul")?.calls).toBe(2 * (2 + 3) + 2);
     expect(paths.find(({ operation }) => operation === "logSoftmax")?.calls).toBe(2);
   });

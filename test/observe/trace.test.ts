@@ -124,11 +124,12 @@ describe("the events", () => {
   });
 });
 
+const threeTimes = (call: string): string => `for (let i = 0; i < 3; i++) ${call};`;
 /** Forward and backward on the cpu, an operation on metal, and allocations. */
 const work = `
   const [q, k, v] = operands();
   backward(sum(flashAttention(q, k, v)));
-  ${hasMetal ? `withBackend("metal", () => { for (let i = 0; i < 3; i++) orchard.exp(tensor([1, 2])).toArray(); });` : ""}
+  ${hasMetal ? `withBackend("metal", () => { ${threeTimes("orchard.exp(tensor([1, 2])).toArray()")} });` : ""}
 `;
 
 describe("a reader of the format", () => {
@@ -142,7 +143,7 @@ describe("a reader of the format", () => {
     expect(tracks).toEqual([{ name: "main", spans: spans.map(({ name }) => name) }]);
   });
 
-  test("meets what Perfetto's rules ask: known phases, spans of a thread inside or after each other, ends that have beginnings", () => {
+  test("follows Perfetto's rules: known phases, spans nested or in sequence, a beginning for each end", () => {
     const { events, spans } = trace(work);
     expect([...new Set(events.map(({ ph }) => ph))].sort()).toEqual(
       hasMetal ? ["C", "M", "X", "b", "e"] : ["C", "M", "X"],
@@ -219,11 +220,12 @@ describe("the path", () => {
     expect(parse(path).some(({ name }) => name === "exp")).toBe(true);
   });
 
-  test("a second process of the same path leaves two whole traces: its own, and the first's without a name", async () => {
+  test("a second process of the same path leaves two traces: its own, and the first's without a name", async () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     const { command, options } = child(
-      "orchard.exp(tensor([1, 2])); console.log('begun'); await Bun.stdin.text(); for (let call = 0; call < 500; call++) orchard.exp(tensor([1, 2]));",
+      "orchard.exp(tensor([1, 2])); console.log('begun'); await Bun.stdin.text();" +
+        "for (let call = 0; call < 500; call++) orchard.exp(tensor([1, 2]));",
       folder,
       { ORCHARD_TRACE: path },
     );

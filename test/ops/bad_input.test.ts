@@ -192,7 +192,9 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     const before = liveMemory();
     for (const [name, call] of Object.entries(byIndices)) {
       read(() => call(x, right!));
-      expect(() => read(() => call(x, wrong!)), name).toThrow(`[${name}] index ${size} at [0`);
+      expect(() => read(() => call(x, wrong!)), name).toThrow(
+        `[${name}] expected indices of 0 to ${size - 1}, got ${size} at [0`,
+      );
       expect(liveMemory(), name).toEqual(before);
     }
     const held = [x, right!, wrong!];

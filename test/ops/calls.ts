@@ -83,6 +83,9 @@ export function disposeLeaves(): void {
 
 /** The arguments of those that are of no kind above. */
 const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
+  gcd: ({ integers }) => [integers, integers],
+  lcm: ({ integers }) => [integers, integers],
+  polygamma: ({ x }) => [1, x],
   addLayerNorm: ({ x, y, vector }) => [x, y, { weight: vector, bias: vector }],
   addRmsNorm: ({ x, y, vector }) => [x, y, { weight: vector }],
   add_: binary,

@@ -28,5 +28,6 @@ export function on<Result>(backend: BackendName, body: () => Result): Result {
 /** A tensor's bytes, as text that tests compare. */
 export function bytesOf(tensor: Tensor): string {
   const elements = tensor.dataSync();
-  return `${tensor.describe()} ${Buffer.from(elements.buffer, elements.byteOffset, elements.byteLength).toString("hex")}`;
+  const bytes = Buffer.from(elements.buffer, elements.byteOffset, elements.byteLength);
+  return `${tensor.describe()} ${bytes.toString("hex")}`;
 }

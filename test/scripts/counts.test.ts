@@ -4,11 +4,13 @@ import { countJUnit, countXCTest, sum } from "../../scripts/counts.ts";
 const passed = (name: string) =>
   `Test Case '${name}' started at 2026-01-01 10:00:00.000\nTest Case '${name}' passed (0.1 seconds)\n`;
 const failing = (name: string) =>
-  `Test Case '${name}' started at 2026-01-01 10:00:00.000\nA.swift:3: error: ${name} : XCTAssertTrue failed\nTest Case '${name}' failed (0.1 seconds)\n`;
+  `Test Case '${name}' started at 2026-01-01 10:00:00.000\nA.swift:3: error: ${name} : XCTAssertTrue failed\n` +
+  `Test Case '${name}' failed (0.1 seconds)\n`;
 
 describe("XCTest", () => {
   test("tests are counted, not assertions", () => {
-    const output = `${passed("A.one")}${failing("A.two")}Executed 2 tests, with 3 failures (0 unexpected) in 0.2 seconds`;
+    const summary = "Executed 2 tests, with 3 failures (0 unexpected) in 0.2 seconds";
+    const output = `${passed("A.one")}${failing("A.two")}${summary}`;
     expect(countXCTest(output, 1)).toEqual({
       passed: 1,
       failed: 1,
@@ -46,8 +48,10 @@ describe("XCTest", () => {
 
 describe("JUnit", () => {
   const report =
-    '<?xml version="1.0"?>\n<testsuites name="bun test" tests="10" assertions="30" failures="2" skipped="1" time="0.1">\n<testsuite tests="99"/>' +
-    '<testcase name="fine" file="a.test.ts" />\n<testcase name="is &lt; 2 &amp; odd" classname="outer" file="a.test.ts" line="2">\n' +
+    '<?xml version="1.0"?>\n' +
+    '<testsuites name="bun test" tests="10" assertions="30" failures="2" skipped="1" time="0.1">\n' +
+    '<testsuite tests="99"/><testcase name="fine" file="a.test.ts" />\n' +
+    '<testcase name="is &lt; 2 &amp; odd" classname="outer" file="a.test.ts" line="2">\n' +
     '<failure type="Error" message="Expected: 2&#10;&#10;Received: &quot;1&quot;">Error</failure></testcase>\n' +
     '<testcase name="late" classname="" file="b.test.ts"><failure type="TimeoutError" /></testcase>';
 

@@ -9,7 +9,8 @@ test("gaps are grouped by backend and reason, each once", () => {
     "qr on cpu: it needs: LAPACK",
   ].join("\n");
   expect(describeGaps(lines)).toBe(
-    "\nWhat backends lack\n  cpu: it needs: LAPACK (1)\n    qr\n  metal: Metal has no float64 (2)\n    exp float64, sort int64\n",
+    "\nWhat backends lack\n  cpu: it needs: LAPACK (1)\n    qr\n" +
+      "  metal: Metal has no float64 (2)\n    exp float64, sort int64\n",
   );
 });
 

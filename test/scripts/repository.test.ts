@@ -111,7 +111,7 @@ describe("set-up", () => {
     }
   });
 
-  test("continuous integration runs .ci/run on Linux and on macOS, there with Metal's validation, and keeps the report", () => {
+  test("continuous integration runs .ci/run on Linux and macOS (with Metal's validation) and keeps the report", () => {
     const [, linux, macos] = read(".github/workflows/ci.yml").split(/^ {2}(?:linux|macos):$/m);
     for (const job of [linux, macos]) {
       expect(job).toContain("- run: .ci/run\n");

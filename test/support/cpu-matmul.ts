@@ -2,7 +2,10 @@
 import { matmulCall } from "../../src/ops/matmul/primitive.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 
-/** A matrix, or a batch of them, in a storage. Offset and strides count elements; strides may be 0 (repeated) or negative. */
+/**
+ * A matrix, or a batch of them, in a storage. Offset and strides count elements; strides may be 0 (repeated) or
+ * negative.
+ */
 export interface MatmulOperand {
   /** All bytes of the storage. */
   readonly storage: NodeJS.TypedArray;

@@ -10,7 +10,7 @@ import { executeInto } from "../../src/backend/dispatch.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
-import { attentionBackward, attentionForward } from "../../src/ops/attention/primitives.ts";
+import { attentionBackward, attentionForward } from "../../src/ops/attention/passes.ts";
 import {
   type AttentionAttributes,
   dropoutOf,

@@ -2,6 +2,7 @@
 #include "orchard_cpu.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -10,12 +11,21 @@
 
 namespace {
 
-bool computes(decltype(&orchard_cpu_convert) convert) {
+using Run = decltype(&orchard_cpu_run3);
+
+// What orchard_cpu_tables says: a function, and two dtypes.
+struct Ordinals {
+  int32_t convert;
+  double float32, float64;
+};
+
+// By the function "convert", with its block: from, to, offsets, count.
+bool computes(Run run, const Ordinals &ordinals) {
   const int count = 1 << 20;
   std::vector<float> in(count, 1.5f);
   std::vector<double> out(count, 0);
-  const double block[] = {count, ORCHARD_CPU_FLOAT32, 0, ORCHARD_CPU_FLOAT64, 0};
-  if (convert(block, in.data(), out.data()) != ORCHARD_CPU_OK) return false;
+  const double block[] = {ordinals.float32, ordinals.float64, 0, 0, count};
+  if (run(ordinals.convert, block, in.data(), out.data(), nullptr) != ORCHARD_CPU_OK) return false;
   for (double value : out)
     if (value != 1.5) return false;
   return true;
@@ -37,17 +47,18 @@ int main(int, char **words) {
   void *library = dlopen(words[1], RTLD_NOW);
   if (!library) return std::puts(dlerror()), 2;
   auto configure = reinterpret_cast<decltype(&orchard_cpu_configure)>(dlsym(library, "orchard_cpu_configure"));
-  auto convert = reinterpret_cast<decltype(&orchard_cpu_convert)>(dlsym(library, "orchard_cpu_convert"));
+  auto run = reinterpret_cast<Run>(dlsym(library, "orchard_cpu_run3"));
+  const Ordinals ordinals{std::atoi(words[2]), std::atof(words[3]), std::atof(words[4])};
   configure("threads", "4");
-  if (!computes(convert)) return 3;
+  if (!computes(run, ordinals)) return 3;
   pid_t child = fork();
   if (child == 0) {
-    if (!computes(convert)) return 4;
+    if (!computes(run, ordinals)) return 4;
     return thread_count() == 1 ? 7 : 0;
   }
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFEXITED(status)) return 5;
   if (WEXITSTATUS(status) != 0) return WEXITSTATUS(status);
-  return computes(convert) ? 0 : 6;
+  return computes(run, ordinals) ? 0 : 6;
 }

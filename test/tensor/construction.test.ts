@@ -223,7 +223,7 @@ describe("reading", () => {
     expect(x.toArray()).toEqual([1, 2]);
   });
 
-  test("item() of several elements, and everything after dispose, is an error by the name of what was called", async () => {
+  test("item() of several elements, and any call after dispose, is an error that names the call", async () => {
     expect(() => tensor([1, 2]).item()).toThrow("[item] expected a tensor of one element, got float32[2]");
     const x = tensor([1]);
     x.dispose();

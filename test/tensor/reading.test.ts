@@ -39,7 +39,7 @@ describe("a timer goes on while data() is awaited", () => {
     async () => {
       on("metal", () => longProduct()).dataSync(); // compiles
       const result = on("metal", longProduct);
-      expect(result.storage.memory.settled()).not.toBeNull();
+      expect(result.storage.memory.whenReady()).not.toBeNull();
       const pending = result.data();
       expect(await turnsDuring(pending)).toBeGreaterThan(3);
       expect((await pending)[16_383]).toBe(1024);

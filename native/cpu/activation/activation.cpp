@@ -8,12 +8,14 @@ using namespace orchard;
 namespace {
 
 template <class Function> Function *checked(Function *function, DType dtype) {
-  if (!function) fail(ORCHARD_CPU_UNSUPPORTED, std::string("expected a float for an activation, got ") + dtype_names[static_cast<int>(dtype)]);
+  if (!function)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("expected a float for an activation, got ") + dtype_names[static_cast<int>(dtype)]);
   return function;
 }
 
-// gateGradient = gradient·up·silu'(gate) and upGradient = gradient·silu(gate), both dense. The loop goes over the first result; the second
-// one has its layout, and so the same offsets.
+// gateGradient = gradient·up·silu'(gate) and upGradient = gradient·silu(gate), both dense. The loop goes over the first
+// result; the second one has its layout, and so the same offsets.
 void swiglu_gradient(const SwigluGradientBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   auto *row = checked(activations().swiglu_gradient[static_cast<int>(dtype)], dtype);
@@ -22,11 +24,9 @@ void swiglu_gradient(const SwigluGradientBlock &block, Operands operands) {
   const void *inputs[] = {gradient, gate, up};
   void *second = up_gradient;
   Loop(block.loop, sizes)
-      .run_placed(
-          [&](const void *const *in, void *out, int64_t start, int64_t count) {
-            row(in[0], in[1], in[2], out, element(second, dtype, start), count);
-          },
-          inputs, gate_gradient);
+      .run_placed([&](const void *const *in, void *out, int64_t start,
+                      int64_t count) { row(in[0], in[1], in[2], out, element(second, dtype, start), count); },
+                  inputs, gate_gradient);
 }
 
 // out[i] = x[i] · scale, or 0 where the random word of element i is at most `last_dropped`.
@@ -41,8 +41,9 @@ void dropout(const DropoutBlock &block, Operands operands) {
   const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size};
   const void *x = operands[0];
   Loop(block.loop, sizes)
-      .run_placed([&](const void *const *in, void *out, int64_t start, int64_t count) { row(dropout, in[0], out, start, count); }, &x,
-                  operands[1]);
+      .run_placed([&](const void *const *in, void *out, int64_t start,
+                      int64_t count) { row(dropout, in[0], out, start, count); },
+                  &x, operands[1]);
 }
 
 ORCHARD_FUNCTION("swigluGradient", swiglu_gradient, SwigluGradientBlock, 5)

@@ -1,4 +1,5 @@
-// Rows of activations that are no plain elementwise operation: one has two results, the other depends on its elements' numbers.
+// Rows of activations that are no plain elementwise operation: one has two results, the other depends on its elements'
+// numbers.
 #pragma once
 
 #include "../elementwise/loop.h"
@@ -30,8 +31,8 @@ struct Dropout {
 // By dtype; null where it is no float.
 struct Activations {
   // gate_gradient = g·up·silu'(gate) and up_gradient = g·silu(gate), of adjacent elements
-  void (*swiglu_gradient[dtype_count])(const void *g, const void *gate, const void *up, void *gate_gradient, void *up_gradient,
-                                       int64_t count);
+  void (*swiglu_gradient[dtype_count])(const void *g, const void *gate, const void *up, void *gate_gradient,
+                                       void *up_gradient, int64_t count);
   // Elements begin … begin + count − 1; `begin` is a multiple of 4.
   void (*dropout[dtype_count])(const Dropout &dropout, const void *x, void *out, int64_t begin, int64_t count);
 };

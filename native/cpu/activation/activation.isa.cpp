@@ -22,7 +22,8 @@ inline void swiglu_gradient_row(const Number *__restrict g, const Number *__rest
 }
 
 template <class T>
-void swiglu_gradient(const void *g, const void *gate, const void *up, void *gate_gradient, void *up_gradient, int64_t count) {
+void swiglu_gradient(const void *g, const void *gate, const void *up, void *gate_gradient, void *up_gradient,
+                     int64_t count) {
   const T *in[] = {static_cast<const T *>(g), static_cast<const T *>(gate), static_cast<const T *>(up)};
   T *out[] = {static_cast<T *>(gate_gradient), static_cast<T *>(up_gradient)};
   using Number = Compute<T>;
@@ -37,8 +38,8 @@ void swiglu_gradient(const void *g, const void *gate, const void *up, void *gate
 }
 
 template <class Number>
-inline void drop(const Number *__restrict x, const uint32_t *__restrict words, uint32_t last_dropped, Number scale, Number *__restrict out,
-                 int64_t count) {
+inline void drop(const Number *__restrict x, const uint32_t *__restrict words, uint32_t last_dropped, Number scale,
+                 Number *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; i++) out[i] = words[i] > last_dropped ? x[i] * scale : Number(0);
 }
 
@@ -56,7 +57,8 @@ template <class T> void dropout_tile(const Dropout &dropout, const T *x, T *out,
 
 template <class T> void dropout(const Dropout &dropout, const void *x, void *out, int64_t begin, int64_t count) {
   for (int64_t start = 0; start < count; start += tile)
-    dropout_tile(dropout, static_cast<const T *>(x) + start, static_cast<T *>(out) + start, begin + start, std::min(tile, count - start));
+    dropout_tile(dropout, static_cast<const T *>(x) + start, static_cast<T *>(out) + start, begin + start,
+                 std::min(tile, count - start));
 }
 
 template <int... dtype> constexpr Activations all(std::integer_sequence<int, dtype...>) {

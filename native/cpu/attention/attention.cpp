@@ -1,11 +1,14 @@
+// The functions "attentionForward", "attentionBackward", "attentionDropoutMask" and "attentionScores".
 #include "attention.h"
+
+#include "../functions.h"
 
 #include <atomic>
 
 namespace orchard {
 namespace {
 
-std::atomic<int64_t> computed_scores[2]; // by pass
+std::atomic<int64_t> computed_scores[static_cast<int>(AttentionPass::count)];
 
 } // namespace
 
@@ -19,100 +22,110 @@ using namespace orchard;
 
 namespace {
 
-// Sequences that are packed into one batch, or one for each batch.
-std::vector<AttentionSequence> read_sequences(BlockReader &reader, const AttentionProblem &problem) {
+ORCHARD_EXPORT_NAMES(AttentionPass)
+
+// Sequences that are packed into one batch, each as queryStart, queries, keyStart, keys; or one for each batch.
+template <class Block> std::vector<AttentionSequence> read_sequences(const Block &block, const void *packed) {
   std::vector<AttentionSequence> sequences;
-  int64_t packed = reader.whole();
-  for (int64_t index = 0; index < packed; index++) {
-    AttentionSequence sequence{index, 0, 0, 0, 0, 0};
-    for (int64_t *number : {&sequence.query_start, &sequence.queries, &sequence.key_start, &sequence.keys}) *number = reader.whole();
-    sequences.push_back(sequence);
+  if (!block.is_packed) {
+    for (int64_t batch = 0; batch < block.batch; batch++)
+      sequences.push_back({batch, batch, 0, block.queries, 0, block.keys});
+    return sequences;
   }
-  for (int64_t index = 0; packed < 0 && index < problem.batch; index++)
-    sequences.push_back({index, index, 0, problem.queries, 0, problem.keys});
+  const Whole *numbers = static_cast<const Whole *>(packed);
+  for (int64_t index = 0; index < block.sequences; index++, numbers += 4)
+    sequences.push_back({index, 0, numbers[0], numbers[1], numbers[2], numbers[3]});
   return sequences;
 }
 
-AttentionDropout read_dropout(BlockReader &reader) {
-  AttentionDropout dropout;
-  for (uint32_t *word : {&dropout.key[0], &dropout.key[1], &dropout.threshold}) *word = static_cast<uint32_t>(reader.whole());
-  dropout.keep_scale = reader.real();
-  return dropout;
+template <class Block> AttentionDropout read_dropout(const Block &block) {
+  return {{block.key[0], block.key[1]}, block.threshold, block.keep_scale};
 }
 
-AttentionProblem read_problem(BlockReader &reader) {
+int64_t bound_of(double distance) {
+  return static_cast<int64_t>(std::min(distance, double(AttentionProblem::unbounded)));
+}
+
+template <class Block> AttentionProblem read_problem(const Block &block, const void *packed) {
   AttentionProblem problem{};
-  problem.dtype = reader.dtype();
+  problem.dtype = block.dtype;
   if (problem.dtype > DType::bfloat16)
-    fail(ORCHARD_CPU_UNSUPPORTED, std::string("attention is for floats, not ") + dtype_names[static_cast<int>(problem.dtype)]);
-  for (int64_t *number : {&problem.batch, &problem.heads, &problem.kv_heads, &problem.queries, &problem.keys, &problem.dim, &problem.value_dim})
-    *number = reader.whole();
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("expected floats for attention, got ") + dtype_names[static_cast<int>(problem.dtype)]);
+  problem.batch = block.batch, problem.heads = block.heads, problem.kv_heads = block.kv_heads;
+  problem.queries = block.queries, problem.keys = block.keys;
+  problem.dim = block.dim, problem.value_dim = block.value_dim;
   problem.group = problem.kv_heads > 0 ? problem.heads / problem.kv_heads : 1;
-  for (double *number : {&problem.scale, &problem.softcap}) *number = reader.real();
-  for (int64_t *number : {&problem.left, &problem.right})
-    *number = static_cast<int64_t>(std::min(reader.real(), double(AttentionProblem::unbounded)));
-  problem.is_bottom_right = reader.whole() != 0;
-  problem.dropout = read_dropout(reader);
-  problem.sequences = read_sequences(reader, problem);
+  problem.scale = block.scale, problem.softcap = block.softcap;
+  problem.left = bound_of(block.left), problem.right = bound_of(block.right);
+  problem.is_bottom_right = block.is_bottom_right;
+  problem.dropout = read_dropout(block);
+  problem.sequences = read_sequences(block, packed);
   return problem;
 }
 
-// Whether it is there, the bytes of an element, offset, strides.
-AttentionOperand read_operand(BlockReader &reader, const void *base) {
+template <class Block> AttentionOperand read_operand(const Block &block, Operands operands, int at) {
   AttentionOperand operand;
-  bool is_there = reader.whole() != 0;
-  int64_t bytes = reader.whole(), offset = reader.whole();
-  for (int64_t *stride : {&operand.batch, &operand.head, &operand.row, &operand.column}) *stride = reader.whole();
-  if (is_there) operand.data = const_cast<char *>(static_cast<const char *>(base)) + offset * bytes;
+  operand.batch = block.batch_strides[at], operand.head = block.head_strides[at];
+  operand.row = block.row_strides[at], operand.column = block.column_strides[at];
+  if (block.is_present[at])
+    operand.data = static_cast<char *>(operands[at]) + block.offsets[at] * block.element_bytes[at];
   return operand;
 }
 
+// out and logSumExp. src/ops/attention/problem.ts has the formulas and says what each operand is.
+void attention_forward(const AttentionForwardBlock &block, Operands operands) {
+  AttentionProblem p = read_problem(block, operands[attention_forward_operands]);
+  AttentionOperand *members[] = {&p.q, &p.k, &p.v, &p.mask, &p.bias, &p.sinks, &p.slopes, &p.out, &p.log_sum_exp};
+  static_assert(std::size(members) == attention_forward_operands);
+  for (int at = 0; at < attention_forward_operands; at++) *members[at] = read_operand(block, operands, at);
+  attention_forward_kernels().run[static_cast<int>(p.dtype)](p);
+}
+
+// Those gradients that are there. gradBias is row-major.
+void attention_backward(const AttentionBackwardBlock &block, Operands operands) {
+  AttentionProblem p = read_problem(block, operands[attention_backward_operands]);
+  AttentionOperand *members[] = {&p.q,
+                                 &p.k,
+                                 &p.v,
+                                 &p.mask,
+                                 &p.bias,
+                                 &p.sinks,
+                                 &p.slopes,
+                                 &p.out,
+                                 &p.log_sum_exp,
+                                 &p.grad_out,
+                                 &p.grad_log_sum_exp,
+                                 &p.grad_q,
+                                 &p.grad_k,
+                                 &p.grad_v,
+                                 &p.grad_bias,
+                                 &p.grad_sinks};
+  static_assert(std::size(members) == attention_backward_operands);
+  for (int at = 0; at < attention_backward_operands; at++) *members[at] = read_operand(block, operands, at);
+  attention_backward_kernels().run[static_cast<int>(p.dtype)](p);
+}
+
+// Which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys].
+void attention_dropout_mask(const AttentionDropoutMaskBlock &block, Operands operands) {
+  AttentionProblem problem{};
+  problem.batch = block.batch, problem.heads = block.heads;
+  problem.queries = block.queries, problem.keys = block.keys;
+  problem.dropout = read_dropout(block);
+  problem.sequences = read_sequences(block, operands[1]);
+  orchard::attention_dropout_mask().run(problem, static_cast<uint8_t *>(operands[0]) + block.offset);
+}
+
+// How many scores a pass has computed since the dylib was loaded, one float64 number. A tile that is not skipped counts
+// whole, with the pairs in it that do not attend and the rows that fill it up.
+void attention_scores(const AttentionScoresBlock &block, Operands operands) {
+  const auto &scores = computed_scores[static_cast<int>(AttentionPass(block.pass))];
+  *static_cast<double *>(operands[0]) = double(scores.load(std::memory_order_relaxed));
+}
+
+ORCHARD_FUNCTION("attentionForward", attention_forward, AttentionForwardBlock, attention_forward_operands + 1)
+ORCHARD_FUNCTION("attentionBackward", attention_backward, AttentionBackwardBlock, attention_backward_operands + 1)
+ORCHARD_FUNCTION("attentionDropoutMask", attention_dropout_mask, AttentionDropoutMaskBlock, 2)
+ORCHARD_FUNCTION("attentionScores", attention_scores, AttentionScoresBlock, 1)
+
 } // namespace
-
-int32_t orchard_cpu_attention(const double *block, const void *q, const void *k, const void *v, const void *mask, const void *bias,
-                              const void *sinks, const void *slopes, void *out, void *log_sum_exp) {
-  return guarded([&] {
-    BlockReader reader(block);
-    AttentionProblem problem = read_problem(reader);
-    AttentionOperand *operands[] = {&problem.q,     &problem.k,      &problem.v,   &problem.mask,       &problem.bias,
-                                    &problem.sinks, &problem.slopes, &problem.out, &problem.log_sum_exp};
-    const void *bases[] = {q, k, v, mask, bias, sinks, slopes, out, log_sum_exp};
-    for (size_t at = 0; at < std::size(operands); at++) *operands[at] = read_operand(reader, bases[at]);
-    attention_forward_kernels().run[static_cast<int>(problem.dtype)](problem);
-  });
-}
-
-int32_t orchard_cpu_attention_backward(const double *block, const void *q, const void *k, const void *v, const void *mask,
-                                       const void *bias, const void *sinks, const void *slopes, const void *out,
-                                       const void *log_sum_exp, const void *grad_out, const void *grad_log_sum_exp, void *grad_q,
-                                       void *grad_k, void *grad_v, void *grad_bias, void *grad_sinks) {
-  return guarded([&] {
-    BlockReader reader(block);
-    AttentionProblem problem = read_problem(reader);
-    AttentionOperand *operands[] = {&problem.q,        &problem.k,      &problem.v,      &problem.mask,        &problem.bias,     &problem.sinks,
-                                    &problem.slopes,   &problem.out,    &problem.log_sum_exp, &problem.grad_out, &problem.grad_log_sum_exp,
-                                    &problem.grad_q,   &problem.grad_k, &problem.grad_v, &problem.grad_bias,   &problem.grad_sinks};
-    const void *bases[] = {q,   k,           v,        mask,             bias,   sinks,  slopes, out,
-                           log_sum_exp, grad_out, grad_log_sum_exp, grad_q, grad_k, grad_v, grad_bias, grad_sinks};
-    for (size_t at = 0; at < std::size(operands); at++) *operands[at] = read_operand(reader, bases[at]);
-    attention_backward_kernels().run[static_cast<int>(problem.dtype)](problem);
-  });
-}
-
-int32_t orchard_cpu_attention_dropout_mask(const double *block, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    AttentionProblem problem{};
-    for (int64_t *number : {&problem.batch, &problem.heads, &problem.queries, &problem.keys}) *number = reader.whole();
-    problem.dropout = read_dropout(reader);
-    problem.sequences = read_sequences(reader, problem);
-    int64_t offset = reader.whole();
-    attention_dropout_mask().run(problem, static_cast<uint8_t *>(out) + offset);
-  });
-}
-
-int32_t orchard_cpu_attention_scores(double *out) {
-  for (AttentionPass pass : {AttentionPass::forward, AttentionPass::backward})
-    out[static_cast<int>(pass)] = double(computed_scores[static_cast<int>(pass)].load(std::memory_order_relaxed));
-  return ORCHARD_CPU_OK;
-}

@@ -1,4 +1,5 @@
-// Attention, its gradients and the mask of its dropout. src/ops/attention/problem.ts has the formulas; letters and names are the same here.
+// Attention, its gradients and the mask of its dropout. src/ops/attention/problem.ts has the formulas; letters and
+// names are the same here.
 #pragma once
 
 #include "../block.h"
@@ -9,12 +10,54 @@
 
 namespace orchard {
 
-// Strides in elements, of batch, head, row and column; `data` is the first element, null where there is no such operand.
+ORCHARD_NAMES(AttentionPass, forward, backward)
+
+// Sizes, options, and for each operand in the order of the call whether it is there and how it lies. `left` and `right`
+// of the band are infinite where it has no bound.
+template <int operands> struct AttentionBlock {
+  DTypeField dtype; // of q
+  Whole batch, heads, queries, keys;
+  Real scale, softcap; // softcap 0: none
+  Flag is_bottom_right;
+  Word key[2]; // of dropout
+  Word threshold;
+  Real keep_scale;
+  Whole kv_heads, dim, value_dim;
+  Real left, right;
+  Flag is_packed;
+  Whole sequences; // how many are packed
+  Flag is_present[operands];
+  Whole element_bytes[operands], offsets[operands];
+  Whole batch_strides[operands], head_strides[operands], row_strides[operands], column_strides[operands];
+};
+
+constexpr int attention_forward_operands = 9, attention_backward_operands = 16;
+using AttentionForwardBlock = AttentionBlock<attention_forward_operands>;
+using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
+
+struct AttentionDropoutMaskBlock {
+  Whole batch, heads, queries, keys;
+  Word key[2];
+  Word threshold;
+  Real keep_scale;
+  Flag is_packed;
+  Whole sequences;
+  Whole offset; // of the mask
+};
+
+struct AttentionScoresBlock {
+  Name<AttentionPass> pass;
+};
+
+// Strides in elements, of batch, head, row and column; `data` is the first element, null where there is no such
+// operand.
 struct AttentionOperand {
   char *data = nullptr;
   int64_t batch = 0, head = 0, row = 0, column = 0;
 
-  int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const { return b * batch + h * head + r * row + c * column; }
+  int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const {
+    return b * batch + h * head + r * row + c * column;
+  }
 };
 
 // `index` is what dropout and slopes count, `batch` is where the rows lie.
@@ -53,7 +96,9 @@ struct AttentionProblem {
 
   static constexpr int64_t unbounded = int64_t(1) << 52;
 
-  int64_t shift(const AttentionSequence &sequence) const { return is_bottom_right ? sequence.keys - sequence.queries : 0; }
+  int64_t shift(const AttentionSequence &sequence) const {
+    return is_bottom_right ? sequence.keys - sequence.queries : 0;
+  }
 
   // Keys that any of the queries from `i` to `last` attends to by its band.
   AttentionRange keys_of(const AttentionSequence &sequence, int64_t i, int64_t last) const {
@@ -71,8 +116,7 @@ struct AttentionProblem {
 // Keys whose scores are looked at together.
 constexpr int64_t attention_tile_keys = 128;
 
-// Adds to the scores that orchard_cpu_attention_scores tells of: those of whole tiles, whoever attends.
-enum class AttentionPass { forward, backward };
+// Adds to the scores that the function "attentionScores" reports: those of whole tiles, whoever attends.
 void count_scores(AttentionPass pass, int64_t scores) noexcept;
 
 // By dtype: float64, float32, float16, bfloat16. They run on all threads, and throw Failure where there is no memory.
@@ -88,7 +132,8 @@ struct AttentionDropoutMask {
   void (*run)(const AttentionProblem &problem, uint8_t *out);
 };
 
-// Tasks that are worth a thread's while together, of so many that take so many products of numbers: small heads go several at a time.
+// Tasks that are worth a thread's while together, of so many that take so many products of numbers: small heads go
+// several at a time.
 inline int64_t attention_grain(int64_t tasks, int64_t products) {
   constexpr int64_t worth = 1 << 20; // some 10 µs
   return std::clamp<int64_t>(worth * tasks / std::max<int64_t>(products, 1), 1, tasks);

@@ -9,9 +9,9 @@
 //         dk and dv are written after the last head
 //       dq is written; where there are several chunks after the last of them, summed in their order     query_sums.h
 //
-// Heads whose biases are the same elements come one after the other in the same task. What the tasks are depends on sizes only, so the sums
-// are the same for any number of threads. A thread holds a block of keys with its gradients, and dq of one head (of a group's, for each chunk
-// of keys, where there are several).
+// Heads whose biases are the same elements come one after the other in the same task. What the tasks are depends on
+// sizes only, so the sums are the same for any number of threads. A thread holds a block of keys with its gradients,
+// and dq of one head (of a group's, for each chunk of keys, where there are several).
 #pragma once
 
 #include "../indexing/scratch_slots.h"
@@ -29,7 +29,7 @@ template <class S, int vectors> class AttentionBackward {
   using Space = GradientSpace<T>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = Tile::width, tile_keys = attention_tile_keys;
-  static constexpr int64_t wanted_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
+  static constexpr int64_t least_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
   static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // of keys in the second-level cache
 
 public:
@@ -61,23 +61,25 @@ private:
 
   // Units that add to the same elements of the bias's gradient are one group.
   void plan() {
-    std::map<std::pair<int64_t, int64_t>, size_t> places;
+    std::map<std::pair<int64_t, int64_t>, size_t> group_of;
     int64_t most_keys = 0, units = 0;
     for (const AttentionSequence &sequence : p_.sequences) {
       most_keys = std::max(most_keys, sequence.keys);
       most_queries_ = std::max(most_queries_, sequence.queries);
       for (int64_t head = 0; head < p_.kv_heads; head++, units++) {
         std::pair<int64_t, int64_t> own{p_.grad_bias.batch ? sequence.batch : 0, p_.grad_bias.head ? head : 0};
-        auto [place, is_new] = places.try_emplace(p_.grad_bias.data ? own : std::pair{units, int64_t(0)}, groups_.size());
+        auto [entry, is_new] =
+            group_of.try_emplace(p_.grad_bias.data ? own : std::pair{units, int64_t(0)}, groups_.size());
         if (is_new) groups_.emplace_back();
-        groups_[place->second].push_back({&sequence, head});
+        groups_[entry->second].push_back({&sequence, head});
       }
     }
     if (units == 0) return;
     size_t most_units = 0;
     for (const std::vector<Unit> &group : groups_) most_units = std::max(most_units, group.size());
-    int64_t heads = int64_t(most_units) * p_.group, wanted = divided_up(wanted_tasks, int64_t(groups_.size()));
-    chunks_ = std::clamp<int64_t>(std::min(wanted, most_partial_heads / heads), 1, std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
+    int64_t heads = int64_t(most_units) * p_.group, least_chunks = divided_up(least_tasks, int64_t(groups_.size()));
+    chunks_ = std::clamp<int64_t>(std::min(least_chunks, most_partial_heads / heads), 1,
+                                  std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
     most_chunk_ = chunk_of(most_keys);
     sums_size_ = rounded_up(most_queries_, width) * dim_row_;
     summed_heads_ = chunks_ == 1 ? 1 : heads;
@@ -119,17 +121,18 @@ private:
   // Chunks go one by one: those of a group are begun before those of the next.
   int64_t grain(int64_t tasks) const {
     int64_t products = 0;
-    for (const AttentionSequence &sequence : p_.sequences) products += p_.heads * sequence.queries * sequence.keys * (3 * p_.dim + 2 * p_.value_dim);
+    for (const AttentionSequence &sequence : p_.sequences)
+      products += p_.heads * sequence.queries * sequence.keys * (3 * p_.dim + 2 * p_.value_dim);
     return chunks_ > 1 ? 1 : attention_grain(tasks, products);
   }
 
-  // Gives every array its place, each at a vector's alignment, and returns how many numbers they take.
+  // Divides the memory among the arrays, each at a vector's alignment, and returns how many numbers they take.
   int64_t divide(T *scratch, Space &space) const {
     int64_t used = 0, queries = rounded_up(most_queries_, width);
     auto take = [&](int64_t count) {
-      T *place = scratch + used;
+      T *array = scratch + used;
       used += rounded_up(count, lanes<T>);
-      return place;
+      return array;
     };
     int64_t block = std::min(block_keys_, most_chunk_), summed = p_.group == 1 ? block : most_chunk_;
     space.keys = take(block * dim_row_), space.values = take(block * value_row_);
@@ -138,8 +141,11 @@ private:
     space.grad_out = take(width * value_row_), space.grad_out_rows = take(width * value_row_);
     space.log_sum_exp = take(queries), space.delta = take(queries);
     space.s = take(tile_keys * width), space.dp = take(tile_keys * width);
-    space.factors = take(p_.dropout.threshold ? tile_keys * width : 0), space.slopes = take(p_.softcap != 0 ? tile_keys * width : 0);
-    for (auto [flags, count] : {std::pair{&space.loud_keys, block}, {&space.loud_queries, width}, {&space.loud_grad_out, width}})
+    space.factors = take(p_.dropout.threshold ? tile_keys * width : 0),
+    space.cap_derivatives = take(p_.softcap != 0 ? tile_keys * width : 0);
+    for (auto [flags, count] : {std::pair{&space.nonfinite_keys, block},
+                                {&space.nonfinite_queries, width},
+                                {&space.nonfinite_grad_out, width}})
       *flags = reinterpret_cast<bool *>(take(divided_up(count, sizeof(T))));
     return used;
   }
@@ -168,13 +174,15 @@ private:
   int64_t run_head(const Part &part, const Space &space) const {
     const AttentionSequence &sequence = *part.unit.sequence;
     pack_statistics(sequence, part.head, space);
-    if (sinks_ && part.chunk == 0) sinks_[sequence.index * p_.heads + part.head] = sink_gradient(sequence, part.head, space);
+    if (sinks_ && part.chunk == 0)
+      sinks_[sequence.index * p_.heads + part.head] = sink_gradient(sequence, part.head, space);
     if (p_.grad_q.data) std::fill_n(space.grad_queries, sums_size_, T(0));
-    int64_t size = chunk_of(sequence.keys), chunk = std::min(part.chunk * size, sequence.keys), end = std::min(chunk + size, sequence.keys), scores = 0;
+    int64_t size = chunk_of(sequence.keys), chunk = std::min(part.chunk * size, sequence.keys),
+            end = std::min(chunk + size, sequence.keys), scores = 0;
     for (int64_t first = chunk; first < end; first += block_keys_) {
       Space block = space;
-      int64_t place = p_.group == 1 ? 0 : first - chunk;
-      block.grad_keys += place * dim_row_, block.grad_values += place * value_row_;
+      int64_t offset = p_.group == 1 ? 0 : first - chunk;
+      block.grad_keys += offset * dim_row_, block.grad_values += offset * value_row_;
       scores += run_block(part, first, std::min(block_keys_, end - first), block);
     }
     if (p_.grad_q.data && chunks_ == 1) write_queries(sequence, part.head, space.grad_queries);
@@ -212,21 +220,26 @@ private:
     int64_t end = rounded_up(keys, panel_rows);
     pack_matrix(rows_of<S>(p_.k, batch, unit.kv_head, row, p_.dim), keys, end, dim_row_, space.keys);
     pack_matrix(rows_of<S>(p_.v, batch, unit.kv_head, row, p_.value_dim), keys, end, value_row_, space.values);
-    space.has_loud_keys = take_out_loud(space.keys, keys, dim_row_, space.loud_keys);
+    space.has_nonfinite_keys = clear_nonfinite_rows(space.keys, keys, dim_row_, space.nonfinite_keys);
   }
 
   void pack_queries(const AttentionSequence &sequence, int64_t head, int64_t query, Space &space) const {
-    int64_t batch = sequence.batch, first = sequence.query_start + query, count = std::min(width, sequence.queries - query);
+    int64_t batch = sequence.batch, first = sequence.query_start + query,
+            count = std::min(width, sequence.queries - query);
     pack_matrix(rows_of<S>(p_.q, batch, head, first, p_.dim), count, width, dim_row_, space.query_rows);
-    pack_matrix(rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim), count, width, value_row_, space.grad_out_rows);
+    pack_matrix(rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim), count, width, value_row_,
+                space.grad_out_rows);
     turn_rows<int(width)>(space.query_rows, dim_row_, space.queries);
     turn_rows<int(width)>(space.grad_out_rows, value_row_, space.grad_out);
-    space.has_loud_queries = take_out_loud(space.query_rows, count, dim_row_, space.loud_queries);
-    space.has_loud_grad_out = take_out_loud(space.grad_out_rows, count, value_row_, space.loud_grad_out);
+    space.has_nonfinite_queries = clear_nonfinite_rows(space.query_rows, count, dim_row_, space.nonfinite_queries);
+    space.has_nonfinite_grad_out =
+        clear_nonfinite_rows(space.grad_out_rows, count, value_row_, space.nonfinite_grad_out);
   }
 
-  static Statistic statistic(const AttentionOperand &operand, const AttentionSequence &sequence, int64_t head, int64_t i) {
-    return reinterpret_cast<const Statistic *>(operand.data)[operand.at(sequence.batch, head, sequence.query_start + i)];
+  static Statistic statistic(const AttentionOperand &operand, const AttentionSequence &sequence, int64_t head,
+                             int64_t i) {
+    return reinterpret_cast<const Statistic *>(
+        operand.data)[operand.at(sequence.batch, head, sequence.query_start + i)];
   }
 
   // L and Δ of each query, 0 for those that fill up the last panel.
@@ -242,7 +255,8 @@ private:
 
   // rowsum(dO ∘ out) of a panel of queries.
   void pack_delta(const AttentionSequence &sequence, int64_t head, int64_t query, const Space &space) const {
-    int64_t batch = sequence.batch, first = sequence.query_start + query, count = std::min(width, sequence.queries - query);
+    int64_t batch = sequence.batch, first = sequence.query_start + query,
+            count = std::min(width, sequence.queries - query);
     T *out = space.grad_out, *grad_out = space.grad_out_rows; // not in use yet
     pack_matrix(rows_of<S>(p_.out, batch, head, first, p_.value_dim), count, width, value_row_, out);
     pack_matrix(rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim), count, width, value_row_, grad_out);
@@ -255,7 +269,8 @@ private:
     double sink = load(reinterpret_cast<const S *>(p_.sinks.data)[p_.sinks.at(0, head, 0)]), sum = 0;
     for (int64_t i = 0; i < sequence.queries; i++) {
       double log_sum_exp = statistic(p_.log_sum_exp, sequence, head, i);
-      if (log_sum_exp != -std::numeric_limits<double>::infinity()) sum -= std::exp(sink - log_sum_exp) * double(space.delta[i]);
+      if (log_sum_exp != -std::numeric_limits<double>::infinity())
+        sum -= std::exp(sink - log_sum_exp) * double(space.delta[i]);
     }
     return sum;
   }
@@ -269,8 +284,10 @@ private:
 
   void write_keys(const Unit &unit, int64_t first, int64_t keys, const Space &space) const {
     int64_t batch = unit.sequence->batch, row = unit.sequence->key_start + first;
-    write_matrix(space.grad_keys, keys, dim_row_, constant(T(p_.scale)), rows_of<S>(p_.grad_k, batch, unit.kv_head, row, p_.dim));
-    write_matrix(space.grad_values, keys, value_row_, constant(T(1)), rows_of<S>(p_.grad_v, batch, unit.kv_head, row, p_.value_dim));
+    write_matrix(space.grad_keys, keys, dim_row_, constant(T(p_.scale)),
+                 rows_of<S>(p_.grad_k, batch, unit.kv_head, row, p_.dim));
+    write_matrix(space.grad_values, keys, value_row_, constant(T(1)),
+                 rows_of<S>(p_.grad_v, batch, unit.kv_head, row, p_.value_dim));
   }
 
   // Those of the at-th head of a group.
@@ -287,7 +304,8 @@ private:
   }
 
   void write_queries(const AttentionSequence &sequence, int64_t head, T *sums) const {
-    write_matrix(sums, sequence.queries, dim_row_, constant(T(p_.scale)), rows_of<S>(p_.grad_q, sequence.batch, head, sequence.query_start, p_.dim));
+    write_matrix(sums, sequence.queries, dim_row_, constant(T(p_.scale)),
+                 rows_of<S>(p_.grad_q, sequence.batch, head, sequence.query_start, p_.dim));
   }
 
   // ---------------------------------------------------------------- bias and sinks
@@ -307,7 +325,8 @@ private:
   int64_t empty_bias_size() const {
     const AttentionOperand &bias = p_.grad_bias;
     int64_t size = 1;
-    for (auto [stride, length] : {std::pair{bias.batch, p_.batch}, {bias.head, p_.heads}, {bias.row, p_.queries}, {bias.column, p_.keys}})
+    for (auto [stride, length] :
+         {std::pair{bias.batch, p_.batch}, {bias.head, p_.heads}, {bias.row, p_.queries}, {bias.column, p_.keys}})
       if (stride != 0) size *= length;
     return size;
   }
@@ -326,7 +345,8 @@ private:
   void sum_sinks() const {
     for (int64_t head = 0; head < p_.heads; head++) {
       double sum = 0;
-      for (size_t sequence = 0; sequence < p_.sequences.size(); sequence++) sum += sinks_[int64_t(sequence) * p_.heads + head];
+      for (size_t sequence = 0; sequence < p_.sequences.size(); sequence++)
+        sum += sinks_[int64_t(sequence) * p_.heads + head];
       reinterpret_cast<S *>(p_.grad_sinks.data)[p_.grad_sinks.at(0, head, 0)] = store<S>(T(sum));
     }
   }

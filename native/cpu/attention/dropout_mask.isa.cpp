@@ -5,7 +5,8 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 // Keys of one query, blocks of two by two.
-void keep_row(const AttentionDropout &dropout, const AttentionSequence &sequence, int64_t head, int64_t i, uint8_t *out) {
+void keep_row(const AttentionDropout &dropout, const AttentionSequence &sequence, int64_t head, int64_t i,
+              uint8_t *out) {
   PhiloxStart start{{dropout.key[0], dropout.key[1]}, {0, uint32_t(i / 2), uint32_t(head), uint32_t(sequence.index)}};
   Words words;
   int64_t blocks = divided_up(sequence.keys, 2);
@@ -30,8 +31,8 @@ void run(const AttentionProblem &p, uint8_t *out) {
     parallel_for(p.heads * sequence.queries, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; row++) {
         int64_t head = row / sequence.queries, i = row % sequence.queries;
-        int64_t place = (sequence.batch * p.heads + head) * p.queries + sequence.query_start + i;
-        keep_row(p.dropout, sequence, head, i, out + place * p.keys + sequence.key_start);
+        int64_t row_index = (sequence.batch * p.heads + head) * p.queries + sequence.query_start + i;
+        keep_row(p.dropout, sequence, head, i, out + row_index * p.keys + sequence.key_start);
       }
     });
   }

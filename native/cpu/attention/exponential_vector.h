@@ -1,7 +1,8 @@
-// eˣ for x ≤ 0, and a little above, on vectors. What is below the smallest normal number's logarithm gives 0, NaN stays.
+// eˣ for x ≤ 0, and a little above, on vectors. What is below the smallest normal number's logarithm gives 0, NaN
+// stays.
 //
-// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x − n ln 2, in two parts; eʳ = 1 + r + r² p(r), p of least relative error of eʳ on |r| ≤ ln 2 / 2
-// (3e-9). Within 1 unit in the last place where multiply_add rounds once, within 2 else.
+// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x − n ln 2, in two parts; eʳ = 1 + r + r² p(r), p of least relative error
+// of eʳ on |r| ≤ ln 2 / 2 (3e-9). Within 1 unit in the last place where multiply_add rounds once, within 2 else.
 #pragma once
 
 #include "../matmul/simd.h"
@@ -15,7 +16,8 @@ inline Vector<float> exponential(Vector<float> x) {
   constexpr float least = -87.0f;
   const Vector<float> none = {};
   auto constant = [&](float value) { return none + value; };
-  const float rounder = 12583039.0f; // 1.5 · 2²³ + 127: adding it rounds to a whole number, which its low bits then hold as an exponent
+  const float rounder =
+      12583039.0f; // 1.5 · 2²³ + 127: adding it rounds to a whole number, which its low bits then hold as an exponent
   Vector<float> shifted = multiply_add<float>(x, 1.44269504088896341f, constant(rounder));
   Vector<float> whole = shifted - rounder;
   Vector<float> r = multiply_add<float>(whole, -0.693359375f, x);

@@ -1,7 +1,9 @@
-// Attention forward for few queries (decoding): no tile of them is worth packing keys for, and what counts is to read keys and values once.
+// Attention forward for few queries (decoding): no tile of them is worth packing keys for, and what counts is to read
+// keys and values once.
 //
 //   for each head of keys and chunk of them, in parallel:
-//     for each tile of keys, each query that shares them:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
+//     for each tile of keys, each query that shares them:
+//       s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
 //     m, l and o are kept
 //   for each query, in parallel: those of its chunks become one, in their order, and o / l and m + ln l are written
 //
@@ -28,13 +30,15 @@ public:
   static constexpr int64_t most_queries = 4; // of a sequence
 
   explicit FewQueries(const AttentionProblem &problem)
-      : p_(problem), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)) {
+      : p_(problem), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)),
+        value_row_(rounded_up(problem.value_dim, lanes<T>)) {
     for (const AttentionSequence &sequence : p_.sequences) {
       queries_ = std::max(queries_, sequence.queries);
       most_keys_ = std::max(most_keys_, sequence.keys);
     }
     int64_t units = std::max<int64_t>(1, int64_t(p_.sequences.size()) * p_.kv_heads);
-    chunks_ = std::clamp<int64_t>(divided_up(wanted_tasks, units), 1, std::max<int64_t>(1, divided_up(most_keys_, least_chunk)));
+    chunks_ = std::clamp<int64_t>(divided_up(wanted_tasks, units), 1,
+                                  std::max<int64_t>(1, divided_up(most_keys_, least_chunk)));
   }
 
   void run() {
@@ -47,7 +51,8 @@ public:
       slots.with([&](T *scratch) { run_chunk({sequence, task / chunks_ % p_.kv_heads, task % chunks_}, scratch); });
     });
     parallel_for(sequences * p_.heads * queries_, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at++) finish_row(p_.sequences[size_t(at / queries_ / p_.heads)], at / queries_ % p_.heads, at % queries_);
+      for (int64_t at = begin; at < end; at++)
+        finish_row(p_.sequences[size_t(at / queries_ / p_.heads)], at / queries_ % p_.heads, at % queries_);
     });
   }
 
@@ -91,14 +96,16 @@ private:
   void run_chunk(const Task &task, T *scratch) const {
     const AttentionSequence &sequence = task.sequence;
     Space space = divide(scratch);
-    for_each_query(task, [&](int64_t head, int64_t i, int64_t at) { start_row(task, head, i, space.queries + at * dim_row_); });
+    for_each_query(
+        task, [&](int64_t head, int64_t i, int64_t at) { start_row(task, head, i, space.queries + at * dim_row_); });
     int64_t size = rounded_up(divided_up(sequence.keys, chunks_), tile_keys), start = task.chunk * size;
     AttentionRange range = p_.keys_of(sequence, 0, sequence.queries - 1);
     int64_t end = std::min(start + size, range.end), scores = 0;
     for (int64_t first = std::max(start, range.first); first < end; first += tile_keys) {
       Tile tile = tile_of(task, first, std::min(tile_keys, end - first), space);
       multiply(tile, p_.group * sequence.queries, space);
-      for_each_query(task, [&](int64_t head, int64_t i, int64_t at) { add_tile(task, tile, head, i, space.s + at * tile_keys); });
+      for_each_query(
+          task, [&](int64_t head, int64_t i, int64_t at) { add_tile(task, tile, head, i, space.s + at * tile_keys); });
       scores += tile.count * sequence.queries * p_.group;
     }
     count_scores(AttentionPass::forward, scores);
@@ -113,7 +120,7 @@ private:
     return space;
   }
 
-  // Those that share the task's head of keys: head, place in the sequence, number.
+  // Those that share the task's head of keys: head, index in the sequence, number.
   template <class Use> void for_each_query(const Task &task, Use use) const {
     int64_t at = 0;
     for (int64_t head = task.kv_head * p_.group; head < (task.kv_head + 1) * p_.group; head++)
@@ -137,15 +144,16 @@ private:
 
   // The rows themselves where they are as they are needed, or else a copy.
   static Matrix matrix_of(Rows<S> rows, int64_t count, int64_t stride, T *space) {
-    if (std::is_same_v<S, T> && rows.column == 1 && rows.length == stride) return {reinterpret_cast<const T *>(rows.data), rows.row};
+    if (std::is_same_v<S, T> && rows.column == 1 && rows.length == stride)
+      return {reinterpret_cast<const T *>(rows.data), rows.row};
     pack_matrix(rows, count, count, stride, space);
     return {space, stride};
   }
 
   // ---------------------------------------------------------------- a tile of keys
 
-  // Scaled products, 0 beyond the tile's keys. Columns are summed one after the other, as the backward pass sums them: there, in exp(s − L), what s
-  // lacks in precision is then in both.
+  // Scaled products, 0 beyond the tile's keys. Columns are summed one after the other, as the backward pass sums them:
+  // there, in exp(s − L), what s lacks in precision is then in both.
   void multiply(const Tile &tile, int64_t queries, const Space &space) const {
     for (int64_t key = 0; key < tile.count; key += lanes<T>)
       for (int64_t c = 0; c < dim_row_; c += lanes<T>) {
@@ -153,7 +161,8 @@ private:
         for (int64_t lane = 0; lane < std::min<int64_t>(lanes<T>, tile.count - key); lane++)
           square[lane] = load_vector(tile.keys.data + (key + lane) * tile.keys.stride + c);
         transpose<T>(square);
-        for (int64_t at = 0; at < queries; at++) add_columns(square, c, space.queries + at * dim_row_, space.s + at * tile_keys + key);
+        for (int64_t at = 0; at < queries; at++)
+          add_columns(square, c, space.queries + at * dim_row_, space.s + at * tile_keys + key);
       }
   }
 
@@ -168,18 +177,19 @@ private:
 
   void add_tile(const Task &task, const Tile &tile, int64_t head, int64_t i, T *s) const {
     int64_t end = rounded_up(tile.count, lanes<T>);
-    TilePlace place{task.sequence, head, i, 1, tile.first, tile.count};
-    scores_.apply(place, s, nullptr);
+    TilePairs pairs{task.sequence, head, i, 1, tile.first, tile.count};
+    scores_.apply(pairs, s, nullptr);
     std::fill(s + tile.count, s + end, minus_infinity);
     Row row = row_of(task.sequence, head, i, task.chunk);
     T decay = exponentiate(s, end, row);
-    if (p_.dropout.threshold) drop(place, s);
+    if (p_.dropout.threshold) drop(pairs, s);
     int64_t column = 0;
     for (; column + 4 * lanes<T> <= value_row_; column += 4 * lanes<T>) add_values<4>(tile, column, s, decay, row);
     for (; column < value_row_; column += lanes<T>) add_values<1>(tile, column, s, decay, row);
   }
 
-  // s becomes exp(s − m), m the largest score so far. Returns what was computed with an older m is to be multiplied with.
+  // s becomes exp(s − m), m the largest score so far. Returns what was computed with an older m is to be multiplied
+  // with.
   static T exponentiate(T *s, int64_t count, const Row &row) {
     const Vector<T> none = {};
     Vector<T> largest = none + *row.largest, sum = {};
@@ -202,26 +212,29 @@ private:
   }
 
   // Those of two queries at once, as dropout draws them.
-  void drop(const TilePlace &place, T *s) const {
-    int64_t before = place.j % 2; // tiles of a window may begin anywhere
-    for (int64_t key = -before; key < place.keys; key += 2) {
+  void drop(const TilePairs &pairs, T *s) const {
+    int64_t before = pairs.j % 2; // tiles of a window may begin anywhere
+    for (int64_t key = -before; key < pairs.keys; key += 2) {
       T factors[4];
-      dropout_factors<2>(p_.dropout, place.sequence.index, place.head, rounded_down(place.i, 2), place.j + key, 2, factors);
-      for (int64_t at = std::max<int64_t>(key, 0); at < std::min(key + 2, place.keys); at++) {
-        T factor = factors[(at - key) * 2 + place.i % 2];
+      dropout_factors<2>(p_.dropout, pairs.sequence.index, pairs.head, rounded_down(pairs.i, 2), pairs.j + key, 2,
+                         factors);
+      for (int64_t at = std::max<int64_t>(key, 0); at < std::min(key + 2, pairs.keys); at++) {
+        T factor = factors[(at - key) * 2 + pairs.i % 2];
         s[at] = factor == T(0) ? T(0) : s[at] * factor;
       }
     }
   }
 
   // A value that is not finite reaches only those who attend to it.
-  template <int vectors> static void add_values(const Tile &tile, int64_t column, const T *probabilities, T decay, const Row &row) {
+  template <int vectors>
+  static void add_values(const Tile &tile, int64_t column, const T *probabilities, T decay, const Row &row) {
     Vector<T> sums[vectors];
     for (int v = 0; v < vectors; v++) sums[v] = load_vector(row.out + column + v * lanes<T>) * decay;
     const T *values = tile.values.data + column;
     for (int64_t key = 0; key < tile.count; key++, values += tile.values.stride) {
       if (probabilities[key] == T(0)) continue;
-      for (int v = 0; v < vectors; v++) sums[v] = multiply_add<T>(load_vector(values + v * lanes<T>), probabilities[key], sums[v]);
+      for (int v = 0; v < vectors; v++)
+        sums[v] = multiply_add<T>(load_vector(values + v * lanes<T>), probabilities[key], sums[v]);
     }
     for (int v = 0; v < vectors; v++) store_vector(sums[v], row.out + column + v * lanes<T>);
   }
@@ -234,13 +247,17 @@ private:
     for (int64_t chunk = 1; chunk < chunks_; chunk++) add_row(row_of(sequence, head, i, chunk), first);
     int64_t row = sequence.query_start + i;
     auto finished = finish_sum(*first.largest, *first.sum, sink_of<S>(p_, head));
-    reinterpret_cast<Statistic *>(p_.log_sum_exp.data)[p_.log_sum_exp.at(sequence.batch, head, row)] = Statistic(finished.log_sum_exp);
-    write_matrix(first.out, 1, value_row_, [factor = finished.factor](int64_t) { return factor; }, rows_of<S>(p_.out, sequence.batch, head, row, p_.value_dim));
+    reinterpret_cast<Statistic *>(p_.log_sum_exp.data)[p_.log_sum_exp.at(sequence.batch, head, row)] =
+        Statistic(finished.log_sum_exp);
+    write_matrix(
+        first.out, 1, value_row_, [factor = finished.factor](int64_t) { return factor; },
+        rows_of<S>(p_.out, sequence.batch, head, row, p_.value_dim));
   }
 
   // What is known of a query after the keys of both.
   void add_row(const Row &other, const Row &row) const {
-    T largest = *other.largest > *row.largest ? *other.largest : *row.largest, shift = largest == minus_infinity ? T(0) : largest;
+    T largest = *other.largest > *row.largest ? *other.largest : *row.largest,
+      shift = largest == minus_infinity ? T(0) : largest;
     T own = std::exp(*row.largest - shift), others = std::exp(*other.largest - shift);
     for (int64_t c = 0; c < value_row_; c++) row.out[c] = row.out[c] * own + other.out[c] * others;
     *row.sum = *row.sum * own + *other.sum * others;

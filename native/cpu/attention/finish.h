@@ -20,7 +20,8 @@ template <class S> inline Compute<S> sink_of(const AttentionProblem &problem, in
   return load(reinterpret_cast<const S *>(problem.sinks.data)[problem.sinks.at(0, head, 0)]);
 }
 
-// With m the largest of a query's scores and l = Σ exp(s − m), of which its sink takes a share. Without a branch, so that loops of it become vectors.
+// With m the largest of a query's scores and l = Σ exp(s − m), of which its sink takes a share. Without a branch, so
+// that loops of it become vectors.
 template <class T> inline __attribute__((always_inline)) FinishedSum<T> finish_sum(T largest, T sum, T sink) {
   T whole = sink > largest ? sink : largest, shift = whole == -std::numeric_limits<T>::infinity() ? T(0) : whole;
   T factor = exp(largest - shift), all = sum * factor + exp(sink - shift);

@@ -3,7 +3,8 @@
 //
 //   for each head of keys and chunk of queries, in parallel:
 //     for each tile of keys: pack its keys and values
-//       for each head that shares them, each panel of its queries:  s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
+//       for each head that shares them, each panel of its queries:
+//         s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
 //     o / l and m + ln l are written
 //
 // Chunks are the same for any number of threads, and a query's tiles come in the order of their keys.
@@ -24,12 +25,13 @@ template <class S, int vectors> class AttentionForward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = attention_tile_keys;
-  static constexpr int64_t wanted_tasks = 64, least_chunk = 768, most_chunk = 4096; // of queries: a chunk packs all keys
+  static constexpr int64_t wanted_tasks = 64, least_chunk = 768,
+                           most_chunk = 4096; // of queries: a chunk packs all keys
 
 public:
   explicit AttentionForward(const AttentionProblem &problem)
-      : p_(problem), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)),
-        panel_size_(width * (dim_row_ + value_row_ + 2)) {}
+      : p_(problem), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)),
+        value_row_(rounded_up(problem.value_dim, lanes<T>)), panel_size_(width * (dim_row_ + value_row_ + 2)) {}
 
   void run() {
     plan();
@@ -59,7 +61,8 @@ private:
     T *s, *factors, *keys, *values, *panels;
   };
 
-  // A panel of queries of one head, and what is known of them so far: [columns, width], [width, columns], [width], [width].
+  // A panel of queries of one head, and what is known of them so far: [columns, width], [width, columns], [width],
+  // [width].
   struct Panel {
     int64_t head, first, queries;
     T *q, *out, *largest, *sum;
@@ -67,8 +70,8 @@ private:
 
   struct Tile {
     int64_t first, count;
-    bool has_loud;
-    bool loud[tile_keys];
+    bool has_nonfinite;
+    bool nonfinite[tile_keys];
   };
 
   void plan() {
@@ -118,7 +121,13 @@ private:
   Panel panel_at(const Task &task, const Space &space, int64_t at) const {
     int64_t per_head = divided_up(task.queries, width), first = at % per_head * width;
     T *q = space.panels + at * panel_size_, *out = q + width * dim_row_, *largest = out + width * value_row_;
-    return {task.kv_head * p_.group + at / per_head, task.first + first, std::min(width, task.queries - first), q, out, largest, largest + width};
+    return {task.kv_head * p_.group + at / per_head,
+            task.first + first,
+            std::min(width, task.queries - first),
+            q,
+            out,
+            largest,
+            largest + width};
   }
 
   void start_panel(const Task &task, const Space &space, const Panel &panel) const {
@@ -139,7 +148,7 @@ private:
     Rows<S> keys = rows_of<S>(p_.k, task.sequence->batch, task.kv_head, task.sequence->key_start + tile.first, p_.dim);
     pack_matrix(keys, tile.count, rounded_up(tile.count, panel_rows), dim_row_, space.keys);
     pack_matrix(values_of(task, tile), tile.count, tile.count, value_row_, space.values);
-    tile.has_loud = take_out_loud(space.values, tile.count, value_row_, tile.loud);
+    tile.has_nonfinite = clear_nonfinite_rows(space.values, tile.count, value_row_, tile.nonfinite);
   }
 
   // What a panel's queries have to do with a tile's keys, from `first` on.
@@ -148,21 +157,24 @@ private:
     int64_t first = rounded_down(std::max<int64_t>(range.first - tile.first, 0), panel_rows);
     int64_t count = std::min(range.end - tile.first, tile.count) - first;
     if (count <= 0) return 0;
-    TilePlace place{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
+    TilePairs pairs{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
     for (int64_t key = 0; key < count; key += panel_rows)
-      multiply_panel<vectors>(p_.dim, space.keys + (first + key) * dim_row_, dim_row_, panel.q, T(p_.scale), space.s + key * width);
-    scores_.apply(place, space.s, nullptr);
+      multiply_panel<vectors>(p_.dim, space.keys + (first + key) * dim_row_, dim_row_, panel.q, T(p_.scale),
+                              space.s + key * width);
+    scores_.apply(pairs, space.s, nullptr);
     alignas(64) T decay[width];
     exponentiate(space.s, count, panel, decay);
-    if (p_.dropout.threshold) drop(place, space);
+    if (p_.dropout.threshold) drop(pairs, space);
     constexpr int step = std::gcd(int(width), panel_rows);
-    add_rows<OfKeys<width>, step>(rounded_up(panel.queries, step), space.s, space.values + first * value_row_, decay, panel.out, value_row_,
-                                  [&](int64_t query) { return keys_of(p_, place, query, step); });
-    if (tile.has_loud) add_loud(task, tile, first, count, space.s, panel);
+    add_rows<OfKeys<width>, step>(rounded_up(panel.queries, step), space.s, space.values + first * value_row_, decay,
+                                  panel.out, value_row_,
+                                  [&](int64_t query) { return keys_of(p_, pairs, query, step); });
+    if (tile.has_nonfinite) add_nonfinite(task, tile, first, count, space.s, panel);
     return rounded_up(count, panel_rows) * width;
   }
 
-  // s becomes exp(s − m), m the largest score so far; decay: what was computed with an older m is to be multiplied with.
+  // s becomes exp(s − m), m the largest score so far; decay: what was computed with an older m is to be multiplied
+  // with.
   static void exponentiate(T *s, int64_t count, const Panel &panel, T *decay) {
     Vector<T> largest[vectors], shift[vectors], sum[vectors];
     for (int v = 0; v < vectors; v++) largest[v] = load_vector(panel.largest + v * lanes<T>);
@@ -181,23 +193,25 @@ private:
     }
     for (int64_t key = 0; key < count; key++)
       for (int v = 0; v < vectors; v++) {
-        T *place = s + key * width + v * lanes<T>;
-        Vector<T> own = exponential(load_vector(place) - shift[v]);
+        T *score = s + key * width + v * lanes<T>;
+        Vector<T> own = exponential(load_vector(score) - shift[v]);
         sum[v] += own;
-        store_vector(own, place);
+        store_vector(own, score);
       }
     for (int v = 0; v < vectors; v++) store_vector(sum[v], panel.sum + v * lanes<T>);
   }
 
-  void drop(const TilePlace &place, const Space &space) const {
-    dropout_factors<width>(p_.dropout, place.sequence.index, place.head, place.i, place.j, place.keys, space.factors);
-    for (int64_t at = 0; at < place.keys * width; at++) space.s[at] = space.factors[at] == T(0) ? T(0) : space.s[at] * space.factors[at];
+  void drop(const TilePairs &pairs, const Space &space) const {
+    dropout_factors<width>(p_.dropout, pairs.sequence.index, pairs.head, pairs.i, pairs.j, pairs.keys, space.factors);
+    for (int64_t at = 0; at < pairs.keys * width; at++)
+      space.s[at] = space.factors[at] == T(0) ? T(0) : space.s[at] * space.factors[at];
   }
 
-  void add_loud(const Task &task, const Tile &tile, int64_t first, int64_t count, const T *probabilities, const Panel &panel) const {
+  void add_nonfinite(const Task &task, const Tile &tile, int64_t first, int64_t count, const T *probabilities,
+                     const Panel &panel) const {
     Rows<S> values = values_of(task, tile);
     for (int64_t key = 0; key < count; key++)
-      for (int64_t lane = 0; tile.loud[first + key] && lane < panel.queries; lane++) {
+      for (int64_t lane = 0; tile.nonfinite[first + key] && lane < panel.queries; lane++) {
         T probability = probabilities[key * width + lane];
         for (int64_t column = 0; probability != T(0) && column < p_.value_dim; column++)
           panel.out[lane * value_row_ + column] += probability * values.at(first + key, column);
@@ -213,9 +227,13 @@ private:
       FinishedSum<T> finished = finish_sum(panel.largest[lane], panel.sum[lane], sink);
       log_sum_exps[lane] = finished.log_sum_exp, factors[lane] = finished.factor;
     }
-    Statistic *log_sum_exp = reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, first);
-    for (int64_t lane = 0; lane < panel.queries; lane++) log_sum_exp[lane * p_.log_sum_exp.row] = Statistic(log_sum_exps[lane]);
-    write_matrix(panel.out, panel.queries, value_row_, [&](int64_t lane) { return factors[lane]; }, rows_of<S>(p_.out, batch, panel.head, first, p_.value_dim));
+    Statistic *log_sum_exp =
+        reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, first);
+    for (int64_t lane = 0; lane < panel.queries; lane++)
+      log_sum_exp[lane * p_.log_sum_exp.row] = Statistic(log_sum_exps[lane]);
+    write_matrix(
+        panel.out, panel.queries, value_row_, [&](int64_t lane) { return factors[lane]; },
+        rows_of<S>(p_.out, batch, panel.head, first, p_.value_dim));
   }
 
   const AttentionProblem &p_;

@@ -7,11 +7,14 @@ namespace {
 // Few queries (decoding) are not worth a panel.
 template <class S> void forward(const AttentionProblem &problem) {
   if (problem.most_queries() <= FewQueries<S>::most_queries) FewQueries<S>(problem).run();
-  else with_panel_vectors<Compute<S>>(problem.most_queries(), [&](auto vectors) { AttentionForward<S, vectors>(problem).run(); });
+  else
+    with_panel_vectors<Compute<S>>(problem.most_queries(),
+                                   [&](auto vectors) { AttentionForward<S, vectors>(problem).run(); });
 }
 
 } // namespace
 
-extern const AttentionForwardKernels attention_forward_kernels = {{forward<double>, forward<float>, forward<Float16>, forward<BFloat16>}};
+extern const AttentionForwardKernels attention_forward_kernels = {
+    {forward<double>, forward<float>, forward<Float16>, forward<BFloat16>}};
 
 } // namespace orchard::ORCHARD_ISA

@@ -10,17 +10,18 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Where the numbers of one thread lie: those of a block of keys, of a panel of queries, and L, Δ and dq of all queries of a head.
+// Where the numbers of one thread lie: those of a block of keys, of a panel of queries, and L, Δ and dq of all queries
+// of a head.
 template <class T> struct GradientSpace {
-  T *keys, *values;                    // row-major, as all that is not said to be a panel
-  T *grad_keys, *grad_values;          // without scale
-  T *queries, *query_rows;             // a panel [columns, width]; the same row-major
-  T *grad_out, *grad_out_rows;         // the same of dO
-  T *log_sum_exp, *delta;              // L, where it is not −∞, and Δ
-  T *grad_queries;                     // without scale
-  T *s, *dp, *factors, *slopes;        // a tile's
-  bool *loud_keys, *loud_queries, *loud_grad_out;
-  bool has_loud_keys, has_loud_queries, has_loud_grad_out;
+  T *keys, *values;                      // row-major, as all that is not said to be a panel
+  T *grad_keys, *grad_values;            // without scale
+  T *queries, *query_rows;               // a panel [columns, width]; the same row-major
+  T *grad_out, *grad_out_rows;           // the same of dO
+  T *log_sum_exp, *delta;                // L, where it is not −∞, and Δ
+  T *grad_queries;                       // without scale
+  T *s, *dp, *factors, *cap_derivatives; // a tile's
+  bool *nonfinite_keys, *nonfinite_queries, *nonfinite_grad_out;
+  bool has_nonfinite_keys, has_nonfinite_queries, has_nonfinite_grad_out;
 };
 
 // Keys from `first` on, counted in the block, which begins at the key `block` of the sequence.
@@ -37,8 +38,8 @@ public:
 
   // grad_bias: where the gradient of the bias is summed, or null.
   GradientTile(const AttentionProblem &problem, const GradientSpace<T> &space, T *grad_bias)
-      : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)),
-        value_row_(rounded_up(problem.value_dim, lanes<T>)) {}
+      : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem),
+        dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)) {}
 
   // Adds what the panel of queries from `query` on has to do with the tile's keys. Returns how many scores it computed.
   int64_t add(const KeyTile &tile, int64_t query) const {
@@ -47,30 +48,35 @@ public:
     int64_t skipped = rounded_down(std::max<int64_t>(range.first - start, 0), panel_rows);
     int64_t count = std::min(range.end - start, tile.count) - skipped;
     if (count <= 0) return 0;
-    TilePlace place{tile.sequence, tile.head, query, queries, start + skipped, count};
-    multiply(tile, place, skipped);
-    differentiate(place);
-    if (grad_bias_) add_to_bias(place);
-    if (p_.softcap != 0) apply_slopes(count);
-    add_to_keys(tile, place, skipped);
-    add_to_queries(tile, place, skipped);
-    if (space_.has_loud_keys || space_.has_loud_queries || space_.has_loud_grad_out) add_loud(tile, place, skipped);
+    TilePairs pairs{tile.sequence, tile.head, query, queries, start + skipped, count};
+    multiply(tile, pairs, skipped);
+    differentiate(pairs);
+    if (grad_bias_) add_to_bias(pairs);
+    if (p_.softcap != 0) apply_cap_derivatives(count);
+    add_to_keys(tile, pairs, skipped);
+    add_to_queries(tile, pairs, skipped);
+    if (space_.has_nonfinite_keys || space_.has_nonfinite_queries || space_.has_nonfinite_grad_out)
+      add_nonfinite(tile, pairs, skipped);
     return rounded_up(count, panel_rows) * width;
   }
 
 private:
-  void multiply(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
-    const T *keys = space_.keys + (tile.first + skipped) * dim_row_, *values = space_.values + (tile.first + skipped) * value_row_;
-    for (int64_t key = 0; key < place.keys; key += panel_rows) {
-      multiply_panel<vectors>(p_.dim, keys + key * dim_row_, dim_row_, space_.queries, T(p_.scale), space_.s + key * width);
-      multiply_panel<vectors>(p_.value_dim, values + key * value_row_, value_row_, space_.grad_out, T(1), space_.dp + key * width);
+  void multiply(const KeyTile &tile, const TilePairs &pairs, int64_t skipped) const {
+    const T *keys = space_.keys + (tile.first + skipped) * dim_row_,
+            *values = space_.values + (tile.first + skipped) * value_row_;
+    for (int64_t key = 0; key < pairs.keys; key += panel_rows) {
+      multiply_panel<vectors>(p_.dim, keys + key * dim_row_, dim_row_, space_.queries, T(p_.scale),
+                              space_.s + key * width);
+      multiply_panel<vectors>(p_.value_dim, values + key * value_row_, value_row_, space_.grad_out, T(1),
+                              space_.dp + key * width);
     }
-    for (int64_t key = 0; space_.has_loud_keys && key < place.keys; key++)
-      if (space_.loud_keys[tile.first + skipped + key]) multiply_loud(tile, place.j + key, space_.s + key * width);
+    for (int64_t key = 0; space_.has_nonfinite_keys && key < pairs.keys; key++)
+      if (space_.nonfinite_keys[tile.first + skipped + key])
+        multiply_nonfinite(tile, pairs.j + key, space_.s + key * width);
   }
 
   // The scores of a key that is not among those packed.
-  void multiply_loud(const KeyTile &tile, int64_t key, T *s) const {
+  void multiply_nonfinite(const KeyTile &tile, int64_t key, T *s) const {
     Rows<S> row = rows_of<S>(p_.k, tile.sequence.batch, tile.kv_head, tile.sequence.key_start + key, p_.dim);
     for (int64_t lane = 0; lane < width; lane++) {
       T sum = 0;
@@ -79,27 +85,29 @@ private:
     }
   }
 
-  // s becomes the probabilities as they are multiplied with the values, dp becomes ds. Lines up to a whole panel become 0.
-  void differentiate(const TilePlace &place) const {
-    scores_.apply(place, space_.s, p_.softcap != 0 ? space_.slopes : nullptr);
+  // s becomes the probabilities as they are multiplied with the values, dp becomes ds. Lines up to a whole panel become
+  // 0.
+  void differentiate(const TilePairs &pairs) const {
+    scores_.apply(pairs, space_.s, p_.softcap != 0 ? space_.cap_derivatives : nullptr);
     if (p_.dropout.threshold) {
-      dropout_factors<int(width)>(p_.dropout, place.sequence.index, place.head, place.i, place.j, place.keys, space_.factors);
-      differentiate_lines<true>(place);
-    } else differentiate_lines<false>(place);
-    int64_t end = place.keys * width, rest = rounded_up(place.keys, panel_rows) * width - end;
-    std::fill_n(space_.s + end, rest, T(0));
-    std::fill_n(space_.dp + end, rest, T(0));
+      dropout_factors<int(width)>(p_.dropout, pairs.sequence.index, pairs.head, pairs.i, pairs.j, pairs.keys,
+                                  space_.factors);
+      differentiate_pairs<true>(pairs);
+    } else differentiate_pairs<false>(pairs);
+    int64_t end = pairs.keys * width, remainder = rounded_up(pairs.keys, panel_rows) * width - end;
+    std::fill_n(space_.s + end, remainder, T(0));
+    std::fill_n(space_.dp + end, remainder, T(0));
   }
 
   // A probability of 0 takes no part, whatever dp is.
-  template <bool has_dropout> void differentiate_lines(const TilePlace &place) const {
+  template <bool has_dropout> void differentiate_pairs(const TilePairs &pairs) const {
     const Vector<T> none = {}, nobody = none - std::numeric_limits<T>::infinity();
     Vector<T> log_sum_exp[vectors], delta[vectors];
     for (int v = 0; v < vectors; v++) {
-      log_sum_exp[v] = load_vector(space_.log_sum_exp + place.i + v * lanes<T>);
-      delta[v] = load_vector(space_.delta + place.i + v * lanes<T>);
+      log_sum_exp[v] = load_vector(space_.log_sum_exp + pairs.i + v * lanes<T>);
+      delta[v] = load_vector(space_.delta + pairs.i + v * lanes<T>);
     }
-    for (int64_t key = 0; key < place.keys; key++)
+    for (int64_t key = 0; key < pairs.keys; key++)
       for (int v = 0; v < vectors; v++) {
         int64_t at = key * width + v * lanes<T>;
         Vector<T> s = load_vector(space_.s + at), dp = load_vector(space_.dp + at);
@@ -114,66 +122,76 @@ private:
       }
   }
 
-  void add_to_bias(const TilePlace &place) const {
+  void add_to_bias(const TilePairs &pairs) const {
     const AttentionOperand &bias = p_.grad_bias;
-    T *sums = grad_bias_ + bias.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
-    if (bias.row != 0 && bias.column == 1) return add_rows_to_bias(place, sums);
-    for (int64_t key = 0; key < place.keys; key++)
-      for (int64_t lane = 0; lane < place.queries; lane++) sums[lane * bias.row + key * bias.column] += space_.dp[key * width + lane];
+    T *sums = grad_bias_ + bias.at(pairs.sequence.batch, pairs.head, pairs.sequence.query_start + pairs.i,
+                                   pairs.sequence.key_start + pairs.j);
+    if (bias.row != 0 && bias.column == 1) return add_rows_to_bias(pairs, sums);
+    for (int64_t key = 0; key < pairs.keys; key++)
+      for (int64_t lane = 0; lane < pairs.queries; lane++)
+        sums[lane * bias.row + key * bias.column] += space_.dp[key * width + lane];
   }
 
   // Lines become rows, in squares.
-  void add_rows_to_bias(const TilePlace &place, T *sums) const {
-    for (int64_t r = 0; r < place.queries; r += lanes<T>)
-      for (int64_t c = 0; c < place.keys; c += lanes<T>) {
+  void add_rows_to_bias(const TilePairs &pairs, T *sums) const {
+    for (int64_t r = 0; r < pairs.queries; r += lanes<T>)
+      for (int64_t c = 0; c < pairs.keys; c += lanes<T>) {
         Vector<T> square[lanes<T>];
         for (int64_t i = 0; i < lanes<T>; i++) square[i] = load_vector(space_.dp + (c + i) * width + r);
         transpose<T>(square);
-        int64_t length = std::min<int64_t>(lanes<T>, place.keys - c);
-        for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, place.queries - r); i++)
+        int64_t length = std::min<int64_t>(lanes<T>, pairs.keys - c);
+        for (int64_t i = 0; i < std::min<int64_t>(lanes<T>, pairs.queries - r); i++)
           add_all(reinterpret_cast<const T *>(&square[i]), sums + (r + i) * p_.grad_bias.row + c, length);
       }
   }
 
-  void apply_slopes(int64_t keys) const {
-    for (int64_t at = 0; at < keys * width; at++) space_.dp[at] = space_.dp[at] == T(0) ? T(0) : space_.dp[at] * space_.slopes[at];
+  void apply_cap_derivatives(int64_t keys) const {
+    for (int64_t at = 0; at < keys * width; at++)
+      space_.dp[at] = space_.dp[at] == T(0) ? T(0) : space_.dp[at] * space_.cap_derivatives[at];
   }
 
-  void add_to_keys(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
+  void add_to_keys(const KeyTile &tile, const TilePairs &pairs, int64_t skipped) const {
     if (!p_.grad_k.data) return;
-    int64_t first = tile.first + skipped, keys = rounded_up(place.keys, panel_rows);
-    auto range_of = [&](int64_t key) { return queries_of(p_, place, key, panel_rows); };
-    add_rows<OfQueries<width>, panel_rows>(keys, space_.s, space_.grad_out_rows, none, space_.grad_values + first * value_row_, value_row_, range_of);
-    add_rows<OfQueries<width>, panel_rows>(keys, space_.dp, space_.query_rows, none, space_.grad_keys + first * dim_row_, dim_row_, range_of);
+    int64_t first = tile.first + skipped, keys = rounded_up(pairs.keys, panel_rows);
+    auto range_of = [&](int64_t key) { return queries_of(p_, pairs, key, panel_rows); };
+    add_rows<OfQueries<width>, panel_rows>(keys, space_.s, space_.grad_out_rows, none,
+                                           space_.grad_values + first * value_row_, value_row_, range_of);
+    add_rows<OfQueries<width>, panel_rows>(keys, space_.dp, space_.query_rows, none,
+                                           space_.grad_keys + first * dim_row_, dim_row_, range_of);
   }
 
-  void add_to_queries(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
+  void add_to_queries(const KeyTile &tile, const TilePairs &pairs, int64_t skipped) const {
     if (!p_.grad_q.data) return;
     constexpr int step = std::gcd(int(width), panel_rows);
-    add_rows<OfKeys<width>, step>(rounded_up(place.queries, step), space_.dp, space_.keys + (tile.first + skipped) * dim_row_, none,
-                                  space_.grad_queries + place.i * dim_row_, dim_row_,
-                                  [&](int64_t query) { return keys_of(p_, place, query, step); });
+    add_rows<OfKeys<width>, step>(rounded_up(pairs.queries, step), space_.dp,
+                                  space_.keys + (tile.first + skipped) * dim_row_, none,
+                                  space_.grad_queries + pairs.i * dim_row_, dim_row_,
+                                  [&](int64_t query) { return keys_of(p_, pairs, query, step); });
   }
 
   // ---------------------------------------------------------------- rows that hold NaN or infinity
 
-  void add_loud(const KeyTile &tile, const TilePlace &place, int64_t skipped) const {
+  void add_nonfinite(const KeyTile &tile, const TilePairs &pairs, int64_t skipped) const {
     const AttentionSequence &sequence = tile.sequence;
-    Rows<S> keys = rows_of<S>(p_.k, sequence.batch, tile.kv_head, sequence.key_start + place.j, p_.dim);
-    Rows<S> queries = rows_of<S>(p_.q, sequence.batch, tile.head, sequence.query_start + place.i, p_.dim);
-    Rows<S> grad_out = rows_of<S>(p_.grad_out, sequence.batch, tile.head, sequence.query_start + place.i, p_.value_dim);
-    for (int64_t key = 0; key < place.keys; key++)
-      for (int64_t lane = 0; lane < place.queries; lane++) {
+    Rows<S> keys = rows_of<S>(p_.k, sequence.batch, tile.kv_head, sequence.key_start + pairs.j, p_.dim);
+    Rows<S> queries = rows_of<S>(p_.q, sequence.batch, tile.head, sequence.query_start + pairs.i, p_.dim);
+    Rows<S> grad_out = rows_of<S>(p_.grad_out, sequence.batch, tile.head, sequence.query_start + pairs.i, p_.value_dim);
+    for (int64_t key = 0; key < pairs.keys; key++)
+      for (int64_t lane = 0; lane < pairs.queries; lane++) {
         int64_t row = tile.first + skipped + key;
         T p = space_.s[key * width + lane], du = space_.dp[key * width + lane];
-        if (space_.has_loud_grad_out && space_.loud_grad_out[lane]) add_row(grad_out, lane, p, space_.grad_values + row * value_row_);
-        if (space_.has_loud_queries && space_.loud_queries[lane]) add_row(queries, lane, du, space_.grad_keys + row * dim_row_);
-        if (space_.has_loud_keys && space_.loud_keys[row]) add_row(keys, key, du, space_.grad_queries + (place.i + lane) * dim_row_);
+        if (space_.has_nonfinite_grad_out && space_.nonfinite_grad_out[lane])
+          add_row(grad_out, lane, p, space_.grad_values + row * value_row_);
+        if (space_.has_nonfinite_queries && space_.nonfinite_queries[lane])
+          add_row(queries, lane, du, space_.grad_keys + row * dim_row_);
+        if (space_.has_nonfinite_keys && space_.nonfinite_keys[row])
+          add_row(keys, key, du, space_.grad_queries + (pairs.i + lane) * dim_row_);
       }
   }
 
   static void add_row(Rows<S> rows, int64_t row, T factor, T *sums) {
-    for (int64_t column = 0; factor != T(0) && column < rows.length; column++) sums[column] += factor * rows.at(row, column);
+    for (int64_t column = 0; factor != T(0) && column < rows.length; column++)
+      sums[column] += factor * rows.at(row, column);
   }
 
   static constexpr const T *none = nullptr; // sums do not decay

@@ -32,11 +32,14 @@ template <class S> inline void write_row(const Compute<S> *numbers, S *out, int6
 // Row-major, each row filled up with zeros to `stride`, a multiple of a vector's lanes, and rows of zeros up to `end`.
 template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t end, int64_t stride, Compute<S> *out) {
   using T = Compute<S>;
-  int64_t whole = std::is_same_v<S, T> && rows.column == 1 ? rounded_down(rows.length, lanes<T>) : 0; // copied as vectors
+  int64_t whole =
+      std::is_same_v<S, T> && rows.column == 1 ? rounded_down(rows.length, lanes<T>) : 0; // copied as vectors
   for (int64_t c = 0; c < whole; c += lanes<T>) // down a column of them, at a distance that the processor learns
-    for (int64_t r = 0; r < count; r++) store_vector(load_vector(reinterpret_cast<const T *>(rows.data + r * rows.row + c)), out + r * stride + c);
+    for (int64_t r = 0; r < count; r++)
+      store_vector(load_vector(reinterpret_cast<const T *>(rows.data + r * rows.row + c)), out + r * stride + c);
   for (int64_t r = 0; whole < stride && r < count; r++) {
-    load_row(rows.data + r * rows.row + whole * rows.column, rows.column, out + r * stride + whole, rows.length - whole);
+    load_row(rows.data + r * rows.row + whole * rows.column, rows.column, out + r * stride + whole,
+             rows.length - whole);
     for (int64_t c = rows.length; c < stride; c++) out[r * stride + c] = 0;
   }
   std::fill_n(out + count * stride, (end - count) * stride, T(0));
@@ -60,15 +63,16 @@ template <class T> inline Vector<T> row_sums(const T *a, const T *b, int64_t str
   Vector<T> square[lanes<T>] = {};
 #pragma GCC unroll 16
   for (int i = 0; i < lanes<T>; i++, a += stride, b += stride)
-    for (int64_t c = 0; c < stride; c += lanes<T>) square[i] = multiply_add<T>(load_vector(a + c), load_vector(b + c), square[i]);
+    for (int64_t c = 0; c < stride; c += lanes<T>)
+      square[i] = multiply_add<T>(load_vector(a + c), load_vector(b + c), square[i]);
   transpose<T>(square);
 #pragma GCC unroll 16
   for (int i = 1; i < lanes<T>; i++) square[0] += square[i];
   return square[0];
 }
 
-// Writes the first `count` rows of such a matrix, row r times factor_of(r); 0 where that is 0, whatever the row holds. Those that are not stored as they
-// are computed are scaled where they are first.
+// Writes the first `count` rows of such a matrix, row r times factor_of(r); 0 where that is 0, whatever the row holds.
+// Those that are not stored as they are computed are scaled where they are first.
 template <class S, class FactorOf>
 inline void write_matrix(Compute<S> *numbers, int64_t count, int64_t stride, FactorOf factor_of, Rows<S> rows) {
   using T = Compute<S>;
@@ -77,7 +81,8 @@ inline void write_matrix(Compute<S> *numbers, int64_t count, int64_t stride, Fac
   for (int64_t r = 0; r < count; r++, numbers += stride) {
     T *to = is_same ? reinterpret_cast<T *>(rows.data + r * rows.row) : numbers;
     const T factor = factor_of(r);
-    for (int64_t c = 0; c < stride; c += lanes<T>) store_vector(factor == T(0) ? none : load_vector(numbers + c) * factor, to + c);
+    for (int64_t c = 0; c < stride; c += lanes<T>)
+      store_vector(factor == T(0) ? none : load_vector(numbers + c) * factor, to + c);
     if (!is_same) write_row<S>(numbers, rows.data + r * rows.row, rows.column, rows.length);
   }
 }
@@ -96,19 +101,19 @@ template <class T> inline bool all_finite(const T *numbers, int64_t count) {
   for (; i < count; i += lanes<T>) sums[0] += load_vector(numbers + i) * T(0);
   T own[lanes<T>];
   store_vector((sums[0] + sums[1]) + (sums[2] + sums[3]), own);
-  bool is_loud = false;
-  for (T sum : own) is_loud |= sum != T(0);
-  return !is_loud;
+  bool is_nonfinite = false;
+  for (T sum : own) is_nonfinite |= sum != T(0);
+  return !is_nonfinite;
 }
 
-// Rows that hold NaN or infinity. Products sum over all rows of a tile, those with a factor of 0 too, where 0 · NaN would be NaN: such rows are
-// taken out of what pack_matrix packed, and added apart for the pairs that have to do with them. Returns whether there are any, and only then says
-// which.
-template <class T> inline bool take_out_loud(T *packed, int64_t rows, int64_t stride, bool *loud) {
+// Rows that hold NaN or infinity. Products sum over all rows of a tile, those with a factor of 0 too, where 0 · NaN
+// would be NaN: such rows are taken out of what pack_matrix packed, and added apart for the pairs that have to do with
+// them. Returns whether there are any, and only then says which.
+template <class T> inline bool clear_nonfinite_rows(T *packed, int64_t rows, int64_t stride, bool *nonfinite) {
   if (all_finite(packed, rows * stride)) return false;
   for (int64_t r = 0; r < rows; r++) {
-    loud[r] = !all_finite(packed + r * stride, stride);
-    if (loud[r]) std::fill_n(packed + r * stride, stride, T(0));
+    nonfinite[r] = !all_finite(packed + r * stride, stride);
+    if (nonfinite[r]) std::fill_n(packed + r * stride, stride, T(0));
   }
   return true;
 }

@@ -1,4 +1,5 @@
-// Where the chunks of a group of heads keep their sums of dq: memory for the groups that are under way, and for no others.
+// Where the chunks of a group of heads keep their sums of dq: memory for the groups that are under way, and for no
+// others.
 #pragma once
 
 #include "../memory.h"
@@ -18,8 +19,8 @@ public:
       : slots_(size_t(std::min<int64_t>(groups, thread_count()))), chunks_(chunks), numbers_(numbers),
         memory_(slots_.size() * size_t(numbers)) {}
 
-  // Calls use(sums) for a chunk of a group, and finish(sums) too after the last of its chunks. Groups are begun in their order, each with all of its
-  // chunks before the next: so no more are under way than there are threads.
+  // Calls use(sums) for a chunk of a group, and finish(sums) too after the last of its chunks. Groups are begun in
+  // their order, each with all of its chunks before the next: so no more are under way than there are threads.
   template <class Use, class Finish> void with(int64_t group, Use &&use, Finish &&finish) {
     Slot &slot = enter(group);
     T *sums = memory_.data() + (&slot - slots_.data()) * numbers_;

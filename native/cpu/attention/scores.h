@@ -1,4 +1,5 @@
-// From scaled products to scores: steps (2) to (5) of src/ops/attention/problem.ts on a tile s[key][query], whose lines are one key's.
+// From scaled products to scores: steps (2) to (5) of src/ops/attention/problem.ts on a tile s[key][query], whose lines
+// are one key's.
 #pragma once
 
 #include "../elementwise/math.h"
@@ -7,27 +8,30 @@
 namespace orchard::ORCHARD_ISA {
 
 // Keys `j` to `j + keys` and queries `i` to `i + queries` of a head, counted inside the sequence.
-struct TilePlace {
+struct TilePairs {
   const AttentionSequence &sequence;
   int64_t head, i, queries, j, keys;
 };
 
 // Of the tile's keys those to which any of its queries from `query` on, `count` of them, attends by its band.
-inline AttentionRange keys_of(const AttentionProblem &problem, const TilePlace &place, int64_t query, int64_t count) {
-  AttentionRange range = problem.keys_of(place.sequence, place.i + query, place.i + query + count - 1);
-  return {std::clamp<int64_t>(range.first - place.j, 0, place.keys), std::clamp<int64_t>(range.end - place.j, 0, place.keys)};
+inline AttentionRange keys_of(const AttentionProblem &problem, const TilePairs &pairs, int64_t query, int64_t count) {
+  AttentionRange range = problem.keys_of(pairs.sequence, pairs.i + query, pairs.i + query + count - 1);
+  return {std::clamp<int64_t>(range.first - pairs.j, 0, pairs.keys),
+          std::clamp<int64_t>(range.end - pairs.j, 0, pairs.keys)};
 }
 
 // Of the tile's queries those that attend to any of its keys from `key` on, `count` of them.
-inline AttentionRange queries_of(const AttentionProblem &problem, const TilePlace &place, int64_t key, int64_t count) {
-  AttentionRange range = problem.queries_of(place.sequence, place.j + key, place.j + key + count - 1);
-  return {std::clamp<int64_t>(range.first - place.i, 0, place.queries), std::clamp<int64_t>(range.end - place.i, 0, place.queries)};
+inline AttentionRange queries_of(const AttentionProblem &problem, const TilePairs &pairs, int64_t key, int64_t count) {
+  AttentionRange range = problem.queries_of(pairs.sequence, pairs.j + key, pairs.j + key + count - 1);
+  return {std::clamp<int64_t>(range.first - pairs.i, 0, pairs.queries),
+          std::clamp<int64_t>(range.end - pairs.i, 0, pairs.queries)};
 }
 
 // What a mask or a bias has for a tile: rows are its queries, columns its keys.
-template <class E> inline Rows<E> rows_of(const AttentionOperand &operand, const TilePlace &place) {
-  int64_t offset = operand.at(place.sequence.batch, place.head, place.sequence.query_start + place.i, place.sequence.key_start + place.j);
-  return {reinterpret_cast<E *>(operand.data) + offset, operand.row, operand.column, place.keys};
+template <class E> inline Rows<E> rows_of(const AttentionOperand &operand, const TilePairs &pairs) {
+  int64_t offset = operand.at(pairs.sequence.batch, pairs.head, pairs.sequence.query_start + pairs.i,
+                              pairs.sequence.key_start + pairs.j);
+  return {reinterpret_cast<E *>(operand.data) + offset, operand.row, operand.column, pairs.keys};
 }
 
 // S is what a bias is stored in.
@@ -39,23 +43,24 @@ template <class S, int width> class Scores {
 public:
   explicit Scores(const AttentionProblem &problem) : p_(problem) {}
 
-  // s: scaled products in, scores out, −∞ where a query does not attend. slopes: where given, gets the softcap's slope at each score.
-  void apply(const TilePlace &place, T *s, T *slopes) const {
-    if (p_.softcap != 0) cap(place, s, slopes);
-    if (p_.bias.data) add_bias(place, s);
-    if (p_.slopes.data) add_slopes(place, s);
-    if (p_.mask.data) mask(place, s);
-    keep_band(place, s);
+  // s: scaled products in, scores out, −∞ where a query does not attend. cap_derivatives: where given, gets the
+  // softcap's derivative at each score.
+  void apply(const TilePairs &pairs, T *s, T *cap_derivatives) const {
+    if (p_.softcap != 0) cap(pairs, s, cap_derivatives);
+    if (p_.bias.data) add_bias(pairs, s);
+    if (p_.slopes.data) add_slopes(pairs, s);
+    if (p_.mask.data) mask(pairs, s);
+    keep_band(pairs, s);
   }
 
 private:
-  void cap(const TilePlace &place, T *s, T *slopes) const {
+  void cap(const TilePairs &pairs, T *s, T *cap_derivatives) const {
     const T softcap = T(p_.softcap);
-    int64_t count = place.keys * width;
+    int64_t count = pairs.keys * width;
     for (int64_t at = 0; at < count; at++) {
       T bounded = tanh(s[at] / softcap);
       s[at] = softcap * bounded;
-      if (slopes) slopes[at] = T(1) - bounded * bounded;
+      if (cap_derivatives) cap_derivatives[at] = T(1) - bounded * bounded;
     }
   }
 
@@ -67,10 +72,12 @@ private:
 
   // A row that is the same for all queries has a number for each line.
   template <class E, class Number> static void fill_lines(Rows<E> rows, Lines &lines, Number number) {
-    for (int64_t key = 0; key < rows.length; key++) std::fill_n(lines.numbers + key * width, width, number(rows.data[key * rows.column]));
+    for (int64_t key = 0; key < rows.length; key++)
+      std::fill_n(lines.numbers + key * width, width, number(rows.data[key * rows.column]));
   }
 
-  // Calls use(lines, s) for one block of keys after the other: lines.numbers[key][query] are number(of the tile's element).
+  // Calls use(lines, s) for one block of keys after the other: lines.numbers[key][query] are number(of the tile's
+  // element).
   template <class E, class Number, class Use>
   static void for_each_block(Rows<E> tile, int64_t queries, T *s, Number number, Use use) {
     Lines lines;
@@ -78,7 +85,8 @@ private:
       Rows<E> rows{tile.data + key * tile.column, tile.row, tile.column, std::min(block, tile.length - key)};
       if (rows.row == 0) fill_lines(rows, lines, number);
       else turn(rows, queries, lines, number);
-      for (int64_t at = 0; at < rows.length * width; at++) s[key * width + at] = use(lines.numbers[at], s[key * width + at]);
+      for (int64_t at = 0; at < rows.length * width; at++)
+        s[key * width + at] = use(lines.numbers[at], s[key * width + at]);
     }
   }
 
@@ -97,28 +105,32 @@ private:
     else std::copy_n(numbers, block, lines.numbers); // one query
   }
 
-  void add_bias(const TilePlace &place, T *s) const {
-    for_each_block(rows_of<S>(p_.bias, place), place.queries, s, [](S bias) { return load(bias); },
-                   [](T bias, T score) { return bias == minus_infinity ? minus_infinity : score + bias; });
+  void add_bias(const TilePairs &pairs, T *s) const {
+    for_each_block(
+        rows_of<S>(p_.bias, pairs), pairs.queries, s, [](S bias) { return load(bias); },
+        [](T bias, T score) { return bias == minus_infinity ? minus_infinity : score + bias; });
   }
 
-  void add_slopes(const TilePlace &place, T *s) const {
-    const T slope = T(reinterpret_cast<const Statistic *>(p_.slopes.data)[p_.slopes.at(place.sequence.index, place.head, 0)]);
-    int64_t distance = place.j - place.i - p_.shift(place.sequence);
-    for (int64_t key = 0; key < place.keys; key++, s += width)
+  void add_slopes(const TilePairs &pairs, T *s) const {
+    const T slope =
+        T(reinterpret_cast<const Statistic *>(p_.slopes.data)[p_.slopes.at(pairs.sequence.index, pairs.head, 0)]);
+    int64_t distance = pairs.j - pairs.i - p_.shift(pairs.sequence);
+    for (int64_t key = 0; key < pairs.keys; key++, s += width)
       for (int lane = 0; lane < width; lane++) s[lane] -= slope * T(std::abs(distance + key - lane));
   }
 
-  void mask(const TilePlace &place, T *s) const {
-    for_each_block(rows_of<uint8_t>(p_.mask, place), place.queries, s, [](uint8_t allowed) { return allowed ? T(0) : minus_infinity; },
-                   [](T penalty, T score) { return penalty == T(0) ? score : minus_infinity; });
+  void mask(const TilePairs &pairs, T *s) const {
+    for_each_block(
+        rows_of<uint8_t>(p_.mask, pairs), pairs.queries, s,
+        [](uint8_t allowed) { return allowed ? T(0) : minus_infinity; },
+        [](T penalty, T score) { return penalty == T(0) ? score : minus_infinity; });
   }
 
   // −left ≤ j − i − shift ≤ right: of a key's line the lanes [first, end) attend.
-  void keep_band(const TilePlace &place, T *s) const {
-    int64_t distance = place.j - place.i - p_.shift(place.sequence);
-    bool holds_all = distance + place.keys - 1 <= p_.right && distance - width + 1 >= -p_.left;
-    for (int64_t key = 0; !holds_all && key < place.keys; key++, s += width) {
+  void keep_band(const TilePairs &pairs, T *s) const {
+    int64_t distance = pairs.j - pairs.i - p_.shift(pairs.sequence);
+    bool holds_all = distance + pairs.keys - 1 <= p_.right && distance - width + 1 >= -p_.left;
+    for (int64_t key = 0; !holds_all && key < pairs.keys; key++, s += width) {
       int first = int(std::clamp<int64_t>(distance + key - p_.right, 0, width));
       int end = int(std::clamp<int64_t>(distance + key + p_.left + 1, 0, width));
       if (first == 0 && end == width) continue;

@@ -1,8 +1,8 @@
 // Products of tiles, held in registers while their sums run, as in ../matmul/tile.h.
 //
-// Scores lie transposed, s[key][query]: a vector holds one key's scores of adjacent queries. Largest elements and sums of a query's scores
-// then go lane by lane, with nothing to be brought across lanes. The other operand, and the scores themselves where rows are summed with them,
-// come as single numbers.
+// Scores lie transposed, s[key][query]: a vector holds one key's scores of adjacent queries. Largest elements and sums
+// of a query's scores then go lane by lane, with nothing to be brought across lanes. The other operand, and the scores
+// themselves where rows are summed with them, come as single numbers.
 #pragma once
 
 #include "../matmul/simd.h"
@@ -12,15 +12,17 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Rows of a tile, the most vectors of one of scores, and the vectors of one of a sum of rows, by the number of registers.
+// Rows of a tile, the most vectors of one of scores, and the vectors of one of a sum of rows, by the number of
+// registers.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int panel_rows = 8, panel_vectors = 3, row_vectors = 2; // of 32
 #else
 constexpr int panel_rows = 4, panel_vectors = 3, row_vectors = 2; // of 16
 #endif
 
-// A panel of more vectors reads keys less often, but has more lanes that nobody attends with, beyond the last query and beyond the band. So: the
-// queries of a sequence, in vectors, up to which panels of so many vectors are the fastest, as measured with causal heads.
+// A panel of more vectors reads keys less often, but has more lanes that nobody attends with, beyond the last query and
+// beyond the band. So: the queries of a sequence, in vectors, up to which panels of so many vectors are the fastest, as
+// measured with causal heads.
 struct PanelSize {
   int64_t most;
   int vectors;
@@ -34,9 +36,10 @@ template <class T, size_t at = 0, class Use> inline void with_panel_vectors(int6
   use(std::integral_constant<int, panel_sizes[at].vectors>());
 }
 
-// c[r][l] = factor · Σ a[r][p] · b[p][l] over p < depth, for r < panel_rows and l < vectors · lanes. Rows of a are `stride` apart, those of b
-// and c as long as that many lanes.
-template <int vectors, class T> inline void multiply_panel(int64_t depth, const T *a, int64_t stride, const T *b, T factor, T *c) {
+// c[r][l] = factor · Σ a[r][p] · b[p][l] over p < depth, for r < panel_rows and l < vectors · lanes. Rows of a are
+// `stride` apart, those of b and c as long as that many lanes.
+template <int vectors, class T>
+inline void multiply_panel(int64_t depth, const T *a, int64_t stride, const T *b, T factor, T *c) {
   constexpr int width = vectors * lanes<T>;
   Vector<T> sums[panel_rows][vectors] = {};
   for (int64_t p = 0; p < depth; p++, b += width) {
@@ -61,8 +64,8 @@ template <int row_step, int sum_step> struct Factors {
 template <int width> using OfKeys = Factors<width, 1>;    // of s[key][query]: rows are keys', sums are queries'
 template <int width> using OfQueries = Factors<1, width>; // rows are queries', sums are keys'
 
-// sums[r][l] = decay[r] · sums[r][l] + Σ a(p, r) · rows[p][l] over p < depth, for r < count and l < vectors · lanes. Rows and sums are `stride`
-// apart; decay may be null: 1.
+// sums[r][l] = decay[r] · sums[r][l] + Σ a(p, r) · rows[p][l] over p < depth, for r < count and l < vectors · lanes.
+// Rows and sums are `stride` apart; decay may be null: 1.
 template <class Where, int count, int vectors, class T>
 inline void add_rows_tile(int64_t depth, const T *a, const T *rows, const T *decay, T *sums, int64_t stride) {
   if (depth < 1) __builtin_unreachable();
@@ -89,20 +92,24 @@ inline void add_rows_tile(int64_t depth, const T *a, const T *rows, const T *dec
     for (int v = 0; v < vectors; v++) store_vector(own[r][v], sums + r * stride + v * lanes<T>);
 }
 
-// The same for `count` sums, a multiple of `step`, whole rows, whose length `stride` is a multiple of a vector's, and those p that are in range_of(r),
-// where r is the first of `step` sums. Columns are the outer loop, so that what is read of the rows stays in the first-level cache.
+// The same for `count` sums, a multiple of `step`, whole rows, whose length `stride` is a multiple of a vector's, and
+// those p that are in range_of(r), where r is the first of `step` sums. Columns are the outer loop, so that what is
+// read of the rows stays in the first-level cache.
 template <class Where, int step, class T, class RangeOf>
-inline void add_rows(int64_t count, const T *a, const T *rows, const T *decay, T *sums, int64_t stride, RangeOf range_of) {
+inline void add_rows(int64_t count, const T *a, const T *rows, const T *decay, T *sums, int64_t stride,
+                     RangeOf range_of) {
   auto add = [&](auto vectors, int64_t column) {
     for (int64_t r = 0; r < count; r += step) {
       AttentionRange range = range_of(r);
       if (range.first < range.end)
         add_rows_tile<Where, step, vectors>(range.end - range.first, a + range.first * Where::row + r * Where::sum,
-                                            rows + range.first * stride + column, decay ? decay + r : nullptr, sums + r * stride + column, stride);
+                                            rows + range.first * stride + column, decay ? decay + r : nullptr,
+                                            sums + r * stride + column, stride);
     }
   };
   int64_t column = 0;
-  for (; column + row_vectors * lanes<T> <= stride; column += row_vectors * lanes<T>) add(std::integral_constant<int, row_vectors>(), column);
+  for (; column + row_vectors * lanes<T> <= stride; column += row_vectors * lanes<T>)
+    add(std::integral_constant<int, row_vectors>(), column);
   for (; column < stride; column += lanes<T>) add(std::integral_constant<int, 1>(), column);
 }
 

@@ -1,26 +1,29 @@
+// The function "convert".
 #include "conversion.h"
 
-#include "../block.h"
+#include "../functions.h"
 #include "../parallel.h"
 
 using namespace orchard;
 
 namespace {
-constexpr int64_t grain = 1 << 16; // about 20 µs
-}
 
-int32_t orchard_cpu_convert(const double *block, const void *source, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t count = reader.whole();
-    DType from = reader.dtype();
-    const char *in = element(source, from, reader.whole());
-    DType to = reader.dtype();
-    char *result = element(out, to, reader.whole());
-    ConvertRow row = conversions().rows[static_cast<int>(from)][static_cast<int>(to)];
-    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      const void *inputs[] = {element(in, from, begin)};
-      row(inputs, element(result, to, begin), end - begin);
-    });
+constexpr int64_t grain = 1 << 16; // about 20 µs
+
+// out[i] = (dtype of out) x[i] for i < count. To a narrower float: rounds to nearest even, NaN stays NaN. Float to
+// integer: truncates; beyond the range the nearer end of it, NaN 0. Integer to integer: wraps. To bool: whether it is
+// not 0 (NaN is not). The two may be the same storage, element on element.
+void convert(const ConvertBlock &block, Operands operands) {
+  const DType from = block.from, to = block.to;
+  const char *in = element(static_cast<const void *>(operands[0]), from, block.from_offset);
+  char *out = element(operands[1], to, block.to_offset);
+  ConvertRow row = conversions().rows[static_cast<int>(from)][static_cast<int>(to)];
+  parallel_for(block.count, grain, [&](int64_t begin, int64_t end) {
+    const void *inputs[] = {element(in, from, begin)};
+    row(inputs, element(out, to, begin), end - begin);
   });
 }
+
+ORCHARD_FUNCTION("convert", convert, ConvertBlock, 2)
+
+} // namespace

@@ -1,9 +1,14 @@
 // Dense conversion between dtypes.
 #pragma once
 
-#include "../dtypes.h"
+#include "../block.h"
 
 namespace orchard {
+
+struct ConvertBlock {
+  DTypeField from, to;
+  Whole from_offset, to_offset, count;
+};
 
 // inputs[0] is the source.
 using ConvertRow = void (*)(const void *const *inputs, void *out, int64_t count);

@@ -1,6 +1,7 @@
+// The functions "fill", "range" and "wholeRange".
 #include "creation.h"
 
-#include "../block.h"
+#include "../functions.h"
 #include "../parallel.h"
 
 #include <algorithm>
@@ -10,78 +11,58 @@ using namespace orchard;
 namespace {
 
 constexpr int64_t grain = 1 << 16; // about 20 µs
-constexpr int max_rank = 8;
 
-struct Fill {
-  FillRow row;
-  int64_t bytes;
-  uint64_t bits;
-  int rank;
-  int64_t shape[max_rank], strides[max_rank];
-
-  // Every element below an axis.
-  void run(char *at, int axis) const {
-    if (axis >= rank - 1) return row(at, bits, rank == 0 ? 1 : shape[axis], rank == 0 ? 1 : strides[axis]);
-    for (int64_t index = 0; index < shape[axis]; index++) run(at + index * strides[axis] * bytes, axis + 1);
-  }
-};
-
-int64_t wide_word(BlockReader &reader) {
-  uint64_t low = static_cast<uint64_t>(reader.whole());
-  return static_cast<int64_t>(low | static_cast<uint64_t>(reader.whole()) << 32);
+FillRow fill_row_of(int64_t bytes) {
+  int size = 0;
+  while (size < 4 && int64_t(1) << size != bytes) size++;
+  if (size == 4)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected elements of 1, 2, 4 or 8 bytes, got " + std::to_string(bytes));
+  return creations().fill[size];
 }
 
-// A range's head: count, dtype, offset.
-struct Target {
-  int64_t count;
-  DType dtype;
-  char *first;
-  Target(BlockReader &reader, void *out) : count(reader.whole()), dtype(reader.dtype()), first(element(out, dtype, reader.whole())) {}
+// Every element below an axis.
+void fill_axes(FillRow row, const Nest<1> &nest, int axis, char *at, int64_t bytes, uint64_t bits) {
+  if (axis >= nest.rank - 1) return row(at, bits, nest.run_length(), nest.rank == 0 ? 1 : nest.run_stride(0));
+  for (int64_t index = 0; index < nest.shape[axis]; index++)
+    fill_axes(row, nest, axis + 1, at + index * nest.strides[0][axis] * bytes, bytes, bits);
+}
 
-  template <class Row, class Line> void run(Row *row, const Line &line) const {
-    if (!row) fail(ORCHARD_CPU_UNSUPPORTED, std::string("this range has no elements of dtype ") + dtype_names[static_cast<int>(dtype)]);
-    parallel_for(count, grain, [&](int64_t begin, int64_t end) { row(line, begin, end, element(first, dtype, begin)); });
-  }
-};
+void fill(const FillBlock &block, Operands operands) {
+  const int64_t bytes = block.bytes;
+  const uint64_t bits = block.bits;
+  const FillRow row = fill_row_of(bytes);
+  const Nest<1> nest = block.nest;
+  char *first = static_cast<char *>(operands[0]) + block.offset * bytes;
+  if (nest.rank != 1) return fill_axes(row, nest, 0, first, bytes, bits);
+  const int64_t stride = nest.strides[0][0];
+  parallel_for(nest.shape[0], grain,
+               [&](int64_t begin, int64_t end) { row(first + begin * stride * bytes, bits, end - begin, stride); });
+}
+
+template <class Row, class Range>
+void write_range(Row *row, const Range &range, DType dtype, int64_t count, void *out, int64_t offset) {
+  if (!row)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("this range has no elements of dtype ") + dtype_names[static_cast<int>(dtype)]);
+  char *first = element(out, dtype, offset);
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) { row(range, begin, end, element(first, dtype, begin)); });
+}
+
+void range(const RangeBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const FloatRange range{block.start, block.step, block.end, block.forward, block.count};
+  write_range(creations().range[static_cast<int>(dtype)], range, dtype, block.count, operands[0], block.offset);
+}
+
+void whole_range(const WholeRangeBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  auto number = [](uint64_t bits) { return static_cast<int64_t>(bits); };
+  const WholeRange range{number(block.start), number(block.step), number(block.remainder), number(block.divisor)};
+  write_range(creations().whole_range[static_cast<int>(dtype)], range, dtype, block.count, operands[0], block.offset);
+}
+
+ORCHARD_FUNCTION("fill", fill, FillBlock, 1)
+ORCHARD_FUNCTION("range", range, RangeBlock, 1)
+ORCHARD_FUNCTION("wholeRange", whole_range, WholeRangeBlock, 1)
 
 } // namespace
-
-int32_t orchard_cpu_fill(const double *block, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    Fill fill{};
-    fill.bytes = reader.whole();
-    int size = 0;
-    while (size < 4 && int64_t(1) << size != fill.bytes) size++;
-    if (size == 4) fail(ORCHARD_CPU_INVALID_ARGUMENT, "elements have 1, 2, 4 or 8 bytes, and not " + std::to_string(fill.bytes));
-    fill.row = creations().fill[size];
-    char *first = static_cast<char *>(out) + reader.whole() * fill.bytes;
-    fill.bits = static_cast<uint64_t>(wide_word(reader));
-    fill.rank = static_cast<int>(reader.whole());
-    if (fill.rank < 0 || fill.rank > max_rank) fail(ORCHARD_CPU_INVALID_ARGUMENT, "the rank must be 0 to 8, and is " + std::to_string(fill.rank));
-    for (int axis = 0; axis < fill.rank; axis++) fill.shape[axis] = reader.whole();
-    for (int axis = 0; axis < fill.rank; axis++) fill.strides[axis] = reader.whole();
-    if (fill.rank != 1) return fill.run(first, 0);
-    parallel_for(fill.shape[0], grain, [&](int64_t begin, int64_t end) {
-      fill.row(first + begin * fill.strides[0] * fill.bytes, fill.bits, end - begin, fill.strides[0]);
-    });
-  });
-}
-
-int32_t orchard_cpu_range(const double *block, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    Target target(reader, out);
-    Line line{reader.real(), reader.real(), reader.real(), reader.whole(), target.count};
-    target.run(creations().line[static_cast<int>(target.dtype)], line);
-  });
-}
-
-int32_t orchard_cpu_whole_range(const double *block, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    Target target(reader, out);
-    WholeLine line{wide_word(reader), wide_word(reader), wide_word(reader), wide_word(reader)};
-    target.run(creations().whole_line[static_cast<int>(target.dtype)], line);
-  });
-}

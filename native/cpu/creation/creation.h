@@ -1,28 +1,52 @@
-// Rows of one element, and of steps of a line.
+// Rows of one element, and of numbers at equal distances.
 #pragma once
 
-#include "../dtypes.h"
+#include "../nest.h"
 
 namespace orchard {
+
+// The nest goes over the output, whose elements become `bits`.
+struct FillBlock {
+  Whole bytes; // of an element
+  Whole offset;
+  WideWord bits;
+  NestBlock<1> nest;
+};
+
+// The output is dense.
+struct RangeBlock {
+  DTypeField dtype;
+  Whole offset, count;
+  Real start, step, end;
+  Whole forward;
+};
+
+struct WholeRangeBlock {
+  DTypeField dtype;
+  Whole offset;
+  WideWord start, step, remainder, divisor;
+  Whole count;
+};
 
 // Elements as bits, by the binary logarithm of their bytes.
 using FillRow = void (*)(void *out, uint64_t bits, int64_t count, int64_t stride);
 
-struct Line {
+// start + i · step for i < forward, then end − (count − 1 − i) · step
+struct FloatRange {
   double start, step, end;
-  int64_t turn, count;
+  int64_t forward, count;
 };
 
-// start + i · step + i · rest / divisor
-struct WholeLine {
-  int64_t start, step, rest, divisor;
+// start + i · step + i · remainder / divisor, cut towards zero
+struct WholeRange {
+  int64_t start, step, remainder, divisor;
 };
 
 struct Creations {
   FillRow fill[4];
-  // Elements [begin, end) of the line to `out`. Null where the dtype is no float.
-  void (*line[dtype_count])(const Line &line, int64_t begin, int64_t end, void *out);
-  void (*whole_line[dtype_count])(const WholeLine &line, int64_t begin, int64_t end, void *out);
+  // Elements [begin, end) of the range to `out`. Null where the dtype is no float, or for whole ranges where it is one.
+  void (*range[dtype_count])(const FloatRange &range, int64_t begin, int64_t end, void *out);
+  void (*whole_range[dtype_count])(const WholeRange &range, int64_t begin, int64_t end, void *out);
 };
 
 } // namespace orchard

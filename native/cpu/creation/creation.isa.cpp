@@ -14,8 +14,8 @@ template <class Bits> void fill_row(void *out, uint64_t bits, int64_t count, int
     for (int64_t i = 0; i < count; i++) row[i * stride] = value;
 }
 
-// A float64 rounded once to the dtype. On the way to a half through float32 it is rounded to odd (of the two neighbours the one with an
-// odd last bit), so that two roundings never differ from one (Boldo and Melquiond, 2008).
+// A float64 rounded once to the dtype. On the way to a half through float32 it is rounded to odd (of the two nearest
+// the one with an odd last bit), so that two roundings never differ from one (Boldo and Melquiond, 2008).
 template <class T> inline T rounded(double value) {
   if constexpr (std::is_same_v<T, double>) return value;
   else if constexpr (std::is_same_v<T, float>) return float(value);
@@ -24,42 +24,42 @@ template <class T> inline T rounded(double value) {
     uint32_t bits = bits_of(nearest);
     bool is_exact = double(nearest) == value || value != value;
     bool is_beyond = (double(nearest) > value) == (value > 0);
-    uint32_t inward = is_beyond ? bits - 1 : bits; // the neighbour towards zero
+    uint32_t inward = is_beyond ? bits - 1 : bits; // the nearest one towards zero
     return store<T>(float_of(is_exact ? bits : inward | 1));
   }
 }
 
-template <class T> void line_row(const Line &line, int64_t begin, int64_t end, void *out) {
+template <class T> void range_row(const FloatRange &range, int64_t begin, int64_t end, void *out) {
   T *row = static_cast<T *>(out);
   for (int64_t i = begin; i < end; i++) {
-    double forward = line.start + double(i) * line.step;
-    double backward = line.end - double(line.count - 1 - i) * line.step;
-    row[i - begin] = rounded<T>(i < line.turn ? forward : backward);
+    double forward = range.start + double(i) * range.step;
+    double backward = range.end - double(range.count - 1 - i) * range.step;
+    row[i - begin] = rounded<T>(i < range.forward ? forward : backward);
   }
 }
 
 // Cut towards zero: the floor, and one more where the value is below 0 and no whole number.
-inline int64_t whole_step(const WholeLine &line, int64_t i) {
-  int64_t value = int64_t(uint64_t(line.start) + uint64_t(i) * uint64_t(line.step));
-  if (line.divisor == 1) return value;
-  int64_t part = i * line.rest;
-  int64_t remainder = part % line.divisor;
-  int64_t floor = part / line.divisor - (remainder < 0);
+inline int64_t whole_step(const WholeRange &range, int64_t i) {
+  int64_t value = int64_t(uint64_t(range.start) + uint64_t(i) * uint64_t(range.step));
+  if (range.divisor == 1) return value;
+  int64_t part = i * range.remainder;
+  int64_t remainder = part % range.divisor;
+  int64_t floor = part / range.divisor - (remainder < 0);
   int64_t result = value + floor;
   return result + (result < 0 && remainder != 0);
 }
 
-template <class T> void whole_line_row(const WholeLine &line, int64_t begin, int64_t end, void *out) {
+template <class T> void whole_range_row(const WholeRange &range, int64_t begin, int64_t end, void *out) {
   T *row = static_cast<T *>(out);
-  for (int64_t i = begin; i < end; i++) row[i - begin] = store<T>(converted<Compute<T>>(whole_step(line, i)));
+  for (int64_t i = begin; i < end; i++) row[i - begin] = store<T>(converted<Compute<T>>(whole_step(range, i)));
 }
 
 template <int... dtype> constexpr Creations all(std::integer_sequence<int, dtype...>) {
   Creations table{{fill_row<uint8_t>, fill_row<uint16_t>, fill_row<uint32_t>, fill_row<uint64_t>}, {}, {}};
   auto add = [&table](auto type, int at) {
     using T = typename decltype(type)::type;
-    if constexpr (std::is_floating_point_v<Compute<T>>) table.line[at] = line_row<T>;
-    else table.whole_line[at] = whole_line_row<T>;
+    if constexpr (std::is_floating_point_v<Compute<T>>) table.range[at] = range_row<T>;
+    else table.whole_range[at] = whole_range_row<T>;
   };
   (add(Type<Storage<DType(dtype)>>{}, dtype), ...);
   return table;

@@ -1,13 +1,18 @@
+#include "bits.h"
+#include "gamma.h"
 #include "gated.h"
+#include "inverse.h"
 #include "power.h"
 #include "rows.h"
+#include "special.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
 template <class T> constexpr bool is_integer = std::is_integral_v<T>;
 
-// Integers wrap around: what would overflow is computed without a sign. bools are 0 and 1, and the result whether it is not 0.
+// Integers wrap around: what would overflow is computed without a sign. bools are 0 and 1, and the result whether it is
+// not 0.
 template <class T, class Formula> inline T wrapping(T a, T b, Formula formula) {
   if constexpr (std::is_same_v<T, bool>) return formula(int(a), int(b)) != 0;
   else if constexpr (is_integer<T>) {
@@ -19,19 +24,25 @@ template <class T, class Formula> inline T wrapping(T a, T b, Formula formula) {
 struct Add {
   static constexpr const char *name = "add";
   static constexpr Kinds kinds = everything;
-  template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x + y; }); }
+  template <class T> static T of(T a, T b) {
+    return wrapping(a, b, [](auto x, auto y) { return x + y; });
+  }
 };
 
 struct Sub {
   static constexpr const char *name = "sub";
   static constexpr Kinds kinds = numbers;
-  template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x - y; }); }
+  template <class T> static T of(T a, T b) {
+    return wrapping(a, b, [](auto x, auto y) { return x - y; });
+  }
 };
 
 struct Mul {
   static constexpr const char *name = "mul";
   static constexpr Kinds kinds = everything;
-  template <class T> static T of(T a, T b) { return wrapping(a, b, [](auto x, auto y) { return x * y; }); }
+  template <class T> static T of(T a, T b) {
+    return wrapping(a, b, [](auto x, auto y) { return x * y; });
+  }
 };
 
 struct Div {
@@ -40,16 +51,19 @@ struct Div {
   template <class T> static T of(T a, T b) { return a / b; }
 };
 
-// ---------------------------------------------------------------- divisions that round; callers see to it that no integer is divided by 0
+// ---------------------------------------------------------------- divisions that round; callers see to it that no
+// integer is divided by 0
 
 // The processor traps on the smallest integer over -1.
 template <class T> inline bool is_minus_one(T b) { return std::is_signed_v<T> && b == T(-1); }
-template <class T> inline T integer_quotient(T a, T b) { return is_minus_one(b) ? Sub::of(T(0), a) : b == T(0) ? T(0) : T(a / b); }
+template <class T> inline T integer_quotient(T a, T b) {
+  return is_minus_one(b) ? Sub::of(T(0), a) : b == T(0) ? T(0) : T(a / b);
+}
 template <class T> inline T integer_remainder(T a, T b) { return is_minus_one(b) || b == T(0) ? T(0) : T(a % b); }
 
-// a = whole·b + rest for quotients below 2^24. Division may have rounded one up to the next whole number, which leaves a rest of the wrong
-// sign. A rest between -|b| and |b| ends where a or b does, and so is exact: where products are fused in float32, elsewhere in float64, which
-// has room for the product.
+// a = whole·b + rest for quotients below 2^24. Division may have rounded one up to the next whole number, which leaves
+// a rest of the wrong sign. A rest between -|b| and |b| ends where a or b does, and so is exact: where products are
+// fused in float32, elsewhere in float64, which has room for the product.
 #if defined(__FMA__) || defined(__aarch64__)
 using Quotient = float;
 #else
@@ -70,10 +84,13 @@ inline Quotient floor_of_quotient(Quotient a, Quotient b) {
   return signs_differ(fused(-whole, b, a), b) ? whole - Quotient(1) : whole;
 }
 
-inline bool is_divided(float a, float b) { return (absolute(a) < absolute(b) * largest_quotient) & (absolute(b) < infinity); }
+inline bool is_divided(float a, float b) {
+  return (absolute(a) < absolute(b) * largest_quotient) & (absolute(b) < infinity);
+}
 
 // Leaves what those can't do to a function of single elements.
-template <class Formula> inline void correct_quotients(const float *a, const float *b, float *out, int64_t count, Formula formula) {
+template <class Formula>
+inline void correct_quotients(const float *a, const float *b, float *out, int64_t count, Formula formula) {
   int32_t any = 0;
   for (int64_t i = 0; i < count; i++) any |= !is_divided(a[i], b[i]);
   for (int64_t i = 0; any && i < count; i++)
@@ -226,12 +243,28 @@ struct Leaky {
   template <class T> static T of(T x, T slope) { return x > T(0) ? x : x * slope; }
 };
 
-#define ORCHARD_PAIR(Name, own_name, own_kinds, Result, expression)                                                              \
+// The next number of the dtype itself: of halves too, which are computed in float32 elsewhere.
+struct Nextafter {
+  static constexpr const char *name = "nextafter";
+  static constexpr Kinds kinds = floats;
+  static constexpr bool computes_halves = true;
+  template <class T> static T of(T a, T b) { return next_after(a, b); }
+};
+
+#define ORCHARD_PAIR(Name, own_name, own_kinds, Result, expression)                                                    \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = own_kinds;                                                                          \
     template <class T> static Result of(T a, T b) { return Result(expression); }                                       \
   };
+ORCHARD_PAIR(Hypot, "hypot", floats, T, hypot(a, b))
+ORCHARD_PAIR(Logaddexp, "logaddexp", floats, T, logaddexp(a, b))
+ORCHARD_PAIR(Xlogy, "xlogy", floats, T, xlogy(a, b))
+ORCHARD_PAIR(Polygamma, "polygamma", floats, T, polygamma(a, b))
+ORCHARD_PAIR(Copysign, "copysign", floats, T, std::copysign(a, b))
+ORCHARD_PAIR(Heaviside, "heaviside", everything, T, a == T(0) ? b : T(a > T(0)))
+ORCHARD_PAIR(Gcd, "gcd", integers, T, greatest_common_divisor(a, b))
+ORCHARD_PAIR(Lcm, "lcm", integers, T, least_common_multiple(a, b))
 ORCHARD_PAIR(BitwiseAnd, "bitwiseAnd", bits, T, a &b)
 ORCHARD_PAIR(BitwiseOr, "bitwiseOr", bits, T, a | b)
 ORCHARD_PAIR(BitwiseXor, "bitwiseXor", bits, T, a ^ b)
@@ -248,8 +281,10 @@ ORCHARD_PAIR(LogicalXor, "logicalXor", everything, bool, (a != T(0)) ^ (b != T(0
 } // namespace
 
 static constexpr auto &operations =
-    operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Swiglu, GeluGradient,
-                  GeluTanhGradient, SiluGradient, HardswishGradient, Leaky, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
+    operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Hypot,
+                  Logaddexp, Xlogy, Polygamma, Nextafter, Copysign, Heaviside, Gcd, Lcm, Swiglu, GeluGradient,
+                  GeluTanhGradient, SiluGradient, HardswishGradient, Leaky, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne,
+                  Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
 
 extern const ElementwiseOperations binary_operations = {operations, std::size(operations)};
 

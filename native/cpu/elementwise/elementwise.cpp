@@ -28,7 +28,9 @@ Found find(const ElementwiseOperations &operations, int64_t ordinal, DType dtype
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no operation with the ordinal " + std::to_string(ordinal));
   const ElementwiseOperation &operation = operations.first[ordinal];
   ElementwiseRow row = operation.rows[static_cast<int>(dtype)];
-  if (!row) fail(ORCHARD_CPU_UNSUPPORTED, std::string(operation.name) + " is not defined for " + dtype_names[static_cast<int>(dtype)]);
+  if (!row)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string(operation.name) + " is not defined for " + dtype_names[static_cast<int>(dtype)]);
   return {operation, row};
 }
 
@@ -45,7 +47,8 @@ Loop::Test zero_test(int64_t size) {
 
 // out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool where the operation is a predicate.
 template <class Operation, int operands>
-void compute(const ElementwiseOperations &operations, const ElementwiseBlock<Operation, operands> &block, Operands buffers) {
+void compute(const ElementwiseOperations &operations, const ElementwiseBlock<Operation, operands> &block,
+             Operands buffers) {
   constexpr int out = operands - 1;
   const DType dtype = block.dtype;
   const auto [operation, row] = find(operations, static_cast<int64_t>(block.operation.value), dtype);

@@ -1,8 +1,8 @@
 // Activations x·S(x), where the share S rises from 0 to 1 and S(-x) = 1 - S(x), and their derivatives.
 //
-// With a = |x| everything comes from the small side: x·S(x) is -a·S(-a) or a·(1 - S(-a)), and the derivative at x is w or 1 - w, where w is
-// the one at -a: w = S(-a) - a·S'(a). So nothing cancels far from 0, where S(-a) is an exponential: it has its whole accuracy, although
-// its exponent needs more digits than a float32 has.
+// With a = |x| everything comes from the small side: x·S(x) is -a·S(-a) or a·(1 - S(-a)), and the derivative at x is w
+// or 1 - w, where w is the one at -a: w = S(-a) - a·S'(a). So nothing cancels far from 0, where S(-a) is an
+// exponential: it has its whole accuracy, although its exponent needs more digits than a float32 has.
 #pragma once
 
 #include "lifted.h"
@@ -14,16 +14,22 @@ template <class Number> struct Tail {
   Number share, slope;
 };
 
-// S = Φ, the distribution function of the normal distribution. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly: a
-// fraction of polynomials, which interpolates G where 1/(1 + 0.3 a) is one of Chebyshev's points, from 0 to 15.
+// S = Φ, the distribution function of the normal distribution. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls
+// slowly: a fraction of polynomials, which interpolates G where 1/(1 + 0.3 a) is one of Chebyshev's points, from 0
+// to 15.
 struct NormalShare {
-  template <class Number> static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from there on S(-a) is 0
-  static constexpr double density = 0.398942280401432677940; // φ(0) = 1/√(2π)
+  template <class Number>
+  static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from there on S(-a) is 0
+  static constexpr double density = 0.398942280401432677940;             // φ(0) = 1/√(2π)
 
-  static Tail<float> tail(float a) {
+  // G(a)
+  static float factor(float a) {
     float above = polynomial(a, 0.0042602038f, 0.0415848531f, 0.186025634f, 0.442005664f, 0.5f);
     float below = polynomial(a, 0.0106786499f, 0.104243211f, 0.47684449f, 1.21400464f, 1.68189633f, 1.0f);
-    float e = exponential(a), g = above / below;
+    return above / below;
+  }
+  static Tail<float> tail(float a) {
+    float e = exponential(a), g = factor(a);
     return {e * g, e * fused(-a, float(density), g)};
   }
   static Tail<double> tail(double a) {
@@ -53,7 +59,9 @@ template <class Number> inline Tail<Number> logistic_tail(Number a, Number e, Nu
 // v = a
 struct LogisticShare {
   template <class Number> static constexpr Number end = std::is_same_v<Number, float> ? 110 : 750;
-  template <class Number> static Tail<Number> tail(Number a) { return logistic_tail(a, lifted_exp_of_negative(a), Number(1)); }
+  template <class Number> static Tail<Number> tail(Number a) {
+    return logistic_tail(a, lifted_exp_of_negative(a), Number(1));
+  }
 };
 
 // (1 + tanh u)/2 is the logistic function of v = 2u: v = √(8/π)·(a + 0.044715·a³)
@@ -61,13 +69,16 @@ struct TanhShare {
   template <class Number> static constexpr Number end = std::is_same_v<Number, float> ? 11 : 22;
   static constexpr double linear = 1.59576912160573071176, cubic = linear * 0.044715;
 
-  static Tail<float> tail(float a) { return logistic_tail(a, exponential(a), fused(a * a, float(3.0 * cubic), float(linear))); }
+  static Tail<float> tail(float a) {
+    return logistic_tail(a, exponential(a), fused(a * a, float(3.0 * cubic), float(linear)));
+  }
   static Tail<double> tail(double a) {
     return logistic_tail(a, std::exp(-a * (linear + cubic * a * a)), linear + 3.0 * cubic * a * a);
   }
 
 private:
-  // v = `cubic`·y with y = a·(a² + 1/0.044715). In units of y, ln 2 is `step`, in two parts: the product of the first with n is exact.
+  // v = `cubic`·y with y = a·(a² + 1/0.044715). In units of y, ln 2 is `step`, in two parts: the product of the first
+  // with n is exact.
   static constexpr double offset = 1.0 / 0.044715, step = 9.71409102802369609562;
   static constexpr float step_high = 9.7138671875f, step_low = float(step - step_high);
 

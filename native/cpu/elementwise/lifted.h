@@ -1,8 +1,10 @@
-// e^-v for v ≥ 0 as a factor of what is tiny far from 0, 2^64 times as large. So it is a normal number up to v = 130, and its exponent is set
-// by one addition; what is computed of it is lowered by its last operation, which is the only one that rounds a subnormal result.
+// e^-v for v ≥ 0 as a factor of what is tiny far from 0, 2^64 times as large. So it is a normal number up to v = 130,
+// and its exponent is set by one addition; what is computed of it is lowered by its last operation, which is the only
+// one that rounds a subnormal result.
 //
-// e^-v = 2^n·e^r with n = -v/ln 2 rounded and r = -v - n·ln 2. Adding 1.5·2^23 + 64 rounds to a whole number and leaves n + 64 in the low
-// bits, from where it is added to the exponent of e^r. A NaN may get lost here: whoever uses it has v in a product or a sum further on.
+// e^-v = 2^n·e^r with n = -v/ln 2 rounded and r = -v - n·ln 2. Adding 1.5·2^23 + 64 rounds to a whole number and leaves
+// n + 64 in the low bits, from where it is added to the exponent of e^r. A NaN may get lost here: whoever uses it has v
+// in a product or a sum further on.
 #pragma once
 
 #include "math.h"
@@ -19,7 +21,8 @@ inline float lifted_by(float power, float shifted) { return float_of(bits_of(pow
 
 // From r and n + 64, the latter in the low bits of `shifted`.
 inline float lifted_exp(float r, float shifted) {
-  return lifted_by(polynomial(r, 0.00139345415f, 0.00836986955f, 0.0416664556f, 0.166664988f, 0.5f, 1.0f, 1.0f), shifted);
+  return lifted_by(polynomial(r, 0.00139345415f, 0.00836986955f, 0.0416664556f, 0.166664988f, 0.5f, 1.0f, 1.0f),
+                   shifted);
 }
 
 inline float lifted_exp_of_negative(float v) {

@@ -75,14 +75,16 @@ Loop::Layout Loop::layout_of(const Operand &operand) const {
 }
 
 void Loop::run(ElementwiseRow row, const void *const *bases, void *out) const {
-  run_placed([row](const void *const *inputs, void *result, int64_t, int64_t count) { row(inputs, result, count); }, bases, out);
+  run_placed([row](const void *const *inputs, void *result, int64_t, int64_t count) { row(inputs, result, count); },
+             bases, out);
 }
 
 void Loop::run_placed(const PlacedRow &row, const void *const *bases, void *out) const {
   View views[max_operands];
   for (int i = 0; i < operands_; i++) {
     const Operand &operand = operand_[i];
-    char *base = i == operands_ - 1 ? static_cast<char *>(out) : const_cast<char *>(static_cast<const char *>(bases[i]));
+    char *base =
+        i == operands_ - 1 ? static_cast<char *>(out) : const_cast<char *>(static_cast<const char *>(bases[i]));
     views[i] = {layout_of(operand), &operand, base + operand.offset * operand.size};
   }
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
@@ -135,8 +137,8 @@ bool Loop::any(int operand, const void *base, Test test) const {
   return found;
 }
 
-// Calls move(first byte, stride, place in the dense stretch, count) for each run along the innermost axis of the elements
-// from number `start` on, in row-major order.
+// Calls move(first byte, stride, place in the dense stretch, count) for each run along the innermost axis of the
+// elements from number `start` on, in row-major order.
 template <class Move> void Loop::move(const View &view, int64_t start, int64_t length, Move move) const {
   const int64_t *strides = view.operand->strides;
   if (rank_ == 0) return move(view.first, int64_t(0), int64_t(0), length);

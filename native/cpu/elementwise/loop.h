@@ -10,7 +10,8 @@ namespace orchard {
 
 constexpr int max_operands = 4;
 
-// A loop as a block has it: the result's shape, and for each operand, the result last, its strides along it and its offset. Stride 0 repeats.
+// A loop as a block has it: the result's shape, and for each operand, the result last, its strides along it and its
+// offset. Stride 0 repeats.
 template <int operands> struct LoopBlock {
   NestBlock<operands> nest;
   Whole offsets[operands];
@@ -30,8 +31,8 @@ struct Operand {
 
 class Loop {
 public:
-  // `sizes` are those of the operands' elements, the result's last. Axes of one element are dropped, and adjacent axes that are one
-  // run in every operand are merged, so that contiguous operands have one axis.
+  // `sizes` are those of the operands' elements, the result's last. Axes of one element are dropped, and adjacent axes
+  // that are one run in every operand are merged, so that contiguous operands have one axis.
   template <int operands> Loop(const LoopBlock<operands> &block, const int64_t *sizes) : operands_(operands) {
     static_assert(operands <= max_operands);
     const Nest<operands> nest(block.nest);
@@ -59,7 +60,11 @@ public:
 
 private:
   enum class Layout { dense, constant, strided };
-  enum class Target { in_place, streamed, scattered }; // where a row writes: into the result, or into a buffer on its way
+  enum class Target {
+    in_place,
+    streamed,
+    scattered
+  }; // where a row writes: into the result, or into a buffer on its way
   struct View;
 
   void add_axis(int64_t size, const int64_t *strides);

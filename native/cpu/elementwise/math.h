@@ -1,7 +1,8 @@
 // Elementary functions of float32 as straight code without branches, which compilers turn into vectors.
 //
-// Each reduces its argument to a short interval, where a polynomial is enough: the Chebyshev interpolant of the function there,
-// its coefficients rounded to float32. Their errors stay within 2 units in the last place (tan, atan2, tanh, sigmoid: 4).
+// Each reduces its argument to a short interval, where a polynomial is enough: the Chebyshev interpolant of the
+// function there, its coefficients rounded to float32. Their errors stay within 2 units in the last place (tan, atan2,
+// tanh, sigmoid: 4).
 #pragma once
 
 #include "../dtypes.h"
@@ -111,8 +112,8 @@ inline Logarithm logarithm(float x) {
   uint32_t bits = bits_of(is_subnormal ? x * 8388608.0f : x);
   int32_t e = int32_t(bits - 0x3f3504f3) >> 23;
   float f = float_of(bits - (uint32_t(e) << 23)) - 1.0f;
-  float p = polynomial(f, -0.0620157011f, 0.105309717f, -0.106462188f, 0.110377699f, -0.124507390f, 0.142865255f, -0.166680023f,
-                       0.200000107f, -0.249999896f, 0.333333343f);
+  float p = polynomial(f, -0.0620157011f, 0.105309717f, -0.106462188f, 0.110377699f, -0.124507390f, 0.142865255f,
+                       -0.166680023f, 0.200000107f, -0.249999896f, 0.333333343f);
   float square = f * f;
   return {float(e - (is_subnormal ? 23 : 0)), f + fused(p * f, square, -0.5f * square)};
 }
@@ -140,7 +141,8 @@ inline float log10(float x) {
 }
 
 // With u = 1 + x as rounded, ln u · x/(u - 1): the quotient makes good for the rounding.
-// Source: W. Kahan, as in Goldberg, "What every computer scientist should know about floating-point arithmetic", theorem 4.
+// Source: W. Kahan, as in Goldberg, "What every computer scientist should know about floating-point arithmetic",
+// theorem 4.
 inline float log1p(float x) {
   float u = 1.0f + x;
   float corrected = log(u) * (x / (u - 1.0f));
@@ -153,9 +155,10 @@ inline float log1p(float x) {
 inline float erf(float x) {
   constexpr float rounder = 12582912.0f;
   float a = absolute(x), t = at_most(a, 4.0f), s = a * a, v = t - 2.0f;
-  float p = polynomial(s, 0.0000787587487f, -0.000801686430f, 0.00518908724f, -0.0268542115f, 0.112835944f, -0.376126260f, 0.128379166f);
-  float q = polynomial(v, 8.1058206e-05f, -0.000261586189f, 0.000509427045f, -0.00175223919f, 0.00554593001f, -0.015458473f, 0.0417757593f,
-                       -0.106803417f, 0.255395681f);
+  float p = polynomial(s, 0.0000787587487f, -0.000801686430f, 0.00518908724f, -0.0268542115f, 0.112835944f,
+                       -0.376126260f, 0.128379166f);
+  float q = polynomial(v, 8.1058206e-05f, -0.000261586189f, 0.000509427045f, -0.00175223919f, 0.00554593001f,
+                       -0.015458473f, 0.0417757593f, -0.106803417f, 0.255395681f);
   float shifted = fused(t * t, -log2_e, rounder), r = fused(shifted - rounder, -ln2, -t * t);
   float e = polynomial(r, 0.00139345415f, 0.00836986955f, 0.0416664556f, 0.166664988f, 0.5f, 1.0f, 1.0f);
   float tail = fused(float_of(bits_of(e) + (bits_of(shifted) << 23)), -q, 1.0f);
@@ -164,7 +167,8 @@ inline float erf(float x) {
 
 // ---------------------------------------------------------------- circular functions: x = q·π/2 + r
 
-// The largest argument whose reduction is exact enough here: q has 20 bits, so that its product with a π/2 of 33 is exact.
+// The largest argument whose reduction is exact enough here: q has 20 bits, so that its product with a π/2 of 33 is
+// exact.
 constexpr float largest_angle = 1.0e6f;
 
 struct Angle {
@@ -201,15 +205,16 @@ inline float tan(float x) {
   return negated_if(odd, (odd ? a.cosine : a.sine) / (odd ? a.sine : a.cosine));
 }
 
-// The smaller of |y| and |x| over the larger has an arctangent from 0 to π/4; where it lies in the plane gives the rest.
+// The smaller of |y| and |x| over the larger has an arctangent from 0 to π/4; where it lies in the plane gives the
+// rest.
 inline float atan2(float y, float x) {
   float a = absolute(x), b = absolute(y);
   bool is_steep = b > a;
   float larger = is_steep ? b : a, smaller = is_steep ? a : b;
   float t = larger == 0.0f ? 0.0f : smaller == infinity ? 1.0f : smaller / larger;
   float s = t * t;
-  float p = polynomial(s, 0.00148869189f, -0.00914462935f, 0.0263050012f, -0.0489605144f, 0.0703191459f, -0.0893182680f, 0.110882618f,
-                       -0.142840043f, 0.199999496f, -0.333333343f);
+  float p = polynomial(s, 0.00148869189f, -0.00914462935f, 0.0263050012f, -0.0489605144f, 0.0703191459f, -0.0893182680f,
+                       0.110882618f, -0.142840043f, 0.199999496f, -0.333333343f);
   float first = fused(p * s, t, t);
   float half = is_steep ? 0.5f * pi - first : first;
   float whole = bits_of(x) >> 31 ? pi - half : half;
@@ -218,7 +223,7 @@ inline float atan2(float y, float x) {
 
 // ---------------------------------------------------------------- float64: the C library
 
-#define ORCHARD_LIBRARY_FUNCTION(name) \
+#define ORCHARD_LIBRARY_FUNCTION(name)                                                                                 \
   inline double name(double x) { return std::name(x); }
 ORCHARD_LIBRARY_FUNCTION(exp)
 ORCHARD_LIBRARY_FUNCTION(exp2)

@@ -6,13 +6,13 @@
 
 namespace orchard {
 
-// Rows by dtype of the operands (of the second and third where the first is a condition); null where the operation has no meaning for
-// the dtype.
+// Rows by dtype of the operands (of the second and third where the first is a condition); null where the operation has
+// no meaning for the dtype.
 struct ElementwiseOperation {
   const char *name;
-  bool is_predicate;   // the result is bool
-  bool divides;        // an integer divisor of 0 is an error
-  bool has_condition;  // the first operand is bool
+  bool is_predicate;  // the result is bool
+  bool divides;       // an integer divisor of 0 is an error
+  bool has_condition; // the first operand is bool
   ElementwiseRow rows[dtype_count];
 };
 

@@ -1,5 +1,6 @@
-// Powers of float32: |x|^y = 2^(y·log2 |x|), where the logarithm needs 33 bits, so that its product with y, up to 150, has those of a float32.
-// They are two float32 where products are fused, and a float64 elsewhere. Within 3 units in the last place.
+// Powers of float32: |x|^y = 2^(y·log2 |x|), where the logarithm needs 33 bits, so that its product with y, up to 150,
+// has those of a float32. They are two float32 where products are fused, and a float64 elsewhere. Within 3 units in the
+// last place.
 #pragma once
 
 #include "math.h"
@@ -17,8 +18,9 @@ struct WideLog2 {
   float high, low;
 };
 
-// log2 of 2^-lift times a positive normal number; for 0 so far below that its product with an exponent that is not tiny is as good as -∞. x = 2^e·m with m from √½ to √2; with s = (m - 1)/(m + 1), log2 m is
-// 2 log2(e)·(s + s³/3 + s⁵/5 + …). What rounds s and the sum of its first term and e away is kept; the further terms are below 2^-6 of s.
+// log2 of 2^-lift times a positive normal number; for 0 so far below that its product with an exponent that is not tiny
+// is as good as -∞. x = 2^e·m with m from √½ to √2; with s = (m - 1)/(m + 1), log2 m is 2 log2(e)·(s + s³/3 + s⁵/5 +
+// …). What rounds s and the sum of its first term and e away is kept; the further terms are below 2^-6 of s.
 inline WideLog2 wide_log2(float x, float lift) {
   constexpr float first = 2.88539004f, first_rest = 3.85192598e-08f, of_zero = -1e35f; // 2 log2(e) in two parts
   uint32_t bits = bits_of(x);
@@ -33,15 +35,16 @@ inline WideLog2 wide_log2(float x, float lift) {
   return {high, rest - (high - sum)};
 }
 
-// 2^(y·l) = 2^n·2^r; in two steps, since 2^n may be no float. Adding 1.5·2^23 leaves n in the low bits, where it is cut to what makes the
-// result 0 or infinite whatever r is. The rest of a product that was cut is nothing to go by.
+// 2^(y·l) = 2^n·2^r; in two steps, since 2^n may be no float. Adding 1.5·2^23 leaves n in the low bits, where it is cut
+// to what makes the result 0 or infinite whatever r is. The rest of a product that was cut is nothing to go by.
 inline float exp2_of_product(float y, WideLog2 l) {
   constexpr float rounder = 12582912.0f;
   constexpr int32_t of_zero = 0x4b400000, least = of_zero - 152, most = of_zero + 130;
   int32_t n = std::min(std::max(int32_t(bits_of(fused(y, l.high, rounder))), least), most);
   float r = fused(y, l.low, fused(y, l.high, rounder - float_of(uint32_t(n))));
   float kept = absolute(r) <= 1.0f ? r : 0.0f;
-  float power = polynomial(kept, 0.000154541616f, 0.0013392017f, 0.00961808022f, 0.0555035509f, 0.240226507f, 0.693147182f, 1.0f);
+  float power =
+      polynomial(kept, 0.000154541616f, 0.0013392017f, 0.00961808022f, 0.0555035509f, 0.240226507f, 0.693147182f, 1.0f);
   uint32_t half = uint32_t(n) >> 1;
   return float_of(bits_of(power) + (half << 23)) * float_of((uint32_t(n) - half + 127) << 23);
 }

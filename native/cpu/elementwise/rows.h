@@ -1,10 +1,12 @@
 // Rows of elementwise operations from their formulas, for one instruction set.
 //
-// An operation is a struct with `static constexpr const char *name`, what TypeScript calls it; `static constexpr Kinds kinds`, the dtypes that it
-// takes; and a template `of` that computes one element of the result, a bool where it is a predicate. Its place in the list at the end of a file
-// has no meaning. float16 and bfloat16 are computed in float32. It may have a function
-// `correct(in..., out, count)`, which is called for float32 after all elements are computed, for those that straight code got wrong. It may
-// have a type `Plain` for float32: its `row(out, count, in...)` gives the same bits sooner where its `takes(in...)` holds for an element.
+// An operation is a struct with `static constexpr const char *name`, what TypeScript calls it; `static constexpr Kinds
+// kinds`, the dtypes that it takes; and a template `of` that computes one element of the result, a bool where it is a
+// predicate. Its place in the list at the end of a file has no meaning. float16 and bfloat16 are computed in float32.
+// It may have a function `correct(in..., out, count)`, which is called for float32 after all elements are computed, for
+// those that straight code got wrong. It may have a constant `computes_halves` that is true: its `of` takes float16 and
+// bfloat16 as they are stored. It may have a type `Plain` for float32: its `row(out, count, in...)` gives the same bits
+// sooner where its `takes(in...)` holds for an element.
 #pragma once
 
 #include "operations.h"
@@ -18,8 +20,8 @@ namespace orchard::ORCHARD_ISA {
 struct Kinds {
   bool floats, integers, booleans;
 };
-inline constexpr Kinds floats{true, false, false}, integers{false, true, false}, bits{false, true, true}, numbers{true, true, false},
-    everything{true, true, true};
+inline constexpr Kinds floats{true, false, false}, integers{false, true, false}, bits{false, true, true},
+    numbers{true, true, false}, everything{true, true, true};
 
 template <class T> constexpr bool takes(Kinds kinds) {
   if (std::is_same_v<T, Bool>) return kinds.booleans;
@@ -36,6 +38,11 @@ constexpr int64_t tile = 1024;
 
 template <class Operation, class = void> constexpr bool has_correction = false;
 template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
+
+template <class Operation, class = void> constexpr bool computes_halves = false;
+template <class Operation>
+constexpr bool computes_halves<Operation, std::void_t<decltype(Operation::computes_halves)>> =
+    Operation::computes_halves;
 
 template <class Operation, class = void> constexpr bool has_plain = false;
 template <class Operation> constexpr bool has_plain<Operation, std::void_t<typename Operation::Plain>> = true;
@@ -84,7 +91,11 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   using Number = decltype(Operation::of(((void)operand, Compute<T>{})...));
   using Result = ResultOf<T, Number>;
   Result *out = static_cast<Result *>(result);
-  if constexpr (std::is_same_v<Result, float>) compute_floats<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
+  if constexpr (is_half<T> && computes_halves<Operation>) {
+    const T *in[] = {static_cast<const T *>(inputs[operand])...};
+    for (int64_t i = 0; i < count; i++) out[i] = Operation::of(in[operand][i]...);
+  } else if constexpr (std::is_same_v<Result, float>)
+    compute_floats<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
   else if constexpr (!is_half<T>) compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
   else {
     float wide[sizeof...(operand)][tile];
@@ -103,7 +114,8 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   }
 }
 
-template <class Operation, class T, int operands> void elementwise_row(const void *const *inputs, void *out, int64_t count) {
+template <class Operation, class T, int operands>
+void elementwise_row(const void *const *inputs, void *out, int64_t count) {
   compute<Operation, T>(inputs, out, count, std::make_index_sequence<operands>{});
 }
 
@@ -117,7 +129,8 @@ constexpr void fill_rows(ElementwiseRow (&rows)[dtype_count], std::integer_seque
 }
 
 template <class Operation, class = void> constexpr bool is_division = false;
-template <class Operation> constexpr bool is_division<Operation, std::void_t<decltype(Operation::divides)>> = Operation::divides;
+template <class Operation>
+constexpr bool is_division<Operation, std::void_t<decltype(Operation::divides)>> = Operation::divides;
 
 template <class Operation, size_t... operand> constexpr bool gives_bool(std::index_sequence<operand...>) {
   using T = std::conditional_t<Operation::kinds.floats, float, int32_t>;
@@ -125,8 +138,8 @@ template <class Operation, size_t... operand> constexpr bool gives_bool(std::ind
 }
 
 template <class Operation, int operands> constexpr ElementwiseOperation elementwise_operation() {
-  ElementwiseOperation operation{Operation::name, gives_bool<Operation>(std::make_index_sequence<operands>{}),
-                                 is_division<Operation>, false, {}};
+  ElementwiseOperation operation{
+      Operation::name, gives_bool<Operation>(std::make_index_sequence<operands>{}), is_division<Operation>, false, {}};
   fill_rows<Operation, operands>(operation.rows, std::make_integer_sequence<int, dtype_count>{});
   return operation;
 }

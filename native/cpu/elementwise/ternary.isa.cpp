@@ -38,7 +38,8 @@ struct Lerp {
   }
 };
 
-// ln(1 + e^(beta x))/beta; x itself beyond the threshold. Below it max(s, 0) + ln(1 + e^-|s|) over beta, where s is beta x.
+// ln(1 + e^(beta x))/beta; x itself beyond the threshold. Below it max(s, 0) + ln(1 + e^-|s|) over beta, where s is
+// beta x.
 struct Softplus {
   static constexpr const char *name = "softplus";
   static constexpr Kinds kinds = floats;
@@ -58,8 +59,9 @@ struct Elu {
 };
 
 constexpr ElementwiseOperation where() {
-  const ElementwiseRow by_size[] = {nullptr, Where::row<uint8_t>, Where::row<uint16_t>, nullptr, Where::row<uint32_t>,
-                                    nullptr, nullptr,             nullptr,              Where::row<uint64_t>};
+  const ElementwiseRow by_size[] = {
+      nullptr, Where::row<uint8_t>, Where::row<uint16_t>, nullptr, Where::row<uint32_t>, nullptr, nullptr,
+      nullptr, Where::row<uint64_t>};
   ElementwiseOperation operation{"where", false, false, true, {}};
   for (int dtype = 0; dtype < dtype_count; dtype++) operation.rows[dtype] = by_size[dtype_sizes[dtype]];
   return operation;
@@ -67,8 +69,9 @@ constexpr ElementwiseOperation where() {
 
 } // namespace
 
-static constexpr ElementwiseOperation operations[] = {where(), elementwise_operation<Clamp, 3>(), elementwise_operation<Lerp, 3>(),
-                                               elementwise_operation<Softplus, 3>(), elementwise_operation<Elu, 3>()};
+static constexpr ElementwiseOperation operations[] = {
+    where(), elementwise_operation<Clamp, 3>(), elementwise_operation<Lerp, 3>(), elementwise_operation<Softplus, 3>(),
+    elementwise_operation<Elu, 3>()};
 
 extern const ElementwiseOperations ternary_operations = {operations, std::size(operations)};
 

@@ -1,6 +1,9 @@
 #include "activations.h"
+#include "gamma.h"
 #include "gated.h"
+#include "inverse.h"
 #include "rows.h"
+#include "special.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -48,7 +51,7 @@ struct Relu {
 };
 
 // Roundings leave integers as they are. Half goes to the even neighbour.
-#define ORCHARD_ROUNDING(Name, own_name, function)                                                                               \
+#define ORCHARD_ROUNDING(Name, own_name, function)                                                                     \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = numbers;                                                                            \
@@ -71,7 +74,7 @@ struct Frac {
   }
 };
 
-#define ORCHARD_FLOAT_FUNCTION(Name, own_name, expression)                                                                       \
+#define ORCHARD_FLOAT_FUNCTION(Name, own_name, expression)                                                             \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = floats;                                                                             \
@@ -100,8 +103,23 @@ ORCHARD_FLOAT_FUNCTION(Mish, "mish", mish(x))
 ORCHARD_FLOAT_FUNCTION(LogSigmoid, "logSigmoid", log_sigmoid(x))
 ORCHARD_FLOAT_FUNCTION(Tanhshrink, "tanhshrink", tanhshrink(x))
 
+// inverse.h, special.h, gamma.h
+ORCHARD_FLOAT_FUNCTION(Asin, "asin", asin(x))
+ORCHARD_FLOAT_FUNCTION(Acos, "acos", acos(x))
+ORCHARD_FLOAT_FUNCTION(Atan, "atan", atan(x))
+ORCHARD_FLOAT_FUNCTION(Sinh, "sinh", sinh(x))
+ORCHARD_FLOAT_FUNCTION(Cosh, "cosh", cosh(x))
+ORCHARD_FLOAT_FUNCTION(Asinh, "asinh", asinh(x))
+ORCHARD_FLOAT_FUNCTION(Acosh, "acosh", acosh(x))
+ORCHARD_FLOAT_FUNCTION(Atanh, "atanh", atanh(x))
+ORCHARD_FLOAT_FUNCTION(Erfc, "erfc", erfc(x))
+ORCHARD_FLOAT_FUNCTION(Erfinv, "erfinv", erfinv(x))
+ORCHARD_FLOAT_FUNCTION(Lgamma, "lgamma", lgamma(x))
+ORCHARD_FLOAT_FUNCTION(Digamma, "digamma", digamma(x))
+ORCHARD_FLOAT_FUNCTION(Sinc, "sinc", sinc(x))
+
 // Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
-#define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                                      \
+#define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                            \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = floats;                                                                             \
@@ -133,7 +151,7 @@ struct LogicalNot {
 };
 
 // Integers are finite numbers.
-#define ORCHARD_PREDICATE(Name, own_name, of_integer, expression)                                                                 \
+#define ORCHARD_PREDICATE(Name, own_name, of_integer, expression)                                                      \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
     static constexpr Kinds kinds = everything;                                                                         \
@@ -150,9 +168,10 @@ ORCHARD_PREDICATE(SignBit, "signbit", x < T(0), std::signbit(x))
 } // namespace
 
 static constexpr auto &operations =
-    operations_of<1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Trunc, Frac, Reciprocal, Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Tanh,
-                  Sigmoid, Erf, Sin, Cos, Tan, Gelu, GeluTanh, Silu, Hardswish,
-                  Hardsigmoid, Softsign, Mish, LogSigmoid, Tanhshrink, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite, SignBit>;
+    operations_of<1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Trunc, Frac, Reciprocal, Sqrt, Rsqrt, Exp, Exp2,
+                  Expm1, Log, Log2, Log10, Log1p, Tanh, Sigmoid, Erf, Erfc, Erfinv, Lgamma, Digamma, Sinc, Sin, Cos,
+                  Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Gelu, GeluTanh, Silu, Hardswish, Hardsigmoid,
+                  Softsign, Mish, LogSigmoid, Tanhshrink, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite, SignBit>;
 
 extern const ElementwiseOperations unary_operations = {operations, std::size(operations)};
 

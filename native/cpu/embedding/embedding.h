@@ -1,16 +1,40 @@
 // Bags of rows of a table: their sums, means or largest rows, and the gradients of the table and of factors.
 //
-// Sums are in float64, over the indices in their order, and rounded once: the result is the same on any number of threads. A task takes
-// `bag_columns` adjacent columns of one bag or row of the table.
+// Sums are in float64, over the indices in their order, and rounded once: the result is the same on any number of
+// threads. A task takes `bag_columns` adjacent columns of one bag or row of the table.
 #pragma once
 
 #include "../block.h"
 
 namespace orchard {
 
-// In the order of `bagModes` in src/ops/embedding/modes.ts.
-enum class BagMode : int { sum, mean, max };
-inline constexpr int bag_mode_count = 3;
+ORCHARD_NAMES(BagMode, sum, mean, max)
+
+// What every block begins with. Indices, offsets, which were checked, and factors are dense.
+struct BagHead {
+  DTypeField dtype; // of the table, a float
+  DTypeField index_dtype, offset_dtype;
+  Name<BagMode> mode;
+  Whole bags, total; // total: indices
+  Whole length;      // indices of each bag, or -1: the offsets say where each begins, and one more where the last ends
+  Whole rows, width; // of the table
+  Whole padding;     // a row that counts for nothing, or -1
+  Flag has_factors;
+};
+
+// `starts` has the offsets of the operands in their order, without results, which are dense.
+struct EmbeddingBagBlock : BagHead {
+  Whole starts[4];
+  Whole table_strides[2];
+};
+struct EmbeddingBagGradientBlock : BagHead {
+  Whole starts[6];
+  Whole gradient_strides[2];
+};
+struct EmbeddingBagFactorsBlock : BagHead {
+  Whole starts[4];
+  Whole table_strides[2], gradient_strides[2];
+};
 
 constexpr int64_t bag_columns = 1024;
 
@@ -26,7 +50,7 @@ struct BagColumns {
   BagMatrix table;
   const int64_t *indices; // of the bag; -1 for padding
   int64_t count, known;   // of the bag; of this bag and those after it
-  const char *factors; // of these indices; null where all are 1
+  const char *factors;    // of these indices; null where all are 1
   int64_t columns;
   int64_t position; // of the first index among all
   char *out;
@@ -38,12 +62,12 @@ struct BagColumns {
 struct RowColumns {
   BagMode mode;
   BagMatrix gradients;
-  const int64_t *places; // of the indices that name the row
+  const int64_t *numbers; // of the indices that name the row
   int64_t count;
-  const int64_t *bags;   // of all indices
-  const char *factors;   // of all indices; null where all are 1
-  const double *shares;  // of all bags: one over their counts, of a mean
-  const int64_t *best;   // of all bags, from one of their columns on, `width` apart
+  const int64_t *bags;  // of all indices
+  const char *factors;  // of all indices; null where all are 1
+  const double *shares; // of all bags: one over their counts, of a mean
+  const int64_t *best;  // of all bags, from one of their columns on, `width` apart
   int64_t width, columns;
   char *out;
   bool is_streamed;

@@ -25,16 +25,17 @@ template <class T> double factor_at(const char *factors, int64_t at) {
 
 template <class T> void write(const double *sums, double share, char *out, int64_t columns, bool is_streamed) {
   ResultRow<T, bag_columns> results(is_streamed);
-  T *place = reinterpret_cast<T *>(out);
-  Compute<T> *to = results.begin(place);
+  T *row = reinterpret_cast<T *>(out);
+  Compute<T> *to = results.begin(row);
   for (int64_t c = 0; c < columns; c++) to[c] = Compute<T>(sums[c] * share);
-  results.end(place, columns);
+  results.end(row, columns);
 }
 
 // ---------------------------------------------------------------- bags
 
 // Adds the rows of a block, each times its factor, in their order.
-template <int rows, class C> void add_block(const RowBlock<C> &block, const double *factors, double *sums, int64_t columns) {
+template <int rows, class C>
+void add_block(const RowBlock<C> &block, const double *factors, double *sums, int64_t columns) {
   for (int64_t c = 0; c < columns; c += lanes<double>) {
     block.template fetch_next<rows>(c);
     Vector<double> sum = load_vector(sums + c);
@@ -59,7 +60,10 @@ template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double
     if (bag.indices[i] >= 0) rows[known++] = bag.indices[i];
   for_each_row_block<T, bag_columns>(
       counted, bag.columns, [&](int64_t row) { return row_of<T>(bag.table, rows[row]); },
-      [&](auto size, const RowBlock<Compute<T>> &block, int64_t first) { add_block<size>(block, factors + first, sums, bag.columns); }, known);
+      [&](auto size, const RowBlock<Compute<T>> &block, int64_t first) {
+        add_block<size>(block, factors + first, sums, bag.columns);
+      },
+      known);
   return counted;
 }
 
@@ -79,7 +83,8 @@ template <class T> void add_bag(const BagColumns &bag) {
   if (bag.table.column != 1) counted = add_strided_rows<T>(bag, sums);
   else
     for (int64_t start = 0; start < bag.count; start += most_rows) counted += add_rows<T>(bag, start, sums);
-  write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns, bag.is_streamed);
+  write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns,
+           bag.is_streamed);
 }
 
 // The first of equal ones; a NaN where there is one.
@@ -109,23 +114,24 @@ template <class T> void bag(const BagColumns &own) {
 template <class T> void row(const RowColumns &own) {
   double sums[bag_columns] = {};
   for (int64_t k = 0; k < own.count; k++) {
-    int64_t place = own.places[k], bag = own.bags[place];
+    int64_t number = own.numbers[k], bag = own.bags[number];
     const T *gradient = row_of<T>(own.gradients, bag);
     if (own.mode != BagMode::max) {
-      double factor = own.mode == BagMode::mean ? own.shares[bag] : factor_at<T>(own.factors, place);
+      double factor = own.mode == BagMode::mean ? own.shares[bag] : factor_at<T>(own.factors, number);
       add_row(gradient, own.gradients.column, factor, sums, own.columns);
       continue;
     }
     const int64_t *best = own.best + bag * own.width;
     for (int64_t c = 0; c < own.columns; c++)
-      if (best[c] == place) sums[c] += double(load(gradient[c * own.gradients.column]));
+      if (best[c] == number) sums[c] += double(load(gradient[c * own.gradients.column]));
   }
   write<T>(sums, 1, own.out, own.columns, own.is_streamed);
 }
 
 template <class T> void factor(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out) {
   const T *a = row_of<T>(table, 0), *b = row_of<T>(gradients, 0);
-  double product = summed(width, [&](int64_t c) { return double(load(a[c * table.column])) * double(load(b[c * gradients.column])); });
+  double product = summed(
+      width, [&](int64_t c) { return double(load(a[c * table.column])) * double(load(b[c * gradients.column])); });
   *reinterpret_cast<T *>(out) = store<T>(Compute<T>(product));
 }
 

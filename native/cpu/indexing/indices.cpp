@@ -1,7 +1,9 @@
+// The functions "findOutOfRange" and "findDescent".
 #include "indices.h"
 
+#include "../functions.h"
 #include "../parallel.h"
-#include "nest.h"
+#include "indexing.h"
 
 #include <atomic>
 
@@ -10,53 +12,51 @@ using namespace orchard;
 namespace {
 constexpr int64_t grain = 1 << 15;
 
-void lower_to(std::atomic<int64_t> &least, int64_t value) {
+void reduce_to(std::atomic<int64_t> &least, int64_t value) {
   int64_t seen = least.load(std::memory_order_relaxed);
   while (value < seen && !least.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }
 }
 
 template <class Index>
-void find_in_range(const Nest<1> &nest, const Index *index, int64_t size, int64_t except, int64_t begin, int64_t end,
-                   std::atomic<int64_t> &least) {
+void find_in_run(const Nest<1> &nest, const Index *index, int64_t size, int64_t except, int64_t begin, int64_t end,
+                 std::atomic<int64_t> &least) {
   int64_t stride = nest.run_stride(0);
-  for_each_run(nest, begin, end, [&](const int64_t(&places)[1], int64_t first, int64_t length) {
+  for_each_run(nest, begin, end, [&](const int64_t (&offsets)[1], int64_t first, int64_t length) {
     for (int64_t i = 0; i < length; i++) {
-      int64_t value = index[places[0] + i * stride];
-      if ((value < 0 || value >= size) && value != except) return lower_to(least, first + i);
+      int64_t value = index[offsets[0] + i * stride];
+      if ((value < 0 || value >= size) && value != except) return reduce_to(least, first + i);
     }
   });
 }
+
+// found[0] = the number (row-major) of the first index that is negative or at least `size`, and is not `except`; -1
+// where none is.
+void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
+  const Nest<1> nest = block.nest;
+  const int64_t size = block.size, except = block.except;
+  std::atomic<int64_t> least{INT64_MAX};
+  with_indices(block.dtype, operands[0], block.offset, [&](auto *first) {
+    parallel_for(nest.count(), grain,
+                 [&](int64_t begin, int64_t end) { find_in_run(nest, first, size, except, begin, end, least); });
+  });
+  *static_cast<double *>(operands[1]) = least == INT64_MAX ? -1.0 : static_cast<double>(least.load());
+}
+
+// found[0] = the number of the first offset that is less than the one before it, or more than `size`, or of the first
+// one where it is not 0; -1 where there is none.
+void find_descent(const FindDescentBlock &block, Operands operands) {
+  const int64_t count = block.count, size = block.size;
+  double &found = *static_cast<double *>(operands[1]);
+  found = -1;
+  with_indices(block.dtype, operands[0], block.offset, [&](auto *own) {
+    int64_t before = 0;
+    for (int64_t i = 0; i < count && found < 0; before = own[i++])
+      if (own[i] < before || own[i] > size || (i == 0 && own[i] != 0)) found = double(i);
+  });
+}
+
+ORCHARD_FUNCTION("findOutOfRange", find_out_of_range, FindOutOfRangeBlock, 2)
+ORCHARD_FUNCTION("findDescent", find_descent, FindDescentBlock, 2)
+
 } // namespace
-
-int32_t orchard_cpu_find_outside(const double *block, const void *index, double *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    DType dtype = reader.dtype();
-    int64_t offset = reader.whole();
-    int64_t size = reader.whole();
-    int64_t except = reader.whole();
-    Nest<1> nest = read_nest<1>(reader);
-    std::atomic<int64_t> least{INT64_MAX};
-    with_indices(dtype, index, offset, [&](auto *first) {
-      parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
-        find_in_range(nest, first, size, except, begin, end, least);
-      });
-    });
-    out[0] = least == INT64_MAX ? -1.0 : static_cast<double>(least.load());
-  });
-}
-
-int32_t orchard_cpu_find_descent(const double *block, const void *offsets, double *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    DType dtype = reader.dtype();
-    int64_t offset = reader.whole(), count = reader.whole(), size = reader.whole();
-    out[0] = -1;
-    with_indices(dtype, offsets, offset, [&](auto *own) {
-      int64_t before = 0;
-      for (int64_t i = 0; i < count && out[0] < 0; before = own[i++])
-        if (own[i] < before || own[i] > size || (i == 0 && own[i] != 0)) out[0] = double(i);
-    });
-  });
-}

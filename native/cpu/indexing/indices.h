@@ -10,7 +10,9 @@ template <class Use> void with_indices(DType dtype, const void *base, int64_t of
   const char *first = element(base, dtype, offset);
   if (dtype == DType::int64) use(reinterpret_cast<const int64_t *>(first));
   else if (dtype == DType::int32) use(reinterpret_cast<const int32_t *>(first));
-  else fail(ORCHARD_CPU_INVALID_ARGUMENT, "indices are int64 or int32");
+  else
+    fail(ORCHARD_CPU_INVALID_ARGUMENT,
+         std::string("expected indices of int64 or int32, got ") + dtype_names[static_cast<int>(dtype)]);
 }
 
 } // namespace orchard

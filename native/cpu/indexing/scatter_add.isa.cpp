@@ -14,15 +14,15 @@ template <class T> T finished(T x, Sum<T> sum) {
 }
 
 template <class T, class Index>
-void add_lines(const ScatterAdd &scatter, const int64_t *places, int64_t count, const void *x_base, const void *index_base,
-               const void *source_base, void *out_base, void *sums_base) {
-  const T *x = static_cast<const T *>(x_base) + places[scatter_x];
-  const Index *index = static_cast<const Index *>(index_base) + places[scatter_index];
-  const T *source = static_cast<const T *>(source_base) + places[scatter_source];
-  T *out = static_cast<T *>(out_base) + places[scatter_out];
+void add_slices(const ScatterAdd &scatter, const int64_t *offsets, int64_t count, const void *x_base,
+                const void *index_base, const void *source_base, void *out_base, void *sums_base) {
+  const T *x = static_cast<const T *>(x_base) + offsets[scatter_x];
+  const Index *index = static_cast<const Index *>(index_base) + offsets[scatter_index];
+  const T *source = static_cast<const T *>(source_base) + offsets[scatter_source];
+  T *out = static_cast<T *>(out_base) + offsets[scatter_out];
   Sum<T> *sums = static_cast<Sum<T> *>(sums_base);
   int64_t across[4];
-  for (int operand = 0; operand < 4; operand++) across[operand] = scatter.lines.run_stride(operand);
+  for (int operand = 0; operand < 4; operand++) across[operand] = scatter.slices.run_stride(operand);
 
   for (int64_t i = 0; i < scatter.size * count; i++) sums[i] = 0;
   for (int64_t at = 0; at < scatter.length; at++) {
@@ -30,22 +30,24 @@ void add_lines(const ScatterAdd &scatter, const int64_t *places, int64_t count, 
     const T *row = source + at * scatter.strides[scatter_source];
     if (across[scatter_index] == 0) {
       Sum<T> *target = sums + int64_t(*named) * count;
-      for (int64_t line = 0; line < count; line++) target[line] += static_cast<Sum<T>>(load(row[line * across[scatter_source]]));
+      for (int64_t slice = 0; slice < count; slice++)
+        target[slice] += static_cast<Sum<T>>(load(row[slice * across[scatter_source]]));
     } else {
-      for (int64_t line = 0; line < count; line++)
-        sums[int64_t(named[line * across[scatter_index]]) * count + line] += static_cast<Sum<T>>(load(row[line * across[scatter_source]]));
+      for (int64_t slice = 0; slice < count; slice++)
+        sums[int64_t(named[slice * across[scatter_index]]) * count + slice] +=
+            static_cast<Sum<T>>(load(row[slice * across[scatter_source]]));
     }
   }
   for (int64_t at = 0; at < scatter.size; at++)
-    for (int64_t line = 0; line < count; line++)
-      out[at * scatter.strides[scatter_out] + line * across[scatter_out]] =
-          finished<T>(x[at * scatter.strides[scatter_x] + line * across[scatter_x]], sums[at * count + line]);
+    for (int64_t slice = 0; slice < count; slice++)
+      out[at * scatter.strides[scatter_out] + slice * across[scatter_out]] =
+          finished<T>(x[at * scatter.strides[scatter_x] + slice * across[scatter_x]], sums[at * count + slice]);
 }
 
 template <int... dtype> constexpr ScatterAdditions all(std::integer_sequence<int, dtype...>) {
   ScatterAdditions table{};
-  ((table.lines[dtype][0] = add_lines<Storage<DType(dtype)>, int64_t>), ...);
-  ((table.lines[dtype][1] = add_lines<Storage<DType(dtype)>, int32_t>), ...);
+  ((table.slices[dtype][0] = add_slices<Storage<DType(dtype)>, int64_t>), ...);
+  ((table.slices[dtype][1] = add_slices<Storage<DType(dtype)>, int32_t>), ...);
   return table;
 }
 

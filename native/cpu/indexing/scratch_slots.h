@@ -1,4 +1,5 @@
-// Scratch memory for the bodies of a parallel_for, which must not allocate: as many slots as threads, each used by one body at a time.
+// Scratch memory for the bodies of a parallel_for, which must not allocate: as many slots as threads, each used by one
+// body at a time.
 #pragma once
 
 #include "../memory.h"

@@ -5,29 +5,59 @@
 // with a weight w and a weight v of positive targets, which are 1 but in the weighted one.
 #pragma once
 
-#include "../block.h"
+#include "../nest.h"
 
 namespace orchard {
 
-// In the order of `lossNames` in src/ops/loss/names.ts.
-enum class Loss : int { squared_error, binary_cross_entropy, weighted_binary_cross_entropy };
-inline constexpr int loss_count = 3;
+ORCHARD_NAMES(Loss, squaredError, binaryCrossEntropy, weightedBinaryCrossEntropy)
 
-enum LossOperand { loss_x, loss_target, loss_weight, loss_positive, loss_out, loss_target_out, loss_scale, loss_operands };
+// The nest goes over x's shape. Operands have the dtype of x; a loss without weights gets x in their place.
+struct LossBlock {
+  static constexpr int operands = 5; // x, target, weight, that of positive targets, the result
 
-// A stretch of elements of a loss, with a stride for each operand; those that are not wanted are null.
+  Name<Loss> loss;
+  DTypeField dtype; // a float
+  Flag is_summed;   // the result is one number, the sum times the factor, in the compute type
+  Real factor;
+  Whole offsets[operands];
+  NestBlock<operands> nest;
+};
+
+struct LossGradientBlock {
+  static constexpr int operands = 7; // as above, with the gradient of each loss, then those of x and of the target
+
+  Name<Loss> loss;
+  DTypeField dtype;
+  Flag needs[2]; // the gradient of x, and that of the target
+  Real factor;
+  Whole offsets[operands];
+  NestBlock<operands> nest;
+};
+
+enum LossOperand {
+  loss_x,
+  loss_target,
+  loss_weight,
+  loss_positive,
+  loss_out,
+  loss_target_out,
+  loss_scale,
+  loss_operands
+};
+
+// A run of elements of a loss, with a stride for each operand; operands that are not needed are null.
 struct LossRun {
   char *operands[loss_operands];
   int64_t strides[loss_operands];
   int64_t count;
-  double factor; // of the gradients
+  double factor;    // of the gradients
   bool is_streamed; // results are more than caches keep
 };
 
 struct LossKernel {
   void (*values)(Loss, const LossRun &);
   double (*sum)(Loss, const LossRun &);
-  void (*slopes)(Loss, const LossRun &); // times the factor and `scale`, which is of the compute type
+  void (*gradients)(Loss, const LossRun &); // times the factor and `scale`, which is of the compute type
 };
 
 struct Losses {

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int64_t tile = 1024;
 
-// Calls use(operand) for elements in the compute type: where they lie, or brought together in `buffer`.
-template <class T> const Compute<T> *loaded(const char *first, int64_t stride, int64_t start, int64_t count, Compute<T> *buffer) {
+// Elements in the compute type: where they lie, or gathered in `buffer`.
+template <class T>
+const Compute<T> *loaded(const char *first, int64_t stride, int64_t start, int64_t count, Compute<T> *buffer) {
   using C = Compute<T>;
   if (!first) return nullptr;
   const T *from = reinterpret_cast<const T *>(first) + start * stride;
@@ -26,7 +27,8 @@ template <class T> const Compute<T> *loaded(const char *first, int64_t stride, i
   return buffer;
 }
 
-template <class T> void stored(const Compute<T> *values, const LossRun &run, int operand, int64_t start, int64_t count) {
+template <class T>
+void stored(const Compute<T> *values, const LossRun &run, int operand, int64_t start, int64_t count) {
   int64_t stride = run.strides[operand];
   T *to = reinterpret_cast<T *>(run.operands[operand]) + start * stride;
   if (stride == 1 && run.is_streamed) {
@@ -46,7 +48,7 @@ template <class C> struct Elements {
 template <class T, class Use> void for_each_tile(Loss loss, const LossRun &run, Use &&use) {
   using C = Compute<T>;
   C buffers[4][tile];
-  bool is_weighted = loss == Loss::weighted_binary_cross_entropy;
+  bool is_weighted = loss == Loss::weightedBinaryCrossEntropy;
   for (int64_t start = 0; start < run.count; start += tile) {
     int64_t count = std::min(tile, run.count - start);
     auto operand = [&](int at) { return loaded<T>(run.operands[at], run.strides[at], start, count, buffers[at]); };
@@ -69,50 +71,52 @@ template <class C> void squared_errors(const C *__restrict x, const C *__restric
   for (int64_t i = 0; i < count; i++) out[i] = (x[i] - t[i]) * (x[i] - t[i]);
 }
 
-template <class C> void binary_cross_entropies(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
+template <class C>
+void binary_cross_entropies(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; i++) out[i] = (1 - t[i]) * x[i] + softplus_of_negative(x[i]);
 }
 
 template <class C>
-void weighted_binary_cross_entropies(const C *__restrict x, const C *__restrict t, const C *__restrict w, const C *__restrict v,
-                                     C *__restrict out, int64_t count) {
+void weighted_binary_cross_entropies(const C *__restrict x, const C *__restrict t, const C *__restrict w,
+                                     const C *__restrict v, C *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; i++)
     out[i] = w[i] * ((1 - t[i]) * x[i] + (1 - t[i] + v[i] * t[i]) * softplus_of_negative(x[i]));
 }
 
 template <class C> void values_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  if (loss == Loss::squared_error) squared_errors(e.x, e.t, out, count);
-  else if (loss == Loss::binary_cross_entropy) binary_cross_entropies(e.x, e.t, out, count);
+  if (loss == Loss::squaredError) squared_errors(e.x, e.t, out, count);
+  else if (loss == Loss::binaryCrossEntropy) binary_cross_entropies(e.x, e.t, out, count);
   else weighted_binary_cross_entropies(e.x, e.t, e.w, e.v, out, count);
 }
 
 // (1 - t) σ(x) - v t σ(-x), with both from one exponential.
-template <class C> inline C logit_slope(C x, C t, C v) {
+template <class C> inline C logit_derivative(C x, C t, C v) {
   C e = exp(-magnitude(x)), larger_one = 1 / (1 + e), smaller_one = e * larger_one;
   return (1 - t) * (x < 0 ? smaller_one : larger_one) - v * t * (x < 0 ? larger_one : smaller_one);
 }
 
-template <class C> void logit_slopes(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; i++) out[i] = logit_slope(x[i], t[i], C(1));
+template <class C>
+void logit_derivatives(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = logit_derivative(x[i], t[i], C(1));
 }
 
 template <class C>
-void weighted_logit_slopes(const C *__restrict x, const C *__restrict t, const C *__restrict w, const C *__restrict v, C *__restrict out,
-                           int64_t count) {
-  for (int64_t i = 0; i < count; i++) out[i] = w[i] * logit_slope(x[i], t[i], v[i]);
+void weighted_logit_derivatives(const C *__restrict x, const C *__restrict t, const C *__restrict w,
+                                const C *__restrict v, C *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = w[i] * logit_derivative(x[i], t[i], v[i]);
 }
 
-template <class C> void slopes_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  if (loss == Loss::squared_error)
+template <class C> void derivatives_of(Loss loss, Elements<C> e, C *out, int64_t count) {
+  if (loss == Loss::squaredError)
     for (int64_t i = 0; i < count; i++) out[i] = 2 * (e.x[i] - e.t[i]);
-  else if (loss == Loss::binary_cross_entropy) logit_slopes(e.x, e.t, out, count);
-  else weighted_logit_slopes(e.x, e.t, e.w, e.v, out, count);
+  else if (loss == Loss::binaryCrossEntropy) logit_derivatives(e.x, e.t, out, count);
+  else weighted_logit_derivatives(e.x, e.t, e.w, e.v, out, count);
 }
 
-template <class C> void target_slopes_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  if (loss == Loss::squared_error)
+template <class C> void target_derivatives_of(Loss loss, Elements<C> e, C *out, int64_t count) {
+  if (loss == Loss::squaredError)
     for (int64_t i = 0; i < count; i++) out[i] = 2 * (e.t[i] - e.x[i]);
-  else if (loss == Loss::binary_cross_entropy)
+  else if (loss == Loss::binaryCrossEntropy)
     for (int64_t i = 0; i < count; i++) out[i] = -e.x[i];
   else
     for (int64_t i = 0; i < count; i++) out[i] = e.w[i] * ((e.v[i] - 1) * softplus_of_negative(e.x[i]) - e.x[i]);
@@ -141,7 +145,7 @@ template <class T> double sum(Loss loss, const LossRun &run) {
   return total;
 }
 
-template <class T> void slopes(Loss loss, const LossRun &run) {
+template <class T> void gradients(Loss loss, const LossRun &run) {
   using C = Compute<T>;
   C scale_buffer[tile], out[tile];
   for_each_tile<T>(loss, run, [&](Elements<C> e, int64_t start, int64_t count) {
@@ -151,18 +155,18 @@ template <class T> void slopes(Loss loss, const LossRun &run) {
       stored<T>(out, run, operand, start, count);
     };
     if (run.operands[loss_out]) {
-      slopes_of(loss, e, out, count);
+      derivatives_of(loss, e, out, count);
       finish(loss_out);
     }
     if (run.operands[loss_target_out]) {
-      target_slopes_of(loss, e, out, count);
+      target_derivatives_of(loss, e, out, count);
       finish(loss_target_out);
     }
   });
   if (run.is_streamed) orchard::streams().finish();
 }
 
-template <class T> constexpr LossKernel kernel() { return {values<T>, sum<T>, slopes<T>}; }
+template <class T> constexpr LossKernel kernel() { return {values<T>, sum<T>, gradients<T>}; }
 
 } // namespace
 

@@ -13,7 +13,8 @@
 namespace orchard {
 namespace {
 
-// What a BLAS knows of an operand: its address, whether its columns are the adjacent ones, and the stride of the others.
+// What a BLAS knows of an operand: its address, whether its columns are the adjacent ones, and the stride of the
+// others.
 struct BlasMatrix {
   const char *data;
   int trans;
@@ -37,8 +38,7 @@ bool has_adjacent_columns(const Matrix &matrix, int64_t rows, int64_t columns) {
 
 constexpr int64_t copy_grain = 1 << 15; // elements
 
-template <class T>
-void copy_matrix(const Matrix &from, const Matrix &to, int64_t rows, int64_t columns, T factor) {
+template <class T> void copy_matrix(const Matrix &from, const Matrix &to, int64_t rows, int64_t columns, T factor) {
   int64_t grain = std::max<int64_t>(1, copy_grain / std::max<int64_t>(columns, 1));
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
@@ -49,8 +49,8 @@ void copy_matrix(const Matrix &from, const Matrix &to, int64_t rows, int64_t col
   });
 }
 
-// An operand for a batch of products: described where it lies, or copied to memory of its own. A copy is kept for as long as the
-// next product has the same operand.
+// An operand for a batch of products: described where it lies, or copied to memory of its own. A copy is kept for as
+// long as the next product has the same operand.
 template <class T> class Operand {
 public:
   BlasMatrix describe(const Matrix &matrix, int64_t rows, int64_t columns) {
@@ -95,9 +95,9 @@ private:
     auto [m, n, k] = std::tuple(product.m, product.n, product.k);
     if (product.has_input()) copy_matrix<T>(product.input, out, m, n, T(product.beta));
     BlasMatrix a = a_.describe(product.a, m, k), b = b_.describe(product.b, k, n);
-    gemm_(cblas_row_major, a.trans, b.trans, int(m), int(n), int(k), T(product.alpha), reinterpret_cast<const T *>(a.data),
-          a.leading, reinterpret_cast<const T *>(b.data), b.leading, T(product.has_input() ? 1 : 0),
-          reinterpret_cast<T *>(out.data), leading_stride(out.row_stride, m, n));
+    gemm_(cblas_row_major, a.trans, b.trans, int(m), int(n), int(k), T(product.alpha),
+          reinterpret_cast<const T *>(a.data), a.leading, reinterpret_cast<const T *>(b.data), b.leading,
+          T(product.has_input() ? 1 : 0), reinterpret_cast<T *>(out.data), leading_stride(out.row_stride, m, n));
   }
 
   Matrix own_result(const MatrixProduct &product) {

@@ -3,13 +3,14 @@
 //   for each block of columns (of b and the result), as many as fit a cache:
 //     pack those of b's columns that are not read where they lie, for all of k    [threads share the panels]
 //     for each block of rows (of a and the result), in parallel:
-//       for each block of k, for each tile's rows: pack a's numbers, or read them where they lie; sum tiles of the result
+//       for each block of k, for each tile's rows:
+//         pack a's numbers, or read them where they lie; sum tiles of the result
 //
-// Tiles of a plain product are summed into the result itself, others into memory of a thread's own, from where they are finished after the
-// last block of k: alpha * sum + beta * input, rounded once to the dtype.
+// Tiles of a plain product are summed into the result itself, others into memory of a thread's own, from where they are
+// finished after the last block of k: alpha * sum + beta * input, rounded once to the dtype.
 //
-// k is cut into blocks that depend on it alone and the remainder at tiles, so a number of the result is the same sum in the same order for any
-// number of threads.
+// k is cut into blocks that depend on it alone and the remainder at tiles, so a number of the result is the same sum in
+// the same order for any number of threads.
 #include "kernel.h"
 
 #include "../memory.h"
@@ -24,24 +25,24 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_depth = 384; // of a block of k
+constexpr int64_t most_depth = 384;                        // of a block of k
 constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many where they are not packed
 constexpr int64_t column_bytes = 4096;                     // of a row of the block of the result
 constexpr int64_t packed_bytes = int64_t(64) << 20;        // of b's panels, where k allows
 
-// A copy is worth what it costs where it is read often: a's once for each panel of columns. And where steps are far apart (then every one is
-// on another page) and many tiles read them: b's. On two cores of a Xeon with AVX-512 (family 6, model 207), 512 x 128 x 768 with a transposed
-// took 485 µs with copies and 315 µs without.
+// A copy is worth what it costs where it is read often: a's once for each panel of columns. And where steps are far
+// apart (then every one is on another page) and many tiles read them: b's. On two cores of a Xeon with AVX-512 (family
+// 6, model 207), 512 x 128 x 768 with a transposed took 485 µs with copies and 315 µs without.
 constexpr int64_t most_panels_in_place = 16;
 constexpr int64_t most_bytes_between_steps = 2048;
 
-// Panels that another thread packed come from its cache, line by line, which takes longer than to pack them once more: 768 x 128 x 128 took
-// 101 µs with shared ones and 81 µs with own ones on the two cores.
-constexpr int64_t most_own_panels = 1 << 18; // numbers
+// Panels that another thread packed come from its cache, line by line, which takes longer than to pack them once more:
+// 768 x 128 x 128 took 101 µs with shared ones and 81 µs with own ones on the two cores.
+constexpr int64_t most_own_panels = 1 << 18;   // numbers
 constexpr int64_t rows_worth_own_panels = 256; // for each thread
 
-// With rows outside, a's stay in the first-level cache and b's panels come past them; with columns outside it is the reverse. Packed rows
-// outside are up to 12 % faster with vectors of 64 bytes, and up to 7 % slower with shorter ones.
+// With rows outside, a's stay in the first-level cache and b's panels come past them; with columns outside it is the
+// reverse. Packed rows outside are up to 12 % faster with vectors of 64 bytes, and up to 7 % slower with shorter ones.
 constexpr bool keeps_packed_rows = vector_bytes == 64;
 
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
@@ -55,10 +56,9 @@ template <class S> class Multiplication {
 
 public:
   explicit Multiplication(const MatrixProduct &product)
-      : p_(product), depth_block_(divided_up(p_.k, std::max<int64_t>(1, divided_up(p_.k, most_depth)))), is_plain_(is_plain<S>(p_)),
-        has_rows_(p_.a.column_stride == 1),
-        packs_a_(!reads_a_in_place()), keeps_rows_(!packs_a_ || keeps_packed_rows),
-        columns_in_place_(reads_b_in_place() ? p_.n / width * width : 0),
+      : p_(product), depth_block_(divided_up(p_.k, std::max<int64_t>(1, divided_up(p_.k, most_depth)))),
+        is_plain_(is_plain<S>(p_)), has_rows_(p_.a.column_stride == 1), packs_a_(!reads_a_in_place()),
+        keeps_rows_(!packs_a_ || keeps_packed_rows), columns_in_place_(reads_b_in_place() ? p_.n / width * width : 0),
         kernels_(has_rows_ && !packs_a_ ? tile_kernels<T, Adjacent::row> : tile_kernels<T, Adjacent::step>) {}
 
   void run() {
@@ -83,7 +83,8 @@ private:
     return is_own_accumulator && is_adjacent && p_.n <= most_panels_in_place * width;
   }
   bool reads_b_in_place() const {
-    return !packs_a_ && p_.b.column_stride == 1 && std::abs(p_.b.row_stride) * int64_t(sizeof(S)) <= most_bytes_between_steps;
+    return !packs_a_ && p_.b.column_stride == 1 &&
+           std::abs(p_.b.row_stride) * int64_t(sizeof(S)) <= most_bytes_between_steps;
   }
 
   // Panels of `width` columns, each for all of k.
@@ -100,7 +101,8 @@ private:
 
   // A multiple of the threads, so that all end together, unless the rows are few.
   int64_t rows_per_task() const {
-    int64_t tiles = divided_up(p_.m, tile_rows), tasks = divided_up(tiles * tile_rows, packs_a_ ? row_block : row_block / 2);
+    int64_t tiles = divided_up(p_.m, tile_rows),
+            tasks = divided_up(tiles * tile_rows, packs_a_ ? row_block : row_block / 2);
     tasks = std::min(rounded_up(tasks, thread_count()), tiles);
     return packs_a_ ? divided_up(tiles, tasks) * tile_rows : divided_up(p_.m, tasks);
   }
@@ -124,7 +126,8 @@ private:
     int64_t workers = std::min<int64_t>(p_.operations() < 1e6 ? 1 : thread_count(), tasks);
     int64_t packed_rows_size = packs_a_ ? rounded_up(rows * depth_block_ + lanes<T>, 64) : 0;
     int64_t sums_stride = is_one_block() ? width : share;
-    int64_t sums_size = rounded_up(rows * sums_stride, 64), scratch_size = packed_rows_size + sums_size + rounded_up(own_size, 64);
+    int64_t sums_size = rounded_up(rows * sums_stride, 64),
+            scratch_size = packed_rows_size + sums_size + rounded_up(own_size, 64);
     Scratch<T> scratch(static_cast<size_t>(workers * scratch_size));
     std::atomic<int64_t> next{0};
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
@@ -184,9 +187,11 @@ private:
 
   void multiply_part(const Part &part) {
     const Block &block = part.block;
-    int64_t rows = part.heights.rows, tiles = divided_up(rows, tile_rows), panels = divided_up(block.end_column - block.column, width);
+    int64_t rows = part.heights.rows, tiles = divided_up(rows, tile_rows),
+            panels = divided_up(block.end_column - block.column, width);
     if (packs_a_)
-      pack_panels<T, tile_rows>(a(block.row, part.depth), p_.a.row_stride, p_.a.column_stride, rows, part.length, part.space.packed_rows);
+      pack_panels<T, tile_rows>(a(block.row, part.depth), p_.a.row_stride, p_.a.column_stride, rows, part.length,
+                                part.space.packed_rows);
     if (keeps_rows_)
       for (int64_t tile = 0; tile < tiles; tile++)
         for (int64_t panel = 0; panel < panels; panel++) multiply_tile_of(part, tile, panel * width);
@@ -197,7 +202,8 @@ private:
 
   void multiply_tile_of(const Part &part, int64_t number, int64_t right) {
     int64_t down = part.heights.start(number), height = part.heights.start(number + 1) - down;
-    int64_t row = part.block.row + down, column = part.block.column + right, columns = std::min(width, part.block.end_column - column);
+    int64_t row = part.block.row + down, column = part.block.column + right,
+            columns = std::min(width, part.block.end_column - column);
     bool is_direct = is_plain_ && columns == width;
     Tile<T> tile;
     tile.depth = part.length;
@@ -212,12 +218,15 @@ private:
 
   void take_rows(const Part &part, int64_t row, const T *packed, Tile<T> &tile) const {
     if (packs_a_) tile.a = packed, tile.a_stride = tile_rows;
-    else tile.a = reinterpret_cast<const T *>(a(row, part.depth)), tile.a_stride = has_rows_ ? p_.a.row_stride : p_.a.column_stride;
+    else
+      tile.a = reinterpret_cast<const T *>(a(row, part.depth)),
+      tile.a_stride = has_rows_ ? p_.a.row_stride : p_.a.column_stride;
   }
 
   void take_columns(const Part &part, int64_t column, Tile<T> &tile) const {
     const PackedColumns &packed = part.packed;
-    if (column >= packed.first) tile.b = packed.panels + (column - packed.first) * p_.k + part.depth * width, tile.b_stride = width;
+    if (column >= packed.first)
+      tile.b = packed.panels + (column - packed.first) * p_.k + part.depth * width, tile.b_stride = width;
     else tile.b = reinterpret_cast<const T *>(b(part.depth, column)), tile.b_stride = p_.b.row_stride;
   }
 
@@ -244,8 +253,8 @@ template <class S> void multiply(const MatrixProduct &product) { Multiplication<
 
 } // namespace
 
-extern const MatmulKernels matmul_kernels = {
-    {multiply<double>, multiply<float>, multiply<Float16>, multiply<BFloat16>, multiply<int64_t>, multiply<int32_t>,
-     multiply<uint32_t>, multiply<int8_t>, multiply<uint8_t>, nullptr}};
+extern const MatmulKernels matmul_kernels = {{multiply<double>, multiply<float>, multiply<Float16>, multiply<BFloat16>,
+                                              multiply<int64_t>, multiply<int32_t>, multiply<uint32_t>,
+                                              multiply<int8_t>, multiply<uint8_t>, nullptr}};
 
 } // namespace orchard::ORCHARD_ISA

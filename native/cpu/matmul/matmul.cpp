@@ -16,17 +16,18 @@ using namespace orchard;
 
 namespace {
 
-// Below this, a call of a BLAS uses one thread, and is up to three times as fast as ours there: a batch of such products
-// is divided among all threads instead where they are more.
+// Below this, a call of a BLAS uses one thread, and is up to three times as fast as ours there: a batch of such
+// products is divided among all threads instead where they are more.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
 constexpr int threads_worth_a_blas = 3;
 constexpr double operations_per_task = 1e6;
 
-// Where our own product is at least as fast as OpenBLAS, whose threads besides wait in a loop for 100 ms after a call, on processors that the
-// operations after it want. Measured on two cores of a Xeon with AVX-512 (family 6, model 207), OpenBLAS 0.3.21 as SkylakeX: a training step
-// of products from 768 x 128 x 128 to 768 x 512 x 128 (forward, gradients of input and weights) took 34 ms with our own and 37 ms with
-// OpenBLAS, before our own took a quarter less; 768 x 65 x 128 takes 67 and 141 µs, 768 x 32 x 768 131 and 404 µs, 80 x 80 x 80 8.4 and
-// 6.6 µs, 1024 x 1024 x 1024 7.1 and 6.6 ms. `bun run bench matmul` measures what a further row needs.
+// Where our own product is at least as fast as OpenBLAS, whose threads besides wait in a loop for 100 ms after a call,
+// on processors that the operations after it want. Measured on two cores of a Xeon with AVX-512 (family 6, model 207),
+// OpenBLAS 0.3.21 as SkylakeX: a training step of products from 768 x 128 x 128 to 768 x 512 x 128 (forward, gradients
+// of input and weights) took 34 ms with our own and 37 ms with OpenBLAS, before our own took a quarter less; 768 x 65 x
+// 128 takes 67 and 141 µs, 768 x 32 x 768 131 and 404 µs, 80 x 80 x 80 8.4 and 6.6 µs, 1024 x 1024 x 1024 7.1 and 6.6
+// ms. `bun run bench matmul` measures what a further row needs.
 struct OwnRange {
   const char *isa;
   DType dtype;
@@ -98,7 +99,9 @@ bool is_vector_product(BatchedProduct &batch) {
 void multiply(BatchedProduct &batch) {
   const MatrixProduct &first = batch.first;
   Multiply own = matmul_kernels().multiply[static_cast<int>(first.dtype)];
-  if (!own) fail(ORCHARD_CPU_UNSUPPORTED, std::string("there is no matrix product of ") + dtype_names[static_cast<int>(first.dtype)]);
+  if (!own)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("there is no matrix product of ") + dtype_names[static_cast<int>(first.dtype)]);
   check_factors(first);
   if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
   batch.simplify();
@@ -108,8 +111,9 @@ void multiply(BatchedProduct &batch) {
   else multiply_one_by_one(own, batch);
 }
 
-// Without an input, or with beta 0, `input` is not read. float64 and float32 go to the BLAS where there is one. float16 and bfloat16 are
-// summed in float32 and rounded once. Integers wrap, alpha and beta are whole. bool is unsupported. k = 0 leaves beta input, or zeros.
+// Without an input, or with beta 0, `input` is not read. float64 and float32 go to the BLAS where there is one. float16
+// and bfloat16 are summed in float32 and rounded once. Integers wrap, alpha and beta are whole. bool is unsupported. k
+// = 0 leaves beta input, or zeros.
 void matmul(const MatmulBlock &block, Operands operands) {
   BatchedProduct batch = read_product(block, operands);
   multiply(batch);

@@ -45,9 +45,10 @@ template <class T, int width, class S> inline void pack_lane(const S *in, int64_
   }
 }
 
-// Lanes whose numbers are adjacent along the depth, squares of them at a time. Returns the depth up to which it came. A last square that is
-// wider than what is left reaches into the next step's lanes, so it is written before their own.
-template <class T, int width> inline int64_t pack_squares(const T *in, int64_t lane_stride, int64_t count, int64_t depth, T *out) {
+// Lanes whose numbers are adjacent along the depth, squares of them at a time. Returns the depth up to which it came. A
+// last square that is wider than what is left reaches into the next step's lanes, so it is written before their own.
+template <class T, int width>
+inline int64_t pack_squares(const T *in, int64_t lane_stride, int64_t count, int64_t depth, T *out) {
   constexpr int side = lanes<T>;
   int64_t p = 0;
   for (; p + side <= depth; p += side)
@@ -60,8 +61,9 @@ template <class T, int width> inline int64_t pack_squares(const T *in, int64_t l
   return p;
 }
 
-// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < count, 0 for the lanes up to `width`. Where `width` is no multiple
-// of a vector, up to a vector behind the panel is overwritten: panels are packed in their order, and there is room behind the last.
+// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < count, 0 for the lanes up to `width`. Where
+// `width` is no multiple of a vector, up to a vector behind the panel is overwritten: panels are packed in their order,
+// and there is room behind the last.
 template <class T, int width, class S>
 inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
   int64_t packed = 0;
@@ -84,14 +86,17 @@ inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, i
     for (int64_t p = 0; p < depth; p++) out[p * width + l] = T(0);
 }
 
-// As many panels as `count` lanes make. Adjacent lanes are read a step at a time, so that each line of the cache is read once.
+// As many panels as `count` lanes make. Adjacent lanes are read a step at a time, so that each line of the cache is
+// read once.
 template <class T, int width, class S>
 inline void pack_panels(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
   int64_t whole = lane_stride == 1 ? count / width * width : 0;
   for (int64_t p = 0; p < depth; p++)
-    for (int64_t l = 0; l < whole; l += width) load_row<T>(in + l + p * depth_stride, out + l * depth + p * width, width);
+    for (int64_t l = 0; l < whole; l += width)
+      load_row<T>(in + l + p * depth_stride, out + l * depth + p * width, width);
   for (int64_t l = whole; l < count; l += width)
-    pack_panel<T, width>(in + l * lane_stride, lane_stride, depth_stride, std::min<int64_t>(width, count - l), depth, out + l * depth);
+    pack_panel<T, width>(in + l * lane_stride, lane_stride, depth_stride, std::min<int64_t>(width, count - l), depth,
+                         out + l * depth);
 }
 
 } // namespace orchard::ORCHARD_ISA

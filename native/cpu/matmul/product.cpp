@@ -6,7 +6,9 @@ namespace orchard {
 namespace {
 
 int64_t checked_size(const char *name, int64_t size) {
-  if (size < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string("expected ") + name + " to be at least 0, got " + std::to_string(size));
+  if (size < 0)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT,
+         std::string("expected ") + name + " to be at least 0, got " + std::to_string(size));
   return size;
 }
 
@@ -30,7 +32,8 @@ BatchedProduct read_product(const MatmulBlock &block, Operands operands) {
   first.out = matrix(matmul_out);
   if (block.has_input) first.input = matrix(matmul_input);
   product.batch = block.batch;
-  for (int axis = 0; axis < product.batch.rank; axis++) checked_size("each size of the batch", product.batch.shape[axis]);
+  for (int axis = 0; axis < product.batch.rank; axis++)
+    checked_size("each size of the batch", product.batch.shape[axis]);
   return product;
 }
 

@@ -9,8 +9,9 @@ namespace orchard {
 // The operands, as the arrays of a product have them.
 enum MatmulOperand : int { matmul_a, matmul_b, matmul_input, matmul_out, matmul_operands };
 
-// out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n. Strides and offsets count
-// elements. Stride 0 repeats an operand; out must not overlap itself or a or b, and may be the very elements of input.
+// out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n. Strides and
+// offsets count elements. Stride 0 repeats an operand; out must not overlap itself or a or b, and may be the very
+// elements of input.
 struct MatmulBlock {
   DTypeField dtype;
   Whole m, n, k;

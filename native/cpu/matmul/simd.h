@@ -34,9 +34,14 @@ template <class T> inline Vector<T> load_vector(const T *from) {
 }
 template <class T> inline void store_vector(Vector<T> vector, T *to) { __builtin_memcpy(to, &vector, sizeof vector); }
 
-// sum + vector * factor, the factor one number or a vector of them. For floats with one rounding where the instruction set can, for integers modulo 2^bits.
-template <class T> inline Vector<T> multiply_add(Vector<T> vector, T factor, Vector<T> sum) { return sum + vector * factor; }
-template <class T> inline Vector<T> multiply_add(Vector<T> vector, Vector<T> factor, Vector<T> sum) { return sum + vector * factor; }
+// sum + vector * factor, the factor one number or a vector of them. For floats with one rounding where the instruction
+// set can, for integers modulo 2^bits.
+template <class T> inline Vector<T> multiply_add(Vector<T> vector, T factor, Vector<T> sum) {
+  return sum + vector * factor;
+}
+template <class T> inline Vector<T> multiply_add(Vector<T> vector, Vector<T> factor, Vector<T> sum) {
+  return sum + vector * factor;
+}
 
 #if defined(__AVX512F__)
 template <> inline Vector<float> multiply_add<float>(Vector<float> vector, float factor, Vector<float> sum) {
@@ -48,7 +53,8 @@ template <> inline Vector<double> multiply_add<double>(Vector<double> vector, do
 template <> inline Vector<float> multiply_add<float>(Vector<float> vector, Vector<float> factor, Vector<float> sum) {
   return _mm512_fmadd_ps(vector, factor, sum);
 }
-template <> inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
+template <>
+inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
   return _mm512_fmadd_pd(vector, factor, sum);
 }
 #elif defined(__FMA__)
@@ -61,7 +67,8 @@ template <> inline Vector<double> multiply_add<double>(Vector<double> vector, do
 template <> inline Vector<float> multiply_add<float>(Vector<float> vector, Vector<float> factor, Vector<float> sum) {
   return _mm256_fmadd_ps(vector, factor, sum);
 }
-template <> inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
+template <>
+inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
   return _mm256_fmadd_pd(vector, factor, sum);
 }
 #elif defined(__aarch64__)
@@ -74,7 +81,8 @@ template <> inline Vector<double> multiply_add<double>(Vector<double> vector, do
 template <> inline Vector<float> multiply_add<float>(Vector<float> vector, Vector<float> factor, Vector<float> sum) {
   return vfmaq_f32(sum, vector, factor);
 }
-template <> inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
+template <>
+inline Vector<double> multiply_add<double>(Vector<double> vector, Vector<double> factor, Vector<double> sum) {
   return vfmaq_f64(sum, vector, factor);
 }
 #endif

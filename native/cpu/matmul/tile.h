@@ -2,9 +2,9 @@
 //
 //   for p < depth: for r < rows: for c < columns: tile[r][c] += a[r][p] * b[p][c]
 //
-// One step loads `columns` numbers of b as whole vectors and multiplies each with every one of a's `rows` numbers. The tile is
-// as large as the registers allow: rows * vectors sums, the vectors of b, and one for the factor. There is code for every lower height too,
-// so that rows that are left over cost no more than they are.
+// One step loads `columns` numbers of b as whole vectors and multiplies each with every one of a's `rows` numbers. The
+// tile is as large as the registers allow: rows * vectors sums, the vectors of b, and one for the factor. There is code
+// for every lower height too, so that rows that are left over cost no more than they are.
 #pragma once
 
 #include "simd.h"
@@ -43,8 +43,8 @@ template <class T> constexpr int line = line_bytes / int(sizeof(T));
 // In steps: about 220 cycles at two products of vectors a cycle, in which the third-level cache answers.
 constexpr int64_t steps_ahead = 448 / (tile_rows * tile_vectors);
 
-// The lines of one step of b, or of one row of c. Inlined by force: GCC finds that a function that does nothing but this has no effect, and
-// drops calls of it.
+// The lines of one step of b, or of one row of c. Inlined by force: GCC finds that a function that does nothing but
+// this has no effect, and drops calls of it.
 template <class T> [[gnu::always_inline]] inline void prefetch_row(const T *row) {
 #pragma GCC unroll 4
   for (int c = 0; c < tile_columns<T>; c += line<T>) __builtin_prefetch(row + c);
@@ -53,7 +53,8 @@ template <class T> [[gnu::always_inline]] inline void prefetch_row(const T *row)
 // The places of the result, a row at each step: they come while the sums are computed.
 template <class T> class ResultPrefetch {
 public:
-  ResultPrefetch(const Tile<T> &tile, int rows) : row_(tile.c), last_(tile.c + (rows - 1) * tile.c_stride), stride_(tile.c_stride) {}
+  ResultPrefetch(const Tile<T> &tile, int rows)
+      : row_(tile.c), last_(tile.c + (rows - 1) * tile.c_stride), stride_(tile.c_stride) {}
   [[gnu::always_inline]] void step() {
     prefetch_row(row_);
     row_ = row_ == last_ ? row_ : row_ + stride_;
@@ -66,7 +67,8 @@ private:
 
 template <class T, int rows> using Sums = Vector<T>[rows][tile_vectors];
 
-// factor(r): a's number in row r. Inlined by force, as the parts of a kernel below are: in a function of its own the sums would be in memory.
+// factor(r): a's number in row r. Inlined by force, as the parts of a kernel below are: in a function of its own the
+// sums would be in memory.
 template <class T, int rows, class Factor>
 [[gnu::always_inline]] inline void add_step(const T *b, Sums<T, rows> &sums, Factor factor) {
   Vector<T> columns[tile_vectors];
@@ -90,8 +92,9 @@ template <class T, int rows, bool has_input>
       store_vector<T>(has_input ? sums[r][v] + load_vector(input + v * lanes<T>) : sums[r][v], c + v * lanes<T>);
 }
 
-// Adjacent rows: each is a stream of its own. While as many steps pass as a line has numbers, two lines of a row are brought at each: first the
-// result's, then those of the next tile's rows. (One address for both leaves every register of the loop in its place.)
+// Adjacent rows: each is a stream of its own. While as many steps pass as a line has numbers, two lines of a row are
+// brought at each: first the result's, then those of the next tile's rows. (One address for both leaves every register
+// of the loop in its place.)
 template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
   constexpr int group = 3; // an address and a stride reach three rows
   const T *a[(rows + group - 1) / group], *b = tile.b;
@@ -113,7 +116,8 @@ template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const T
 // A line of a step holds the numbers of several tiles. Narrow ones would read each several times.
 template <class T> constexpr bool reads_steps_in_place = 2 * tile_rows > line<T>;
 
-// Adjacent steps: lines far apart, of which the processor foresees none. Those of the next tile come to the second-level cache.
+// Adjacent steps: lines far apart, of which the processor foresees none. Those of the next tile come to the
+// second-level cache.
 template <class T, int rows> [[gnu::always_inline]] inline void sum_steps(const Tile<T> &tile, Sums<T, rows> &sums) {
   const T *a = tile.a, *b = tile.b;
   const int64_t stride = tile.a_stride, b_stride = tile.b_stride;

@@ -7,14 +7,16 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The first halves of a and b, or the second ones, one lane of each in turn; where a vector is several parts of `part` lanes, of each part by itself.
+// The first halves of a and b, or the second ones, one lane of each in turn; where a vector is several parts of `part`
+// lanes, of each part by itself.
 template <class T, int part, bool second, int... lane>
 inline Vector<T> interleaved(Vector<T> a, Vector<T> b, std::integer_sequence<int, lane...>) {
   constexpr int half = second ? part / 2 : 0;
   return __builtin_shufflevector(a, b, (lane / part * part + lane % part / 2 + half + lane % 2 * lanes<T>)...);
 }
 
-// As many perfect shuffles of the rows as halvings make one row of them. Each part of `count` lanes is a square by itself.
+// As many perfect shuffles of the rows as halvings make one row of them. Each part of `count` lanes is a square by
+// itself.
 template <class T, int count> inline void transpose_parts(Vector<T> (&rows)[count]) {
   using Lanes = std::make_integer_sequence<int, lanes<T>>;
 #pragma GCC unroll 4
@@ -48,8 +50,9 @@ template <class T> inline Vector<T> load_parts(const T *from, int64_t distance) 
 #endif
 }
 
-// out[c * out_stride + r] = in[r * in_stride + c] for a square. What is loaded in parts is transposed within them, which takes half the shuffles of
-// whole rows, and none that crosses parts: some 115 cycles instead of 300 for one of 16 x 16.
+// out[c * out_stride + r] = in[r * in_stride + c] for a square. What is loaded in parts is transposed within them,
+// which takes half the shuffles of whole rows, and none that crosses parts: some 115 cycles instead of 300 for one of
+// 16 x 16.
 template <class T> inline void transpose_square(const T *in, int64_t in_stride, T *out, int64_t out_stride) {
   constexpr int part = 16 / int(sizeof(T));
 #pragma GCC unroll 4
@@ -64,7 +67,8 @@ template <class T> inline void transpose_square(const T *in, int64_t in_stride, 
 }
 
 // The same for the first `rows` rows of `in`, any number of them; the others are 0.
-template <class T> inline void transpose_part_of_square(const T *in, int64_t in_stride, int64_t rows, T *out, int64_t out_stride) {
+template <class T>
+inline void transpose_part_of_square(const T *in, int64_t in_stride, int64_t rows, T *out, int64_t out_stride) {
   Vector<T> square[lanes<T>] = {};
 #pragma GCC unroll 16
   for (int r = 0; r < lanes<T>; r++)

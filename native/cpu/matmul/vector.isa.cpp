@@ -1,7 +1,8 @@
-// A matrix times a column: y = alpha a x + beta input. Memory sets its pace, so a is read once, in the order in which it lies.
+// A matrix times a column: y = alpha a x + beta input. Memory sets its pace, so a is read once, in the order in which
+// it lies.
 //
-// Rows and k are cut into blocks of fixed size. Each block's sums are kept apart and added in order at the end, so the result does
-// not depend on the number of threads, and long sums are more accurate.
+// Rows and k are cut into blocks of fixed size. Each block's sums are kept apart and added in order at the end, so the
+// result does not depend on the number of threads, and long sums are more accurate.
 #include "kernel.h"
 
 #include "../memory.h"

@@ -1,5 +1,5 @@
-#include "normalization.h"
-
+// The functions "normalize" and "normalizeGradient".
+#include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
@@ -10,8 +10,10 @@ using namespace orchard;
 namespace {
 
 constexpr int64_t task_elements = 1 << 13; // some 5 µs: a small batch of rows is still shared evenly
-constexpr int64_t most_chunks = 256; // of rows, each with sums of its own for weight and bias: more threads than a machine has
-constexpr int64_t float_rows = 64;   // rows whose sums are float32 before they join those of the chunk, which are float64
+// Chunks of rows, each with sums of its own for weight and bias: more than a machine has threads.
+constexpr int64_t most_chunks = 256;
+// Rows whose sums are float32 before they are added to those of the chunk, which are float64.
+constexpr int64_t float_rows = 64;
 
 int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
@@ -32,10 +34,9 @@ private:
 // Weight or bias in the type that computes.
 class Vector {
 public:
-  Vector(const NormalizationCall &call, BlockReader &reader, const void *base) : memory_(size_t(call.length * 8)) {
-    bool is_there = reader.whole() != 0;
-    int64_t offset = reader.whole(), stride = reader.whole();
-    if (!is_there) return;
+  Vector(const NormalizationCall &call, bool is_present, int64_t offset, int64_t stride, const void *base)
+      : memory_(size_t(call.length * 8)) {
+    if (!is_present) return;
     call.vector_kernel().widen(element(base, call.vector_dtype, offset), stride, call.length, memory_.data());
     values_ = memory_.data();
   }
@@ -46,8 +47,6 @@ private:
   const void *values_ = nullptr;
 };
 
-void *present(BlockReader &reader, void *base) { return reader.whole() != 0 ? base : nullptr; }
-
 void write_statistic(const NormalizationCall &call, void *statistics, int64_t row, double value) {
   if (!statistics) return;
   if (call.dtype == DType::float64) static_cast<double *>(statistics)[row] = value;
@@ -56,10 +55,11 @@ void write_statistic(const NormalizationCall &call, void *statistics, int64_t ro
 
 double read_statistic(const NormalizationCall &call, const void *statistics, int64_t row) {
   if (!statistics) return 0;
-  return call.dtype == DType::float64 ? static_cast<const double *>(statistics)[row] : static_cast<const float *>(statistics)[row];
+  if (call.dtype == DType::float64) return static_cast<const double *>(statistics)[row];
+  return static_cast<const float *>(statistics)[row];
 }
 
-// Calls use(number, index) for the rows [begin, end), `index` being the row's place among those that `reader` has read.
+// Calls use(number, index) for the rows [begin, end), `index` being the row's number among those that `reader` holds.
 template <class Use> void for_each_row(RowReader &reader, int64_t begin, int64_t end, Use &&use) {
   for (int64_t first = begin; first < end; first += rows_together) {
     int64_t count = std::min(rows_together, end - first);
@@ -74,13 +74,15 @@ struct Normalize {
   void *out, *sum, *mean, *scale;
 
   int64_t slot_bytes() const {
-    return reader_bytes(call) + 2 * call.length * call.size() + normalize_scratch * call.length * call.compute_size() + 4 * stream_line;
+    int64_t computed = normalize_scratch * call.length * call.compute_size();
+    return reader_bytes(call) + 2 * call.length * call.size() + computed + 4 * stream_line;
   }
 
   void run() const {
     int64_t grain = rounded_up(std::max<int64_t>(1, task_elements / call.length), rows_together);
     ScratchSlots<char> slots((call.rows + grain - 1) / grain, slot_bytes());
-    parallel_for(call.rows, grain, [&](int64_t begin, int64_t end) { slots.with([&](char *memory) { run_rows(begin, end, memory); }); });
+    parallel_for(call.rows, grain,
+                 [&](int64_t begin, int64_t end) { slots.with([&](char *memory) { run_rows(begin, end, memory); }); });
   }
 
   void run_rows(int64_t begin, int64_t end, char *memory) const {
@@ -88,7 +90,9 @@ struct Normalize {
     RowReader reader(call, pieces.take(reader_bytes(call)));
     int64_t row_bytes = call.length * call.size();
     RowWriter outs(call, out, pieces.take(row_bytes)), sums(call, sum, pieces.take(row_bytes));
-    NormalizeRow row{call.length, call.is_centred, call.eps, nullptr, nullptr, weight, bias, nullptr, nullptr, nullptr};
+    NormalizeRow row{};
+    row.length = call.length, row.is_centred = call.is_centred, row.eps = call.eps;
+    row.weight = weight, row.bias = bias;
     row.scratch = pieces.take(normalize_scratch * call.length * call.compute_size());
     for_each_row(reader, begin, end, [&](int64_t number, int64_t index) {
       row.x = reader.row(0, index), row.residual = reader.row(1, index);
@@ -108,7 +112,9 @@ struct Gradient {
   void *grad_x, *grad_weight, *grad_bias;
 
   // Depends on sizes only.
-  int64_t chunk_rows() const { return rounded_up(std::max({call.rows / most_chunks, task_elements / call.length, int64_t(1)}), float_rows); }
+  int64_t chunk_rows() const {
+    return rounded_up(std::max({call.rows / most_chunks, task_elements / call.length, int64_t(1)}), float_rows);
+  }
   int64_t chunks() const { return (call.rows + chunk_rows() - 1) / chunk_rows(); }
   int64_t sums_of_chunk() const { return (grad_weight != nullptr) + (grad_bias != nullptr); }
 
@@ -137,7 +143,8 @@ struct Gradient {
     char *scratch = pieces.take(gradient_scratch * wide_bytes), *sums = pieces.take(2 * wide_bytes);
     std::fill_n(sums, 2 * wide_bytes, 0);
     std::fill_n(totals, count, 0.0);
-    GradientRow row{call.length, call.is_centred, {}, nullptr, nullptr, nullptr, weight, nullptr, nullptr, nullptr, scratch};
+    GradientRow row{};
+    row.length = call.length, row.is_centred = call.is_centred, row.weight = weight, row.scratch = scratch;
     row.weight_sums = grad_weight ? sums : nullptr;
     row.bias_sums = grad_bias ? sums + (grad_weight ? wide_bytes : 0) : nullptr;
     for (int64_t first = begin; first < end; first += float_rows) {
@@ -161,30 +168,29 @@ struct Gradient {
   }
 };
 
+// x and residual to out, scale, and what there is of sum and mean. Results and statistics are row-major.
+void normalize(const NormalizeBlock &block, Operands operands) {
+  auto [x, residual, weight, bias, out, sum, mean, scale] = operands.first<8>();
+  NormalizationCall call(block, {x, residual, nullptr});
+  Vector own_weight(call, block.has_weight, block.weight_offset, block.weight_stride, weight);
+  Vector own_bias(call, block.has_bias, block.bias_offset, block.bias_stride, bias);
+  void *own_sum = block.has_sum ? sum : nullptr, *own_mean = block.has_mean ? mean : nullptr;
+  Normalize{call, own_weight.values(), own_bias.values(), out, own_sum, own_mean, scale}.run();
+}
+
+// x, gradOut and gradSum to the gradients that are there, row-major. The mean is read where rows are centred.
+void normalize_gradient(const NormalizeGradientBlock &block, Operands operands) {
+  auto [x, grad_out, grad_sum, weight, mean, scale, grad_x, grad_weight, grad_bias] = operands.first<9>();
+  NormalizationCall call(block, {x, grad_out, grad_sum});
+  Vector own_weight(call, block.has_weight, block.weight_offset, block.weight_stride, weight);
+  Gradient gradient{call, own_weight.values(), call.is_centred ? mean : nullptr, scale, nullptr, nullptr, nullptr};
+  if (block.has_grad_x) gradient.grad_x = grad_x;
+  if (block.has_grad_weight) gradient.grad_weight = grad_weight;
+  if (block.has_grad_bias) gradient.grad_bias = grad_bias;
+  gradient.run();
+}
+
+ORCHARD_FUNCTION("normalize", normalize, NormalizeBlock, 8)
+ORCHARD_FUNCTION("normalizeGradient", normalize_gradient, NormalizeGradientBlock, 9)
+
 } // namespace
-
-int32_t orchard_cpu_normalize(const double *block, const void *x, const void *residual, const void *weight, const void *bias, void *out,
-                              void *sum, void *mean, void *scale) {
-  return guarded([&] {
-    BlockReader reader(block);
-    NormalizationCall call = read_normalization(reader, {x, residual, nullptr});
-    Vector own_weight(call, reader, weight), own_bias(call, reader, bias);
-    sum = present(reader, sum);
-    mean = present(reader, mean);
-    Normalize{call, own_weight.values(), own_bias.values(), out, sum, mean, scale}.run();
-  });
-}
-
-int32_t orchard_cpu_normalize_gradient(const double *block, const void *x, const void *grad_out, const void *grad_sum, const void *weight,
-                                       const void *mean, const void *scale, void *grad_x, void *grad_weight, void *grad_bias) {
-  return guarded([&] {
-    BlockReader reader(block);
-    NormalizationCall call = read_normalization(reader, {x, grad_out, grad_sum});
-    Vector own_weight(call, reader, weight);
-    if (!call.is_centred) mean = nullptr;
-    grad_x = present(reader, grad_x);
-    grad_weight = present(reader, grad_weight);
-    grad_bias = present(reader, grad_bias);
-    Gradient{call, own_weight.values(), mean, scale, grad_x, grad_weight, grad_bias}.run();
-  });
-}

@@ -1,16 +1,43 @@
 // Normalized rows and their gradients: src/ops/normalization/problem.ts has the formulas.
 #pragma once
 
-#include "../block.h"
+#include "../slices.h"
 
 namespace orchard {
+
+// What both blocks begin with: the rows of up to three operands of the shape of x. Those of the forward are x and
+// residual, those of the backward x, gradOut and gradSum.
+struct RowsBlock {
+  static constexpr int operands = 3;
+
+  DTypeField dtype;        // of x
+  DTypeField vector_dtype; // of weight, bias and their gradients
+  Flag is_centred;
+  Real eps;
+  SlicesBlock<operands> rows;
+  Flag is_present[operands]; // what is not there may be any address
+};
+
+struct NormalizeBlock : RowsBlock {
+  Flag has_weight;
+  Whole weight_offset, weight_stride;
+  Flag has_bias;
+  Whole bias_offset, bias_stride;
+  Flag has_sum, has_mean;
+};
+
+struct NormalizeGradientBlock : RowsBlock {
+  Flag has_weight;
+  Whole weight_offset, weight_stride;
+  Flag has_grad_x, has_grad_weight, has_grad_bias;
+};
 
 // One row, dense in every operand. C is double for rows of float64, else float; what a call lacks is null.
 struct NormalizeRow {
   int64_t length;
   bool is_centred;
   double eps;
-  const void *x, *residual; // T
+  const void *x, *residual;  // T
   const void *weight, *bias; // C
   void *out, *sum;           // T
   void *scratch;             // C, normalize_scratch rows
@@ -36,9 +63,12 @@ constexpr int64_t normalize_scratch = 2, gradient_scratch = 4;
 struct NormalizationKernel {
   RowStatistics (*normalize)(const NormalizeRow &);
   void (*gradient)(const GradientRow &);
-  void (*widen)(const void *from, int64_t stride, int64_t count, void *to);          // T of any stride to C
-  void (*collect)(void *sums, int64_t count, double *totals);                        // totals += sums, sums = 0, of C
-  void (*total)(const double *parts, int64_t step, int64_t count, int64_t length, void *out); // Σ of `count` parts, in their order, to T
+  // T of any stride to C.
+  void (*widen)(const void *from, int64_t stride, int64_t count, void *to);
+  // totals += sums, sums = 0, of C.
+  void (*collect)(void *sums, int64_t count, double *totals);
+  // Σ of `count` parts, in their order, to T.
+  void (*total)(const double *parts, int64_t step, int64_t count, int64_t length, void *out);
 };
 
 struct Normalizations {

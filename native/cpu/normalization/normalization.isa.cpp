@@ -5,7 +5,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// A row in the type that computes: the row itself, or what is widened into `scratch`.
+// A row in the compute type: the row itself, or its elements widened into `scratch`.
 template <class T> const Compute<T> *widened(const void *row, int64_t count, Compute<T> *scratch) {
   const T *own = static_cast<const T *>(row);
   if constexpr (std::is_same_v<T, Compute<T>>) return own;
@@ -15,7 +15,7 @@ template <class T> const Compute<T> *widened(const void *row, int64_t count, Com
   }
 }
 
-// Where results of the type that computes go until `finish` has them in T.
+// Where results of the compute type are written until `finish` stores them in T.
 template <class T> Compute<T> *unfinished(void *row, Compute<T> *scratch) {
   if constexpr (std::is_same_v<T, Compute<T>>) return static_cast<T *>(row);
   else return scratch;
@@ -37,17 +37,19 @@ template <class T> const Compute<T> *summed_rows(const NormalizeRow &row, Comput
 
 // In float64, the deviations from the mean itself.
 template <class C> RowStatistics statistics_of(const C *s, const NormalizeRow &row) {
-  Moments own = row.is_centred ? moments_of(s, row.length) : Moments{double(row.length), 0, squares_around(0, s, row.length)};
+  Moments own =
+      row.is_centred ? moments_of(s, row.length) : Moments{double(row.length), 0, squares_around(0, s, row.length)};
   return {own.mean, 1 / std::sqrt(own.squares / own.count + row.eps)};
 }
 
 // The mean in two parts: far from zero a rounded one would be off by more than small deviations are.
-template <class C> void write_out(const C *__restrict s, const NormalizeRow &row, RowStatistics statistics, C *__restrict out) {
-  C mean = C(statistics.mean), rest = C(statistics.mean - double(mean)), scale = C(statistics.scale);
-  if (!std::isfinite(mean)) rest = 0;
+template <class C>
+void write_out(const C *__restrict s, const NormalizeRow &row, RowStatistics statistics, C *__restrict out) {
+  C mean = C(statistics.mean), lost = C(statistics.mean - double(mean)), scale = C(statistics.scale);
+  if (!std::isfinite(mean)) lost = 0;
   const C *weight = static_cast<const C *>(row.weight), *bias = static_cast<const C *>(row.bias);
   auto each = [=](auto result) {
-    for (int64_t k = 0; k < row.length; k++) out[k] = result(k, ((s[k] - mean) - rest) * scale);
+    for (int64_t k = 0; k < row.length; k++) out[k] = result(k, ((s[k] - mean) - lost) * scale);
   };
   if (weight && bias) each([=](int64_t k, C n) { return n * weight[k] + bias[k]; });
   else if (weight) each([=](int64_t k, C n) { return n * weight[k]; });
@@ -68,12 +70,12 @@ template <class T> RowStatistics normalize(const NormalizeRow &row) {
 // ---------------------------------------------------------------- gradients
 
 // n, v = gradient · weight, and the means of v (of centred rows) and of v n.
-template <class C> struct Projection {
-  double average, slope;
+template <class C> struct RowMeans {
+  double average, projection;
 };
 
 template <class C>
-Projection<C> projection_of(const C *x, const C *gradient, const GradientRow &row, C *__restrict normalized, C *__restrict v) {
+RowMeans<C> means_of(const C *x, const C *gradient, const GradientRow &row, C *__restrict normalized, C *__restrict v) {
   C mean = C(row.statistics.mean), scale = C(row.statistics.scale);
   const C *weight = static_cast<const C *>(row.weight);
   for (int64_t k = 0; k < row.length; k++) normalized[k] = (x[k] - mean) * scale;
@@ -85,19 +87,23 @@ Projection<C> projection_of(const C *x, const C *gradient, const GradientRow &ro
   return {average, summed(row.length, [=](int64_t k) { return double(own[k]) * double(n[k]); }) / count};
 }
 
-template <class T> void write_gradient(const Compute<T> *v, const Compute<T> *n, const GradientRow &row, Compute<T> average, Compute<T> slope) {
+template <class T>
+void write_gradient(const Compute<T> *v, const Compute<T> *n, const GradientRow &row, Compute<T> average,
+                    Compute<T> projection) {
   using C = Compute<T>;
   C scale = C(row.statistics.scale);
   const T *incoming = static_cast<const T *>(row.grad_sum);
   T *__restrict out = static_cast<T *>(row.grad_x);
   if (incoming)
-    for (int64_t k = 0; k < row.length; k++) out[k] = store<T>(C(scale * ((v[k] - average) - n[k] * slope) + load(incoming[k])));
+    for (int64_t k = 0; k < row.length; k++)
+      out[k] = store<T>(C(scale * ((v[k] - average) - n[k] * projection) + load(incoming[k])));
   else
-    for (int64_t k = 0; k < row.length; k++) out[k] = store<T>(C(scale * ((v[k] - average) - n[k] * slope)));
+    for (int64_t k = 0; k < row.length; k++) out[k] = store<T>(C(scale * ((v[k] - average) - n[k] * projection)));
 }
 
 template <class C> void add_to_sums(const C *gradient, const C *n, const GradientRow &row) {
-  C *__restrict weight_sums = static_cast<C *>(row.weight_sums), *__restrict bias_sums = static_cast<C *>(row.bias_sums);
+  C *__restrict weight_sums = static_cast<C *>(row.weight_sums);
+  C *__restrict bias_sums = static_cast<C *>(row.bias_sums);
   if (weight_sums)
     for (int64_t k = 0; k < row.length; k++) weight_sums[k] += gradient[k] * n[k];
   if (bias_sums)
@@ -107,9 +113,10 @@ template <class C> void add_to_sums(const C *gradient, const C *n, const Gradien
 template <class T> void gradient(const GradientRow &row) {
   using C = Compute<T>;
   C *normalized = static_cast<C *>(row.scratch), *v = normalized + row.length;
-  const C *x = widened<T>(row.x, row.length, v + row.length), *own = widened<T>(row.grad_out, row.length, v + 2 * row.length);
-  Projection<C> means = projection_of(x, own, row, normalized, v);
-  if (row.grad_x) write_gradient<T>(row.weight ? v : own, normalized, row, C(means.average), C(means.slope));
+  const C *x = widened<T>(row.x, row.length, v + row.length);
+  const C *own = widened<T>(row.grad_out, row.length, v + 2 * row.length);
+  RowMeans<C> means = means_of(x, own, row, normalized, v);
+  if (row.grad_x) write_gradient<T>(row.weight ? v : own, normalized, row, C(means.average), C(means.projection));
   add_to_sums(own, static_cast<const C *>(normalized), row);
 }
 
@@ -140,10 +147,13 @@ template <class T> void total(const double *parts, int64_t step, int64_t count, 
   }
 }
 
-template <class T> constexpr NormalizationKernel kernel() { return {normalize<T>, gradient<T>, widen_any<T>, collect<T>, total<T>}; }
+template <class T> constexpr NormalizationKernel kernel() {
+  return {normalize<T>, gradient<T>, widen_any<T>, collect<T>, total<T>};
+}
 
 } // namespace
 
-extern const Normalizations normalizations = {{kernel<double>(), kernel<float>(), kernel<Float16>(), kernel<BFloat16>()}};
+extern const Normalizations normalizations = {
+    {kernel<double>(), kernel<float>(), kernel<Float16>(), kernel<BFloat16>()}};
 
 } // namespace orchard::ORCHARD_ISA

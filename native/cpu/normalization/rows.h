@@ -2,42 +2,41 @@
 #pragma once
 
 #include "../elementwise/stream.h"
-#include "../indexing/nest.h"
 #include "normalization.h"
 
 #include <algorithm>
 
 namespace orchard {
 
-// What both passes begin with. Operands of the forward: x, residual; of the backward: x, gradOut, gradSum.
+// What both passes begin with.
 struct NormalizationCall {
-  static constexpr int operands = 3;
+  static constexpr int operands = RowsBlock::operands;
+
+  // `bases`: one for each operand.
+  NormalizationCall(const RowsBlock &block, const void *const (&bases)[operands]);
 
   DType dtype, vector_dtype; // of rows; of weight and bias
   bool is_centred;
   double eps;
+  Slices<operands> slices; // the rows
   int64_t length, rows;
-  Nest<operands> nest; // of the rows
-  const char *first[operands];
-  int64_t along[operands]; // from one element of a row to the next
+  const char *first[operands]; // where the first row begins; null where the call lacks the operand
 
   int64_t size() const { return dtype_sizes[static_cast<int>(dtype)]; }
   int64_t compute_size() const { return dtype == DType::float64 ? 8 : 4; }
-  bool is_dense(int operand) const { return along[operand] == 1 || length == 1; }
+  bool is_dense(int operand) const { return slices.along[operand] == 1 || length == 1; }
   const NormalizationKernel &kernel() const { return normalizations().kernels[static_cast<int>(dtype)]; }
   const NormalizationKernel &vector_kernel() const { return normalizations().kernels[static_cast<int>(vector_dtype)]; }
 };
 
-// Reads the head of a block and `bases`, one for each operand.
-NormalizationCall read_normalization(BlockReader &reader, const void *const (&bases)[NormalizationCall::operands]);
-
-// Rows that are brought together: where their elements are not adjacent, those of adjacent rows often are.
+// Rows that are gathered at once: where their elements are not adjacent, those of adjacent rows often are.
 constexpr int64_t rows_together = 16;
 
 // Bytes that RowReader needs.
 inline int64_t reader_bytes(const NormalizationCall &call) {
   int64_t gathered = 0;
-  for (int operand = 0; operand < NormalizationCall::operands; operand++) gathered += call.first[operand] && !call.is_dense(operand);
+  for (int operand = 0; operand < NormalizationCall::operands; operand++)
+    gathered += call.first[operand] && !call.is_dense(operand);
   return gathered * rows_together * call.length * call.size();
 }
 
@@ -45,20 +44,20 @@ inline int64_t reader_bytes(const NormalizationCall &call) {
 class RowReader {
 public:
   RowReader(const NormalizationCall &call, char *memory);
-  // Rows that are read together where any has to be brought together, else 1.
   void read(int64_t first, int64_t count);
   // A row of those that were read last; null where the call lacks the operand.
   const char *row(int operand, int64_t index) const { return rows_[operand][index]; }
 
 private:
-  void gather(int operand, const int64_t (&places)[rows_together], int64_t count);
+  void gather(int operand, const int64_t (&offsets)[rows_together], int64_t count);
 
   const NormalizationCall &call_;
   char *gathered_[NormalizationCall::operands] = {};
   const char *rows_[NormalizationCall::operands][rows_together] = {};
 };
 
-// Where rows of a result go: to their places, or past the caches where a result is so large that they would not keep it.
+// Where rows of a result are written: into the result, or past the caches where it is so large that they would not
+// keep it.
 class RowWriter {
 public:
   // `buffer`: memory of a row.

@@ -1,12 +1,28 @@
 // Work on many gradients at once, a chunk of one of them at a time: sums of squares, and products with a factor.
 #pragma once
 
-#include "../dtypes.h"
-#include "../isa.h"
-
-#include <cstdint>
+#include "../block.h"
 
 namespace orchard {
+
+constexpr int max_gradients = 14;
+
+// Dense gradients of a float dtype, each with its size and its offset. Operands beyond their number are not read.
+struct GradientSquaresBlock {
+  DTypeField dtype;
+  Whole gradients; // how many there are
+  Whole chunk;     // elements of a gradient whose squares make one sum
+  Whole sizes[max_gradients], offsets[max_gradients];
+  Whole sums_offset;
+};
+
+struct GradientScaleBlock {
+  DTypeField dtype;
+  Whole gradients, chunk;
+  Whole sizes[max_gradients], offsets[max_gradients];
+  Whole factor_offset;
+  Whole result_offsets[max_gradients];
+};
 
 struct GradientKernels {
   // Σ g², in float64.

@@ -8,7 +8,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Elements that are widened at once.
+// Elements that are converted at once.
 constexpr int64_t tile = 512;
 
 // Σ g² of at most a tile: side by side in the compute type, 16 in a lane, and from there on in float64.
@@ -23,8 +23,8 @@ template <class C> double tile_squares(const C *g, int64_t count) {
   return lanes_summed(sums);
 }
 
-// What the tile's elements are in the type that computes: they themselves, or what is widened into `scratch`.
-template <class T> const Compute<T> *widened(const T *own, int64_t count, Compute<T> *scratch) {
+// The tile's elements in the compute type: they themselves, or converted into `scratch`.
+template <class T> const Compute<T> *computed(const T *own, int64_t count, Compute<T> *scratch) {
   if constexpr (std::is_same_v<T, Compute<T>>) return own;
   else {
     widen(own, scratch, count);
@@ -36,7 +36,8 @@ template <class T> double squares_of(const T *gradient, int64_t count) {
   Compute<T> scratch[tile];
   double sum = 0;
   for (int64_t start = 0; start < count; start += tile)
-    sum += tile_squares(widened(gradient + start, std::min(tile, count - start), scratch), std::min(tile, count - start));
+    sum +=
+        tile_squares(computed(gradient + start, std::min(tile, count - start), scratch), std::min(tile, count - start));
   return sum;
 }
 
@@ -53,7 +54,9 @@ template <class Use> void with_float(DType dtype, Use use) {
 
 double squares(DType dtype, const char *gradient, int64_t count) {
   double sum = 0;
-  with_float(dtype, [&](auto type) { sum = squares_of(reinterpret_cast<const typename decltype(type)::type *>(gradient), count); });
+  with_float(dtype, [&](auto type) {
+    sum = squares_of(reinterpret_cast<const typename decltype(type)::type *>(gradient), count);
+  });
   return sum;
 }
 

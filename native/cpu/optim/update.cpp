@@ -1,68 +1,78 @@
-// orchard_cpu_update of orchard_cpu.h.
+// The function "update".
 #include "update.h"
 
+#include "../functions.h"
 #include "../parallel.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int max_parameters = 9;
+ORCHARD_EXPORT_NAMES(UpdateRule)
+
 constexpr int64_t chunk = 1 << 14; // elements that one thread takes
+
+// Where the operands of each parameter begin.
+enum Operand : int {
+  state_before,
+  state_after,
+  first_before,
+  first_gradient = first_before + max_update_parameters,
+  first_after = first_gradient + max_update_parameters,
+  operand_count = first_after + max_update_parameters,
+};
 
 struct Call {
   int64_t parameters = 0;
-  UpdateElements each[max_parameters];
-  int64_t first_chunk[max_parameters + 1] = {};
+  UpdateElements each[max_update_parameters];
+  int64_t first_chunk[max_update_parameters + 1] = {};
 };
 
-UpdateRule read_rule(BlockReader &reader) {
-  int64_t code = reader.whole();
-  if (code < 0 || code >= update_rule_count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no rule with the code " + std::to_string(code));
-  return static_cast<UpdateRule>(code);
-}
-
-DType read_float(BlockReader &reader) {
-  DType dtype = reader.dtype();
+DType checked_float(DType dtype) {
   if (dtype <= DType::bfloat16) return dtype;
-  fail(ORCHARD_CPU_UNSUPPORTED, std::string("only floats are optimized, not ") + dtype_names[static_cast<int>(dtype)]);
+  fail(ORCHARD_CPU_UNSUPPORTED,
+       std::string("expected floats to optimize, got ") + dtype_names[static_cast<int>(dtype)]);
 }
 
-UpdateElements read_common(BlockReader &reader, const void *state_before, void *state_after) {
-  UpdateElements common{};
-  common.rule = read_rule(reader);
-  common.has_master = reader.whole() != 0;
-  common.dtype = read_float(reader);
-  common.gradient_dtype = read_float(reader);
-  if ((common.dtype == DType::float64) != (common.gradient_dtype == DType::float64))
-    fail(ORCHARD_CPU_UNSUPPORTED, "a float64 parameter has float64 gradients, and no other parameter has");
-  DType state = common.dtype == DType::float64 ? DType::float64 : DType::float32;
-  common.plane = reader.whole();
-  common.state_before = element(state_before, state, reader.whole());
-  common.state_after = element(state_after, state, reader.whole());
-  return common;
+DType state_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }
+
+UpdateCoefficients coefficients_of(const UpdateBlock &block, int64_t at) {
+  return {block.sign[at],
+          block.l2[at],
+          block.decoupled_decay[at],
+          block.step_size[at],
+          block.momentum[at],
+          block.one_minus_beta1[at],
+          block.one_minus_beta2[at],
+          block.bias_correction[at],
+          block.eps[at]};
 }
 
-// One parameter: how many elements, where they begin in a plane, offsets before, of the gradient and after, coefficients.
-UpdateElements read_parameter(BlockReader &reader, const UpdateElements &common, const void *before, const void *gradient, void *after) {
-  UpdateElements own = common;
-  DType state = common.dtype == DType::float64 ? DType::float64 : DType::float32;
-  own.count = reader.whole();
-  int64_t start = reader.whole();
-  own.state_before = element(common.state_before, state, start);
-  own.state_after = element(common.state_after, state, start);
-  own.before = element(before, common.dtype, reader.whole());
-  own.gradient = element(gradient, common.gradient_dtype, reader.whole());
-  own.after = element(after, common.dtype, reader.whole());
-  UpdateCoefficients &k = own.coefficients;
-  for (double *next : {&k.sign, &k.l2, &k.shrink, &k.step_size, &k.keep, &k.take1, &k.take2, &k.root, &k.eps}) *next = reader.real();
+UpdateElements read_parameter(const UpdateBlock &block, Operands operands, int at) {
+  UpdateElements own{};
+  own.rule = block.rule;
+  own.has_master = block.has_master;
+  own.dtype = checked_float(block.dtype);
+  own.gradient_dtype = checked_float(block.gradient_dtype);
+  if ((own.dtype == DType::float64) != (own.gradient_dtype == DType::float64))
+    fail(ORCHARD_CPU_UNSUPPORTED, "expected float64 gradients of float64 parameters, and of no others");
+  const DType state = state_dtype(own.dtype);
+  const int64_t start = block.starts[at];
+  own.coefficients = coefficients_of(block, at);
+  own.plane = block.plane;
+  own.count = block.sizes[at];
+  own.state_before = element(operands[state_before], state, block.state_before_offset + start);
+  own.state_after = element(operands[state_after], state, block.state_after_offset + start);
+  own.before = element(operands[first_before + at], own.dtype, block.before_offsets[at]);
+  own.gradient = element(operands[first_gradient + at], own.gradient_dtype, block.gradient_offsets[at]);
+  own.after = element(operands[first_after + at], own.dtype, block.after_offsets[at]);
   return own;
 }
 
 // Elements [from, to) of these.
 UpdateElements part(const UpdateElements &whole, int64_t from, int64_t to) {
   UpdateElements own = whole;
-  DType state = whole.dtype == DType::float64 ? DType::float64 : DType::float32;
+  const DType state = state_dtype(whole.dtype);
   own.state_before = element(whole.state_before, state, from);
   own.state_after = element(whole.state_after, state, from);
   own.before = element(whole.before, whole.dtype, from);
@@ -85,28 +95,20 @@ void run(const Call &call) {
   });
 }
 
-} // namespace
-
-int32_t orchard_cpu_update(const double *block, const void *state_before, void *state_after, const void *before0, const void *before1,
-                           const void *before2, const void *before3, const void *before4, const void *before5, const void *before6,
-                           const void *before7, const void *before8, const void *gradient0, const void *gradient1, const void *gradient2,
-                           const void *gradient3, const void *gradient4, const void *gradient5, const void *gradient6,
-                           const void *gradient7, const void *gradient8, void *after0, void *after1, void *after2, void *after3,
-                           void *after4, void *after5, void *after6, void *after7, void *after8) {
-  return guarded([&] {
-    const void *before[] = {before0, before1, before2, before3, before4, before5, before6, before7, before8};
-    const void *gradient[] = {gradient0, gradient1, gradient2, gradient3, gradient4, gradient5, gradient6, gradient7, gradient8};
-    void *after[] = {after0, after1, after2, after3, after4, after5, after6, after7, after8};
-    BlockReader reader(block);
-    Call call;
-    UpdateElements common = read_common(reader, state_before, state_after);
-    call.parameters = reader.whole();
-    if (call.parameters < 1 || call.parameters > max_parameters)
-      fail(ORCHARD_CPU_INVALID_ARGUMENT, "1 to 9 parameters are updated at once, not " + std::to_string(call.parameters));
-    for (int64_t at = 0; at < call.parameters; at++) {
-      call.each[at] = read_parameter(reader, common, before[at], gradient[at], after[at]);
-      call.first_chunk[at + 1] = call.first_chunk[at] + (call.each[at].count + chunk - 1) / chunk;
-    }
-    run(call);
-  });
+// A step over dense parameters of a dtype. The state, float32 (float64 of float64 parameters), is a row-major [planes,
+// elements]: the state of the rule, then the master weights where there are any. What is before may be what is after.
+void update(const UpdateBlock &block, Operands operands) {
+  Call call;
+  call.parameters = block.parameters;
+  if (call.parameters < 1 || call.parameters > max_update_parameters)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected 1 to 9 parameters, got " + std::to_string(call.parameters));
+  for (int at = 0; at < call.parameters; at++) {
+    call.each[at] = read_parameter(block, operands, at);
+    call.first_chunk[at + 1] = call.first_chunk[at] + (call.each[at].count + chunk - 1) / chunk;
+  }
+  run(call);
 }
+
+ORCHARD_FUNCTION("update", update, UpdateBlock, operand_count)
+
+} // namespace

@@ -5,16 +5,39 @@
 
 namespace orchard {
 
-// In the order of `ruleNames` in src/optim/rules.ts.
-enum class UpdateRule : int { sgd, sgd_momentum, sgd_nesterov, adam, adam_amsgrad, lion };
-inline constexpr int update_rule_count = 6;
+ORCHARD_NAMES(UpdateRule, sgd, sgdMomentum, sgdNesterov, adam, adamAmsgrad, lion)
 
-// What each rule remembers of an element, in planes of the state; the master weights follow.
-inline constexpr int update_planes[update_rule_count] = {0, 1, 1, 2, 3, 1};
+// How many planes of the state a rule has; the master weights follow.
+constexpr int update_planes(UpdateRule rule) {
+  switch (rule) {
+  case UpdateRule::sgd: return 0;
+  case UpdateRule::adam: return 2;
+  case UpdateRule::adamAmsgrad: return 3;
+  default: return 1;
+  }
+}
 
-// In the order of `coefficientNames` there.
+constexpr int max_update_parameters = 9;
+
+// What is given of each parameter, by its number. Operands beyond the number of parameters are not read.
+struct UpdateBlock {
+  Name<UpdateRule> rule;
+  Flag has_master;
+  DTypeField dtype, gradient_dtype; // a gradient is float64 where its parameter is, and only there
+  Whole parameters;                 // how many there are
+  Whole plane;                      // elements from one plane of the state to the next
+  Whole sizes[max_update_parameters];
+  Whole starts[max_update_parameters]; // in a plane
+  Real sign[max_update_parameters], l2[max_update_parameters], decoupled_decay[max_update_parameters];
+  Real step_size[max_update_parameters], momentum[max_update_parameters], one_minus_beta1[max_update_parameters];
+  Real one_minus_beta2[max_update_parameters], bias_correction[max_update_parameters], eps[max_update_parameters];
+  Whole state_before_offset, state_after_offset;
+  Whole before_offsets[max_update_parameters], gradient_offsets[max_update_parameters];
+  Whole after_offsets[max_update_parameters];
+};
+
 struct UpdateCoefficients {
-  double sign, l2, shrink, step_size, keep, take1, take2, root, eps;
+  double sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;
 };
 
 // Adjacent elements of a parameter. What is before may be what is after.

@@ -1,32 +1,51 @@
-// Rotary position embedding: rows whose pairs of elements are turned by their position times the pair's frequency.
+// Rotary position embedding: rows whose pairs of elements are rotated by their position times the pair's frequency.
 //
-// An angle is a fraction of a turn in 64 bits: the pair's turns a position, a whole number of 2^-64 turns, times the position, modulo 2^64.
-// Whole turns fall away exactly, so that a large position has as accurate an angle as a small one.
+// An angle is a phase of 64 bits: the pair's phase a position, a whole number of 2^-64 cycles, times the position,
+// modulo 2^64. Whole cycles drop out exactly, so that a large position has as accurate an angle as a small one.
 #pragma once
 
-#include "../dtypes.h"
+#include "../nest.h"
 
 #include <cstdint>
 
 namespace orchard {
 
+// An operand of its own has the frequency of each pair, in cycles a position.
+struct RopeBlock {
+  DTypeField dtype;
+  Flag interleaved;
+  Whole pairs, size; // of a row
+  Whole stride, out_stride;
+  Real magnitude;
+  Whole offset; // is added to positions
+  Flag has_positions;
+  DTypeField position_dtype;
+  Whole offsets[3]; // of x, positions, out
+  NestBlock<3>
+      distinct; // axes along which positions differ: x, positions (without them, the offset is the position), out
+  NestBlock<2> repeated; // the others: x, out
+};
+
 struct Rope {
-  bool interleaved;         // pairs are (2i, 2i + 1), else (i, i + pairs)
-  int64_t pairs, size;      // of a row: pairs that turn, and elements; those behind the pairs stay
-  double magnitude;         // of results
-  const uint64_t *turns;    // of each pair a position, in 2^-64
+  bool interleaved;           // pairs are (2i, 2i + 1), else (i, i + pairs)
+  int64_t pairs, size;        // of a row: pairs that rotate, and elements; those behind the pairs stay
+  double magnitude;           // of results
+  const uint64_t *phases;     // of each pair a position, in 2^-64 cycles
   int64_t stride, out_stride; // along rows of x and of out
   bool is_streamed;           // results are more than caches keep: Streams::finish is the caller's
 };
 
-// Positions of which a table of cosines and sines is made at once; with the rows of one head they stay in the first-level cache.
+// Positions of which a table of cosines and sines is made at once; with the rows of one head they stay in the
+// first-level cache.
 constexpr int64_t rope_positions = 16;
 
 struct Ropes {
-  // cosines[i] and sines[i] of a position's pairs, times the magnitude; float64 where the dtype is, else float32. Null where it is no float.
+  // cosines[i] and sines[i] of a position's pairs, times the magnitude; float64 where the dtype is, else float32. Null
+  // where it is no float.
   void (*table[dtype_count])(const Rope &rope, int64_t position, void *cosines, void *sines);
   // One row by its position's table; `scratch` holds two rows of float64.
-  void (*turn[dtype_count])(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out, void *scratch);
+  void (*rotate[dtype_count])(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out,
+                              void *scratch);
 };
 
 } // namespace orchard

@@ -1,5 +1,5 @@
-// The normal and the exponential distribution from words: the same operations in the same order as src/random/normal.ts, which
-// explains them, and kernels/random/normal.h. Branch-free, so that loops become vectors.
+// The normal and the exponential distribution from words: the same operations in the same order as
+// src/random/normal.ts, which explains them, and kernels/random/normal.h. Branch-free, so that loops become vectors.
 #pragma once
 
 #include "../dtypes.h"
@@ -24,8 +24,8 @@ inline double double_of(uint64_t bits) {
   return value;
 }
 
-// a · b + c, rounded once. Without the instruction: the product is exact in double, the sum is rounded to odd (the neighbour with an
-// odd last bit, where it is not exact), so that the second rounding does no harm.
+// a · b + c, rounded once. Without the instruction: the product is exact in double, the sum is rounded to odd (the
+// adjacent number with an odd last bit, where it is not exact), so that the second rounding does no harm.
 inline float fused(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
@@ -49,8 +49,9 @@ template <int count> inline float horner(float x, const float (&coefficients)[co
 }
 
 inline float logarithm(float x, float exponent) {
-  constexpr float coefficients[] = {7.0376836292e-2f, -1.151461031e-1f,   1.167699874e-1f,  -1.2420140846e-1f, 1.4249322787e-1f,
-                                    -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f};
+  constexpr float coefficients[] = {7.0376836292e-2f,  -1.151461031e-1f,  1.167699874e-1f,
+                                    -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
+                                    2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
   float square = x * x;
   float tail = (x * square) * horner(x, coefficients);
   tail = fused(exponent, -2.1219444e-4f, tail);
@@ -99,8 +100,8 @@ inline Point<float> cosine_and_sine(uint32_t word) {
   constexpr float cosines[] = {2.443315711809948e-5f, -1.388731625493765e-3f, 4.166664568298827e-2f};
   constexpr float radians = float(6.283185307179586 / 67108864.0);
   uint32_t quarter = (word + (1u << 29)) >> 30;
-  int32_t rest = int32_t(word - (quarter << 30)) >> 6;
-  float x = float(rest) * radians;
+  int32_t remainder = int32_t(word - (quarter << 30)) >> 6;
+  float x = float(remainder) * radians;
   float square = x * x;
   float sine = fused(x * square, horner(square, sines), x);
   float cosine = fused(square * square, horner(square, cosines), fused(-0.5f, square, 1.0f));
@@ -131,21 +132,28 @@ inline double logarithm64(double value) {
   double even = w * (3.999999999940941908e-1 + w * (2.222219843214978396e-1 + w * 1.531383769920937332e-1));
   double odd = z * (6.66666666666673513e-1 +
                     w * (2.857142874366239149e-1 + w * (1.818357216161805012e-1 + w * 1.479819860511658591e-1)));
-  double rest = s * (half_square + (odd + even)) + k * 1.90821492927058770002e-10;
-  return k * 6.9314718036912381649e-1 - (half_square - rest - f);
+  double correction = s * (half_square + (odd + even)) + k * 1.90821492927058770002e-10;
+  return k * 6.9314718036912381649e-1 - (half_square - correction - f);
 }
 
 inline Point<double> cosine_and_sine64(uint32_t word, uint32_t low) {
   uint32_t quarter = (word + (1u << 29)) >> 30;
-  double rest = double(int32_t(word - (quarter << 30))) + double(int32_t(low >> 11)) * 0x1p-21;
-  double x = rest * (6.283185307179586 / 4294967296.0);
+  double remainder = double(int32_t(word - (quarter << 30))) + double(int32_t(low >> 11)) * 0x1p-21;
+  double x = remainder * (6.283185307179586 / 4294967296.0);
   double z = x * x;
-  double sine = x + x * z * (-1.66666666666666324348e-1 + z * (8.33333333332248946124e-3 +
-                             z * (-1.98412698298579493134e-4 + z * (2.75573137070700676789e-6 +
-                             z * (-2.50507602534068634195e-8 + z * 1.58969099521155010221e-10)))));
-  double cosine = 1.0 - (0.5 * z - z * z * (4.16666666666666019037e-2 + z * (-1.38888888888741095749e-3 +
-                         z * (2.48015872894767294178e-5 + z * (-2.75573143513906633035e-7 +
-                         z * (2.08757232129817482790e-9 + z * -1.13596475577881948265e-11))))));
+  double sine = x + x * z *
+                        (-1.66666666666666324348e-1 +
+                         z * (8.33333333332248946124e-3 +
+                              z * (-1.98412698298579493134e-4 +
+                                   z * (2.75573137070700676789e-6 +
+                                        z * (-2.50507602534068634195e-8 + z * 1.58969099521155010221e-10)))));
+  double cosine =
+      1.0 - (0.5 * z - z * z *
+                           (4.16666666666666019037e-2 +
+                            z * (-1.38888888888741095749e-3 +
+                                 z * (2.48015872894767294178e-5 +
+                                      z * (-2.75573143513906633035e-7 +
+                                           z * (2.08757232129817482790e-9 + z * -1.13596475577881948265e-11))))));
   return turned(quarter, cosine, sine);
 }
 

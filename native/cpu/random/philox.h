@@ -1,5 +1,5 @@
-// Philox4x32-10 for runs of blocks. What the numbers mean is written in src/random/philox.ts; kernels/common/philox.h has the same
-// constants, and a test compares the three.
+// Philox4x32-10 for runs of blocks. What the numbers mean is written in src/random/philox.ts; kernels/common/philox.h
+// has the same constants, and a test compares the three.
 #pragma once
 
 #include "../isa.h"
@@ -41,7 +41,7 @@ inline PhiloxBlock philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, ui
 // Blocks that are computed together: their words stay in the first-level cache.
 constexpr int64_t tile_blocks = 256;
 
-// By place in the block, so that loops over blocks become vectors.
+// By lane of the block, so that loops over blocks become vectors.
 struct Words {
   uint32_t lane[4][tile_blocks];
 };

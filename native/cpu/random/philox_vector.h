@@ -1,7 +1,9 @@
-// Philox4x32-10 (philox.h) of several blocks side by side, with its words in the order of the elements that they belong to.
+// Philox4x32-10 (philox.h) of several blocks side by side, with its words in the order of the elements that they belong
+// to.
 //
-// A word of each block lies in the lower half of 64 bits. What is above takes no part: products are of lower halves, and the upper half of a
-// product is what the next round is made of. So a round is two products, two moves and two exclusive ors.
+// A word of each block lies in the lower half of 64 bits. What is above takes no part: products are of lower halves,
+// and the upper half of a product is what the next round is made of. So a round is two products, two moves and two
+// exclusive ors.
 #pragma once
 
 #include "philox.h"
@@ -14,8 +16,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// One word of as many blocks as a vector has 64 bits. `exclusive` is the exclusive or of three; `paired` moves the words of the second one
-// above those of the first.
+// One word of as many blocks as a vector has 64 bits. `exclusive` is the exclusive or of three; `paired` moves the
+// words of the second one above those of the first.
 #if defined(__AVX512F__)
 using Wide = __m512i;
 inline Wide wide_of(uint64_t word) { return _mm512_set1_epi64(int64_t(word)); }
@@ -48,7 +50,9 @@ inline Wide sum(Wide a, Wide b) { return _mm_add_epi64(a, b); }
 inline Wide product(Wide a, Wide b) { return _mm_mul_epu32(a, b); }
 inline Wide upper(Wide a) { return _mm_srli_epi64(a, 32); }
 inline Wide exclusive(Wide a, Wide b, Wide c) { return _mm_xor_si128(_mm_xor_si128(a, b), c); }
-inline Wide paired(Wide low, Wide high) { return _mm_or_si128(_mm_srli_epi64(_mm_slli_epi64(low, 32), 32), _mm_slli_epi64(high, 32)); }
+inline Wide paired(Wide low, Wide high) {
+  return _mm_or_si128(_mm_srli_epi64(_mm_slli_epi64(low, 32), 32), _mm_slli_epi64(high, 32));
+}
 inline Wide even_pairs(Wide a, Wide b) { return _mm_unpacklo_epi64(a, b); }
 inline Wide odd_pairs(Wide a, Wide b) { return _mm_unpackhi_epi64(a, b); }
 inline void store(uint32_t *out, Wide a) { _mm_storeu_si128(reinterpret_cast<Wide *>(out), a); }
@@ -87,7 +91,8 @@ inline WideBlock philox(Wide c0, Wide c1, Wide c2, Wide c3, uint32_t k0, uint32_
   return {{c0, c1, c2, c3}};
 }
 
-// The even lanes hold the first half of the blocks and the odd ones the second, so that neighbours come out in order.
+// The even lanes hold the first half of the blocks and the odd ones the second, so that adjacent blocks come out in
+// order.
 struct LaneBlocks {
   uint64_t block[wide_blocks];
 };

@@ -1,7 +1,8 @@
+// The functions "random", "bernoulli", "multinomial" and "permutation".
 #include "random.h"
 
-#include "../block.h"
 #include "../conversion/conversion.h"
+#include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
 
@@ -13,25 +14,21 @@ using namespace orchard;
 
 namespace {
 
+ORCHARD_EXPORT_NAMES(Distribution)
+
 constexpr int64_t grain = 16; // tiles: about 30 µs
 
-uint32_t word(BlockReader &reader) { return static_cast<uint32_t>(reader.whole()); }
-
-uint64_t wide_word(BlockReader &reader) {
-  uint64_t low = word(reader);
-  return low | uint64_t(word(reader)) << 32;
-}
-
-PhiloxStart philox_start(BlockReader &reader) {
+PhiloxStart start_of(const Word (&key)[2], const Word (&counter)[4]) {
   PhiloxStart start;
-  for (uint32_t &part : start.key) part = word(reader);
-  for (uint32_t &part : start.counter) part = word(reader);
+  for (int i = 0; i < 2; i++) start.key[i] = key[i];
+  for (int i = 0; i < 4; i++) start.counter[i] = counter[i];
   return start;
 }
 
 template <class Function> Function *checked(Function *function, const char *what, DType dtype) {
   if (!function)
-    fail(ORCHARD_CPU_UNSUPPORTED, std::string(what) + " has no numbers of dtype " + dtype_names[static_cast<int>(dtype)]);
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string(what) + " has no numbers of dtype " + dtype_names[static_cast<int>(dtype)]);
   return function;
 }
 
@@ -46,35 +43,19 @@ template <class Body> void for_tiles(int64_t count, Body &&body) {
   });
 }
 
-constexpr int max_rank = 8;
+bool is_dense(const Nest<1> &nest) { return nest.rank == 1 && nest.strides[0][0] == 1; }
 
-// Copies elements out of strided memory.
-struct Gather {
-  int rank;
-  int64_t shape[max_rank], strides[max_rank];
-  int64_t size;
+// Copies elements of so many bytes out of strided memory.
+void gather(const Nest<1> &nest, const char *from, int64_t begin, int64_t count, int64_t bytes, char *to) {
+  int64_t stride = nest.run_stride(0);
+  for_each_run(nest, begin, begin + count, [&](const int64_t (&offsets)[1], int64_t first, int64_t length) {
+    for (int64_t i = 0; i < length; i++)
+      std::memcpy(to + (first - begin + i) * bytes, from + (offsets[0] + i * stride) * bytes,
+                  static_cast<size_t>(bytes));
+  });
+}
 
-  Gather(BlockReader &reader, DType dtype) : rank(static_cast<int>(reader.whole())), size(dtype_sizes[static_cast<int>(dtype)]) {
-    if (rank < 0 || rank > max_rank) fail(ORCHARD_CPU_INVALID_ARGUMENT, "the rank must be 0 to 8, and is " + std::to_string(rank));
-    for (int axis = 0; axis < rank; axis++) shape[axis] = reader.whole();
-    for (int axis = 0; axis < rank; axis++) strides[axis] = reader.whole();
-  }
-
-  bool is_dense() const { return rank == 1 && strides[0] == 1; }
-
-  void run(const char *from, int64_t begin, int64_t count, char *to) const {
-    for (int64_t i = 0; i < count; i++) {
-      int64_t rest = begin + i, place = 0;
-      for (int axis = rank - 1; axis >= 0; axis--) {
-        place += rest % shape[axis] * strides[axis];
-        rest /= shape[axis];
-      }
-      std::memcpy(to + i * size, from + place * size, static_cast<size_t>(size));
-    }
-  }
-};
-
-// The winner of a race: the smallest key, the first of equal ones; −1 where nobody takes part.
+// The winner of a race: the smallest key, the first of equal ones; −1 where none takes part.
 int64_t winner(const double *keys, int64_t count) {
   int64_t best = -1;
   for (int64_t c = 0; c < count; c++)
@@ -83,117 +64,117 @@ int64_t winner(const double *keys, int64_t count) {
 }
 
 // The first winners, in order; −1 where there are no more.
-void winners(const double *keys, int64_t count, int64_t *order, int64_t wanted, int64_t *out) {
+void winners(const double *keys, int64_t count, int64_t *order, int64_t samples, int64_t *out) {
   int64_t *end = order;
   for (int64_t c = 0; c < count; c++)
     if (keys[c] == keys[c]) *end++ = c;
-  int64_t found = std::min<int64_t>(wanted, end - order);
-  std::partial_sort(order, order + found, end, [&](int64_t a, int64_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
+  int64_t found = std::min<int64_t>(samples, end - order);
+  std::partial_sort(order, order + found, end,
+                    [&](int64_t a, int64_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
   std::copy(order, order + found, out);
-  std::fill(out + found, out + wanted, int64_t(-1));
+  std::fill(out + found, out + samples, int64_t(-1));
 }
+
+void random(const RandomBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const Distribution distribution = block.distribution;
+  const Draw draw{start_of(block.key, block.counter),
+                  block.low,
+                  block.scale,
+                  block.high,
+                  block.mean,
+                  block.deviation,
+                  block.least,
+                  block.choices};
+  char *out = element(operands[0], dtype, block.offset);
+  auto *row =
+      checked(randoms().draw[static_cast<int>(distribution)][static_cast<int>(dtype)], "this distribution", dtype);
+  for_tiles(block.count, [&](int64_t begin, int64_t length) { row(draw, begin, length, element(out, dtype, begin)); });
+}
+
+// out[i] = whether the uniform number of element i is less than p[i].
+void bernoulli(const BernoulliBlock &block, Operands operands) {
+  const DType from = block.p_dtype, dtype = block.dtype;
+  const PhiloxStart start = start_of(block.key, block.counter);
+  const Nest<1> nest = block.nest;
+  const char *p = element(operands[0], from, block.p_offset);
+  char *out = element(operands[1], dtype, block.offset);
+  auto *row = checked(randoms().bernoulli[static_cast<int>(from)], "bernoulli", from);
+  ConvertRow convert = conversions().rows[static_cast<int>(DType::boolean)][static_cast<int>(dtype)];
+  for_tiles(nest.count(), [&](int64_t begin, int64_t length) {
+    double dense[tile_elements];
+    Bool mask[tile_elements];
+    const void *tile = element(p, from, begin);
+    if (!is_dense(nest)) {
+      gather(nest, p, begin, length, dtype_sizes[static_cast<int>(from)], reinterpret_cast<char *>(dense));
+      tile = dense;
+    }
+    row(start, tile, begin, length, mask);
+    const void *inputs[] = {mask};
+    convert(inputs, element(out, dtype, begin), length);
+  });
+}
+
+// out[row, i] = the category that is first in race i of a row, or i-th in its only race. Fails where a weight is
+// negative or not finite, or a row has too few above 0; the result is then partly written.
+void multinomial(const MultinomialBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const PhiloxStart start = start_of(block.key, block.counter);
+  const int64_t rows = block.rows, categories = uint32_t(block.categories), samples = uint32_t(block.samples);
+  const int64_t row_stride = block.row_stride, stride = block.stride;
+  const bool replacement = block.replacement;
+  const char *weights = element(operands[0], dtype, block.weights_offset);
+  int64_t *out = static_cast<int64_t *>(operands[1]) + int64_t(block.offset);
+  auto *race = checked(randoms().race[static_cast<int>(dtype)], "multinomial", dtype);
+  const int64_t draws = replacement ? samples : 1; // races in a row
+  const int64_t chunk = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, categories));
+  std::atomic<bool> is_valid{true}, has_enough{true}, has_memory{true};
+  parallel_for(rows * draws, chunk, [&](int64_t begin, int64_t end) {
+    try {
+      Scratch<double> keys(static_cast<size_t>(categories));
+      Scratch<int64_t> order(static_cast<size_t>(replacement ? 0 : categories));
+      for (int64_t at = begin; at < end; at++) {
+        int64_t row = at / draws, sample = at % draws;
+        Race one{start, element(weights, dtype, row * row_stride), stride, categories, static_cast<uint32_t>(row)};
+        if (!race(one, static_cast<uint32_t>(sample), keys.data())) is_valid = false;
+        int64_t *target = out + (replacement ? at : row * samples);
+        if (replacement) *target = winner(keys.data(), categories);
+        else winners(keys.data(), categories, order.data(), samples, target);
+        if (target[replacement ? 0 : samples - 1] < 0) has_enough = false;
+      }
+    } catch (...) {
+      has_memory = false;
+    }
+  });
+  if (!has_memory) fail(ORCHARD_CPU_OUT_OF_MEMORY, "there is no memory for " + std::to_string(categories) + " keys");
+  if (!is_valid)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected finite weights of at least 0, got a negative, infinite or NaN one");
+  if (!has_enough)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected as many weights above 0 in a row as samples, got fewer");
+}
+
+void permutation(const PermutationBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t count = block.count;
+  Permutation permutation{{},
+                          static_cast<int>(uint32_t(block.left_bits)),
+                          static_cast<int>(uint32_t(block.right_bits)),
+                          block.swaps ? 1u : 0u,
+                          static_cast<uint64_t>(count)};
+  for (int round = 0; round < feistel_rounds; round++) permutation.keys[round] = block.keys[round];
+  char *out = element(operands[0], dtype, block.offset);
+  ConvertRow convert = conversions().rows[static_cast<int>(DType::int64)][static_cast<int>(dtype)];
+  for_tiles(count, [&](int64_t begin, int64_t length) {
+    int64_t indices[tile_elements];
+    randoms().permute(permutation, begin, length, indices);
+    const void *inputs[] = {indices};
+    convert(inputs, element(out, dtype, begin), length);
+  });
+}
+
+ORCHARD_FUNCTION("random", random, RandomBlock, 1)
+ORCHARD_FUNCTION("bernoulli", bernoulli, BernoulliBlock, 2)
+ORCHARD_FUNCTION("multinomial", multinomial, MultinomialBlock, 2)
+ORCHARD_FUNCTION("permutation", permutation, PermutationBlock, 1)
 
 } // namespace
-
-int32_t orchard_cpu_random(const double *block, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t kind = reader.whole();
-    if (kind < 0 || kind >= kind_count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no distribution " + std::to_string(kind));
-    int64_t count = reader.whole();
-    DType dtype = reader.dtype();
-    char *result = element(out, dtype, reader.whole());
-    Draw draw{philox_start(reader), {}, 0, 0};
-    if (Kind(kind) == Kind::integers) {
-      draw.least = wide_word(reader);
-      draw.choices = wide_word(reader);
-    } else {
-      for (double &parameter : draw.parameters) parameter = reader.real();
-    }
-    auto *row = checked(randoms().draw[kind][static_cast<int>(dtype)], "this distribution", dtype);
-    for_tiles(count, [&](int64_t begin, int64_t length) { row(draw, begin, length, element(result, dtype, begin)); });
-  });
-}
-
-int32_t orchard_cpu_bernoulli(const double *block, const void *p, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t count = reader.whole();
-    DType dtype = reader.dtype();
-    char *result = element(out, dtype, reader.whole());
-    PhiloxStart start = philox_start(reader);
-    DType from = reader.dtype();
-    const char *limits = element(p, from, reader.whole());
-    Gather gather(reader, from);
-    auto *row = checked(randoms().bernoulli[static_cast<int>(from)], "bernoulli", from);
-    ConvertRow convert = conversions().rows[static_cast<int>(DType::boolean)][static_cast<int>(dtype)];
-    for_tiles(count, [&](int64_t begin, int64_t length) {
-      double dense[tile_elements];
-      Bool mask[tile_elements];
-      const void *tile = element(limits, from, begin);
-      if (!gather.is_dense()) {
-        gather.run(limits, begin, length, reinterpret_cast<char *>(dense));
-        tile = dense;
-      }
-      row(start, tile, begin, length, mask);
-      const void *from[] = {mask};
-      convert(from, element(result, dtype, begin), length);
-    });
-  });
-}
-
-int32_t orchard_cpu_multinomial(const double *block, const void *weights, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t rows = reader.whole(), categories = reader.whole(), samples = reader.whole();
-    bool replacement = reader.whole() != 0;
-    int64_t *result = static_cast<int64_t *>(out) + reader.whole();
-    PhiloxStart start = philox_start(reader);
-    DType dtype = reader.dtype();
-    const char *first = element(weights, dtype, reader.whole());
-    int64_t row_stride = reader.whole(), stride = reader.whole();
-    auto *race = checked(randoms().race[static_cast<int>(dtype)], "multinomial", dtype);
-    int64_t draws = replacement ? samples : 1; // races in a row
-    int64_t chunk = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, categories));
-    std::atomic<bool> is_valid{true}, has_enough{true}, has_memory{true};
-    parallel_for(rows * draws, chunk, [&](int64_t begin, int64_t end) {
-      try {
-        Scratch<double> keys(static_cast<size_t>(categories));
-        Scratch<int64_t> order(static_cast<size_t>(replacement ? 0 : categories));
-        for (int64_t at = begin; at < end; at++) {
-          int64_t row = at / draws, sample = at % draws;
-          Race one{start, element(first, dtype, row * row_stride), stride, categories, static_cast<uint32_t>(row)};
-          if (!race(one, static_cast<uint32_t>(sample), keys.data())) is_valid = false;
-          int64_t *target = result + (replacement ? at : row * samples);
-          if (replacement) *target = winner(keys.data(), categories);
-          else winners(keys.data(), categories, order.data(), samples, target);
-          if (target[replacement ? 0 : samples - 1] < 0) has_enough = false;
-        }
-      } catch (...) {
-        has_memory = false;
-      }
-    });
-    if (!has_memory) fail(ORCHARD_CPU_OUT_OF_MEMORY, "there is no memory for " + std::to_string(categories) + " keys");
-    if (!is_valid) fail(ORCHARD_CPU_INVALID_ARGUMENT, "a weight is negative, infinite or NaN");
-    if (!has_enough) fail(ORCHARD_CPU_INVALID_ARGUMENT, "a row has too few weights above 0 for the samples that are wanted");
-  });
-}
-
-int32_t orchard_cpu_permutation(const double *block, void *out) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t count = reader.whole();
-    DType dtype = reader.dtype();
-    char *result = element(out, dtype, reader.whole());
-    Permutation permutation{{}, static_cast<int>(reader.whole()), static_cast<int>(reader.whole()),
-                            static_cast<uint64_t>(reader.whole()), static_cast<uint64_t>(count)};
-    for (uint32_t &key : permutation.keys) key = word(reader);
-    ConvertRow convert = conversions().rows[static_cast<int>(DType::int64)][static_cast<int>(dtype)];
-    for_tiles(count, [&](int64_t begin, int64_t length) {
-      int64_t places[tile_elements];
-      randoms().permute(permutation, begin, length, places);
-      const void *from[] = {places};
-      convert(from, element(result, dtype, begin), length);
-    });
-  });
-}

@@ -1,18 +1,59 @@
-// Random numbers by place: each element is a function of the key, the counter and its number.
+// Random numbers without a state: each element is a function of the key, the counter and its number.
 #pragma once
 
-#include "../dtypes.h"
+#include "../nest.h"
 #include "philox.h"
 
 namespace orchard {
 
-enum class Kind : int { bits, uniform, normal, integers };
-constexpr int kind_count = 4;
+ORCHARD_NAMES(Distribution, bits, uniform, normal, integers)
 
-// What is drawn. uniform: low, high − low, high; normal: mean, standard deviation; integers: the least value and how many there are.
+// Results of all functions are dense. A distribution has its own numbers; the others are 0.
+struct RandomBlock {
+  Name<Distribution> distribution;
+  DTypeField dtype;
+  Whole offset;
+  Word key[2], counter[4];
+  Whole count;
+  Real low, scale, high;   // of uniform numbers; scale = high − low
+  Real mean, deviation;    // of normal ones
+  WideWord least, choices; // of integers: the least and how many there are
+};
+
+// The nest goes over p, in the shape of the result.
+struct BernoulliBlock {
+  DTypeField p_dtype, dtype;
+  Whole p_offset, offset;
+  Word key[2], counter[4];
+  NestBlock<1> nest;
+};
+
+// Of the counter the last word is used.
+struct MultinomialBlock {
+  DTypeField dtype; // of the weights
+  Whole weights_offset, offset, rows;
+  Word key[2], counter[4];
+  Word categories, samples;
+  Flag replacement;
+  Whole row_stride, stride; // of the weights
+};
+
+// Rounds of a Feistel network: see src/random/permutation.ts.
+constexpr int feistel_rounds = 24;
+
+struct PermutationBlock {
+  DTypeField dtype;
+  Whole offset, count;
+  Word left_bits, right_bits;
+  Flag swaps;
+  Word keys[feistel_rounds];
+};
+
+// What is drawn, as in the block.
 struct Draw {
   PhiloxStart start;
-  double parameters[3];
+  double low, scale, high;
+  double mean, deviation;
   uint64_t least, choices;
 };
 
@@ -25,12 +66,11 @@ struct Race {
   uint32_t row;
 };
 
-// A permutation of [0, count) by a Feistel network: see src/ops/random/randperm.ts.
-constexpr int feistel_rounds = 24;
+// A permutation of [0, count).
 struct Permutation {
   uint32_t keys[feistel_rounds];
   int left_bits, right_bits;
-  uint64_t swaps; // 1: places 0 and 1 change before
+  uint64_t swaps; // 1: elements 0 and 1 change before
   uint64_t count;
 };
 
@@ -38,15 +78,16 @@ struct Permutation {
 constexpr int64_t tile_elements = 1024;
 
 struct Randoms {
-  // Elements [begin, begin + count) of the result to `out`; `begin` is a multiple of 4, count at most tile_elements. Null where a
-  // dtype has no such numbers.
-  void (*draw[kind_count][dtype_count])(const Draw &draw, int64_t begin, int64_t count, void *out);
+  // Elements [begin, begin + count) of the result to `out`; `begin` is a multiple of 4, count at most tile_elements.
+  // Null where a dtype has no such numbers.
+  void (*draw[static_cast<int>(Distribution::count)][dtype_count])(const Draw &draw, int64_t begin, int64_t count,
+                                                                   void *out);
   // mask[i] = (uniform number of element begin + i) < p[i]. By the dtype of p; null where it is no float.
   void (*bernoulli[dtype_count])(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask);
-  // keys[c] = exponential number of the category, divided by its weight; NaN where that is 0. False where a weight is negative or
-  // not finite. By the dtype of the weights; null where it is no float.
+  // keys[c] = exponential number of the category, divided by its weight; NaN where that is 0. False where a weight is
+  // negative or not finite. By the dtype of the weights; null where it is no float.
   bool (*race[dtype_count])(const Race &race, uint32_t sample, double *keys);
-  // out[i] = place of begin + i; count at most tile_elements.
+  // out[i] = where begin + i goes; count at most tile_elements.
   void (*permute)(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out);
 };
 

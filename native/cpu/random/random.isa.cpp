@@ -22,7 +22,7 @@ struct Tile {
   }
 };
 
-// Numbers by place in the block.
+// Numbers by lane of the block.
 template <class Number> struct Numbers {
   Number lane[4][tile_blocks];
 
@@ -44,7 +44,8 @@ template <class T> inline float cut(float u) {
 template <class T> void uniform_numbers(const Tile &tile, Numbers<Compute<T>> &numbers) {
   for (int lane = 0; lane < 4; lane++)
     for (int64_t j = 0; j < tile.blocks; j++)
-      if constexpr (std::is_same_v<T, double>) numbers.lane[lane][j] = uniform64(tile.words.lane[lane][j], tile.low.lane[lane][j]);
+      if constexpr (std::is_same_v<T, double>)
+        numbers.lane[lane][j] = uniform64(tile.words.lane[lane][j], tile.low.lane[lane][j]);
       else numbers.lane[lane][j] = cut<T>(float(int32_t(tile.words.lane[lane][j] >> 8)) * 0x1p-24f);
 }
 
@@ -59,7 +60,7 @@ template <class T> void draw_uniform(const Draw &draw, int64_t begin, int64_t co
   uniform_numbers<T>(tile, numbers);
   Number row[tile_elements];
   numbers.interleave(tile.blocks, row);
-  Number low = Number(draw.parameters[0]), scale = Number(draw.parameters[1]), high = Number(draw.parameters[2]);
+  Number low = Number(draw.low), scale = Number(draw.scale), high = Number(draw.high);
   T *result = static_cast<T *>(out);
   for (int64_t i = 0; i < count; i++) row[i] = affine(row[i], scale, low);
   narrow(row, result, count);
@@ -79,7 +80,8 @@ template <class T> void draw_normal(const Draw &draw, int64_t begin, int64_t cou
     Number *cosines = numbers.lane[lane], *sines = numbers.lane[lane + 1];
     for (int64_t j = 0; j < tile.blocks; j++) {
       Point<Number> pair;
-      if constexpr (is_wide) pair = normal_pair64(first[j], tile.low.lane[lane][j], second[j], tile.low.lane[lane + 1][j]);
+      if constexpr (is_wide)
+        pair = normal_pair64(first[j], tile.low.lane[lane][j], second[j], tile.low.lane[lane + 1][j]);
       else pair = normal_pair(first[j], second[j]);
       cosines[j] = pair.x;
       sines[j] = pair.y;
@@ -87,7 +89,7 @@ template <class T> void draw_normal(const Draw &draw, int64_t begin, int64_t cou
   }
   Number row[tile_elements];
   numbers.interleave(tile.blocks, row);
-  Number mean = Number(draw.parameters[0]), deviation = Number(draw.parameters[1]);
+  Number mean = Number(draw.mean), deviation = Number(draw.deviation);
   for (int64_t i = 0; i < count; i++) row[i] = affine(row[i], deviation, mean);
   narrow(row, static_cast<T *>(out), count);
 }
@@ -120,7 +122,8 @@ template <class T> void draw_integers(const Draw &draw, int64_t begin, int64_t c
 
 // ---------------------------------------------------------------- choices
 
-template <class T> void bernoulli_tile(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask) {
+template <class T>
+void bernoulli_tile(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask) {
   using Number = Compute<T>;
   Tile tile(start, begin, count, std::is_same_v<T, double>);
   Numbers<Number> numbers;
@@ -141,7 +144,8 @@ template <class T> bool race_row(const Race &race, uint32_t sample, double *keys
     for (int64_t at = 0; at < std::min<int64_t>(4, race.categories - c); at++) {
       Number weight = load(weights[(c + at) * race.stride]);
       is_valid = is_valid && weight >= 0 && weight <= std::numeric_limits<Number>::max();
-      keys[c + at] = weight > 0 ? double(Number(exponential(block.word[at])) / weight) : std::numeric_limits<double>::quiet_NaN();
+      keys[c + at] =
+          weight > 0 ? double(Number(exponential(block.word[at])) / weight) : std::numeric_limits<double>::quiet_NaN();
     }
   }
   return is_valid;
@@ -156,10 +160,10 @@ inline uint32_t mixed(uint32_t x) {
   return x ^ x >> 16;
 }
 
-inline uint64_t feistel(const Permutation &permutation, uint64_t place) {
+inline uint64_t feistel(const Permutation &permutation, uint64_t index) {
   uint32_t left_mask = uint32_t((uint64_t(1) << permutation.left_bits) - 1);
   uint32_t right_mask = uint32_t((uint64_t(1) << permutation.right_bits) - 1);
-  uint32_t left = uint32_t(place >> permutation.right_bits), right = uint32_t(place) & right_mask;
+  uint32_t left = uint32_t(index >> permutation.right_bits), right = uint32_t(index) & right_mask;
 #pragma GCC unroll 24
   for (int round = 0; round < feistel_rounds; round += 2) {
     left = (left ^ mixed(right + permutation.keys[round])) & left_mask;
@@ -168,22 +172,23 @@ inline uint64_t feistel(const Permutation &permutation, uint64_t place) {
   return uint64_t(left) << permutation.right_bits | right;
 }
 
-// Walks on from each place until it falls into [0, count): all of a tile one step at a time, so that steps become vectors.
+// Walks on from each element until it falls into [0, count): all of a tile one step at a time, so that steps become
+// vectors.
 void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
-  uint64_t places[tile_elements];
+  uint64_t indices[tile_elements];
   int32_t targets[tile_elements];
   for (int64_t i = 0; i < count; i++) {
-    places[i] = begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i);
+    indices[i] = begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i);
     targets[i] = int32_t(i);
   }
   for (int64_t open = count; open > 0;) {
-    for (int64_t i = 0; i < open; i++) places[i] = feistel(permutation, places[i]);
+    for (int64_t i = 0; i < open; i++) indices[i] = feistel(permutation, indices[i]);
     int64_t left = 0;
     for (int64_t i = 0; i < open; i++) {
-      if (places[i] < permutation.count) {
-        out[targets[i]] = int64_t(places[i]);
+      if (indices[i] < permutation.count) {
+        out[targets[i]] = int64_t(indices[i]);
       } else {
-        places[left] = places[i];
+        indices[left] = indices[i];
         targets[left++] = targets[i];
       }
     }
@@ -199,11 +204,11 @@ template <int... dtype> constexpr Randoms all(std::integer_sequence<int, dtype..
   Randoms table{};
   auto add = [&table](auto type, int at) {
     using T = typename decltype(type)::type;
-    table.draw[int(Kind::integers)][at] = draw_integers<T>;
-    if constexpr (std::is_same_v<T, uint32_t>) table.draw[int(Kind::bits)][at] = draw_bits;
+    table.draw[int(Distribution::integers)][at] = draw_integers<T>;
+    if constexpr (std::is_same_v<T, uint32_t>) table.draw[int(Distribution::bits)][at] = draw_bits;
     if constexpr (is_float<T>) {
-      table.draw[int(Kind::uniform)][at] = draw_uniform<T>;
-      table.draw[int(Kind::normal)][at] = draw_normal<T>;
+      table.draw[int(Distribution::uniform)][at] = draw_uniform<T>;
+      table.draw[int(Distribution::normal)][at] = draw_normal<T>;
       table.bernoulli[at] = bernoulli_tile<T>;
       table.race[at] = race_row<T>;
     }

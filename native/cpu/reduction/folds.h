@@ -1,7 +1,8 @@
-// Operations whose state is one number: how an element joins it, how two of them become one, and what the result is.
+// Operations whose state is one number: how an element joins a state, how two states become one, and what the result
+// is.
 //
-// Floats sum up in float64, integers in int64, which wraps around. `step` and `merge` have no branches, so that loops over them become
-// vectors.
+// Floats sum up in float64, integers in int64, which wraps around. `step` and `merge` have no branches, so that loops
+// over them become vectors.
 #pragma once
 
 #include "../lanes.h"

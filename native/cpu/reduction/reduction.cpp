@@ -1,21 +1,27 @@
+// The function "reduce".
 #include "reduction.h"
 
+#include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
 
+#include <algorithm>
 #include <string>
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t row_chunk = 1 << 16;    // elements of one result that one thread takes at once
-constexpr int64_t column_rows = 512;      // rows of columns likewise
+ORCHARD_EXPORT_NAMES(Reduction)
+
+constexpr int64_t row_chunk = 1 << 16;     // elements of one result that one thread takes at once
+constexpr int64_t column_rows = 512;       // rows of a block of columns that one thread takes at once
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
 
 struct Call {
   const ReductionKernel &kernel;
-  Nest kept, reduced;
+  Nest<2> kept;
+  Nest<1> reduced;
   ReductionFacts facts;
   DType from;
   const char *in;
@@ -28,14 +34,15 @@ struct Call {
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Every result is made of `chunks` states, one a chunk of its elements: the chunks depend on sizes only.
+// Every result is made of `chunks` states, one for each chunk of its elements. The chunks depend on sizes only.
 void reduce_rows(const Call &call) {
-  int64_t results = call.kept.size(), chunks = std::max<int64_t>(1, divided_up(call.facts.count, row_chunk));
+  int64_t results = call.kept.count(), chunks = std::max<int64_t>(1, divided_up(call.facts.count, row_chunk));
   int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, std::min(call.facts.count, row_chunk)));
   size_t bytes = call.kernel.state_bytes;
   auto state_of = [&](int64_t result, int64_t chunk, void *state) {
     int64_t begin = chunk * row_chunk, end = std::min(call.facts.count, begin + row_chunk);
-    call.kernel.row(element(call.in, call.from, call.kept.offset(0, result)), call.reduced, begin, end, call.facts, state);
+    call.kernel.row(element(call.in, call.from, call.kept.offset(0, result)), call.reduced, begin, end, call.facts,
+                    state);
   };
   auto finish = [&](int64_t result, const void *state) {
     int64_t at = call.kept.offset(1, result);
@@ -64,13 +71,14 @@ void reduce_rows(const Call &call) {
 
 // The innermost kept axis is adjacent in memory: its results are made side by side.
 void reduce_columns(const Call &call) {
-  Nest outer = call.kept;
+  Nest<2> outer = call.kept;
   outer.rank--;
-  int64_t columns = call.kept.inner_size(), width = std::min(columns, reduction_columns);
-  int64_t out_stride = call.kept.inner_stride(1);
-  int64_t blocks = divided_up(columns, width), tiles = outer.size() * blocks;
+  int64_t columns = call.kept.run_length(), width = std::min(columns, reduction_columns);
+  int64_t out_stride = call.kept.run_stride(1);
+  int64_t blocks = divided_up(columns, width), tiles = outer.count() * blocks;
   int64_t chunks = std::max<int64_t>(1, divided_up(call.facts.count, column_rows));
-  int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * std::min(call.facts.count, column_rows)));
+  int64_t grain =
+      std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * std::min(call.facts.count, column_rows)));
   size_t bytes = call.kernel.state_bytes;
   Scratch<char> states(tiles * width * chunks * bytes);
   // The states of one column are adjacent: [tile][column][chunk].
@@ -88,33 +96,38 @@ void reduce_columns(const Call &call) {
       int64_t first = tile % blocks * width, count = std::min(width, columns - first);
       char *own = states.data() + tile * width * chunks * bytes;
       if (chunks > 1)
-        for (int64_t column = 0; column < count; column++) call.kernel.merge(own + column * chunks * bytes, chunks, call.facts);
+        for (int64_t column = 0; column < count; column++)
+          call.kernel.merge(own + column * chunks * bytes, chunks, call.facts);
       int64_t at = outer.offset(1, tile / blocks) + first * out_stride;
       call.kernel.finish(own, chunks, count, call.facts, call.result(at), call.index(at), out_stride);
     }
   });
 }
 
-} // namespace
-
-int32_t orchard_cpu_reduce(const double *block, const void *input, void *out, void *indices) {
-  return guarded([&] {
-    BlockReader reader(block);
-    int64_t code = reader.whole();
-    if (code < 0 || code >= reduction_count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no reduction with the code " + std::to_string(code));
-    DType from = reader.dtype();
-    const char *in = element(input, from, reader.whole());
-    DType to = reader.dtype();
-    char *result = element(out, to, reader.whole());
-    bool is_indexed = Reduction(code) == Reduction::max || Reduction(code) == Reduction::min;
-    int64_t *index = static_cast<int64_t *>(indices) + reader.whole();
-    double parameter = reader.real();
-    Nest kept = read_nest(reader, 2), reduced = read_nest(reader, 1);
-    const ReductionKernel &kernel = reductions().kernels[code][static_cast<int>(from)];
-    if (!kernel.row) fail(ORCHARD_CPU_UNSUPPORTED, std::string("this reduction is not for ") + dtype_names[static_cast<int>(from)]);
-    Call call{kernel, kept, reduced, {reduced.size(), parameter, to}, from, in, result, is_indexed ? index : nullptr};
-    bool side_by_side = kept.rank > 0 && kept.inner_stride(0) == 1 && kept.inner_size() >= 8 && reduced.inner_stride(0) != 1;
-    if (side_by_side) reduce_columns(call);
-    else reduce_rows(call);
-  });
+// Reduces axes of a tensor. max and min also write the index of the element within the reduced axes, in int64 and with
+// the strides of `out`, to `indices`; the other operations leave it alone.
+void reduce(const ReduceBlock &block, Operands operands) {
+  auto [input, out, indices] = operands.first<3>();
+  const Reduction operation = block.operation;
+  const DType from = block.from, to = block.to;
+  const ReductionKernel &kernel = reductions().kernels[static_cast<int>(operation)][static_cast<int>(from)];
+  if (!kernel.row)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("this reduction is not defined for ") + dtype_names[static_cast<int>(from)]);
+  bool is_indexed = operation == Reduction::max || operation == Reduction::min;
+  int64_t *index = is_indexed ? static_cast<int64_t *>(indices) + block.indices_offset : nullptr;
+  const Nest<2> kept = block.kept;
+  const Nest<1> reduced = block.reduced;
+  const char *in = element(input, from, block.input_offset);
+  Call call{
+      kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, element(out, to, block.output_offset),
+      index};
+  bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
+  bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 && !is_reduced_adjacent;
+  if (is_side_by_side) reduce_columns(call);
+  else reduce_rows(call);
 }
+
+ORCHARD_FUNCTION("reduce", reduce, ReduceBlock, 3)
+
+} // namespace

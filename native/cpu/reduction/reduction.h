@@ -1,17 +1,24 @@
 // Reductions: how one operation on one dtype makes a state of elements, merges states, and makes results of them.
 #pragma once
 
-#include "nest.h"
+#include "../nest.h"
 
 namespace orchard {
 
-// In the order of `reductionNames` in src/ops/reduction/names.ts.
-enum class Reduction : int {
-  sum, mean, prod, amax, amin, all, any, norm0, norm1, norm2, norm_inf, norm_neg_inf, norm_p, var, std, logsumexp, max, min
-};
-inline constexpr int reduction_count = 18;
+ORCHARD_NAMES(Reduction, sum, mean, prod, amax, amin, all, any, norm0, norm1, norm2, normInf, normNegInf, normP, var,
+              std, logsumexp, max, min)
+inline constexpr int reduction_count = static_cast<int>(Reduction::count);
 
-// What an operation knows beside its elements.
+struct ReduceBlock {
+  Name<Reduction> operation;
+  DTypeField from, to; // of the input; of the results
+  Whole input_offset, output_offset, indices_offset;
+  Real parameter;       // p of a norm, correction of a variance
+  NestBlock<2> kept;    // of the input and the results
+  NestBlock<1> reduced; // of the input
+};
+
+// What an operation depends on beside its elements.
 struct ReductionFacts {
   int64_t count;    // elements that become one result
   double parameter; // p of a norm, correction of a variance
@@ -22,13 +29,16 @@ struct ReductionFacts {
 struct ReductionKernel {
   size_t state_bytes;
   // Of the elements [begin, end) of a nest.
-  void (*row)(const void *in, const Nest &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *state);
+  void (*row)(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *state);
   // The same for each of `width` adjacent columns; the state of column j is `step` states after that of column j - 1.
-  void (*columns)(const void *in, int64_t width, const Nest &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *states, int64_t step);
+  void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
+                  const ReductionFacts &, void *states, int64_t step);
   // Merges adjacent states in the order of their elements into the first, as a binary tree of fixed shape.
   void (*merge)(void *states, int64_t count, const ReductionFacts &);
-  // Results of states that are `step` apart, to elements that are `out_stride` apart. `indices` is null but for max and min.
-  void (*finish)(const void *states, int64_t step, int64_t count, const ReductionFacts &, char *out, int64_t *indices, int64_t out_stride);
+  // Results of states that are `step` apart, to elements that are `out_stride` apart. `indices` is null but for max and
+  // min.
+  void (*finish)(const void *states, int64_t step, int64_t count, const ReductionFacts &, char *out, int64_t *indices,
+                 int64_t out_stride);
 };
 
 struct Reductions {

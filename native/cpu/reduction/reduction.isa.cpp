@@ -4,7 +4,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 4096;       // elements that are looked at together: they fit into the first-level cache
+constexpr int64_t tile = 4096;        // elements that are processed together: they fit into the first-level cache
 constexpr int64_t direct_length = 64; // shorter runs are gathered first
 
 // An operation whose state is one number, over adjacent elements and over columns.
@@ -37,8 +37,25 @@ template <class F> struct Fold : F {
   void merge(State &a, const State &b) const { a = F::merge(State(a), b); }
 };
 
+// Calls use(offset, stride, number of elements) for each run along the innermost axis that covers [begin, end) of a
+// nest, in order. A run starts with one remainder, where `for_each_run` of nest.h takes one for each run and axis: runs
+// may be short here.
+template <class Use>
+inline __attribute__((always_inline)) void for_each_input_run(const Nest<1> &nest, int64_t begin, int64_t end,
+                                                              Use &&use) {
+  int64_t length = nest.run_length(), stride = nest.rank == 0 ? 1 : nest.run_stride(0);
+  int64_t within = begin < end ? begin % length : 0;
+  for (int64_t first = begin; first < end;) {
+    int64_t count = std::min(length - within, end - first);
+    use(nest.offset(0, first), stride, count);
+    first += count;
+    within = 0;
+  }
+}
+
 // Elements [begin, end) of a nest as tiles of adjacent values in their compute type.
-template <class T, class Use> void for_each_tile(const T *in, const Nest &nest, int64_t begin, int64_t end, Use &&use) {
+template <class T, class Use>
+void for_each_tile(const T *in, const Nest<1> &nest, int64_t begin, int64_t end, Use &&use) {
   using C = Compute<T>;
   C buffer[tile];
   int64_t held = 0, index = begin;
@@ -47,12 +64,13 @@ template <class T, class Use> void for_each_tile(const T *in, const Nest &nest, 
     index += held;
     held = 0;
   };
-  for_each_run(nest, begin, end, [&](int64_t offset, int64_t stride, int64_t length) {
+  for_each_input_run(nest, begin, end, [&](int64_t offset, int64_t stride, int64_t length) {
     const T *run = in + offset;
     if constexpr (std::is_same_v<T, C>) {
       if (stride == 1 && length >= direct_length) {
         flush();
-        for (int64_t start = 0; start < length; start += tile) use(run + start, std::min(tile, length - start), index + start);
+        for (int64_t start = 0; start < length; start += tile)
+          use(run + start, std::min(tile, length - start), index + start);
         index += length;
         return;
       }
@@ -71,7 +89,7 @@ template <class T, class Use> void for_each_tile(const T *in, const Nest &nest, 
 }
 
 template <class Op, class T>
-void row(const void *in, const Nest &reduced, int64_t begin, int64_t end, const ReductionFacts &facts, void *state) {
+void row(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &facts, void *state) {
   Op op(facts);
   typename Op::State own = Op::identity();
   for_each_tile(static_cast<const T *>(in), reduced, begin, end,
@@ -83,7 +101,7 @@ void row(const void *in, const Nest &reduced, int64_t begin, int64_t end, const 
 template <class T> struct ColumnRows {
   using C = Compute<T>;
   const T *in;
-  const Nest &reduced;
+  const Nest<1> &reduced;
   int64_t begin, count, width;
 
   const T *address(int64_t row) const { return in + reduced.offset(0, begin + row); }
@@ -102,14 +120,15 @@ template <class T> struct ColumnRows {
 
   // Calls use(number of rows, block) for blocks of them.
   template <class Use> void each_block(Use &&use) const {
-    for_each_row_block<T, reduction_columns>(count, width, [&](int64_t row) { return address(row); },
-                                             [&](auto size, const RowBlock<C> &block, int64_t) { use(size, block); });
+    for_each_row_block<T, reduction_columns>(
+        count, width, [&](int64_t row) { return address(row); },
+        [&](auto size, const RowBlock<C> &block, int64_t) { use(size, block); });
   }
 };
 
 template <class Op, class T>
-void columns(const void *in, int64_t width, const Nest &reduced, int64_t begin, int64_t end, const ReductionFacts &facts, void *states,
-             int64_t step) {
+void columns(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
+             const ReductionFacts &facts, void *states, int64_t step) {
   Op op(facts);
   auto *own = static_cast<typename Op::State *>(states);
   for (int64_t j = 0; j < width; j++) own[j * step] = Op::identity();
@@ -153,7 +172,8 @@ template <class State> int64_t index_of(const State &state) {
 }
 
 template <class Op, bool is_indexed>
-void finish(const void *states, int64_t step, int64_t count, const ReductionFacts &facts, char *out, int64_t *indices, int64_t out_stride) {
+void finish(const void *states, int64_t step, int64_t count, const ReductionFacts &facts, char *out, int64_t *indices,
+            int64_t out_stride) {
   Op op(facts);
   auto *own = static_cast<const typename Op::State *>(states);
   for (int64_t i = 0; i < count; i++) {
@@ -169,14 +189,14 @@ template <class Op, class T, bool is_indexed = false> constexpr ReductionKernel 
 // float64 and float32 and what is computed in it.
 template <class T> constexpr void fill_floats(ReductionKernel (&kernels)[reduction_count][dtype_count], int at) {
   using C = Compute<T>;
-  auto put = [&](Reduction code, ReductionKernel own) { kernels[int(code)][at] = own; };
+  auto put = [&](Reduction operation, ReductionKernel own) { kernels[int(operation)][at] = own; };
   put(Reduction::mean, kernel<Fold<Mean<C>>, T>());
   put(Reduction::norm0, kernel<Fold<Norm0<C>>, T>());
   put(Reduction::norm1, kernel<Fold<Norm1<C>>, T>());
   put(Reduction::norm2, kernel<Fold<Norm2<C>>, T>());
-  put(Reduction::norm_inf, kernel<Fold<NormInf<C>>, T>());
-  put(Reduction::norm_neg_inf, kernel<Fold<NormNegInf<C>>, T>());
-  put(Reduction::norm_p, kernel<Fold<NormP<C>>, T>());
+  put(Reduction::normInf, kernel<Fold<NormInf<C>>, T>());
+  put(Reduction::normNegInf, kernel<Fold<NormNegInf<C>>, T>());
+  put(Reduction::normP, kernel<Fold<NormP<C>>, T>());
   put(Reduction::var, kernel<Variance<C>, T>());
   put(Reduction::std, kernel<Deviation<C>, T>());
   put(Reduction::logsumexp, kernel<LogSumExp<C>, T>());
@@ -184,7 +204,7 @@ template <class T> constexpr void fill_floats(ReductionKernel (&kernels)[reducti
 
 template <class T> constexpr void fill(ReductionKernel (&kernels)[reduction_count][dtype_count], int at) {
   using C = Compute<T>;
-  auto put = [&](Reduction code, ReductionKernel own) { kernels[int(code)][at] = own; };
+  auto put = [&](Reduction operation, ReductionKernel own) { kernels[int(operation)][at] = own; };
   put(Reduction::sum, kernel<Fold<Sum<C>>, T>());
   put(Reduction::prod, kernel<Fold<Product<C>>, T>());
   put(Reduction::amax, kernel<Fold<Largest<C>>, T>());

@@ -1,7 +1,8 @@
-// Operations that look at adjacent elements twice while these are in the first-level cache, and so read memory once: variance, log-sum-exp,
-// and the largest and smallest element with its index.
+// Operations that read adjacent elements twice while these are in the first-level cache, and so read memory once:
+// variance, log-sum-exp, and the largest and smallest element with its index.
 //
-// Each has `add(state, x, count, index)` for adjacent elements of one result, and `add_columns` for rows of elements of adjacent results.
+// Each has `add(state, x, count, index)` for adjacent elements of one result, and `add_columns` for rows of elements of
+// adjacent results.
 #pragma once
 
 #include "../log_sum_exp.h"
@@ -10,8 +11,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Calls use(x, size, fetch) for pieces, the second look at each of which has memory bring the next one. What lies behind the last one is fetched, too: it is most
-// often what comes next.
+// Calls use(x, size, fetch) for pieces. The second pass over a piece prefetches the next one; what lies after the last
+// one is prefetched too, because it is most often what comes next.
 template <class C, class Use> inline void for_each_piece(const C *x, int64_t count, Use &&use) {
   constexpr int64_t piece = 1024;
   for (int64_t start = 0; start < count; start += piece) {
@@ -26,7 +27,9 @@ template <class C> struct Variance : FoldFacts {
   static State identity() { return {}; }
   void merge(State &a, const State &b) const { a = merged(a, b); }
   void add(State &state, const C *x, int64_t count, int64_t) const {
-    for_each_piece(x, count, [&](const C *piece, int64_t size, Fetch<C> fetch) { state = merged(state, moments_of(piece, size, fetch)); });
+    for_each_piece(x, count, [&](const C *piece, int64_t size, Fetch<C> fetch) {
+      state = merged(state, moments_of(piece, size, fetch));
+    });
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
@@ -68,16 +71,16 @@ template <class C> struct LogSumExp : FoldFacts {
   }
 };
 
-// The largest (or smallest) element and its index: of equal ones the first, of NaNs too, which are beyond all numbers.
-template <class C, bool wants_largest> struct Extremum : FoldFacts {
+// The largest (or smallest) element and its index: the first of equal ones, and of NaNs, which come before all numbers.
+template <class C, bool is_largest> struct Extremum : FoldFacts {
   using FoldFacts::FoldFacts;
   struct State {
     C value;
     int64_t index = -1; // -1: no element yet
   };
   static State identity() { return {}; }
-  static C chosen(C a, C b) { return wants_largest ? larger(a, b) : smaller(a, b); }
-  static bool is_better(C x, C than) { return bool((wants_largest ? x > than : x < than) | (x != x)) & (than == than); }
+  static C chosen(C a, C b) { return is_largest ? larger(a, b) : smaller(a, b); }
+  static bool is_better(C x, C than) { return bool((is_largest ? x > than : x < than) | (x != x)) & (than == than); }
 
   void merge(State &a, const State &b) const {
     if (b.index >= 0 && (a.index < 0 || is_better(b.value, a.value))) a = b;
@@ -93,12 +96,12 @@ template <class C, bool wants_largest> struct Extremum : FoldFacts {
     for (; i < count; i++) best[0] = chosen(best[0], x[i]);
     for (int lane = 1; lane < lanes; lane++) best[0] = chosen(best[0], best[lane]);
     if (state.index >= 0 && !is_better(best[0], state.value)) return;
-    int64_t at = place_of(best[0], x, count);
+    int64_t at = index_of_best(best[0], x, count);
     state = {x[at], index + at};
   }
 
-  // The first element that is the best one, which a NaN is where there is one.
-  static int64_t place_of(C best, const C *x, int64_t count) {
+  // The first element that equals the best one, or is a NaN.
+  static int64_t index_of_best(C best, const C *x, int64_t count) {
     constexpr int block = 64;
     int64_t at = 0;
     for (bool found = false; !found && at + block <= count; at += found ? 0 : block) {

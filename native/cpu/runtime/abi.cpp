@@ -19,7 +19,8 @@ constexpr double largest_whole = 9007199254740991; // 2^53 - 1
 
 size_t to_bytes(double value, const char *what) {
   if (!(value >= 0 && value <= largest_whole && value == std::floor(value)))
-    fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string(what) + " must be a whole number of bytes, and is " + decimal(value));
+    fail(ORCHARD_CPU_INVALID_ARGUMENT,
+         std::string(what) + " must be a whole number of bytes, and is " + decimal(value));
   return static_cast<size_t>(value);
 }
 
@@ -44,13 +45,15 @@ void configure_isa(std::string_view value) {
   }
   std::string known = "auto";
   for (const char *name : isa_names) known += std::string(", ") + name;
-  fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no instruction set \"" + std::string(value) + "\" here; there are: " + known);
+  fail(ORCHARD_CPU_INVALID_ARGUMENT,
+       "there is no instruction set \"" + std::string(value) + "\" here; there are: " + known);
 }
 
 void configure_threads(std::string_view value) {
   int count = value == "auto" ? available_processors() : whole_number(value);
   if (count < 1 || count > 4096)
-    fail(ORCHARD_CPU_INVALID_ARGUMENT, "threads takes a whole number from 1 to 4096, or auto; it is \"" + std::string(value) + "\"");
+    fail(ORCHARD_CPU_INVALID_ARGUMENT,
+         "threads takes a whole number from 1 to 4096, or auto; it is \"" + std::string(value) + "\"");
   set_thread_count(count);
   blas_threads_changed();
 }
@@ -59,7 +62,8 @@ void configure(std::string_view name, std::string_view value) {
   if (name == "isa") return configure_isa(value);
   if (name == "threads") return configure_threads(value);
   if (name == "blas") return set_blas_candidates(value);
-  fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no setting \"" + std::string(name) + "\"; there are: isa, threads, blas");
+  fail(ORCHARD_CPU_INVALID_ARGUMENT,
+       "there is no setting \"" + std::string(name) + "\"; there are: isa, threads, blas");
 }
 
 std::string supported_isas() {
@@ -71,11 +75,13 @@ std::string supported_isas() {
 
 std::string describe() {
   const Blas *found = blas();
-  std::string name = found ? "{ \"name\": " + quoted(found->name) + ", \"path\": " + quoted(found->path) + " }" : "null";
+  std::string name =
+      found ? "{ \"name\": " + quoted(found->name) + ", \"path\": " + quoted(found->path) + " }" : "null";
   std::string problems;
   for (const std::string &problem : blas_problems()) problems += (problems.empty() ? "" : ", ") + quoted(problem);
   return "{ \"isa\": " + quoted(isa_names[static_cast<int>(current_isa())]) + ", \"isas\": [" + supported_isas() +
-         "], \"threads\": " + std::to_string(thread_count()) + ", \"blas\": " + name + ", \"blasProblems\": [" + problems + "] }";
+         "], \"threads\": " + std::to_string(thread_count()) + ", \"blas\": " + name + ", \"blasProblems\": [" +
+         problems + "] }";
 }
 
 } // namespace
@@ -148,7 +154,9 @@ int32_t orchard_cpu_set_cache_limit(double bytes) {
   return guarded([&] { set_cache_limit(to_bytes(bytes, "the cache limit")); });
 }
 
-int32_t orchard_cpu_trim(void) { return guarded([] { trim_blocks(); }); }
+int32_t orchard_cpu_trim(void) {
+  return guarded([] { trim_blocks(); });
+}
 
 int32_t orchard_cpu_fail_allocations(int32_t count) {
   return guarded([&] { refuse_allocations(count); });
@@ -157,8 +165,9 @@ int32_t orchard_cpu_fail_allocations(int32_t count) {
 int32_t orchard_cpu_statistics(double *out) {
   return guarded([&] {
     MemoryStatistics s = memory_statistics();
-    const size_t figures[ORCHARD_CPU_STATISTICS] = {s.live_bytes,  s.live_blocks, s.cached_bytes, s.cached_blocks, s.peak_bytes,
-                                                    s.allocations, s.cache_hits,  s.refusals,     s.memory_limit,  s.cache_limit};
+    const size_t figures[ORCHARD_CPU_STATISTICS] = {s.live_bytes,   s.live_blocks, s.cached_bytes, s.cached_blocks,
+                                                    s.peak_bytes,   s.allocations, s.cache_hits,   s.refusals,
+                                                    s.memory_limit, s.cache_limit};
     std::copy(std::begin(figures), std::end(figures), out);
   });
 }

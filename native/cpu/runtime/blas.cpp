@@ -21,9 +21,9 @@ template <class Function> Function symbol(void *library, const char *name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-// OpenBLAS chooses kernels by a processor's model. One that is newer than the library gets those of an old processor (SSE
-// on an Intel model that it does not know: a quarter of the speed), and AMD's with AVX-512 those for AVX2. While it is loaded, it is told
-// what the instruction set allows, unless the user says otherwise.
+// OpenBLAS chooses kernels by a processor's model. One that is newer than the library gets those of an old processor
+// (SSE on an Intel model that it does not know: a quarter of the speed), and AMD's with AVX-512 those for AVX2. While
+// it is loaded, it is told what the instruction set allows, unless the user says otherwise.
 class CoreTypeScope {
 public:
   CoreTypeScope() : sets_(core_type() && !std::getenv(name)) {
@@ -118,8 +118,8 @@ private:
       return;
     }
     auto set_threads = symbol<void (*)(int)>(library, "openblas_set_num_threads");
-    found_ = new Blas{set_threads ? "OpenBLAS" : "BLAS", path_of(reinterpret_cast<void *>(sgemm), candidate), sgemm, dgemm,
-                      set_threads};
+    found_ = new Blas{set_threads ? "OpenBLAS" : "BLAS", path_of(reinterpret_cast<void *>(sgemm), candidate), sgemm,
+                      dgemm, set_threads};
   }
 
   std::mutex mutex_;

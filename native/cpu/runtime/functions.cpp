@@ -30,7 +30,8 @@ std::string tables() {
   std::string text = "{ \"functions\": [";
   for (const ExportedFunction &function : functions())
     text += (&function == functions().data() ? "" : ", ") + ("{ \"name\": " + quoted(function.name)) +
-            ", \"blockBytes\": " + std::to_string(function.block_bytes) + ", \"operands\": " + std::to_string(function.operands) + " }";
+            ", \"blockBytes\": " + std::to_string(function.block_bytes) +
+            ", \"operands\": " + std::to_string(function.operands) + " }";
   text += "], \"names\": {";
   for (const ExportedNames *names = first_names(); names; names = names->next)
     text += (names == first_names() ? "" : ", ") + quoted(names->type) + ": " + quoted(names->names());
@@ -71,21 +72,23 @@ int32_t orchard_cpu_run3(int32_t function, const void *block, void *o0, void *o1
   return run(function, block, operands);
 }
 
-int32_t orchard_cpu_run6(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5) {
+int32_t orchard_cpu_run6(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4,
+                         void *o5) {
   void *const operands[] = {o0, o1, o2, o3, o4, o5};
   return run(function, block, operands);
 }
 
-int32_t orchard_cpu_run16(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5, void *o6,
-                          void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13, void *o14, void *o15) {
+int32_t orchard_cpu_run16(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4,
+                          void *o5, void *o6, void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13,
+                          void *o14, void *o15) {
   void *const operands[] = {o0, o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15};
   return run(function, block, operands);
 }
 
-int32_t orchard_cpu_run30(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4, void *o5, void *o6,
-                          void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13, void *o14, void *o15, void *o16,
-                          void *o17, void *o18, void *o19, void *o20, void *o21, void *o22, void *o23, void *o24, void *o25, void *o26,
-                          void *o27, void *o28, void *o29) {
+int32_t orchard_cpu_run30(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3, void *o4,
+                          void *o5, void *o6, void *o7, void *o8, void *o9, void *o10, void *o11, void *o12, void *o13,
+                          void *o14, void *o15, void *o16, void *o17, void *o18, void *o19, void *o20, void *o21,
+                          void *o22, void *o23, void *o24, void *o25, void *o26, void *o27, void *o28, void *o29) {
   void *const operands[] = {o0,  o1,  o2,  o3,  o4,  o5,  o6,  o7,  o8,  o9,  o10, o11, o12, o13, o14,
                             o15, o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26, o27, o28, o29};
   return run(function, block, operands);

@@ -17,8 +17,8 @@ struct FreeBlock {
   size_t bytes;
 };
 
-// Free blocks by size class and by age. Of a class, the youngest is taken (its pages are the likeliest to be in a cache); what
-// is over the limit is dropped oldest first.
+// Free blocks by size class and by age. Of a class, the youngest is taken (its pages are the likeliest to be in a
+// cache); what is over the limit is dropped oldest first.
 class FreeBlocks {
 public:
   void *take(size_t bytes) {

@@ -51,7 +51,7 @@ struct Work {
   ParallelBody body;
   void *context;
   int processor; // the caller's
-  int wanted; // helpers that may still join
+  int wanted;    // helpers that may still join
   std::atomic<int64_t> next{0};
 
   void run() {
@@ -140,7 +140,9 @@ private:
 
   void leave() {
     if (inside_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    { std::lock_guard lock(mutex_); } // the caller is either not waiting yet, and will see 0, or is waiting
+    {
+      std::lock_guard lock(mutex_);
+    } // the caller is either not waiting yet, and will see 0, or is waiting
     left_.notify_all();
   }
 

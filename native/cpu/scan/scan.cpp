@@ -1,5 +1,7 @@
+// The function "scan".
 #include "scan.h"
 
+#include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
 
@@ -12,38 +14,38 @@ using namespace orchard;
 
 namespace {
 
+ORCHARD_EXPORT_NAMES(Scan)
+
 constexpr int64_t task_elements = 1 << 14;
-constexpr int64_t long_line = 1 << 16; // lines of this length and more, where they are few, are divided among threads
-constexpr int64_t few_lines = 4;
+constexpr int64_t long_slice = 1 << 16; // slices of this length and more, where they are few, are divided among threads
+constexpr int64_t few_slices = 4;
 constexpr int64_t part_elements = 1 << 14; // they stay in the second-level cache for their second time
 
 struct Call {
   const ScanKernel &kernel;
-  Lines lines;
+  BatchedSlices slices;
 };
 
-Call read_call(const double *block, const void *x, const void *a, void *out) {
-  BlockReader reader(block);
-  int64_t code = reader.whole();
-  if (code < 0 || code >= scan_count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no scan with the code " + std::to_string(code));
-  DType from = reader.dtype(), to = reader.dtype();
-  const ScanKernel &kernel = scans().kernels[code][static_cast<int>(from)];
-  if (!kernel.lines) fail(ORCHARD_CPU_UNSUPPORTED, std::string("this scan is not for ") + dtype_names[static_cast<int>(from)]);
-  return {kernel, Lines(reader, from, to, x, a, out)};
+const ScanKernel &find(Scan operation, DType dtype) {
+  const ScanKernel &kernel = scans().kernels[static_cast<int>(operation)][static_cast<int>(dtype)];
+  if (!kernel.slices)
+    fail(ORCHARD_CPU_UNSUPPORTED, std::string("this scan is not defined for ") + dtype_names[static_cast<int>(dtype)]);
+  return kernel;
 }
 
-void run_lines(const Call &call) {
-  bool is_adjacent = call.lines.whole.across[0] == 1 && call.lines.whole.across[2] == 1;
-  LineTasks tasks = call.lines.tasks(is_adjacent ? scan_lines : scan_together, task_elements);
+void run_slices(const Call &call) {
+  bool is_adjacent = call.slices.whole.across[0] == 1 && call.slices.whole.across[2] == 1;
+  SliceTasks tasks = call.slices.tasks(is_adjacent ? max_adjacent_slices : slices_together, task_elements);
   parallel_for(tasks.count, tasks.grain, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; task++) call.kernel.lines(call.lines.batch_of(tasks, task));
+    for (int64_t task = begin; task < end; task++) call.kernel.slices(call.slices.batch_of(tasks, task));
   });
 }
 
-// What comes before each part of a line, once the parts before it are known.
+// What comes before each part of a slice, once the parts before it are known.
 class Prefixes {
 public:
-  Prefixes(int64_t parts) : numbers_(static_cast<size_t>(parts)), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
+  Prefixes(int64_t parts)
+      : numbers_(static_cast<size_t>(parts)), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
 
   void set(int64_t part, ScanNumber number) {
     numbers_.data()[part] = number;
@@ -60,34 +62,40 @@ private:
   std::unique_ptr<std::atomic<bool>[]> known_;
 };
 
-// A line of adjacent elements, read from memory once: a thread sums its part up, waits for what comes before it, tells the next one, and
-// walks along its part while that is in its cache (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016).
-// The parts depend on the length only, and so do the results.
-void run_long_line(const Call &call, const LineBatch &line) {
-  int64_t step = line.along[0], parts = (line.length - 1) / part_elements + 1;
+// A slice of adjacent elements, read from memory once: a thread sums its part up, waits for what comes before it, hands
+// the total on to the next one, and walks along its part while that is in its cache (Merrill and Garland, "Single-pass
+// Parallel Prefix Scan with Decoupled Look-back", 2016). The parts depend on the length only, and so do the results.
+void run_long_slice(const Call &call, const SliceBatch &slice) {
+  int64_t step = slice.along[0], parts = (slice.length - 1) / part_elements + 1;
   Prefixes prefixes(parts);
-  parallel_for(line.length, part_elements, [&](int64_t begin, int64_t end) {
+  parallel_for(slice.length, part_elements, [&](int64_t begin, int64_t end) {
     int64_t part = begin / part_elements, count = end - begin;
-    const char *x = element(line.x, call.lines.dtypes[0], begin * step);
-    char *out = element(line.out, call.lines.dtypes[2], begin * step);
-    ScanNumber own = call.kernel.total(x, step, count), before = part > 0 ? prefixes.wait_for(part) : call.kernel.total(x, step, 0);
+    const char *x = element(slice.x, call.slices.dtypes[0], begin * step);
+    char *out = element(slice.out, call.slices.dtypes[2], begin * step);
+    ScanNumber own = call.kernel.total(x, step, count);
+    ScanNumber before = part > 0 ? prefixes.wait_for(part) : call.kernel.total(x, step, 0);
     if (part + 1 < parts) prefixes.set(part + 1, call.kernel.joined(before, own));
     int64_t later = begin + thread_count() * part_elements; // where this thread most likely goes on
-    const char *next = later + part_elements <= line.length ? element(line.x, call.lines.dtypes[0], later * step) : nullptr;
-    call.kernel.part({x, out, step, count, before, line.is_streamed, next});
+    const char *next =
+        later + part_elements <= slice.length ? element(slice.x, call.slices.dtypes[0], later * step) : nullptr;
+    call.kernel.part({x, out, step, count, before, slice.is_streamed, next});
   });
 }
+
+// Scans along an axis. Operations without coefficients do not read `a`. The dtype of out is that of x, or int64 where x
+// is no float.
+void scan(const ScanBlock &block, Operands operands) {
+  auto [x, a, out] = operands.first<3>();
+  const DType from = block.from;
+  Call call{find(block.operation, from), {block.slices, from, block.to, x, a, out}};
+  const SliceBatch &whole = call.slices.whole;
+  int64_t rows = call.slices.rows(), slices = call.slices.row_slices(), step = whole.along[0];
+  bool has_parts = call.kernel.part && (step == 1 || step == -1) && whole.along[2] == step;
+  if (!has_parts || whole.length < long_slice || rows * slices >= few_slices) return run_slices(call);
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t slice = 0; slice < slices; slice++) run_long_slice(call, call.slices.batch_at(row, slice, 1));
+}
+
+ORCHARD_FUNCTION("scan", scan, ScanBlock, 3)
 
 } // namespace
-
-int32_t orchard_cpu_scan(const double *block, const void *x, const void *a, void *out) {
-  return guarded([&] {
-    Call call = read_call(block, x, a, out);
-    const LineBatch &line = call.lines.whole;
-    int64_t rows = call.lines.rows(), lines = call.lines.row_lines(), step = line.along[0];
-    bool has_parts = call.kernel.part && (step == 1 || step == -1) && line.along[2] == step;
-    if (!has_parts || line.length < long_line || rows * lines >= few_lines) return run_lines(call);
-    for (int64_t row = 0; row < rows; row++)
-      for (int64_t own = 0; own < lines; own++) run_long_line(call, call.lines.batch_at(row, own, 1));
-  });
-}

@@ -1,26 +1,40 @@
-// Scans: out[k] along an axis from out[k - 1], for every line along that axis.
+// Scans: out[k] along an axis from out[k - 1], for every slice along that axis.
 #pragma once
 
-#include "lines.h"
+#include "../slice_batches.h"
 
 namespace orchard {
 
-// In the order of `scanNames` in src/ops/scan/names.ts. h is what is carried along, a a second operand:
-//   cumsum  h = h + x[k]      cumprod  h = h · x[k]      recurrence  h = a[k] · h + x[k]      shifted_recurrence  h = a[k - 1] · h + x[k]
-// exclusive_cumprod and shift give what is carried to k: the product of the elements before, and the element before (0 at first).
-enum class Scan : int { cumsum, cumprod, exclusive_cumprod, shift, recurrence, shifted_recurrence };
-inline constexpr int scan_count = 6;
+// h is what is carried along, a a second operand:
+//   cumsum             h = h + x[k]
+//   cumprod            h = h · x[k]
+//   exclusiveCumprod   the product of the elements before k
+//   shift              the element before k, 0 at first
+//   recurrence         h = a[k] · h + x[k]
+//   shiftedRecurrence  h = a[k - 1] · h + x[k]
+ORCHARD_NAMES(Scan, cumsum, cumprod, exclusiveCumprod, shift, recurrence, shiftedRecurrence)
+inline constexpr int scan_count = static_cast<int>(Scan::count);
 
-constexpr int64_t scan_lines = 256;   // adjacent lines that are walked along side by side at most
-constexpr int64_t scan_together = 4; // other lines, whose chains of operations overlap: more would push each other out of the cache
+struct ScanBlock {
+  Name<Scan> operation;
+  DTypeField from, to; // of x and a; of out
+  SlicesBlock<3> slices;
+};
 
-// What is carried along a line: float64, or int64.
+// Adjacent slices that are walked along side by side at most.
+constexpr int64_t max_adjacent_slices = 256;
+// Other slices that are walked along together, so that their chains of operations overlap: more would push each other
+// out of the cache.
+constexpr int64_t slices_together = 4;
+
+// What is carried along a slice: float64, or int64.
 union ScanNumber {
   double real;
   int64_t whole;
 };
 
-// A part of a line, `step` being 1 or -1, after what comes before it. The elements at `next`, as many, are wanted later; it may be null.
+// A part of a slice, `step` being 1 or -1, after what comes before it. `next` is where as many elements lie that are
+// needed later, or null.
 struct ScanPart {
   const char *x;
   char *out;
@@ -30,10 +44,10 @@ struct ScanPart {
   const char *next;
 };
 
-// Lines from end to end (`second` is a); and for cumsum of adjacent elements parts of a line: what a part comes to, two of them
-// together, and the results of a part.
+// Slices from end to end (`second` is a). For cumsum of adjacent elements also parts of a slice: the total of a part,
+// two totals joined, and the results of a part.
 struct ScanKernel {
-  void (*lines)(const LineBatch &);
+  void (*slices)(const SliceBatch &);
   ScanNumber (*total)(const char *x, int64_t step, int64_t count);
   ScanNumber (*joined)(ScanNumber before, ScanNumber next);
   void (*part)(const ScanPart &);

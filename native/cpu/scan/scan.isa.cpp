@@ -18,44 +18,48 @@ inline int64_t added(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64
 // What is carried past an element.
 template <Scan code, class Number> Number next_of(Number before, Number element, Number coefficient, bool is_first) {
   if constexpr (code == Scan::cumsum) return added(before, element);
-  if constexpr (code == Scan::cumprod || code == Scan::exclusive_cumprod) return multiplied(before, element);
-  if constexpr (code == Scan::recurrence || code == Scan::shifted_recurrence)
+  if constexpr (code == Scan::cumprod || code == Scan::exclusiveCumprod) return multiplied(before, element);
+  if constexpr (code == Scan::recurrence || code == Scan::shiftedRecurrence)
     return is_first ? element : added(multiplied(coefficient, before), element);
   return element;
 }
 
-template <Scan code> constexpr int64_t first_carried = code == Scan::cumprod || code == Scan::exclusive_cumprod ? 1 : 0;
-template <class T> Result<T> stored(Carried<Compute<T>> value) { return store<Result<T>>(converted<Compute<Result<T>>>(value)); }
+template <Scan code> constexpr int64_t first_carried = code == Scan::cumprod || code == Scan::exclusiveCumprod ? 1 : 0;
+template <class T> Result<T> stored(Carried<Compute<T>> value) {
+  return store<Result<T>>(converted<Compute<Result<T>>>(value));
+}
 
-// Lines side by side. Where `count` is given it is their number, and what is carried stays in registers.
-template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const LineBatch &batch) {
+// Slices side by side. Where `count` is given it is their number, and what is carried stays in registers.
+template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const SliceBatch &batch) {
   using Number = Carried<Compute<T>>;
-  constexpr bool is_exclusive = code == Scan::exclusive_cumprod || code == Scan::shift;
-  constexpr bool has_coefficients = code == Scan::recurrence || code == Scan::shifted_recurrence;
-  int64_t lines = count > 0 ? count : batch.lines;
-  int64_t x_across = is_adjacent ? 1 : batch.across[0], a_across = batch.across[1], out_across = is_adjacent ? 1 : batch.across[2];
-  Number carried[count > 0 ? count : scan_lines];
-  for (int64_t line = 0; line < lines; line++) carried[line] = first_carried<code>;
+  constexpr bool is_exclusive = code == Scan::exclusiveCumprod || code == Scan::shift;
+  constexpr bool has_coefficients = code == Scan::recurrence || code == Scan::shiftedRecurrence;
+  int64_t slices = count > 0 ? count : batch.slices;
+  int64_t x_across = is_adjacent ? 1 : batch.across[0], a_across = batch.across[1],
+          out_across = is_adjacent ? 1 : batch.across[2];
+  Number carried[count > 0 ? count : max_adjacent_slices];
+  for (int64_t slice = 0; slice < slices; slice++) carried[slice] = first_carried<code>;
   for (int64_t k = 0; k < batch.length; k++) {
     const T *x = reinterpret_cast<const T *>(batch.x) + k * batch.along[0];
     Result<T> *out = reinterpret_cast<Result<T> *>(batch.out) + k * batch.along[2];
-    const T *a = reinterpret_cast<const T *>(batch.second) + (code == Scan::shifted_recurrence && k > 0 ? k - 1 : k) * batch.along[1];
-    for (int64_t line = 0; line < lines; line++) {
-      Number element = Number(load(x[line * x_across])), before = carried[line];
-      Number coefficient = has_coefficients ? Number(load(a[line * a_across])) : Number(0);
-      carried[line] = next_of<code>(before, element, coefficient, k == 0);
-      out[line * out_across] = stored<T>(is_exclusive ? before : carried[line]);
+    const T *a = reinterpret_cast<const T *>(batch.second) +
+                 (code == Scan::shiftedRecurrence && k > 0 ? k - 1 : k) * batch.along[1];
+    for (int64_t slice = 0; slice < slices; slice++) {
+      Number element = Number(load(x[slice * x_across])), before = carried[slice];
+      Number coefficient = has_coefficients ? Number(load(a[slice * a_across])) : Number(0);
+      carried[slice] = next_of<code>(before, element, coefficient, k == 0);
+      out[slice * out_across] = stored<T>(is_exclusive ? before : carried[slice]);
     }
   }
 }
 
-template <Scan code, class T> void scan(const LineBatch &batch) {
-  if (batch.across[0] == 1 && batch.across[2] == 1 && batch.lines > 1) walk<code, T, true>(batch);
-  else if (batch.lines == scan_together) walk<code, T, false, scan_together>(batch);
+template <Scan code, class T> void scan(const SliceBatch &batch) {
+  if (batch.across[0] == 1 && batch.across[2] == 1 && batch.slices > 1) walk<code, T, true>(batch);
+  else if (batch.slices == slices_together) walk<code, T, false, slices_together>(batch);
   else walk<code, T, false>(batch);
 }
 
-// ---------------------------------------------------------------- parts of a line
+// ---------------------------------------------------------------- parts of a slice
 
 template <class Number> Number &number_in(ScanNumber &carried) {
   if constexpr (std::is_same_v<Number, double>) return carried.real;
@@ -76,7 +80,8 @@ template <class T, int64_t step> Carried<Compute<T>> total_of(const T *x, int64_
   int64_t k = 0;
   for (; k + chains <= count; k += chains)
     for (int chain = 0; chain < chains; chain++) own[chain] = added(own[chain], Number(load(x[(k + chain) * step])));
-  for (int chain = 0; chain < chains && k < count; k++, chain++) own[chain] = added(own[chain], Number(load(x[k * step])));
+  for (int chain = 0; chain < chains && k < count; k++, chain++)
+    own[chain] = added(own[chain], Number(load(x[k * step])));
   for (int half = chains / 2; half > 0; half /= 2)
     for (int chain = 0; chain < half; chain++) own[chain] = added(own[chain], own[chain + half]);
   return own[0];
@@ -89,8 +94,9 @@ template <class T> ScanNumber total(const char *x, int64_t step, int64_t count) 
   return result;
 }
 
-// Running sums of eight numbers: of each half its own, and then the first half's last one is added to the second half (Sklansky, "Conditional-sum
-// addition logic", 1960). So a vector's halves are, and then vectors: the same sums whatever a vector holds.
+// Running sums of eight numbers: of each half its own, and then the first half's last one is added to the second half
+// (Sklansky, "Conditional-sum addition logic", 1960). So a vector's halves are, and then vectors: the same sums
+// whatever a vector holds.
 constexpr int eight = 8;
 
 #define ORCHARD_WITH_EARLIER(vector, ...) (vector + __builtin_shufflevector(vector, none, __VA_ARGS__))
@@ -117,11 +123,13 @@ template <class Number> Number run_on(Number *numbers, int64_t count, Number car
   constexpr int step = lanes<Number>;
   for (int64_t k = 0; k < count; k += eight) {
     Vector<Number> parts[eight / step];
-    for (int part = 0; part < eight / step; part++) parts[part] = running_sums<Number>(load_vector(numbers + k + part * step));
+    for (int part = 0; part < eight / step; part++)
+      parts[part] = running_sums<Number>(load_vector(numbers + k + part * step));
     for (int width = 1; width < eight / step; width *= 2)
       for (int part = 0; part < eight / step; part++)
         if (part & width) parts[part] += parts[(part & ~(width - 1)) - 1][step - 1];
-    for (int part = 0; part < eight / step; part++) store_vector(Vector<Number>(parts[part] + carried), numbers + k + part * step);
+    for (int part = 0; part < eight / step; part++)
+      store_vector(Vector<Number>(parts[part] + carried), numbers + k + part * step);
     carried = added(carried, parts[eight / step - 1][step - 1]);
   }
   return carried;
@@ -159,12 +167,13 @@ template <class T> constexpr void fill(Scans &table, int dtype) {
   using Number = Carried<Compute<T>>;
   auto put = [&](Scan code, ScanKernel kernel) { table.kernels[int(code)][dtype] = kernel; };
   put(Scan::cumsum, {scan<Scan::cumsum, T>, total<T>, joined<Number>, part<T>});
-  put(Scan::cumprod, {scan<Scan::cumprod, T>, nullptr, nullptr, nullptr}); // a product of parts may be infinite where the line's is 0
+  put(Scan::cumprod,
+      {scan<Scan::cumprod, T>, nullptr, nullptr, nullptr}); // a product of parts may be infinite where the slice's is 0
   if constexpr (std::is_floating_point_v<Compute<T>>) {
-    put(Scan::exclusive_cumprod, {scan<Scan::exclusive_cumprod, T>, nullptr, nullptr, nullptr});
+    put(Scan::exclusiveCumprod, {scan<Scan::exclusiveCumprod, T>, nullptr, nullptr, nullptr});
     put(Scan::shift, {scan<Scan::shift, T>, nullptr, nullptr, nullptr});
     put(Scan::recurrence, {scan<Scan::recurrence, T>, nullptr, nullptr, nullptr});
-    put(Scan::shifted_recurrence, {scan<Scan::shifted_recurrence, T>, nullptr, nullptr, nullptr});
+    put(Scan::shiftedRecurrence, {scan<Scan::shiftedRecurrence, T>, nullptr, nullptr, nullptr});
   }
 }
 

@@ -1,5 +1,7 @@
+// The function "softmax".
 #include "softmax.h"
 
+#include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
@@ -10,77 +12,85 @@ using namespace orchard;
 
 namespace {
 
+ORCHARD_EXPORT_NAMES(Softmax)
+
 constexpr int64_t task_elements = 1 << 14;
-constexpr int64_t batch_elements = 1 << 20; // of adjacent lines, whose rows should still be long enough for memory to bring them together
-constexpr int64_t fewest_lines = 64;
-constexpr int64_t long_line = 1 << 17;      // a line of this length and more is divided among threads
+// Of adjacent slices, whose rows should still be long enough for memory to bring them together.
+constexpr int64_t batch_elements = 1 << 20;
+constexpr int64_t fewest_slices = 64;
+constexpr int64_t long_slice = 1 << 17; // a slice of this length and more is divided among threads
 constexpr int64_t part_elements = 1 << 15;
 
 struct Call {
-  Softmax code;
-  Lines lines;
+  Softmax operation;
+  BatchedSlices slices;
 
-  DType dtype() const { return lines.dtypes[0]; }
+  DType dtype() const { return slices.dtypes[0]; }
   const SoftmaxKernel &kernel() const { return softmaxes().kernels[static_cast<int>(dtype())]; }
-  bool has_adjacent_lines() const { return std::all_of(lines.whole.across, lines.whole.across + 3, [](int64_t stride) { return stride == 1; }); }
+  bool has_adjacent_slices() const {
+    return std::all_of(slices.whole.across, slices.whole.across + 3, [](int64_t stride) { return stride == 1; });
+  }
 };
 
-Call read_call(const double *block, const void *x, const void *y, void *out) {
-  BlockReader reader(block);
-  int64_t code = reader.whole();
-  if (code < 0 || code >= softmax_count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no softmax with the code " + std::to_string(code));
-  DType dtype = reader.dtype();
-  if (dtype > DType::bfloat16) fail(ORCHARD_CPU_UNSUPPORTED, std::string("softmax is for floats, not ") + dtype_names[static_cast<int>(dtype)]);
-  return {Softmax(code), Lines(reader, dtype, dtype, x, y, out)};
-}
-
-// Bytes that a batch needs beside its operands: two lines in the compute type, where it is one that is not computed in its place.
+// Bytes that a batch needs beside its operands: two slices in the compute type, where it is one slice that is not
+// computed in its place.
 int64_t scratch_bytes(const Call &call, int64_t width) {
-  const LineBatch &line = call.lines.whole;
-  bool in_place = call.dtype() <= DType::float32 && line.has_adjacent_elements() && !line.is_streamed;
-  return width > 1 || in_place ? 0 : 2 * line.length * (call.dtype() == DType::float64 ? sizeof(double) : sizeof(float));
+  const SliceBatch &slice = call.slices.whole;
+  bool in_place = call.dtype() <= DType::float32 && slice.has_adjacent_elements() && !slice.is_streamed;
+  return width > 1 || in_place ? 0
+                               : 2 * slice.length * (call.dtype() == DType::float64 ? sizeof(double) : sizeof(float));
 }
 
-// Lines that one thread takes from end to end, adjacent ones together.
-void run_lines(const Call &call) {
-  int64_t length = std::max<int64_t>(call.lines.whole.length, 1);
-  LineTasks tasks = call.lines.tasks(call.has_adjacent_lines() ? std::clamp(batch_elements / length, fewest_lines, softmax_lines) : 1, task_elements);
+// Slices that one thread takes from end to end, adjacent ones together.
+void run_slices(const Call &call) {
+  int64_t length = std::max<int64_t>(call.slices.whole.length, 1);
+  int64_t adjacent = std::clamp(batch_elements / length, fewest_slices, max_softmax_slices);
+  SliceTasks tasks = call.slices.tasks(call.has_adjacent_slices() ? adjacent : 1, task_elements);
   ScratchSlots<char> slots((tasks.count + tasks.grain - 1) / tasks.grain, scratch_bytes(call, tasks.width));
   parallel_for(tasks.count, tasks.grain, [&](int64_t begin, int64_t end) {
     slots.with([&](char *scratch) {
-      for (int64_t task = begin; task < end; task++) call.kernel().lines(call.code, {call.lines.batch_of(tasks, task), scratch});
+      for (int64_t task = begin; task < end; task++)
+        call.kernel().slices(call.operation, {call.slices.batch_of(tasks, task), scratch});
     });
   });
 }
 
-// A line whose parts are looked at twice, by any thread: which parts there are depends on its length only.
-void run_long_line(const Call &call, const LineBatch &line) {
-  int64_t parts = (line.length - 1) / part_elements + 1;
+// A slice whose parts are read twice, by any thread. The parts depend on the slice's length only.
+void run_long_slice(const Call &call, const SliceBatch &slice) {
+  int64_t parts = (slice.length - 1) / part_elements + 1;
   Scratch<SoftmaxState> states(static_cast<size_t>(parts));
   auto for_each_part = [&](auto use) {
-    parallel_for(line.length, part_elements, [&](int64_t begin, int64_t end) {
-      const char *x = element(line.x, call.dtype(), begin), *y = element(line.second, call.dtype(), begin);
+    parallel_for(slice.length, part_elements, [&](int64_t begin, int64_t end) {
+      const char *x = element(slice.x, call.dtype(), begin), *y = element(slice.second, call.dtype(), begin);
       use(begin, x, y, end - begin);
     });
   };
   for_each_part([&](int64_t begin, const char *x, const char *y, int64_t count) {
-    states.data()[begin / part_elements] = call.kernel().state(call.code, x, y, count);
+    states.data()[begin / part_elements] = call.kernel().state(call.operation, x, y, count);
   });
   SoftmaxState whole = states.data()[0];
-  for (int64_t part = 1; part < parts; part++) whole = call.kernel().merge(call.code, whole, states.data()[part]);
+  for (int64_t part = 1; part < parts; part++) whole = call.kernel().merge(call.operation, whole, states.data()[part]);
   for_each_part([&](int64_t begin, const char *x, const char *y, int64_t count) {
-    call.kernel().results(call.code, x, y, element(line.out, call.dtype(), begin), count, whole, line.is_streamed);
+    char *out = element(slice.out, call.dtype(), begin);
+    call.kernel().results(call.operation, x, y, out, count, whole, slice.is_streamed);
   });
 }
+
+// Softmax along an axis and gradients, of floats. Operations that are no gradient do not read y.
+void softmax(const SoftmaxBlock &block, Operands operands) {
+  auto [x, y, out] = operands.first<3>();
+  const DType dtype = block.dtype;
+  if (dtype > DType::bfloat16)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         std::string("expected a float for softmax, got ") + dtype_names[static_cast<int>(dtype)]);
+  Call call{block.operation, {block.slices, dtype, dtype, x, y, out}};
+  const SliceBatch &whole = call.slices.whole;
+  if (whole.length < long_slice || !whole.has_adjacent_elements()) return run_slices(call);
+  for (int64_t row = 0; row < call.slices.rows(); row++)
+    for (int64_t slice = 0; slice < call.slices.row_slices(); slice++)
+      run_long_slice(call, call.slices.batch_at(row, slice, 1));
+}
+
+ORCHARD_FUNCTION("softmax", softmax, SoftmaxBlock, 3)
 
 } // namespace
-
-int32_t orchard_cpu_softmax(const double *block, const void *x, const void *y, void *out) {
-  return guarded([&] {
-    Call call = read_call(block, x, y, out);
-    const LineBatch &line = call.lines.whole;
-    if (line.length < long_line || !line.has_adjacent_elements()) return run_lines(call);
-    for (int64_t row = 0; row < call.lines.rows(); row++)
-      for (int64_t own = 0; own < call.lines.row_lines(); own++) run_long_line(call, call.lines.batch_at(row, own, 1));
-  });
-}

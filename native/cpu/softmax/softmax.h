@@ -1,30 +1,36 @@
 // Softmax and log-softmax along an axis, and their gradients.
 #pragma once
 
-#include "../scan/lines.h"
+#include "../slice_batches.h"
 
 namespace orchard {
 
-// In the order of `softmaxNames` in src/ops/softmax/names.ts. The gradients take the forward's result y as second operand:
-// y (g - Σ g y) and g - eʸ Σ g.
-enum class Softmax : int { softmax, log_softmax, softmax_gradient, log_softmax_gradient };
-inline constexpr int softmax_count = 4;
+// The gradients take the forward's result y as second operand: y (g - Σ g y) and g - eʸ Σ g.
+ORCHARD_NAMES(Softmax, softmax, logSoftmax, softmaxGradient, logSoftmaxGradient)
 
-constexpr int64_t softmax_lines = 256; // lines that are worked on together at most, where they are adjacent in memory
+struct SoftmaxBlock {
+  Name<Softmax> operation;
+  DTypeField dtype;
+  SlicesBlock<3> slices;
+};
 
-// Of x (or g), y and out; `scratch` is two lines of the compute type where a batch is one line.
-struct SoftmaxBatch : LineBatch {
+// Slices that are worked on together at most, where they are adjacent in memory.
+constexpr int64_t max_softmax_slices = 256;
+
+// Of x (or g), y and out; `scratch` is two slices of the compute type where a batch is one slice.
+struct SoftmaxBatch : SliceBatch {
   char *scratch;
 };
 
-// What a line's results need to know of it: the largest element (not for gradients), and the sum over exp(x - largest), g y, or g.
+// What the results of a slice depend on beside its elements: the largest element (not for gradients), and the sum over
+// exp(x - largest), g y, or g.
 struct SoftmaxState {
   double largest, sum;
 };
 
-// Whole lines; or of adjacent elements first states, which are merged, and then results.
+// Whole slices; or of adjacent elements first states, which are merged, and then results.
 struct SoftmaxKernel {
-  void (*lines)(Softmax, const SoftmaxBatch &);
+  void (*slices)(Softmax, const SoftmaxBatch &);
   SoftmaxState (*state)(Softmax, const char *x, const char *y, int64_t count);
   SoftmaxState (*merge)(Softmax, SoftmaxState, SoftmaxState);
   void (*results)(Softmax, const char *x, const char *y, char *out, int64_t count, SoftmaxState, bool is_streamed);

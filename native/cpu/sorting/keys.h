@@ -1,5 +1,5 @@
-// Numbers as unsigned keys: a < b exactly where key(a) < key(b). NaN, whatever its sign and payload, is one key above infinity, and
-// both zeros are one key.
+// Numbers as unsigned keys: a < b exactly where key(a) < key(b). NaN, whatever its sign and payload, is one key above
+// infinity, and both zeros are one key.
 #pragma once
 
 #include "../dtypes.h"

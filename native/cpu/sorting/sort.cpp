@@ -1,8 +1,10 @@
-// The first `k` elements of each line along an axis, in order, with their indices.
+// The function "sort".
 //
-// Equal elements stay in the order of their indices, so that the result is the one that there is. An element is sorted as a record of its
-// key and its index: no two are equal, and any method gives the stable order.
-#include "../indexing/nest.h"
+// Equal elements stay in the order of their indices, so that there is one result. An element is sorted as a record of
+// its key and its index: no two are equal, and any method gives the stable order.
+#include "sort.h"
+
+#include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "keys.h"
 
@@ -12,14 +14,13 @@ using namespace orchard;
 using namespace orchard::ORCHARD_ISA;
 
 namespace {
+
 enum Operand { from_x, to_values, to_indices };
 
 struct Sort {
-  int64_t length; // of a line
-  int64_t k;
+  Slices<3> slices;
+  int64_t count; // of a slice's elements in order, how many are taken
   bool descending;
-  int64_t strides[3]; // along the line
-  Nest<3> lines;
 };
 
 // A 32-bit key above its index in one word; or a 64-bit key beside it.
@@ -43,7 +44,7 @@ struct Wide {
 template <class Key> using Record = std::conditional_t<sizeof(Key) == 8, Wide, Narrow>;
 
 constexpr int digit_bits = 8;
-constexpr int64_t radix_from = 1024; // shorter lines are sorted by comparison
+constexpr int64_t radix_from = 1024; // shorter slices are sorted by comparison
 
 // One stable pass by one digit of the key. Returns false where all have the same: nothing is moved.
 template <class R> bool radix_pass(const R *in, R *out, int64_t count, int shift) {
@@ -81,53 +82,54 @@ template <class R> R *sort_records(R *records, int64_t count, int64_t k) {
 
 template <class T> using KeyOf = decltype(sort_key(T{}));
 
-template <class T> void sort_line(const Sort &sort, const T *x, T *values, int64_t *indices, Record<KeyOf<T>> *records) {
+template <class T>
+void sort_slice(const Sort &sort, const T *x, T *values, int64_t *indices, Record<KeyOf<T>> *records) {
   using Key = KeyOf<T>;
-  Key turn = sort.descending ? ~Key(0) : Key(0);
-  for (int64_t i = 0; i < sort.length; i++)
-    records[i] = {Key(sort_key(x[i * sort.strides[from_x]]) ^ turn), uint32_t(i)};
-  const auto *sorted = sort_records(records, sort.length, sort.k);
-  for (int64_t i = 0; i < sort.k; i++) {
+  const int64_t length = sort.slices.length;
+  const auto &along = sort.slices.along;
+  Key flip = sort.descending ? ~Key(0) : Key(0);
+  for (int64_t i = 0; i < length; i++) records[i] = {Key(sort_key(x[i * along[from_x]]) ^ flip), uint32_t(i)};
+  const auto *sorted = sort_records(records, length, sort.count);
+  for (int64_t i = 0; i < sort.count; i++) {
     int64_t index = sorted[i].index();
-    values[i * sort.strides[to_values]] = x[index * sort.strides[from_x]];
-    indices[i * sort.strides[to_indices]] = index;
+    values[i * along[to_values]] = x[index * along[from_x]];
+    indices[i * along[to_indices]] = index;
   }
 }
 
-template <class T> void sort_lines(const Sort &sort, const T *x, T *values, int64_t *indices) {
+template <class T> void sort_slices(const Sort &sort, const T *x, T *values, int64_t *indices) {
   using R = Record<KeyOf<T>>;
-  int64_t lines = sort.lines.count();
-  int64_t grain = std::max<int64_t>(1, (1 << 11) / (sort.length + 1));
-  ScratchSlots<R> slots((lines + grain - 1) / grain, 2 * sort.length);
-  parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
+  int64_t slices = sort.slices.count(), length = sort.slices.length;
+  int64_t grain = std::max<int64_t>(1, (1 << 11) / (length + 1));
+  ScratchSlots<R> slots((slices + grain - 1) / grain, 2 * length);
+  parallel_for(slices, grain, [&](int64_t begin, int64_t end) {
     slots.with([&](R *records) {
-      for (int64_t line = begin; line < end; line++) {
-        int64_t places[3];
-        find_places(sort.lines, line, places);
-        sort_line(sort, x + places[from_x], values + places[to_values], indices + places[to_indices], records);
+      for (int64_t slice = begin; slice < end; slice++) {
+        int64_t offsets[3];
+        sort.slices.find_offsets(slice, offsets);
+        sort_slice(sort, x + offsets[from_x], values + offsets[to_values], indices + offsets[to_indices], records);
       }
     });
   });
 }
-} // namespace
 
-int32_t orchard_cpu_sort(const double *block, const void *x, void *values, void *indices) {
-  return guarded([&] {
-    BlockReader reader(block);
-    DType dtype = reader.dtype();
-    const char *source = element(x, dtype, reader.whole());
-    char *sorted = element(values, dtype, reader.whole());
-    int64_t *places = reinterpret_cast<int64_t *>(element(indices, DType::int64, reader.whole()));
-    Sort sort;
-    sort.length = reader.whole();
-    sort.k = reader.whole();
-    sort.descending = reader.whole() != 0;
-    for (int64_t &stride : sort.strides) stride = reader.whole();
-    sort.lines = read_nest<3>(reader);
-    if (sort.length > UINT32_MAX) fail(ORCHARD_CPU_UNSUPPORTED, "a line has more than 2^32 - 1 elements");
-    with_storage(dtype, [&](auto type) {
-      using T = typename decltype(type)::type;
-      sort_lines(sort, reinterpret_cast<const T *>(source), reinterpret_cast<T *>(sorted), places);
-    });
+// The first `count` elements of each slice in order, and their indices (int64). NaN counts as larger than all numbers,
+// 0 and -0 as equal.
+void sort(const SortBlock &block, Operands operands) {
+  auto [x, values, indices] = operands.first<3>();
+  const void *source = x;
+  void *sorted = values;
+  int64_t *order = static_cast<int64_t *>(indices);
+  const Sort call{block.slices, block.count, block.descending};
+  if (call.slices.length > UINT32_MAX)
+    fail(ORCHARD_CPU_UNSUPPORTED,
+         "expected slices of at most 2^32 - 1 elements, got " + std::to_string(call.slices.length));
+  with_storage(block.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    sort_slices(call, static_cast<const T *>(source), static_cast<T *>(sorted), order);
   });
 }
+
+ORCHARD_FUNCTION("sort", sort, SortBlock, 3)
+
+} // namespace

@@ -37,10 +37,14 @@ export const cpuBackend: Backend = {
   makeResident: () => undefined, // storages show their memory to the CPU themselves
 };
 
-/** Blocks from this size on come from the dylib's allocator, which keeps their pages; smaller ones are JavaScript's own. */
+/**
+ * Blocks from this size on come from the dylib's allocator, which keeps their pages; smaller ones are JavaScript's own.
+ */
 const LARGE = 1 << 16;
 
-/** Where the memory limit is reached, garbage may be what holds it; more than the limit no collection makes room for. */
+/**
+ * Where the memory limit is reached, garbage may be what holds it; more than the limit no collection makes room for.
+ */
 function allocateOrCollect(native: Native, byteLength: number): NativeBlock {
   try {
     return allocateBlock(native, byteLength, "allocate");
@@ -85,7 +89,7 @@ class BlockMemory implements Memory {
   hostBytes(): Uint8Array {
     return this.bytes;
   }
-  settled(): null {
+  whenReady(): null {
     return null;
   }
   release(): void {

@@ -3,7 +3,7 @@ import { BackendError, type OrchardError } from "../../core/errors.ts";
 import type { LoopNest } from "../../tensor/shape.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { CpuField, Field, ValuesOf } from "../fields.ts";
+import { array, type CpuField, cpuMembers, type Field, type ValuesOf, whole } from "../fields.ts";
 import { cpuLibrary, type Native } from "./loader.ts";
 import { errorOf } from "./status.ts";
 import { nativeOrdinals, nativeTables } from "./tables.ts";
@@ -49,7 +49,8 @@ const defined = new Map<string, CpuCallDescription>();
 export const cpuCalls: ReadonlyMap<string, CpuCallDescription> = defined;
 
 /**
- * Describes a function of the cpu dylib (`ORCHARD_FUNCTION` in C++): the fields of its block in their order, and its operands.
+ * Describes a function of the cpu dylib (`ORCHARD_FUNCTION` in C++): the fields of its block in their order, and its
+ * operands.
  *
  * @example
  * const call = cpuCall("dropout", { dtype, scale: real, loop: loop(2) }, ["x", "output"]);
@@ -116,15 +117,15 @@ function ordinalOf({ name, length, operands }: CpuCallDescription): number {
   throw new BackendError(
     "cpu",
     "abiMismatch",
-    `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ${found.blockBytes} ` +
-      `and ${found.operands}. \`bun run build\` makes it anew.`,
+    `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ` +
+      `${found.blockBytes} and ${found.operands}. \`bun run build\` makes it anew.`,
   );
 }
 
 type Runner = (native: Native, ordinal: number, block: Float64Array, operands: readonly CpuOperand[]) => number;
 
-// `bun:ffi` takes no null for a buffer: the block stands in for what is left out. A call costs more with each argument, so the narrowest
-// function that has room is used.
+// `bun:ffi` takes no null for a buffer: the block stands in for what is left out. A call costs more with each argument,
+// so the narrowest function that has room is used.
 const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
   operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
 
@@ -166,11 +167,17 @@ function runnerOf(operands: number): Runner {
   return found[1];
 }
 
+const nestFields = (operands: number) => ({
+  rank: whole,
+  shape: array(whole, MAX_RANK),
+  strides: array(array(whole, MAX_RANK), operands),
+});
+
 /** A loop nest over operands: rank, shape, and each operand's strides (`NestBlock` in `native/cpu/nest.h`). */
 export const nest = (operands: number): Field<LoopNest> => ({
   cpu: {
     type: `NestBlock<${operands}>`,
-    length: 1 + MAX_RANK * (1 + operands),
+    ...cpuMembers(nestFields(operands)),
     write(block, at, { shape, strides }) {
       block[at] = shape.length;
       for (let axis = 0; axis < shape.length; axis++) block[at + 1 + axis] = shape[axis]!;
@@ -182,13 +189,13 @@ export const nest = (operands: number): Field<LoopNest> => ({
 });
 
 /**
- * The loop of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`), from its operands, the result last: each is broadcast to
- * the result's shape. The dylib merges axes.
+ * The loop of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`), from its operands, the result last:
+ * each is broadcast to the result's shape. The dylib merges axes.
  */
 export const loop = (operands: number): Field<readonly Tensor[]> => ({
   cpu: {
     type: `LoopBlock<${operands}>`,
-    length: 1 + MAX_RANK * (1 + operands) + operands,
+    ...cpuMembers({ nest: nest(operands), offsets: array(whole, operands) }),
     write(block, at, tensors) {
       const { shape } = tensors[operands - 1]!;
       const rank = shape.length;

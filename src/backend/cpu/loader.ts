@@ -64,7 +64,7 @@ export function defaultBlas(): string[] {
 
 const encoder = new TextEncoder();
 
-/** Changes one of the dylib's settings; `operation` names who asks, for errors. */
+/** Changes one of the dylib's settings; `operation` names the caller, for errors. */
 export function configure(native: Native, setting: string, value: string, operation = `cpu ${setting}`): void {
   const status = native.orchard_cpu_configure(encoder.encode(`${setting}\0`), encoder.encode(`${value}\0`));
   check(native, status, operation);

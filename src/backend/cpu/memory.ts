@@ -31,8 +31,8 @@ export class NativeBlock {
   }
 
   /**
-   * Gives the bytes back at once; a second call does nothing. The buffer must not be used any more: its bytes may be another
-   * block's.
+   * Gives the bytes back at once; a second call does nothing. The buffer must not be used any more: its bytes may be
+   * another block's.
    */
   release(): void {
     check(this.native, this.native.orchard_cpu_release(this.context), "release");
@@ -40,8 +40,8 @@ export class NativeBlock {
 }
 
 /**
- * A block of `bytes` bytes (at least 1), aligned to 64, with undefined contents. The collector of JavaScript counts its bytes and gives it back,
- * by a native function and on a thread of its choice, once the buffer is unreachable.
+ * A block of `bytes` bytes (at least 1), aligned to 64, with undefined contents. The collector of JavaScript counts its
+ * bytes and gives it back, by a native function and on a thread of its choice, once the buffer is unreachable.
  *
  * @throws {OutOfMemoryError} over the memory limit, or where the machine has none left.
  */

@@ -63,7 +63,7 @@ export class BoundArguments<Bindings> {
   }
 
   private bindBuffer({ index, access, name }: PipelineBinding, buffer: DeviceBuffer, offset: number): void {
-    if (buffer.context !== this.context) throw this.unfit(name, "the buffer belongs to another Metal context");
+    if (buffer.context !== this.context) throw this.refuse(name, "the buffer belongs to another Metal context");
     this.buffers.push({ buffer: buffer.handle, offset, length: 0, index, access: Access[access] });
   }
 
@@ -71,8 +71,8 @@ export class BoundArguments<Bindings> {
   private bindTensor({ index, access, name }: PipelineBinding, tensor: Tensor): void {
     const { memory } = tensor.storage;
     if (!(memory instanceof MetalMemory) || memory.context !== this.context)
-      throw this.unfit(name, "the tensor is not on this device; kernelOverride() gives a kernel tensors that are");
-    if (!tensor.isContiguous) throw this.unfit(name, "expected a contiguous tensor; contiguous(x) makes one");
+      throw this.refuse(name, "the tensor is not on this device; kernelOverride() gives a kernel tensors that are");
+    if (!tensor.isContiguous) throw this.refuse(name, "expected a contiguous tensor; contiguous(x) makes one");
     const bytes = bytesOf(tensor.dtype);
     const [offset, length] = [tensor.offset * bytes, tensor.size * bytes];
     this.buffers.push({ buffer: memory.handle, offset, length, index, access: Access[access] });
@@ -80,7 +80,7 @@ export class BoundArguments<Bindings> {
 
   private bindArray(argument: PipelineBinding, array: NumericArray): void {
     const { name, access, index } = argument;
-    if (array.byteLength === 0) throw this.unfit(name, "the array is empty; a kernel needs at least one element");
+    if (array.byteLength === 0) throw this.refuse(name, "the array is empty; a kernel needs at least one element");
     if (access === "read" && array.byteLength <= MAX_INLINE_BYTES) {
       this.inline.push({ index, bytes: asBytes(array) });
       return;
@@ -91,8 +91,9 @@ export class BoundArguments<Bindings> {
   }
 
   private bindOutput(argument: PipelineBinding, { type, length }: OutputRequest): void {
-    if (argument.access === "read") throw this.unfit(argument.name, "the kernel only reads it; give it an array");
-    if (!Number.isSafeInteger(length) || length < 1) throw this.unfit(argument.name, `an output of ${length} elements`);
+    if (argument.access === "read") throw this.refuse(argument.name, "the kernel only reads it; give it an array");
+    if (!Number.isSafeInteger(length) || length < 1)
+      throw this.refuse(argument.name, `expected an output of at least 1 element, got ${length}`);
     const buffer = this.temporary(argument.name, length * type.BYTES_PER_ELEMENT);
     this.returns(argument.name, buffer, type);
     this.bindBuffer(argument, buffer, 0);
@@ -101,10 +102,10 @@ export class BoundArguments<Bindings> {
   private bindScalar({ name, dataType, dataSize, index, access }: PipelineBinding, value: ScalarValue): void {
     const type = dataTypeOf(dataType);
     if (access !== "read")
-      throw this.unfit(name, "the kernel writes it; give it an array, an output or a DeviceBuffer");
-    if (!type) throw this.unfit(name, `it points to a struct of ${dataSize} bytes; give its bytes as a typed array`);
+      throw this.refuse(name, "the kernel writes it; give it an array, an output or a DeviceBuffer");
+    if (!type) throw this.refuse(name, `it points to a struct of ${dataSize} bytes; give its bytes as a typed array`);
     const bytes = encodeScalar(type, value);
-    if (typeof bytes === "string") throw this.unfit(name, `${bytes} (it is ${dataTypeName(type)})`);
+    if (typeof bytes === "string") throw this.refuse(name, `${bytes} (it is ${dataTypeName(type)})`);
     this.inline.push({ index, bytes });
   }
 
@@ -120,7 +121,7 @@ export class BoundArguments<Bindings> {
     else this.temporaries.push({ name, buffer, read: () => buffer.read(type) });
   }
 
-  private unfit(name: string, reason: string): ArgumentError {
+  private refuse(name: string, reason: string): ArgumentError {
     return new ArgumentError(this.operation, "invalidArgument", `argument ${name}: ${reason}`);
   }
 
@@ -141,7 +142,7 @@ export class BoundArguments<Bindings> {
 /**
  * Matches values to a kernel's arguments by name.
  *
- * @throws {ArgumentError} naming the argument that is missing, unknown or unfit.
+ * @throws {ArgumentError} naming the argument that is missing, unknown or does not fit.
  */
 export function bindArguments<Bindings extends Record<string, BindingValue>>(
   context: MetalContext,
@@ -172,11 +173,11 @@ function checkNames(
   info: PipelineInfo,
   given: Record<string, unknown>,
 ): void {
-  const wanted = info.bindings.filter((argument) => argument.kind === kind);
-  const names = wanted.map(({ name }) => name).join(", ") || "none";
+  const expected = info.bindings.filter((argument) => argument.kind === kind);
+  const names = expected.map(({ name }) => name).join(", ") || "none";
   const what = kind === "buffer" ? "argument" : "threadgroup memory argument";
-  const missing = wanted.filter(({ name, used }) => used && given[name] === undefined).map(({ name }) => name);
-  const unknown = Object.keys(given).filter((name) => !wanted.some((argument) => argument.name === name));
+  const missing = expected.filter(({ name, used }) => used && given[name] === undefined).map(({ name }) => name);
+  const unknown = Object.keys(given).filter((name) => !expected.some((argument) => argument.name === name));
   if (unknown.length > 0) {
     throw new ArgumentError(
       operation,
@@ -188,7 +189,7 @@ function checkNames(
     throw new ArgumentError(
       operation,
       "bindingMissing",
-      `${what} ${missing.join(", ")} has no value; wanted are: ${names}`,
+      `${what} ${missing.join(", ")} has no value; expected values for: ${names}`,
     );
   }
 }

@@ -6,10 +6,12 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
 import { type MetalContext, metalContext } from "./context.ts";
-import { noteEncoded, settleReaders, settleUsers } from "./journal.ts";
-import { takeTickets } from "./launch.ts";
+import { noteEncoded, waitForReaders, waitForUsers } from "./journal.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
+
+/** Of an operation that launched nothing. */
+const NOTHING = { first: 0, last: 0 };
 
 /** The GPU on Apple Silicon; on Linux the software device. */
 export const metalBackend: Backend = {
@@ -37,17 +39,17 @@ export const metalBackend: Backend = {
     memory.moveToHint();
   },
 
-  beforeChange: (storage) => settleReaders(metalContext(), storage),
-  beforeSwap: (storage) => settleUsers(metalContext(), storage),
+  beforeChange: (storage) => waitForReaders(metalContext(), storage),
+  beforeSwap: (storage) => waitForUsers(metalContext(), storage),
 
-  ran({ inputs, outputs }, _launched, redo) {
+  ran({ inputs, outputs }, launched, recompute) {
     const entry = {
-      tickets: takeTickets(),
+      tickets: launched ?? NOTHING,
       reads: inputs.map(({ storage }) => storage),
       writes: outputs.map(({ storage }) => storage),
     };
     if (observer) observer.encoded(entry.tickets, completionOf(metalContext()));
-    noteEncoded(metalContext(), { ...entry, redo: () => redoOnHost(entry.writes, redo) });
+    noteEncoded(metalContext(), { ...entry, recompute: () => recomputeOnHost(entry.writes, recompute) });
   },
 };
 
@@ -55,11 +57,11 @@ const completionOf = (context: MetalContext) => () =>
   context.isClosed ? undefined : { completed: Number(read.u64(context.counterAddress, 0)) };
 
 /** Brings outputs to host memory, with what other operations wrote there, and computes into them. */
-function redoOnHost(outputs: readonly Storage[], redo: () => void): void {
+function recomputeOnHost(outputs: readonly Storage[], recompute: () => void): void {
   for (const storage of outputs) {
     const { memory } = storage;
     if (!(memory instanceof MetalMemory)) continue;
     storage.moveTo(memory.toHost());
   }
-  redo();
+  recompute();
 }

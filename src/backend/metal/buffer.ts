@@ -70,7 +70,7 @@ export class DeviceBuffer implements Disposable {
       throw new ArgumentError(
         "DeviceBuffer",
         "invalidArgument",
-        `a length of at least 1 byte is wanted, ${this.byteLength} came`,
+        `expected a length of at least 1 byte, got ${this.byteLength}`,
       );
     }
     const { native, handle } = this.context;

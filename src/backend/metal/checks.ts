@@ -1,6 +1,6 @@
 /**
- * What a kernel found wrong with its operands, told when the host next waits for the device: a check at the call itself would have to wait
- * for it. See `docs/decisions/0005-indices-that-a-device-checks.md`.
+ * What a kernel found wrong with its operands, reported when the host next waits for the device: a check at the call
+ * itself would have to wait for it. See `docs/decisions/0005-indices-that-a-device-checks.md`.
  */
 import { getOrMake } from "../../core/collections.ts";
 import type { MetalContext } from "./context.ts";
@@ -26,7 +26,10 @@ export function checkLater(context: MetalContext, check: DeviceCheck): void {
   getOrMake(pending, context, (): Pending => ({ checks: [], isRunning: false })).checks.push(check);
 }
 
-/** Runs the checks of kernels that are done, in the order of their calls; the first that throws ends it, and is not asked again. */
+/**
+ * Runs the checks of kernels that are done, in the order of their calls; the first that throws ends it, and does not
+ * run again.
+ */
 export function runChecks(context: MetalContext): void {
   const own = pending.get(context);
   if (own === undefined || own.isRunning) return;

@@ -48,7 +48,7 @@ export interface DeviceInfo {
   maxThreadsPerThreadgroup: [number, number, number];
   maxInlineBytes: number;
   maxBuffers: number;
-  /** What a probe found, where one was asked for. */
+  /** What a probe found, where one ran. */
   capabilities: Record<
     "bfloat" | "simdReduction" | "simdMatrix" | "tensorOps",
     { supported: boolean; reason: string }
@@ -65,7 +65,7 @@ const encoder = new TextEncoder();
  * One device with its buffers, its pipelines and its stream of work. Most programs use {@link metalContext}, the one
  * that is shared.
  *
- * @throws {BackendError} where the dylib or a device is missing; the message says how to mend it.
+ * @throws {BackendError} where the dylib or a device is missing; the message says how to fix it.
  */
 export class MetalContext implements Disposable {
   /** @internal */ readonly native: Native;
@@ -110,7 +110,9 @@ export class MetalContext implements Disposable {
     return this.closed;
   }
 
-  /** Waits for what runs and frees everything; what belongs to this context throws {@link DisposedError} from then on. */
+  /**
+   * Waits for what runs and frees everything; what belongs to this context throws {@link DisposedError} from then on.
+   */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -150,7 +152,9 @@ export class MetalContext implements Disposable {
     return JSON.parse(json) as DeviceInfo;
   }
 
-  /** Commits what is open and returns the number of the last command buffer, its ticket; 0 where there never was one. */
+  /**
+   * Commits what is open and returns the number of the last command buffer, its ticket; 0 where there never was one.
+   */
   commit(): number {
     this.call("commit", this.native.orchard_commit(this.handle, this.ticketScratch));
     return Number(this.ticketScratch[0]);
@@ -189,8 +193,8 @@ export class MetalContext implements Disposable {
   }
 
   /**
-   * Changes a setting, such as `"memory_limit"` or `"storage"` (where memory lives that has no hint of its own: `"shared"` or `"private"`), or on the
-   * software device `"check"` and `"seed"`.
+   * Changes a setting, such as `"memory_limit"` or `"storage"` (where memory lives that has no hint of its own:
+   * `"shared"` or `"private"`), or on the software device `"check"` and `"seed"`.
    */
   configure(name: string, value: string | number | boolean): void {
     const key = encoder.encode(name);
@@ -209,7 +213,7 @@ export class MetalContext implements Disposable {
     return whole;
   }
 
-  /** @internal What came since the last call, which {@link report} keeps. */
+  /** @internal What was recorded since the last call, which {@link report} keeps. */
   freshReport(): MetalReport {
     const json = readText(this.native, "report", (buffer, capacity, length) =>
       this.native.orchard_report(this.handle, 1, buffer, capacity, length),

@@ -1,7 +1,8 @@
 /**
- * What was given to the device and is not known to be done. When a command buffer fails, everything from its first operation on
- * is computed again on another backend, in order: later operations may have read what it never wrote. Operations never change their
- * inputs, and storages in the journal are not changed in place before their readers are done, so that this is always possible.
+ * What was given to the device and is not known to be done. When a command buffer fails, everything from its first
+ * operation on is computed again on another backend, in order: later operations may have read what it never wrote.
+ * Operations never change their inputs, and storages in the journal are not changed in place before their readers are
+ * done, so that this is always possible.
  */
 import { read } from "bun:ffi";
 import { getOrMake } from "../../core/collections.ts";
@@ -18,7 +19,7 @@ interface Entry {
   readonly reads: readonly Storage[];
   readonly writes: readonly Storage[];
   /** Computes the operation on another backend, into host memory. */
-  readonly redo: () => void;
+  readonly recompute: () => void;
 }
 
 interface Journal {
@@ -44,47 +45,51 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
   journal.entries.push(entry);
   if (journal.recovering || journal.entries.length % INTERVAL !== 0) return;
   if (failures(context) !== journal.knownFailures) recover(context, journal);
-  else if (journal.entries.length >= LONGEST) settleOlderHalf(context);
+  else if (journal.entries.length >= LONGEST) waitForOlderHalf(context);
   forgetDone(context, journal);
 }
 
 /** Lets go of the storages of what is done. With `wait`, everything is done first. */
 export function forgetFinished(context: MetalContext, { wait = false } = {}): void {
-  if (wait && !journalOf(context).recovering) settleTicket(context, context.commit());
+  if (wait && !journalOf(context).recovering) waitForTicket(context, context.commit());
   forgetDone(context, journalOf(context));
 }
 
-/** Blocks until the older half of what is under way is done, and lets go of its storages; the device has the rest to go on with. */
-export function settleOlderHalf(context: MetalContext): void {
+/**
+ * Blocks until the older half of what is under way is done, and lets go of its storages; the device goes on with the
+ * other half.
+ */
+export function waitForOlderHalf(context: MetalContext): void {
   const { entries, recovering } = journalOf(context);
   const middle = entries[entries.length >> 1];
-  if (middle && !recovering) settleTicket(context, middle.tickets.last);
+  if (middle && !recovering) waitForTicket(context, middle.tickets.last);
 }
 
-/** Blocks until a ticket is complete, and mends what failed. */
-export function settleTicket(context: MetalContext, ticket: number): void {
+/** Blocks until a ticket is complete, and recovers what failed. */
+export function waitForTicket(context: MetalContext, ticket: number): void {
   const journal = journalOf(context);
   if (!isComplete(context, ticket)) failureOf(context, ticket);
   if (journal.recovering) return;
   if (failures(context) !== journal.knownFailures) recover(context, journal);
   forgetDone(context, journal);
-  if (ticket > 0) runChecks(context); // 0 is that of memory which the device never had: writing a new tensor is no time for it
+  // 0 is that of memory which the device never had: writing a new tensor is no time for it
+  if (ticket > 0) runChecks(context);
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */
-export function settleReaders(context: MetalContext, storage: Storage): void {
-  settleLast(context, ({ reads }) => reads.includes(storage));
+export function waitForReaders(context: MetalContext, storage: Storage): void {
+  waitForLast(context, ({ reads }) => reads.includes(storage));
 }
 
 /** Blocks until no operation under way reads or writes a storage that is about to get other memory. */
-export function settleUsers(context: MetalContext, storage: Storage): void {
-  settleLast(context, ({ reads, writes }) => reads.includes(storage) || writes.includes(storage));
+export function waitForUsers(context: MetalContext, storage: Storage): void {
+  waitForLast(context, ({ reads, writes }) => reads.includes(storage) || writes.includes(storage));
 }
 
-function settleLast(context: MetalContext, uses: (entry: Entry) => boolean): void {
+function waitForLast(context: MetalContext, uses: (entry: Entry) => boolean): void {
   const journal = journalOf(context);
   const last = journal.entries.findLast(uses);
-  if (last && !journal.recovering) settleTicket(context, last.tickets.last);
+  if (last && !journal.recovering) waitForTicket(context, last.tickets.last);
 }
 
 function recover(context: MetalContext, journal: Journal): void {
@@ -101,10 +106,13 @@ function recover(context: MetalContext, journal: Journal): void {
   }
 }
 
-/** Whoever reads what can't be computed again gets the cause; what depends on it can't be computed either, and the rest can. */
+/**
+ * Whoever reads what can't be computed again gets the cause; what depends on it can't be computed either; everything
+ * else can.
+ */
 function computeAgain(entry: Entry): void {
   try {
-    entry.redo();
+    entry.recompute();
   } catch (error) {
     for (const storage of entry.writes) storage.lose(error);
   } finally {
@@ -143,7 +151,7 @@ function report(context: MetalContext, { tickets }: Entry, operations: number): 
 }
 
 function forgetDone(context: MetalContext, journal: Journal): void {
-  if (failures(context) !== journal.knownFailures) return; // entries are needed until that is mended
+  if (failures(context) !== journal.knownFailures) return; // entries are needed until that is recovered
   const open = journal.entries.findIndex(({ tickets }) => !isComplete(context, tickets.last));
   for (const entry of journal.entries.splice(0, open < 0 ? journal.entries.length : open)) release(entry);
 }

@@ -38,7 +38,7 @@ export interface RunOptions {
 export interface KernelResult<Bindings> {
   /** What the kernel wrote, by argument name: a new array for each typed array that the kernel may write. */
   outputs: Outputs<Bindings>;
-  /** What the dispatch moved; null unless it was asked for, and on Apple's device. */
+  /** What the dispatch moved; null unless `counters` was set, and on Apple's device. */
   counters: Counters | null;
   /** What the checker found in this run, where it is on. */
   findings: Finding[];
@@ -53,14 +53,16 @@ export interface KernelResult<Bindings> {
  *   name: "saxpy",
  *   source: `#include <metal_stdlib>
  *     using namespace metal;
- *     kernel void saxpy(device const float* x, device float* y, constant float& a, uint i [[thread_position_in_grid]]) {
+ *     kernel void saxpy(device const float* x, device float* y, constant float& a,
+ *                       uint i [[thread_position_in_grid]]) {
  *       y[i] += a * x[i];
  *     }`,
  * });
  * const { outputs } = saxpy.run({ x: new Float32Array([1, 2]), y: new Float32Array([10, 20]), a: 3 }, { grid: 2 });
  * outputs.y; // Float32Array [13, 26]
  *
- * @throws {KernelCompileError} with the compiler's text, where the source does not compile, or has no such kernel or constant.
+ * @throws {KernelCompileError} with the compiler's text, where the source does not compile, or has no such kernel or
+ * constant.
  */
 export function metalKernel(options: MetalKernelOptions): MetalKernel {
   return new MetalKernel(options);
@@ -85,10 +87,12 @@ export class MetalKernel implements Disposable {
   }
 
   /**
-   * Runs the kernel and waits for it, blocking. `bindings` gives each argument by name: a typed array (copied in; and out
-   * into `outputs`, where the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a `constant T&`.
+   * Runs the kernel and waits for it, blocking. `bindings` gives each argument by name: a typed array (copied in; and
+   * out into `outputs`, where the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a
+   * `constant T&`.
    *
-   * @throws {ArgumentError} for a missing, unknown or unfit binding. @throws {ShapeError} for a grid or threadgroup that does not fit.
+   * @throws {ArgumentError} for a missing, unknown or unsuitable binding. @throws {ShapeError} for a grid or
+   * threadgroup that does not fit.
    * @throws {BackendError} where the device failed.
    */
   run<const Bindings extends Record<string, BindingValue>>(
@@ -119,8 +123,8 @@ export class MetalKernel implements Disposable {
   }
 
   /**
-   * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may be
-   * bound to arguments that it only reads.
+   * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may
+   * be bound to arguments that it only reads.
    *
    * @returns the command buffer that holds it
    */
@@ -191,16 +195,16 @@ export class MetalKernel implements Disposable {
     return { grid: this.size("threadgroups", threadgroups as Size), kind: "threadgroups" };
   }
 
-  private threadgroup(wanted: Size | undefined, grid: Extents | undefined): Extents {
-    if (wanted === undefined) return [Math.min(256, this.info.maxTotalThreads, grid?.[0] ?? 256), 1, 1];
-    const size = this.size("threadgroup", wanted);
+  private threadgroup(given: Size | undefined, grid: Extents | undefined): Extents {
+    if (given === undefined) return [Math.min(256, this.info.maxTotalThreads, grid?.[0] ?? 256), 1, 1];
+    const size = this.size("threadgroup", given);
     const threads = threadCount(size);
     const most = this.info.maxTotalThreads;
     if (threads > most) {
       throw new ShapeError(
         this.operation,
         "limitExceeded",
-        `a threadgroup of ${size.join("×")} = ${threads} threads came, at most ${most} are possible`,
+        `expected a threadgroup of at most ${most} threads, got ${size.join("×")} = ${threads}`,
       );
     }
     return size;
@@ -212,7 +216,7 @@ export class MetalKernel implements Disposable {
     throw new ShapeError(
       this.operation,
       "invalidArgument",
-      `${what} wants whole numbers of at least 1, [${given.join(", ")}] came`,
+      `expected ${what} to be integers of at least 1, got [${given.join(", ")}]`,
     );
   }
 

@@ -18,8 +18,8 @@ export interface KernelArguments {
 }
 
 /**
- * Makes a kernel the body of an override on metal. Operands arrive dense and row-major: one that is not is copied first. The kernel writes the
- * results, which are dense too.
+ * Makes a kernel the body of an override on metal. Operands arrive dense and row-major: one that is not is copied
+ * first. The kernel writes the results, which are dense too.
  *
  * @param kernel of the process's Metal context
  * @param argumentsOf what the kernel is given for a call

@@ -88,7 +88,8 @@ export function reachOf({ shape, strides, offset }: Tensor): { first: number; co
 }
 
 /**
- * The place of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is negative.
+ * The offset of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is
+ * negative.
  */
 export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tensor).first;
 
@@ -112,7 +113,6 @@ export function launch(what: Launch): TicketRange {
     threadgroupMemory: threadgroupMemory.map((length, index) => ({ index, length })),
     label: name,
   });
-  launched = { first: launched?.first ?? ticket, last: ticket };
   return { first: ticket, last: ticket };
 }
 
@@ -122,21 +122,15 @@ export const spanOf = (launches: readonly [TicketRange, ...TicketRange[]]): Tick
   last: launches.at(-1)!.last,
 });
 
-let launched: TicketRange | null = null;
-
-/** The command buffers of the launches since the last call; tickets 0 where there was none. */
-export function takeTickets(): TicketRange {
-  const tickets = launched ?? { first: 0, last: 0 };
-  launched = null;
-  return tickets;
-}
-
 /** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */
 function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {
   const threads = threadCount(threadgroup);
   if (threads <= maxTotalThreads) return;
-  const message = `expected room for a threadgroup of ${threads} threads, got a pipeline for at most ${maxTotalThreads}`;
-  throw new BackendError(name, "limitExceeded", message);
+  throw new BackendError(
+    name,
+    "limitExceeded",
+    `expected room for a threadgroup of ${threads} threads, got a pipeline for at most ${maxTotalThreads}`,
+  );
 }
 
 function bind({ tensor, access }: Operand, index: number): Fields {
@@ -180,8 +174,8 @@ const kernelFolder = join(import.meta.dir, "..", "..", "..", "kernels");
 let headers: Record<string, string> | undefined;
 
 /**
- * Every header that kernels may include, by name: those under `kernels/` (`"common/math.h"`), and one for each enumeration
- * (`"generated/scan.h"`).
+ * Every header that kernels may include, by name: those under `kernels/` (`"common/math.h"`), and one for each
+ * enumeration (`"generated/scan.h"`).
  */
 export function kernelHeaders(): Record<string, string> {
   headers ??= Object.fromEntries(

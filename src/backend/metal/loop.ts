@@ -11,6 +11,15 @@ const THREADS = 256;
 /** The grid is rows of so many threads: a coordinate has 32 bits, an element's number may need more. */
 const ROW = 2 ** 30;
 
+/**
+ * The grid of a kernel with one thread for each of `count` elements, whose numbers `loop_element` of
+ * `kernels/common/loop.h` gives.
+ */
+export const elementGrid = (count: number) => ({
+  grid: [Math.min(count, ROW), Math.ceil(count / ROW)] as const,
+  threadgroup: [Math.min(count, THREADS)] as const,
+});
+
 /** An operand, and the strides with which the loop goes through it. */
 export interface LoopOperand {
   readonly tensor: Tensor;
@@ -27,7 +36,10 @@ export interface NestValues extends LoopNest {
 
 const nests = new Map<number, Struct<NestValues>>();
 
-/** A loop nest over so many operands, as a field of a kernel's struct: `Nest<operands>`, with the values of {@link nestValues}. */
+/**
+ * A loop nest over so many operands, as a field of a kernel's struct: `Nest<operands>`, with the values of {@link
+ * nestValues}.
+ */
 export const loopNestOf = (operands: number): Struct<NestValues> =>
   getOrMake(nests, operands, () =>
     struct(`Nest<${operands}>`, "common/loop.h", {
@@ -46,12 +58,15 @@ export const nestValues = ({ shape, strides }: LoopNest, start: readonly number[
 });
 
 /**
- * The loop of a kernel with one thread an element (`LoopNest`): up to four operands, the result last. Struct fields that hold one take the
- * `loop` of {@link broadcastLoop} and its like.
+ * The loop of a kernel with one thread an element (`LoopNest`): up to four operands, the result last. Struct fields
+ * that hold one take the `loop` of {@link broadcastLoop} and its like.
  */
 export const loopNest = loopNestOf(MAX_OPERANDS);
 
-/** Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them allow it. */
+/**
+ * Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them
+ * allow it.
+ */
 export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
   mergedLoop(
     output.shape,
@@ -62,33 +77,21 @@ export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
   );
 
 /** Of a loop over a shape. Axes are merged where all operands allow it. */
-export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[], numbers: readonly number[] = []) =>
+export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[]) =>
   loopOf(
     collapse(
       shape,
       operands.map(({ strides }) => strides),
     ),
     operands,
-    numbers,
   );
 
 /** As {@link mergedLoop}, the axes as they are, for kernels that look at them. */
-export const plainLoop = (shape: Shape, operands: readonly LoopOperand[], numbers: readonly number[] = []) =>
-  loopOf({ shape: [...shape], strides: operands.map(({ strides }) => [...strides]) }, operands, numbers);
+export const plainLoop = (shape: Shape, operands: readonly LoopOperand[]) =>
+  loopOf({ shape: [...shape], strides: operands.map(({ strides }) => [...strides]) }, operands);
 
-function loopOf({ shape, strides }: LoopNest, operands: readonly LoopOperand[], numbers: readonly number[]) {
+function loopOf({ shape, strides }: LoopNest, operands: readonly LoopOperand[]) {
   const start = operands.map(({ tensor }) => startOf(tensor));
   const loop = nestValues({ shape, strides }, start);
-  const { count } = loop;
-  return {
-    loop,
-    /** The bytes of the loop alone. */
-    get parameters() {
-      const own = loopNest.bytes(loop);
-      if (numbers.length === 0) return own;
-      return Buffer.concat([own, new Uint8Array(BigInt64Array.from(numbers, BigInt).buffer)]);
-    },
-    grid: [Math.min(count, ROW), Math.ceil(count / ROW)] as const,
-    threadgroup: [Math.min(count, THREADS)] as const,
-  };
+  return { loop, ...elementGrid(loop.count) };
 }

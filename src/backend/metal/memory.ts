@@ -6,12 +6,13 @@ import { type LiveMemory, meter, peakOf } from "../../tensor/usage.ts";
 import { Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { isMetalOpen, type MetalContext, metalContext } from "./context.ts";
-import { forgetFinished, hasFailed, isComplete, settleOlderHalf, settleTicket } from "./journal.ts";
+import { forgetFinished, hasFailed, isComplete, waitForOlderHalf, waitForTicket } from "./journal.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
 
 /**
- * A Metal buffer as a tensor's memory. The garbage collector owns it through an array buffer over its contents: it knows the size,
- * and calls the dylib itself when the array buffer is gone, in a loop without a turn of the event loop too.
+ * A Metal buffer as a tensor's memory. The garbage collector owns it through an array buffer over its contents: it
+ * knows the size, and calls the dylib itself when the array buffer is gone, in a loop without a turn of the event loop
+ * too.
  */
 export class MetalMemory implements Memory {
   readonly device = "metal";
@@ -50,7 +51,7 @@ export class MetalMemory implements Memory {
     this.context.call("move buffer", this.context.native.orchard_buffer_hint(this.checkedHandle(), Storage[storage]));
   }
 
-  /** After the host has written the elements, into shared memory: to where they are wanted. */
+  /** After the host has written the elements, into shared memory: to the storage mode of the hint. */
   moveToHint(storage = this.context.defaultStorage): void {
     if (storage === "private") this.moveToStorage(storage);
   }
@@ -58,8 +59,8 @@ export class MetalMemory implements Memory {
   hostBuffer(): ArrayBuffer {
     this.moveToHost();
     const { lastTicket } = this.info();
-    settleTicket(this.context, lastTicket === this.firstTicket ? 0 : lastTicket);
-    // Where the device failed, the storage has other memory by now, and asks that one.
+    waitForTicket(this.context, lastTicket === this.firstTicket ? 0 : lastTicket);
+    // Where the device failed, the storage has other memory by now, and reads that one.
     if (this.released) return this.anchor;
     this.checkMove();
     return this.contents();
@@ -95,18 +96,18 @@ export class MetalMemory implements Memory {
   /** A copy in host memory, of whatever the buffer holds. */
   toHost(): Memory {
     this.moveToHost();
-    settleTicket(this.context, this.info().lastTicket);
+    waitForTicket(this.context, this.info().lastTicket);
     this.checkMove();
     const host = allocateHost(this.byteLength);
     new Uint8Array(host.hostBuffer()).set(new Uint8Array(this.contents()).subarray(0, host.byteLength));
     return host;
   }
 
-  settled(): Promise<void> | null {
+  whenReady(): Promise<void> | null {
     this.moveToHost();
     const { lastTicket } = this.info();
     if (isComplete(this.context, lastTicket)) return null;
-    return this.context.finished(lastTicket).catch(() => undefined); // a failure is mended by whoever reads
+    return this.context.finished(lastTicket).catch(() => undefined); // whoever reads recovers a failure
   }
 
   release(): void {
@@ -130,7 +131,10 @@ export class MetalMemory implements Memory {
   /** Of whatever had the buffer before: the device has done nothing with it since. */
   private firstTicket = 0;
 
-  /** Ties the buffer to an array buffer, whose collection releases it. A private one has no contents to show, only an anchor. */
+  /**
+   * Ties the buffer to an array buffer, whose collection releases it. A private one has no contents to show, only an
+   * anchor.
+   */
   private adopt(): ArrayBuffer {
     const { contents, lastTicket } = this.info();
     this.anchorAddress = contents;
@@ -190,21 +194,21 @@ const LEAST_GROWTH = 64 * 2 ** 20;
 const MOST_GARBAGE = 256 * 2 ** 20;
 let newBytes = 0;
 let hasHidden = false;
-/** Live after the last collection that was asked for here. */
+/** Live after the last collection that was requested here. */
 let neededBytes = 0;
 
 /**
- * Bounds what nothing else bounds, whenever as many bytes were allocated as half of what is needed, and 64 MB at least. Work that the
- * device is behind with holds its operands: the older half of it is waited for, while the device goes on with the rest. And the garbage
- * collector does not see private memory, and takes what was under way for needed: it is run where there was any, or where far more is
- * live than was left the last time.
+ * Bounds what nothing else bounds, whenever as many bytes were allocated as half of what is needed, and 64 MB at least.
+ * Work that the device is behind with holds its operands: the older half of it is waited for, while the device goes on
+ * with the other half. And the garbage collector does not see private memory, and takes what was under way for needed:
+ * it is run where there was any, or where far more is live than was left the last time.
  */
 function boundMemory(context: MetalContext, byteLength: number, isHidden: boolean): void {
   newBytes += byteLength;
   hasHidden ||= isHidden;
   if (newBytes < Math.max(LEAST_GROWTH, neededBytes / 2)) return;
   newBytes = 0;
-  settleOlderHalf(context);
+  waitForOlderHalf(context);
   if (!hasHidden && liveMemory(context).liveBytes < 2 * neededBytes + MOST_GARBAGE) return;
   Bun.gc(true);
   hasHidden = false;

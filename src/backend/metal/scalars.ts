@@ -46,7 +46,7 @@ export function byteLengthOf({ scalar, lanes }: DataType): number {
 export function encodeScalar(type: DataType, value: ScalarValue): Uint8Array | string {
   const items = typeof value === "object" ? value : [value];
   const name = dataTypeName(type);
-  if (items.length !== type.lanes) return `${name} takes ${type.lanes} value(s), ${items.length} came`;
+  if (items.length !== type.lanes) return `expected ${type.lanes} value(s) for ${name}, got ${items.length}`;
   const view = new DataView(new ArrayBuffer(byteLengthOf(type)));
   for (const [lane, item] of items.entries()) {
     const problem = writeScalar(view, lane, type.scalar, item);
@@ -64,10 +64,10 @@ function writeScalar(
   const { bytes, range } = scalars[scalar];
   const at = lane * bytes;
   if (scalar === "bool") {
-    if (typeof item !== "boolean") return `bool takes true or false, ${item} came`;
+    if (typeof item !== "boolean") return `expected true or false for bool, got ${item}`;
     view.setUint8(at, item ? 1 : 0);
   } else if (typeof item === "boolean") {
-    return `${scalar} takes a number, ${item} came`;
+    return `expected a number for ${scalar}, got ${item}`;
   } else if (range) {
     return writeInteger(view, at, scalar, item, range, bytes);
   } else {
@@ -84,9 +84,9 @@ function writeInteger(
   range: readonly [bigint, bigint],
   bytes: number,
 ) {
-  if (typeof item === "number" && !Number.isInteger(item)) return `${scalar} takes a whole number, ${item} came`;
+  if (typeof item === "number" && !Number.isInteger(item)) return `expected an integer for ${scalar}, got ${item}`;
   const whole = BigInt(item);
-  if (whole < range[0] || whole > range[1]) return `${scalar} takes ${range[0]} to ${range[1]}, ${item} came`;
+  if (whole < range[0] || whole > range[1]) return `expected ${range[0]} to ${range[1]} for ${scalar}, got ${item}`;
   const bits = BigInt.asUintN(8 * bytes, whole);
   for (let byte = 0; byte < bytes; byte++) view.setUint8(at + byte, Number((bits >> BigInt(8 * byte)) & 0xffn));
   return undefined;

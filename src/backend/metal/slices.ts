@@ -16,7 +16,10 @@ export interface SliceValues {
 
 const described = new Map<number, Struct<SliceValues>>();
 
-/** Slices of so many operands, as a field of a kernel's struct: `Slices<operands>`, with the values of {@link sliceValues}. */
+/**
+ * Slices of so many operands, as a field of a kernel's struct: `Slices<operands>`, with the values of {@link
+ * sliceValues}.
+ */
 export const slicesFor = (operands: number): Struct<SliceValues> =>
   getOrMake(described, operands, () =>
     struct(`Slices<${operands}>`, "common/slices.h", {

@@ -18,11 +18,13 @@ const defined: Struct<never>[] = [];
 export const structs: readonly Struct<never>[] = defined;
 
 /**
- * Describes a struct of a kernel. Fields are camelCase here and snake_case there; a test asks the kernel compiler for every offset.
+ * Describes a struct of a kernel. Fields are camelCase here and snake_case there; a test asks the kernel compiler for
+ * every offset.
  *
  * @param file under `kernels/`: what declares it
  * @example
- * const parameters = struct("Dropout", "activation/dropout.metal", { loop: loopNest, key: array(word, 2), scale: real });
+ * const fields = { loop: loopNest, key: array(word, 2), scale: real };
+ * const parameters = struct("Dropout", "activation/dropout.metal", fields);
  * parameters.bytes({ loop, key: [1, 2], scale: 2 });
  */
 export function struct<Fields extends Readonly<Record<string, Field<never>>>>(

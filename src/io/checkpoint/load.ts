@@ -64,8 +64,8 @@ const operation = "loadCheckpoint";
  * if (checkpoint.generator) generator.setState(checkpoint.generator);
  *
  * @throws {FileError} for a path that does not exist. @throws {FileFormatError} for a file that is not a checkpoint or
- * is damaged. @throws {CheckpointError} `notFound` if the folder has no checkpoint, `noneValid` with all reasons if none
- * is valid.
+ * is damaged. @throws {CheckpointError} `notFound` if the folder has no checkpoint, `noneValid` with all reasons if
+ * none is valid.
  */
 export async function loadCheckpoint<Types extends CheckpointTypes = AnyTypes>(
   path: string,

@@ -161,6 +161,7 @@ export class SafetensorsFile implements SafetensorsReader {
     return new Tensor(new Storage(memory), dtype, shape);
   }
 
+  /** A mapping per tensor: Bun maps less than 4 GB at once, and a device copies a memory as a whole. */
   private mapped({ name, shape, byteLength }: TensorEntry, dtype: DType, position: number): Tensor {
     if (fstatSync(this.descriptor).size < position + byteLength)
       throw new FileFormatError(

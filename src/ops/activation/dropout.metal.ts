@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop } from "../../backend/metal/loop.ts";
 import { type DropoutAttributes, dropoutParameters } from "./primitive.ts";
@@ -7,7 +7,7 @@ import { type DropoutAttributes, dropoutParameters } from "./primitive.ts";
 const BLOCK = 4;
 const THREADS = 256;
 
-export const dropoutMetal: Implementation<DropoutAttributes> = {
+export const dropoutMetal: MetalImplementation<DropoutAttributes> = {
   unsupported: noFloat64,
   run({ inputs: [x], outputs: [out], attributes }) {
     const blocks = Math.ceil(out!.size / BLOCK);

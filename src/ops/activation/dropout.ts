@@ -14,6 +14,7 @@ import type { DropoutAttributes } from "./primitive.ts";
 /** Linear in x: the gradient is the same operation on the result's gradient. */
 const primitive = definePrimitive<DropoutAttributes>({
   name: "dropout",
+  family: "activation",
   implementations: { metal: dropoutMetal, cpu: dropoutCpu, reference: dropoutReference },
 });
 

@@ -9,8 +9,9 @@ import { leaky } from "./leaky_relu.ts";
 const leakyOf = renamed("prelu", leaky);
 
 /**
- * x for each element above 0, and weight · x for the others, with a weight that is learned: one for all elements, or one
- * for each channel, which is axis 1. Dtypes are promoted; integers become float32. The gradient at 0 is that of weight · x.
+ * x for each element above 0, and weight · x for the others, with a weight that is learned: one for all elements, or
+ * one for each channel, which is axis 1. Dtypes are promoted; integers become float32. The gradient at 0 is that of
+ * weight · x.
  *
  * Source: K. He et al., "Delving deep into rectifiers", 2015.
  *

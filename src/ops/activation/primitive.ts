@@ -6,7 +6,7 @@ import { cpuCall, loop } from "../../backend/cpu/call.ts";
 import { array, dtype, real, word } from "../../backend/fields.ts";
 import { loopNest } from "../../backend/metal/loop.ts";
 import { struct } from "../../backend/metal/struct.ts";
-import type { RandomStart } from "../random/distribution.ts";
+import type { RandomStart } from "../random/primitive.ts";
 
 /**
  * Which elements become 0, by their random words, as `src/random/philox.ts` counts them, and what the others are

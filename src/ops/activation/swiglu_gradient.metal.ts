@@ -1,9 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
 
 /** Both results have one layout: the loop has it once. */
-export const swigluGradientMetal: Implementation<undefined> = {
+export const swigluGradientMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [gateGradient, upGradient] }) {
     const { grid, threadgroup, loop } = broadcastLoop(gateGradient!, inputs);

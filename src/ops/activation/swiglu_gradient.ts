@@ -13,6 +13,7 @@ import { swigluGradientReference } from "./swiglu_gradient.reference.ts";
 /** (g·up·silu′(gate), g·silu(gate)), both of g's shape, to which gate and up are broadcast; row-major. */
 const primitive = definePrimitive({
   name: "swigluGradient",
+  family: "activation",
   implementations: { metal: swigluGradientMetal, cpu: swigluGradientCpu, reference: swigluGradientReference },
 });
 

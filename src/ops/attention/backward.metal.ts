@@ -1,20 +1,34 @@
-import type { Implementation } from "../../backend/backend.ts";
-import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
+import { launch, metalTypeOf, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { launchTiled, scratch, sequenceCount, type TiledLaunch, tensorOf, tilesOf, whyNot } from "./launch.metal.ts";
+import {
+  launchTiled,
+  scratch,
+  sequenceCount,
+  type TiledLaunch,
+  tensorOf,
+  tilesOf,
+  unsupportedReason,
+} from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 
 /** Δ of each row, then one kernel for each gradient that is needed; gradK and gradV share one. */
-export const backwardMetal: Implementation<AttentionAttributes> = {
-  unsupported: whyNot,
+export const backwardMetal: MetalImplementation<AttentionAttributes> = {
+  unsupported: unsupportedReason,
   run(operation) {
     const call = callOf(problemOf(operation));
-    using delta = launchRows(call);
-    if (call.operands.gradQ) launchTiled(call, queriesLaunch(call, delta));
-    if (call.operands.gradK) launchTiled(call, keysLaunch(call, delta));
-    if (call.operands.gradBias) launchTiled(call, biasLaunch(call, delta));
-    if (call.operands.gradSinks) launchSinks(call, delta);
+    const { batch, heads, queries, operands } = call;
+    using delta = scratch([batch, heads, queries]);
+    const launches = [
+      delta.size === 0 ? undefined : launchRows(call, delta),
+      operands.gradQ && launchTiled(call, queriesLaunch(call, delta)),
+      operands.gradK && launchTiled(call, keysLaunch(call, delta)),
+      operands.gradBias && launchTiled(call, biasLaunch(call, delta)),
+      operands.gradSinks && launchSinks(call, delta),
+    ].filter((tickets) => tickets !== undefined);
+    const [first, ...others] = launches;
+    return first ? spanOf([first, ...others]) : null;
   },
 };
 
@@ -24,11 +38,9 @@ const ROW_SIMDGROUPS = 4;
 const SINK_THREADS = 256;
 
 /** Δ [B, H, M]: the one thing that the backward allocates. */
-function launchRows(call: Call): Tensor {
+function launchRows(call: Call, delta: Tensor): TicketRange {
   const { batch, heads, queries, operands } = call;
-  const delta = scratch([batch, heads, queries]);
-  if (delta.size === 0) return delta;
-  launch({
+  return launch({
     file: "attention/gradient_rows.metal",
     name: `gradient_rows_${metalTypeOf(operands.q!.tensor.dtype)}`,
     constants: constantsOf(call).slice(0, 2), // its rows have E elements, and D is nothing to it
@@ -40,7 +52,6 @@ function launchRows(call: Call): Tensor {
     threadgroups: [Math.ceil(queries / ROW_SIMDGROUPS), heads, batch],
     threadgroup: 32 * ROW_SIMDGROUPS,
   });
-  return delta;
 }
 
 const pairOperands = ["q", "k", "v", "mask", "bias", "slopes", "sequences", "gradOut", "logSumExp"] as const;
@@ -78,9 +89,9 @@ function biasLaunch({ queries, keys, batch, heads, operands }: Call, delta: Tens
   };
 }
 
-function launchSinks(call: Call, delta: Tensor): void {
-  if (call.heads === 0) return;
-  launch({
+function launchSinks(call: Call, delta: Tensor): TicketRange | undefined {
+  if (call.heads === 0) return undefined;
+  return launch({
     file: "attention/gradient_rows.metal",
     name: `gradient_sinks_${metalTypeOf(call.operands.q!.tensor.dtype)}`,
     constants: constantsOf(call).slice(0, 2), // its rows have E elements, and D is nothing to it

@@ -38,7 +38,7 @@ function deltasOf({ inputs }: AttentionProblem, { sequence, head }: Head): Delta
   return { gradOut, logSumExp, delta };
 }
 
-/** Adds what one query gives to each gradient that is wanted. */
+/** Adds what one query gives to each gradient that is needed. */
 function rowAdder(problem: AttentionProblem, sums: ReadonlyMap<OutputName, Float64Array>) {
   const { heads, kvHeads, queries, keys, dim, valueDim, scale, inputs } = problem;
   const [gradQ, gradK, gradV] = (["gradQ", "gradK", "gradV"] as const).map((name) => sums.get(name));

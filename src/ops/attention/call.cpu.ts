@@ -1,10 +1,11 @@
-/** What attention's calls of the cpu backend have in common: the beginning of their blocks, and their operands. */
+/** What attention's two passes have in common in the cpu backend. */
 import type { OperationCall } from "../../backend/backend.ts";
-import { dtypeFacts } from "../../tensor/dtype.ts";
+import type { CpuCall, CpuOperand } from "../../backend/cpu/call.ts";
+import { bytesOf } from "../../tensor/dtype.ts";
+import { dropoutValues, type forwardCall } from "./primitive.ts";
 import {
   type AttentionAttributes,
   type AttentionProblem,
-  type Dropout,
   type InputName,
   type Operand,
   type OutputName,
@@ -13,46 +14,50 @@ import {
 } from "./problem.ts";
 
 type OperandName = InputName | OutputName;
+type Values = typeof forwardCall extends CpuCall<infer Own> ? Own : never;
 
-/** The block, and for each operand the memory that it lies in. */
-export interface NativeCall {
-  readonly block: Float64Array;
-  readonly bytes: readonly Uint8Array[];
-}
-
-/** @param order the operands as the native function takes them */
-export function nativeCall(call: OperationCall<AttentionAttributes>, order: readonly OperandName[]): NativeCall {
+/** Calls a pass with the operands that it names. */
+export function callNative(
+  native: CpuCall<Values>,
+  call: OperationCall<AttentionAttributes>,
+  names: readonly OperandName[],
+): void {
   const problem = problemOf(call);
-  const operands: Partial<Record<OperandName, Operand | undefined>> = { ...problem.inputs, ...problem.outputs };
-  const chosen = order.map((name) => operands[name]);
-  const block = Float64Array.from([...headOf(problem), ...chosen.flatMap(numbersOf)]);
-  const unused = new Uint8Array(block.buffer);
-  return { block, bytes: chosen.map((operand) => operand?.tensor.storage.hostBytes() ?? unused) };
+  const all: Partial<Record<OperandName, Operand | undefined>> = { ...problem.inputs, ...problem.outputs };
+  const operands = names.map((name) => all[name]);
+  native(call.operation, { ...valuesOf(problem), ...layoutsOf(operands) }, [
+    ...operands.map((operand) => operand?.tensor),
+    sequencesOperand(problem.packed),
+  ]);
 }
 
-function headOf(problem: AttentionProblem): number[] {
+function valuesOf(problem: AttentionProblem) {
   const { batch, heads, kvHeads, queries, keys, dim, valueDim, scale, softcap = 0, band, alignment } = problem;
   const { left = Infinity, right = Infinity } = band ?? {};
-  return [
-    ...[dtypeFacts[problem.inputs.q.tensor.dtype].code, batch, heads, kvHeads, queries, keys, dim, valueDim],
-    ...[scale, softcap, left, right, alignment === "bottom-right" ? 1 : 0],
-    ...dropoutNumbers(problem.dropout),
-    ...sequenceNumbers(problem.packed),
-  ];
+  return {
+    ...{ dtype: problem.inputs.q.tensor.dtype, batch, heads, kvHeads, queries, keys, dim, valueDim },
+    ...{ scale, softcap, left, right, isBottomRight: alignment === "bottom-right" },
+    ...dropoutValues(problem.dropout),
+    ...{ isPacked: problem.packed !== undefined, sequences: problem.packed?.length ?? 0 },
+  };
 }
 
-/** Two words of the key, the threshold, what is kept is multiplied with; zeros without dropout. */
-export const dropoutNumbers = (dropout: Dropout | undefined): number[] =>
-  dropout ? [...dropout.key, dropout.threshold, dropout.keepScale] : [0, 0, 0, 0];
+function layoutsOf(operands: readonly (Operand | undefined)[]) {
+  const each = (number: (operand: Operand) => number) => operands.map((operand) => (operand ? number(operand) : 0));
+  return {
+    isPresent: operands.map((operand) => operand !== undefined),
+    elementBytes: each(({ tensor }) => bytesOf(tensor.dtype)),
+    offsets: each(({ tensor }) => tensor.offset),
+    batchStrides: each(({ batch }) => batch),
+    headStrides: each(({ head }) => head),
+    rowStrides: each(({ row }) => row),
+    columnStrides: each(({ column }) => column),
+  };
+}
 
-/** How many are packed, and each; −1 where none are. */
-export const sequenceNumbers = (packed: readonly Sequence[] | undefined): number[] =>
-  packed
-    ? [packed.length, ...packed.flatMap((each) => [each.queryStart, each.queries, each.keyStart, each.keys])]
-    : [-1];
-
-const numbersOf = (operand: Operand | undefined): number[] => {
-  if (!operand) return [0, 0, 0, 0, 0, 0, 0];
-  const { tensor, batch, head, row, column } = operand;
-  return [1, dtypeFacts[tensor.dtype].bytes, tensor.offset, batch, head, row, column];
-};
+/** The numbers of packed sequences; nothing where none are packed. */
+export function sequencesOperand(packed: readonly Sequence[] | undefined): CpuOperand {
+  if (!packed || packed.length === 0) return undefined;
+  const numbers = packed.flatMap(({ queryStart, queries, keyStart, keys }) => [queryStart, queries, keyStart, keys]);
+  return Float64Array.from(numbers);
+}

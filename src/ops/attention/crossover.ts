@@ -1,4 +1,7 @@
-/** Up to which size attention is faster unfused: the table by which `path: "auto"` chooses. Facts only; `route.ts` has the rules. */
+/**
+ * Up to which size attention is faster unfused: the table by which `path: "auto"` chooses. Facts only; `route.ts` has
+ * the rules.
+ */
 import type { BackendName } from "../../backend/names.ts";
 import type { DType } from "../../tensor/dtype.ts";
 
@@ -20,8 +23,8 @@ export type Crossovers = readonly (readonly number[])[];
 
 export interface CrossoverTable {
   /**
-   * The most queries · keys at which forward and backward together are faster unfused; 0: they never are. What is left out was not
-   * measured.
+   * The most queries · keys at which forward and backward together are faster unfused; 0: they never are. What is left
+   * out was not measured.
    */
   readonly pairs: Readonly<Partial<Record<BackendName, Readonly<Partial<Record<DTypeClass, Crossovers>>>>>>;
   /** The scores of one call take at most this share of a backend's memory limit, or they are never made. */
@@ -45,7 +48,10 @@ export function crossoverOf(table: CrossoverTable, { backend, dtype, dim, heads 
   return table.pairs[backend]?.[dtypeClassOf(dtype)]?.[row]?.[column];
 }
 
-/** An unfused step holds seven arrays of the scores' size at once: this leaves three quarters of the memory to the rest. */
+/**
+ * An unfused step holds seven arrays of the scores' size at once: this leaves three quarters of the memory to
+ * everything else.
+ */
 export const defaultScoresShare: number = 1 / 32;
 
 /** A kind of calls that is faster fused at every size that was measured. */
@@ -54,9 +60,9 @@ const never: Crossovers = dimClasses.map(() => headClasses.map(() => 0));
 /**
  * What holds where `orchard tune` has not measured the machine.
  *
- * cpu: `orchard tune` on two cores of a Xeon with AVX-512 and OpenBLAS. In three rounds of four the unfused step was nowhere faster; in the
- * median it was by up to 1.3 for 8 rows of 2 heads with dims of 128 and 256, and took 1.1 to 3 times as long elsewhere.
- * metal: left out. It is not measured, so that it is always fused.
+ * cpu: `orchard tune` on two cores of a Xeon with AVX-512 and OpenBLAS. In three rounds of four the unfused step was
+ * nowhere faster; in the median it was by up to 1.3 for 8 rows of 2 heads with dims of 128 and 256, and took 1.1 to 3
+ * times as long elsewhere. metal: left out. It is not measured, so that it is always fused.
  */
 export const shippedTable: CrossoverTable = {
   pairs: { cpu: { float64: never, float32: never, narrow: never } },

@@ -1,4 +1,7 @@
-/** The table that `orchard tune` leaves in the cache folder: one file, written at once, believed only on the machine that it is of. */
+/**
+ * The table that `orchard tune` leaves in the cache folder: one file, written at once, believed only on the machine
+ * that it is of.
+ */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { dirname, join } from "node:path";
@@ -49,7 +52,10 @@ export const thisMachine = (): MachineIdentity => ({
   threads: availableParallelism(),
 });
 
-/** Writes a table of this machine, whole or not at all: a process that reads meanwhile finds the old file or the new one. */
+/**
+ * Writes a table of this machine, whole or not at all: a process that reads meanwhile finds the old file or the new
+ * one.
+ */
 export function writeTable(path: string, table: CrossoverTable): void {
   const file: TableFile = {
     version: packageFile.version,
@@ -82,7 +88,10 @@ export function readTable(path: string | undefined = tablePath()): TableInUse {
 
 let inUse: CrossoverTable | undefined;
 
-/** The table that this process routes by. It is read once, so that a process makes one choice; a file that is not used is told of once. */
+/**
+ * The table that this process routes by. It is read once, so that a process makes one choice; a file that is not used
+ * is reported once.
+ */
 export function tableInUse(): CrossoverTable {
   if (inUse) return inUse;
   const { table, problem } = readTable();

@@ -1,16 +1,17 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, reads, startOf, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { dropoutMaskParameters, dropoutValues } from "./primitive.ts";
 import type { DropoutMaskAttributes, Sequence } from "./problem.ts";
 
-export const dropoutMaskMetal: Implementation<DropoutMaskAttributes> = {
+export const dropoutMaskMetal: MetalImplementation<DropoutMaskAttributes> = {
   run({ outputs: [mask], attributes }) {
     const [batch, heads, queries, keys] = mask!.shape as [number, number, number, number];
     using sequences = attributes.packed && sequencesTensor(attributes.packed);
-    launch({
+    return launch({
       file: "attention/dropout_mask.metal",
       name: "dropout_mask",
       operands: [reads(sequences ?? mask!), writes(mask!)],
@@ -29,11 +30,10 @@ function sequencesTensor(packed: readonly Sequence[]): Tensor {
   return new Tensor(new Storage(memory), "int32", [packed.length, 4]);
 }
 
-/** `DropoutMask` of `kernels/attention/dropout_mask.metal`. */
 function parametersOf(mask: Tensor, { packed, dropout }: DropoutMaskAttributes): Uint8Array {
   const [, heads, queries, keys] = mask.shape as [number, number, number, number];
-  const words = new BigInt64Array(11);
-  words.set([heads, queries, keys, packed?.length ?? 0, startOf(mask), ...mask.strides].map(BigInt));
-  new Uint32Array(words.buffer, 9 * 8).set([...dropout.key, dropout.threshold]);
-  return new Uint8Array(words.buffer);
+  return dropoutMaskParameters.bytes({
+    ...{ heads, queries, keys, ...dropoutValues(dropout) },
+    ...{ sequences: packed?.length ?? 0, start: startOf(mask), strides: mask.strides },
+  });
 }

@@ -1,7 +1,7 @@
 import { execute } from "../../backend/dispatch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
-import { attentionDropoutMask } from "./primitives.ts";
+import { attentionDropoutMask } from "./passes.ts";
 import type { AttentionAttributes } from "./problem.ts";
 
 /** @internal bool [batch, heads, queries, keys]: which probabilities a call's dropout keeps. */

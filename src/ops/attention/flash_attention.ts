@@ -29,37 +29,43 @@ export interface FlashAttentionResult<D extends DType = DType> {
   /** [batch, heads, queries, valueDim] */
   readonly out: Tensor<D>;
   /**
-   * [batch, heads, queries]: ln Σ exp of each query's scores, its sink included, without dropout; −∞ where it attends to nothing. float32,
-   * float64 where `out` is. Has a gradient.
+   * [batch, heads, queries]: ln Σ exp of each query's scores, its sink included, without dropout; −∞ where it attends
+   * to nothing. float32, float64 where `out` is. Has a gradient.
    */
   readonly logSumExp: Tensor;
-  /** bool [batch, heads, queries, keys], true = kept, where it is asked for. All true without dropout; false across packed sequences. */
+  /**
+   * bool [batch, heads, queries, keys], true = kept, where it is asked for. All true without dropout; false across
+   * packed sequences.
+   */
   readonly dropoutMask: Tensor<"bool"> | undefined;
 }
 
 type AskingForMore = { readonly returnLogSumExp: true } | { readonly returnDropoutMask: true };
 
 /**
- * Attention: out[i] = Σⱼ softmaxⱼ(scale · q[i] · k[j]) · v[j] for each query i, in memory that is linear in the number of queries and keys,
- * forward and backward. Each of B batches has H heads with M queries of dimension D; H is a multiple of the heads of keys and values (grouped
- * and multi-query attention), and head h reads keys and values of head ⌊h · kvHeads / H⌋.
+ * Attention: out[i] = Σⱼ softmaxⱼ(scale · q[i] · k[j]) · v[j] for each query i, in memory that is linear in the number
+ * of queries and keys, forward and backward. Each of B batches has H heads with M queries of dimension D; H is a
+ * multiple of the heads of keys and values (grouped and multi-query attention), and head h reads keys and values of
+ * head ⌊h · kvHeads / H⌋.
  *
- * A query that attends to nothing has an output of zeros and gradients of zeros. What a query does not attend to has no influence on it,
- * not even NaN. Operands are read through their strides. Results are the same on every run, dropout's pattern on every backend.
+ * A query that attends to nothing has an output of zeros and gradients of zeros. What a query does not attend to has no
+ * influence on it, not even NaN. Operands are read through their strides. Results are the same on every run, dropout's
+ * pattern on every backend.
  *
  * @param q [B, H, M, D], a float; or [B, M, D], one head. D and E are at most 256, but with `path: "unfused"`
  * @param k [B, kvHeads, N, D], of the same dtype and rank
  * @param v [B, kvHeads, N, E], of the same dtype and rank
- * @param options all of them go together, and have gradients: see {@link FlashAttentionOptions}, and `docs/attention.md`
- * @returns [B, H, M, E], of the dtype of q, without H where q came without; with `returnLogSumExp` or `returnDropoutMask` a
+ * @param options all of them go together, and have gradients: see {@link FlashAttentionOptions}, and
+ * `docs/attention.md`
+ * @returns [B, H, M, E], of the dtype of q, without H where q has none; with `returnLogSumExp` or `returnDropoutMask` a
  * {@link FlashAttentionResult}
  *
  * @example
  * const [q, k, v] = [0, 1, 2].map(() => randn([2, 8, 1024, 64], { requiresGrad: true }));
  * backward(sum(flashAttention(q, k, v, { causal: true, dropout: 0.1 })));
  *
- * @throws {ShapeError} @throws {DTypeError} for tensors that do not fit together. @throws {ArgumentError} for an option out of its range,
- * and for slopes that want a gradient. Nothing is computed then, and no random number taken.
+ * @throws {ShapeError} @throws {DTypeError} for tensors that do not fit together. @throws {ArgumentError} for an option
+ * out of its range, and for slopes that want a gradient. Nothing is computed then, and no random number taken.
  *
  * Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023.
  */

@@ -1,26 +1,26 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
-import { launch, metalTypeOf, pipelineFor, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, pipelineFor, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { launchTiled, scratch, sequenceCount, tensorOf, tilesOf, whyNot } from "./launch.metal.ts";
+import { launchTiled, scratch, sequenceCount, tensorOf, tilesOf, unsupportedReason } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 import { VECTOR_QUERIES, vectorParts } from "./tiles.metal.ts";
 
 /** Few queries go through keys one by one, many by tiles. */
-export const forwardMetal: Implementation<AttentionAttributes> = {
-  unsupported: whyNot,
+export const forwardMetal: MetalImplementation<AttentionAttributes> = {
+  unsupported: unsupportedReason,
   run(operation) {
     const call = callOf(problemOf(operation));
-    if (tilesOf(call, "queries", 1) <= VECTOR_QUERIES) launchVector(call);
-    else launchForward(call);
+    const isVector = tilesOf(call, "queries", 1) <= VECTOR_QUERIES;
+    return (isVector ? launchVector(call) : launchForward(call)) ?? null;
   },
 };
 
 const operands = ["q", "k", "v", "mask", "bias", "sinks", "slopes", "sequences"] as const;
 const results = ["out", "logSumExp"] as const;
 
-function launchForward(call: Call): void {
+const launchForward = (call: Call): TicketRange | undefined =>
   launchTiled(call, {
     kernel: "forward",
     reads: operands,
@@ -28,25 +28,23 @@ function launchForward(call: Call): void {
     streams: ["k", "v"],
     threadgroups: (rows) => [tilesOf(call, "queries", rows), call.heads, sequenceCount(call)],
   });
-}
 
 /** `VECTOR_THREADS` of `vector.metal`. */
 const VECTOR_THREADS = 256;
 
 /** One kernel, or two where keys are cut into parts. */
-function launchVector(call: Call): void {
+function launchVector(call: Call): TicketRange | undefined {
   const queries = tilesOf(call, "queries", 1);
   const rows = queries * call.heads * sequenceCount(call);
-  if (rows === 0) return;
+  if (rows === 0) return undefined;
   const cut = partsOf(call, rows);
-  pipelineFor(metalContext(), vectorKernel(call, "vector_combine")); // so that longer keys, once they are cut, compile nothing
-  if (cut.parts === 1) {
-    launchParts(call, cut, call.operands.logSumExp!.tensor); // nothing is written there as a part
-    return;
-  }
+  // Compiled now, so that longer keys, once they are cut, compile nothing.
+  pipelineFor(metalContext(), vectorKernel(call, "vector_combine"));
+  // The log-sum-exp stands in for the parts, which are not written.
+  if (cut.parts === 1) return launchParts(call, cut, call.operands.logSumExp!.tensor);
   using parts = scratch([rows, cut.parts, call.valueDim + 2]);
-  launchParts(call, cut, parts);
-  launch({
+  const partial = launchParts(call, cut, parts);
+  const combined = launch({
     ...vectorKernel(call, "vector_combine"),
     operands: [
       reads(parts),
@@ -56,18 +54,19 @@ function launchVector(call: Call): void {
     parameters: parametersOf(call, cut),
     threadgroups: [queries, call.heads, sequenceCount(call)],
   });
+  return spanOf([partial, combined]);
 }
 
-/** How the keys that one query can reach are cut. */
+/** How the keys that one query can attend to are cut. */
 function partsOf(call: Call, rows: number): Parts {
   const { left = Infinity, right = Infinity } = call.band ?? {};
-  const reached = Math.min(tilesOf(call, "keys", 1), left + right + 1);
-  const partKeys = Math.max(1, Math.ceil(reached / vectorParts(reached, rows)));
-  return { parts: Math.max(1, Math.ceil(reached / partKeys)), partKeys };
+  const attended = Math.min(tilesOf(call, "keys", 1), left + right + 1);
+  const partKeys = Math.max(1, Math.ceil(attended / vectorParts(attended, rows)));
+  return { parts: Math.max(1, Math.ceil(attended / partKeys)), partKeys };
 }
 
-function launchParts(call: Call, cut: Parts, parts: Tensor): void {
-  launch({
+function launchParts(call: Call, cut: Parts, parts: Tensor): TicketRange {
+  return launch({
     ...vectorKernel(call, "vector"),
     operands: [
       ...operands.map((name) => reads(tensorOf(call, name))),

@@ -6,6 +6,7 @@ import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
 import { adjacentAxis } from "../../tensor/adjacent.ts";
+import { accumulationDType } from "../../tensor/dtype.ts";
 import { denseStrides, elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { full } from "../creation/full.ts";
@@ -13,8 +14,7 @@ import { grad } from "../gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../gradient/function.ts";
 import { expand } from "../view/expand.ts";
-import { statisticsDType } from "./operands.ts";
-import { attentionBackward, attentionForward } from "./primitives.ts";
+import { attentionBackward, attentionForward } from "./passes.ts";
 import type { AttentionAttributes, InputName, OutputName } from "./problem.ts";
 import { unfusedAttention } from "./unfused.ts";
 
@@ -28,8 +28,8 @@ export interface FusedCall {
 const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): Result => withBackend(backend, body);
 
 /**
- * Attention with its gradient. It keeps its operands, its results and the key of its dropout: nothing that is as large as the scores.
- * Forward and backward may run on different backends.
+ * Attention with its gradient. It keeps its operands, its results and the key of its dropout: nothing that is as large
+ * as the scores. Forward and backward may run on different backends.
  */
 export class FlashAttention extends Function {
   /** Gives `out` and `logSumExp`. */
@@ -38,8 +38,9 @@ export class FlashAttention extends Function {
     const rows = q.shape.slice(0, 3);
     const shape = [...rows, v.shape[3]!];
     const specs = [
-      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, // so that heads which were cut from rows join without a copy
-      { shape: rows, dtype: statisticsDType(q.dtype) },
+      // In the order of q, so that heads which were cut from rows join without a copy.
+      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) },
+      { shape: rows, dtype: accumulationDType(q.dtype) },
     ];
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;
@@ -78,15 +79,18 @@ const gradientNames: Partial<Record<InputName, OutputName>> = {
 /** Gradients that a backward computes for what needs them: those of k and v together. */
 function outputsFor(needed: readonly InputName[]): OutputName[] {
   const names = needed.includes("k") || needed.includes("v") ? (["k", "v", ...needed] as const) : needed;
-  const wanted = new Set(names.map((name) => gradientNames[name]));
-  return Object.values(gradientNames).filter((name) => wanted.has(name));
+  const gradients = new Set(names.map((name) => gradientNames[name]));
+  return Object.values(gradientNames).filter((name) => gradients.has(name));
 }
 
 /** Zeros of a tensor's shape, in the memory of one element. */
 const zerosAs = ({ shape, dtype }: Tensor): Tensor => expand(full([], 0, { dtype }), shape);
 
 interface GradientCall extends FusedCall {
-  /** The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy; leaves keep theirs row-major. */
+  /**
+   * The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy;
+   * leaves keep theirs row-major.
+   */
   readonly results: ReadonlySet<InputName>;
 }
 
@@ -97,7 +101,7 @@ class AttentionGradient extends Function {
     const sources = attributes.outputs.map(sourceOf);
     const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]!);
     const specs =
-      (sources.every((name) => results.has(name)) && specsOfNeighbours(tensors)) ||
+      (sources.every((name) => results.has(name)) && adjacentSpecs(tensors)) ||
       sources.map((name, at) => specOf(tensors[at]!, results.has(name)));
     context["attributes"] = attributes;
     context.saveForBackward(...inputs);
@@ -121,7 +125,7 @@ const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputS
 });
 
 /** Where q, k and v were cut from one tensor, so will be their gradients, which then are its gradient as they lie. */
-function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined {
+function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
   const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
   const [{ shape, strides: like, dtype }] = tensors as [Tensor];
@@ -140,7 +144,9 @@ function specsOfNeighbours(tensors: readonly Tensor[]): OutputSpec[] | undefined
 const sourceOf = (output: OutputName): InputName =>
   (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;
 
-/** Gradients of the gradients, for each input of a backward, by two passes over the graph of the unfused computation. */
+/**
+ * Gradients of the gradients, for each input of a backward, by two passes over the graph of the unfused computation.
+ */
 function secondGradients(
   attributes: AttentionAttributes,
   inputs: readonly Tensor[],

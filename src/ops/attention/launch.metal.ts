@@ -1,4 +1,5 @@
 /** What the launches of attention's kernels have in common. */
+import type { TicketRange } from "../../backend/backend.ts";
 import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
@@ -10,7 +11,7 @@ import { problemOf } from "./problem.ts";
 import { type Family, kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
 
 /** Why Metal's kernels can't run a call. */
-export function whyNot(operation: Parameters<typeof problemOf>[0]): string | undefined {
+export function unsupportedReason(operation: Parameters<typeof problemOf>[0]): string | undefined {
   const { dim, valueDim, inputs } = problemOf(operation);
   if (inputs.q.tensor.dtype === "float64") return "Metal has no float64";
   const largest = Math.max(dim, valueDim);
@@ -25,16 +26,17 @@ export interface TiledLaunch {
   readonly writes: readonly OperandName[];
   /** The operands that it reads tile by tile. */
   readonly streams: readonly OperandName[];
-  /** Threadgroups, by the rows that each owns and the lines that it reads at a time. */
+  /** Threadgroups, by the rows that each owns and the columns (rows of the other side) that it reads at a time. */
   readonly threadgroups: (rows: number, columns: number) => [number, number, number];
 }
 
-export function launchTiled(call: Call, what: TiledLaunch): void {
+/** Encodes a kernel; nothing where there are no rows to compute. */
+export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefined {
   const { dtype } = call.operands.q!.tensor;
   const tile = tileFor(what.kernel, forced ?? familyOf(metalContext()), dtype, call.dim, call.valueDim);
   const threadgroups = what.threadgroups(rowsOf(tile), tile.columns);
-  if (threadgroups.includes(0)) return; // no rows to compute
-  launch({
+  if (threadgroups.includes(0)) return undefined;
+  return launch({
     file: `attention/${what.kernel}.metal`,
     name: kernelName(tile, metalTypeOf(dtype)),
     constants: constantsOf(call, what.streams),
@@ -49,8 +51,8 @@ export function launchTiled(call: Call, what: TiledLaunch): void {
 }
 
 /**
- * What is bound for an operand. The log-sum-exp takes the place of what a call lacks and its kernel does not read: a buffer begins at a multiple
- * of its elements' size, and no element is larger.
+ * What is bound for an operand. The log-sum-exp stands in for what a call lacks and its kernel does not read: a buffer
+ * begins at a multiple of its elements' size, and no element is larger.
  */
 export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor): Tensor {
   if (typeof operand !== "string") return operand;

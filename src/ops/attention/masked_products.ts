@@ -1,6 +1,7 @@
 /**
- * The products of unfused attention where some queries do not attend to some keys: what has no weight has no influence, not even where it is NaN or
- * infinite, which products of whole matrices would multiply with 0. The gradients of each are made of the two, and so have this in every order.
+ * The products of unfused attention where some queries do not attend to some keys: what has no weight has no influence,
+ * not even where it is NaN or infinite, which products of whole matrices would multiply with 0. The gradients of each
+ * are made of the two, and so have this in every order.
  */
 
 import type { Tensor } from "../../tensor/tensor.ts";

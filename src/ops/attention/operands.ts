@@ -1,6 +1,6 @@
 /** The tensors of a call: what they must be, and how they become those of `problem.ts`, of rank 4. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -10,7 +10,7 @@ import { unsqueeze } from "../view/squeeze.ts";
 import type { FlashAttentionOptions, SequenceBounds } from "./options.ts";
 import type { Sequence } from "./problem.ts";
 
-/** Queries, keys and values of rank 4, and whether they came with an axis of heads. */
+/** Queries, keys and values of rank 4, and whether they were given with an axis of heads. */
 export interface Projections {
   readonly q: Tensor;
   readonly k: Tensor;
@@ -23,14 +23,14 @@ export interface Projections {
 /** @throws {DTypeError} @throws {ShapeError} naming what differs. */
 export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor): Projections {
   for (const operand of [q, k, v]) operand.checkAlive(operation);
-  const came = `q ${q.describe()}, k ${k.describe()} and v ${v.describe()} came`;
-  checkDTypes(operation, [q, k, v], came);
+  const got = `got q ${q.describe()}, k ${k.describe()} and v ${v.describe()}`;
+  checkDTypes(operation, [q, k, v], got);
   const hasHeads = q.rank === 4;
-  const refuse = (code: string, why: string): never => {
-    throw new ShapeError(operation, code, `${came}; ${why}`);
+  const refuse = (code: string, expected: string): never => {
+    throw new ShapeError(operation, code, `expected ${expected}, ${got}`);
   };
   if ([q, k, v].some(({ rank }) => rank !== q.rank) || (q.rank !== 3 && q.rank !== 4))
-    refuse("wrongRank", "[batch, heads, rows, dim] is wanted of all three, or [batch, rows, dim] of all three");
+    refuse("wrongRank", "q, k and v all to be [batch, heads, rows, dim] or [batch, rows, dim]");
   const [four, keyed, valued] = (hasHeads ? [q, k, v] : [q, k, v].map((x) => unsqueeze(x, 1))) as [
     Tensor,
     Tensor,
@@ -38,21 +38,25 @@ export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor
   ];
   const [batch, heads, queries, dim] = four.shape as [number, number, number, number];
   const [, kvHeads, keys] = keyed.shape as [number, number, number];
-  if (keyed.shape[0] !== batch || valued.shape[0] !== batch) refuse("batchesDiffer", "the batches must be equal");
-  if (keyed.shape[3] !== dim) refuse("dimsDiffer", "the last axes of q and k must be equal");
+  if (keyed.shape[0] !== batch || valued.shape[0] !== batch) refuse("batchesDiffer", "equal batches");
+  if (keyed.shape[3] !== dim) refuse("dimsDiffer", "equal last axes of q and k");
   if (valued.shape[1] !== kvHeads || valued.shape[2] !== keys)
-    refuse("keysDiffer", "k and v must have the same heads and rows");
+    refuse("keysDiffer", "k and v to have the same heads and rows");
   if (kvHeads === 0 ? heads !== 0 : heads % kvHeads !== 0)
-    refuse("headsDiffer", `the heads of q (${heads}) must be a multiple of those of k and v (${kvHeads})`);
-  if (dim === 0) refuse("emptyDim", "the last axis of q and k must have at least one element");
+    refuse("headsDiffer", `the heads of q (${heads}) to be a multiple of those of k and v (${kvHeads})`);
+  if (dim === 0) refuse("emptyDim", "at least one element in the last axis of q and k");
   return { q: four, k: keyed, v: valued, pairs: [batch, heads, queries, keys], hasHeads };
 }
 
-function checkDTypes(operation: string, operands: readonly Tensor[], came: string): void {
+function checkDTypes(operation: string, operands: readonly Tensor[], got: string): void {
   const [{ dtype }] = operands as readonly [Tensor];
   if (operands.some((operand) => operand.dtype !== dtype))
-    throw new DTypeError(operation, "dtypesDiffer", `${came}; one dtype is wanted: cast with toDType(x, dtype)`);
-  if (!isFloat(dtype)) throw new DTypeError(operation, "notAFloat", `${came}; floats are wanted`);
+    throw new DTypeError(
+      operation,
+      "dtypesDiffer",
+      `expected q, k and v of one dtype, ${got}: cast with toDType(x, dtype)`,
+    );
+  if (!isFloat(dtype)) throw new DTypeError(operation, "notAFloat", `expected floats, ${got}`);
 }
 
 /**
@@ -64,17 +68,17 @@ export function pairOperand(
   operation: string,
   name: "mask" | "bias",
   operand: Tensor | undefined,
-  wanted: DType,
+  dtype: DType,
   { pairs, hasHeads }: Projections,
 ): Tensor | undefined {
   if (operand === undefined) return undefined;
   operand.checkAlive(operation);
   const meaning = { mask: "true = attends", bias: "the dtype of q" }[name];
-  if (operand.dtype !== wanted)
+  if (operand.dtype !== dtype)
     throw new DTypeError(
       operation,
       "wrongDType",
-      `${name} is ${operand.describe()}, ${wanted} is wanted (${meaning}): cast with toDType(x, "${wanted}")`,
+      `expected ${name} to be ${dtype} (${meaning}), got ${operand.describe()}: cast with toDType(x, "${dtype}")`,
     );
   const target = hasHeads ? pairs : pairs.toSpliced(1, 1);
   const lead = target.length - operand.rank;
@@ -84,7 +88,7 @@ export function pairOperand(
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `${name} is ${operand.describe()}; it must broadcast to ${axes}, which is ${formatShape(target)}`,
+      `expected ${name} to broadcast to ${axes}, which is ${formatShape(target)}, got ${operand.describe()}`,
     );
   const padded: Shape = [...new Array<number>(lead).fill(1), ...operand.shape];
   return reshape(operand, hasHeads ? padded : padded.toSpliced(1, 0, 1));
@@ -98,13 +102,13 @@ export function sinksOperand(operation: string, sinks: Tensor | undefined, { q, 
     throw new DTypeError(
       operation,
       "wrongDType",
-      `sinks are ${sinks.describe()}, ${q.dtype} is wanted, the dtype of q`,
+      `expected sinks to be ${q.dtype}, the dtype of q, got ${sinks.describe()}`,
     );
   if (sinks.rank !== 1 || sinks.shape[0] !== pairs[1])
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `sinks are ${sinks.describe()}, one for each head of q is wanted: [${pairs[1]}]`,
+      `expected a sink for each head of q, [${pairs[1]}], got ${sinks.describe()}`,
     );
   return sinks;
 }
@@ -121,11 +125,11 @@ export function slopesOperand(
   sequences: number,
 ): Tensor | undefined {
   if (alibi === undefined) return undefined;
-  const dtype = statisticsDType(q.dtype);
+  const dtype = accumulationDType(q.dtype);
   const given = alibi instanceof Tensor ? alibi : tensor([...alibi], { dtype });
   given.checkAlive(operation);
   if (!isFloat(given.dtype))
-    throw new DTypeError(operation, "notAFloat", `alibi is ${given.describe()}, slopes are floats`);
+    throw new DTypeError(operation, "notAFloat", `expected alibi to be floats, got ${given.describe()}`);
   if (given.requiresGrad)
     throw new ArgumentError(
       operation,
@@ -138,13 +142,10 @@ export function slopesOperand(
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `alibi is ${given.describe()}, one slope for each head of q is wanted: [${heads}] or [${sequences}, ${heads}]`,
+      `expected a slope of alibi for each head of q, [${heads}] or [${sequences}, ${heads}], got ${given.describe()}`,
     );
   return toDType(isPerHead ? reshape(given, [1, heads]) : given, dtype);
 }
-
-/** Log-sum-exps and slopes are as precise as backends compute. */
-export const statisticsDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
 
 /** The packed sequences that bounds describe. @throws {ArgumentError} @throws {ShapeError} */
 export function packedSequences(
@@ -154,7 +155,11 @@ export function packedSequences(
 ): readonly Sequence[] | undefined {
   if (cuSeqlens === undefined) return undefined;
   if (batch !== 1)
-    throw new ShapeError(operation, "packedBatch", `cuSeqlens pack sequences into a batch of 1, one of ${batch} came`);
+    throw new ShapeError(
+      operation,
+      "packedBatch",
+      `expected a batch of 1 with cuSeqlens, which pack sequences into it, got one of ${batch}`,
+    );
   const given = "queries" in cuSeqlens ? cuSeqlens : { queries: cuSeqlens, keys: cuSeqlens };
   const ofQueries = boundsOf(operation, "queries", given.queries, queries);
   const ofKeys = boundsOf(operation, "keys", given.keys, keys);
@@ -162,7 +167,7 @@ export function packedSequences(
     throw new ArgumentError(
       operation,
       "invalidBounds",
-      `cuSeqlens have ${ofQueries.length} bounds of queries and ${ofKeys.length} of keys; every sequence has both`,
+      `expected as many bounds of queries as of keys in cuSeqlens, got ${ofQueries.length} bounds and ${ofKeys.length}`,
     );
   return ofQueries.slice(1).map((end, at) => ({
     queryStart: ofQueries[at]!,
@@ -179,7 +184,7 @@ function boundsOf(operation: string, name: string, given: SequenceBounds, rows: 
   throw new ArgumentError(
     operation,
     "invalidBounds",
-    `cuSeqlens of ${name} rise from 0 to the number of ${name}, ${rows}; [${bounds.join(", ")}] came`,
+    `expected cuSeqlens of ${name} to rise from 0 to the number of ${name}, ${rows}, got [${bounds.join(", ")}]`,
   );
 }
 

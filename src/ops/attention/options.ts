@@ -7,30 +7,40 @@ import type { GeneratorOptions } from "../random/distribution.ts";
 import type { Alignment, Band } from "./problem.ts";
 
 /**
- * How attention is computed. `"auto"` (the default) chooses; `"fused"`: by one kernel whose memory is linear in the sequence, on whichever
- * backend has it; `"unfused"`: by products and a softmax of all scores, quadratic in memory; a backend's name: fused, with that backend tried first.
+ * How attention is computed. `"auto"` (the default) chooses; `"fused"`: by one kernel whose memory is linear in the
+ * sequence, on whichever backend has it; `"unfused"`: by products and a softmax of all scores, quadratic in memory; a
+ * backend's name: fused, with that backend tried first.
  */
 export type AttentionPath = "auto" | "fused" | "unfused" | BackendName;
 
-/** How far a query sees: so many keys before, and so many after, the one that stands opposite. A side that is left out is open. */
+/**
+ * How far a query sees: so many keys before, and so many after, the one that stands opposite. A side that is left out
+ * is open.
+ */
 export interface AttentionWindow {
   readonly left?: number | undefined;
   readonly right?: number | undefined;
 }
 
-/** Ends of packed sequences, starting with 0: sequence n has the rows from element n up to, and without, element n + 1. */
+/**
+ * Ends of packed sequences, starting with 0: sequence n has the rows from element n up to, and without, element n + 1.
+ */
 export type SequenceBounds = readonly number[] | Int32Array | Tensor<"int32" | "int64">;
 
 /** What {@link flashAttention} takes beside queries, keys and values. */
 export interface FlashAttentionOptions extends GeneratorOptions {
   /**
-   * A query attends to no later key than the one that stands opposite. True is `"bottom-right"`: where there are more keys than queries, the
-   * last query stands opposite the last key. `"top-left"`: the first opposite the first. Default false.
+   * A query attends to no later key than the one that stands opposite. True is `"bottom-right"`: where there are more
+   * keys than queries, the last query stands opposite the last key. `"top-left"`: the first opposite the first. Default
+   * false.
    */
   causal?: boolean | Alignment | undefined;
   /** What products of queries and keys are multiplied with. Default 1 / √dim. */
   scale?: number | undefined;
-  /** The probability with which each attention probability is set to 0, in [0, 1); the others grow by 1 / (1 − dropout). Default 0. */
+  /**
+   * The probability with which each attention probability is set to 0, in [0, 1); the others grow by 1 / (1 − dropout).
+   * Default 0.
+   */
   dropout?: number | undefined;
   /** bool, true = attends; broadcasts to [batch, heads, queries, keys]. */
   mask?: Tensor<"bool"> | undefined;
@@ -40,13 +50,18 @@ export interface FlashAttentionOptions extends GeneratorOptions {
   window?: number | AttentionWindow | undefined;
   /** Scores become softcap · tanh(score / softcap), before bias and slopes. Above 0. Default: none. */
   softcap?: number | undefined;
-  /** [heads]: a score of each head that takes part in the softmax and has no value. Of the dtype of q. Has a gradient. */
+  /**
+   * [heads]: a score of each head that takes part in the softmax and has no value. Of the dtype of q. Has a gradient.
+   */
   sinks?: Tensor | undefined;
-  /** [heads], or [batch, heads]: slopes of ALiBi; a score falls by slope · |distance from the key opposite|. Has no gradient. */
+  /**
+   * [heads], or [batch, heads]: slopes of ALiBi; a score falls by slope · |distance from the key opposite|. Has no
+   * gradient.
+   */
   alibi?: Tensor | readonly number[] | undefined;
   /**
-   * Sequences of different lengths, packed one after the other along the queries and keys of a batch of 1; none attends to another.
-   * One list where queries and keys have the same bounds.
+   * Sequences of different lengths, packed one after the other along the queries and keys of a batch of 1; none attends
+   * to another. One list where queries and keys have the same bounds.
    */
   cuSeqlens?: SequenceBounds | { readonly queries: SequenceBounds; readonly keys: SequenceBounds } | undefined;
   /** Also give ln Σ exp of each query's scores. */

@@ -1,9 +1,10 @@
-/** `Attention` of `kernels/attention/problem.h` as bytes, and the function constants that go with it. */
+/** The parameters of attention's kernels, and the function constants that go with them. */
 import { startOf } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { type AttentionOption, attentionOptions, attentionParameters, dropoutValues } from "./primitive.ts";
 import type { AttentionProblem, Operand } from "./problem.ts";
 
-/** The operands of the struct, in its order. */
+/** The operands that the struct has. */
 const operandNames = [
   "q",
   "k",
@@ -42,37 +43,26 @@ export interface Parts {
   readonly partKeys: number;
 }
 
-const OPERAND_WORDS = 5;
-const SIZE_WORDS = 15;
-const NUMBER_WORDS = 3; // of 64 bits: 3 floats and 3 words of 32 bits
 const LARGEST_DISTANCE = 2 ** 31 - 1;
 
-export function parametersOf(call: Call, { parts, partKeys }: Parts = { parts: 1, partKeys: call.keys }): Uint8Array {
-  const operandWords = operandNames.length * OPERAND_WORDS;
-  const words = new BigInt64Array(operandWords + SIZE_WORDS + NUMBER_WORDS);
-  for (const [index, name] of operandNames.entries()) {
-    const operand = call.operands[name];
-    if (operand) words.set(placeOf(operand), index * OPERAND_WORDS);
-  }
-  const { batch, heads, group, queries, keys, band, alignment } = call;
-  const reach = (distance = Infinity) => Math.min(distance, LARGEST_DISTANCE);
-  const sizes = [
-    batch,
-    heads,
-    group,
-    queries,
-    keys,
-    reach(band?.left),
-    reach(band?.right),
-    +(alignment === "bottom-right"),
-  ];
-  words.set([...sizes, call.packed?.length ?? 0, parts, partKeys, ...biasSizes(call)].map(BigInt), operandWords);
-  writeNumbers(words.buffer, (operandWords + SIZE_WORDS) * 8, call);
-  return new Uint8Array(words.buffer);
+export function parametersOf(call: Call, cut: Parts = { parts: 1, partKeys: call.keys }): Uint8Array {
+  const { batch, heads, group, queries, keys, scale, softcap = 0, band, alignment, dropout, packed } = call;
+  const distance = (bound = Infinity) => Math.min(bound, LARGEST_DISTANCE);
+  const layouts = Object.fromEntries(operandNames.map((name) => [name, layoutOf(call.operands[name])]));
+  return attentionParameters.bytes({
+    ...(layouts as Record<OperandName, ReturnType<typeof layoutOf>>),
+    ...{ batch, heads, group, queries, keys, scale, softcap, isBottomRight: alignment === "bottom-right" },
+    ...dropoutValues(dropout),
+    ...{ left: distance(band?.left), right: distance(band?.right), sequences: packed?.length ?? 0, ...cut },
+    biasSizes: biasSizes(call),
+  });
 }
 
-const placeOf = ({ tensor, batch, head, row, column }: Operand): bigint[] =>
-  [startOf(tensor), batch, head, row, column].map(BigInt);
+const layoutOf = (operand: Operand | undefined) => {
+  if (!operand) return { start: 0, batch: 0, head: 0, row: 0, column: 0 };
+  const { tensor, batch, head, row, column } = operand;
+  return { start: startOf(tensor), batch, head, row, column };
+};
 
 /** The bias's own sizes on the axes [B, H, M, N]: 1 where it is broadcast. */
 function biasSizes({ operands: { bias } }: Call): number[] {
@@ -80,30 +70,29 @@ function biasSizes({ operands: { bias } }: Call): number[] {
   return [...new Array<number>(4 - shape.length).fill(1), ...shape];
 }
 
-function writeNumbers(buffer: ArrayBuffer, at: number, { scale, softcap, dropout }: Call): void {
-  new Float32Array(buffer, at, 3).set([scale, softcap ?? 0, dropout?.keepScale ?? 1]);
-  new Uint32Array(buffer, at + 12, 3).set([dropout?.threshold ?? 0, ...(dropout?.key ?? [])]);
-}
-
-/** The bits of the function constant OPTIONS, in their order: what a call has. */
-const options: readonly ((call: Call) => boolean)[] = [
-  ({ operands }) => operands.mask !== undefined,
-  ({ operands }) => operands.bias !== undefined,
-  ({ operands }) => operands.sinks !== undefined,
-  ({ operands }) => operands.slopes !== undefined,
-  ({ softcap }) => softcap !== undefined,
-  ({ band }) => band !== undefined,
-  ({ dropout }) => dropout !== undefined,
-  ({ packed }) => packed !== undefined,
-  ({ operands }) => operands.gradLogSumExp !== undefined,
-];
+/** Whether a call has each of its options. */
+const options: Readonly<Record<Exclude<AttentionOption, "quads">, (call: Call) => boolean>> = {
+  mask: ({ operands }) => operands.mask !== undefined,
+  bias: ({ operands }) => operands.bias !== undefined,
+  sinks: ({ operands }) => operands.sinks !== undefined,
+  slopes: ({ operands }) => operands.slopes !== undefined,
+  softcap: ({ softcap }) => softcap !== undefined,
+  band: ({ band }) => band !== undefined,
+  dropout: ({ dropout }) => dropout !== undefined,
+  packed: ({ packed }) => packed !== undefined,
+  gradLogSumExp: ({ operands }) => operands.gradLogSumExp !== undefined,
+};
 
 /** The function constants OPTIONS, VALUE_DIM and DIM. `streamed`: the operands whose tiles a kernel goes through. */
 export function constantsOf(call: Call, streamed: readonly OperandName[] = []): number[] {
-  const bits = [...options.map((has) => has(call)), streamed.every((name) => canReadByFours(call.operands[name]!))];
-  return [bits.reduce((sum, bit, index) => sum + (bit ? 1 << index : 0), 0), call.valueDim, call.dim];
+  const readsQuads = streamed.every((name) => canReadByFours(call.operands[name]!));
+  const has = (name: AttentionOption) => (name === "quads" ? readsQuads : options[name](call));
+  const bits = attentionOptions.names.filter(has).map((name) => 1 << attentionOptions.ordinal(name));
+  return [bits.reduce((sum, bit) => sum + bit, 0), call.valueDim, call.dim];
 }
 
-/** Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment. */
+/**
+ * Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment.
+ */
 const canReadByFours = ({ tensor, batch, head, row, column }: Operand): boolean =>
   column === 1 && [tensor.offset, batch, head, row].every((elements) => elements % 4 === 0);

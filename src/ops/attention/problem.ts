@@ -1,7 +1,9 @@
 /**
- * What one call of attention computes, in the terms of every backend: arguments are validated, defaults filled in, shapes of rank 4.
+ * What one call of attention computes, in the terms of every backend: arguments are validated, defaults filled in,
+ * shapes of rank 4.
  *
- * Letters: B batch, H heads, G = H / kvHeads, M queries, N keys, D dim, E valueDim. For batch b, head h, query i and key j:
+ * Letters: B batch, H heads, G = H / kvHeads, M queries, N keys, D dim, E valueDim. For batch b, head h, query i and
+ * key j:
  *
  *     s = scale · Σ_d q[b, h, i, d] · k[b, h / G, j, d]         (1) scaled product, h / G rounded down
  *     s = softcap · tanh(s / softcap)                           (2) where there is a softcap
@@ -13,18 +15,22 @@
  *     Z = kept ? P · keepScale : 0                              (8) where there is dropout: of the probabilities
  *     out[b, h, i, e] = Σ_j Z[i, j] · v[b, h / G, j, e]         (9)
  *
- * **Who attends.** i attends to j where both are in the same sequence (see {@link Sequence}), −left ≤ j − i − shift ≤ right (see
- * {@link Band}), mask[b, h, i, j] is true, bias[b, h, i, j] is not −∞, and the score after (4) is not −∞. What i does not attend to has no
- * influence on row i of any result, whatever its q, k, v, bias or gradient holds, NaN and ∞ included; and none on its own gradients
- * through i. A score of NaN or +∞ that is attended to makes its row NaN. (What a probability of 0 that is attended to, dropped or
- * underflowed, does with a value that is not finite is left open.)
+ * **Who attends.** i attends to j where both are in the same sequence (see {@link Sequence}), −left ≤ j − i − shift ≤
+ * right (see {@link Band}), mask[b, h, i, j] is true, bias[b, h, i, j] is not −∞, and the score after (4) is not −∞.
+ * What i does not attend to has no influence on row i of any result, whatever its q, k, v, bias or gradient holds, NaN
+ * and ∞ included; and none on its own gradients through i. A score of NaN or +∞ that is attended to makes its row NaN.
+ * (What a probability of 0 that is attended to, dropped or underflowed, does with a value that is not finite is left
+ * open.)
  *
- * **Empty rows.** A row that attends to nothing has out 0, and gradients 0 to and from it. Its L is −∞; with a sink, L = sink.
+ * **Empty rows.** A row that attends to nothing has out 0, and gradients 0 to and from it. Its L is −∞; with a sink, L
+ * = sink.
  *
- * **L** is a natural logarithm, of scores as they are after (5), sink included, without dropout. Its dtype is float32; float64 where q is.
+ * **L** is a natural logarithm, of scores as they are after (5), sink included, without dropout. Its dtype is float32;
+ * float64 where q is.
  *
- * **Dropout.** The decision for (b, h, i, j) is a function of the call's key and of these four alone, so that every backend, tiling and
- * pass draws the same: with t the number of the sequence (b, where nothing is packed) and i and j counted inside the sequence,
+ * **Dropout.** The decision for (b, h, i, j) is a function of the call's key and of these four alone, so that every
+ * backend, tiling and pass draws the same: with t the number of the sequence (b, where nothing is packed) and i and j
+ * counted inside the sequence,
  *
  *     words = philox(counter: (⌊j / 2⌋, ⌊i / 2⌋, h, t), key)     src/random/philox.ts; h of the H query heads
  *     word  = words[2 · (i mod 2) + (j mod 2)]                   a block is 2 × 2, so rows and columns share it alike
@@ -36,9 +42,9 @@
  *     Δ[i]  = Σ_e dO[i, e] · out[i, e] − dL[i]                  with dropout too: Σ_j P · dP = Σ_e dO · out
  *     dP    = kept ? keepScale · Σ_e dO[i, e] · v[j, e] : 0
  *     ds    = P · (dP − Δ[i])                                   P = exp(s − L), s recomputed by (1) to (5)
- *     dv[j] = Σ_i Z[i, j] · dO[i]                               summed over the G heads that share it, then rounded once
+ *     dv[j] = Σ_i Z[i, j] · dO[i]                               over the G heads that share it, then rounded once
  *     dbias = ds                                                summed over the axes where bias has size 1
- *     du    = scale · ds · (1 − (s₂ / softcap)²)                s₂: the score after (2), before (3); factor 1 without a softcap
+ *     du    = scale · ds · (1 − (s₂ / softcap)²)                s₂: the score after (2) and before (3); 1 without a cap
  *     dq[i] = Σ_j du · k[j],   dk[j] = Σ_i du · q[i]            dk summed over the G heads, then rounded once
  *     dsink = Σ_b Σ_i exp(sink − L[i]) · (−Δ[i])
  *
@@ -66,8 +72,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
  * | gradOut | [B, H, M, E] | T |
  * | gradLogSumExp | [B, H, M] | that of L |
  *
- * All but `sequences` come in any strides, negative and 0 too. The last four are backward's. Rows of empty axes (B, H, M, N or E of 0) are
- * possible; D is at least 1.
+ * All but `sequences` come in any strides, negative and 0 too. The last four are backward's. Rows of empty axes (B, H,
+ * M, N or E of 0) are possible; D is at least 1.
  */
 export const inputNames = [
   "q",
@@ -86,8 +92,9 @@ export const inputNames = [
 export type InputName = (typeof inputNames)[number];
 
 /**
- * The results. The forward always has `out` and `logSumExp`. The backward has those that are needed, in this order: shapes and dtypes of
- * what they are gradients of (`bias` has its own shape, sizes of 1 where it is broadcast). `gradK` and `gradV` come together or not at all.
+ * The results. The forward always has `out` and `logSumExp`. The backward has those that are needed, in this order:
+ * shapes and dtypes of what they are gradients of (`bias` has its own shape, sizes of 1 where it is broadcast). `gradK`
+ * and `gradV` come together or not at all.
  */
 export const outputNames = ["out", "logSumExp", "gradQ", "gradK", "gradV", "gradBias", "gradSinks"] as const;
 export type OutputName = (typeof outputNames)[number];
@@ -105,17 +112,24 @@ export interface AttentionAttributes {
   readonly band: Band | undefined;
   readonly alignment: Alignment;
   readonly dropout: Dropout | undefined;
-  /** The sequences that are packed into one batch; undefined: each batch is one. The same numbers are the operand `sequences`. */
+  /**
+   * The sequences that are packed into one batch; undefined: each batch is one. The same numbers are the operand
+   * `sequences`.
+   */
   readonly packed: readonly Sequence[] | undefined;
 }
 
 /**
- * Which key stands opposite a query in bands and slopes: j = i + shift. `bottom-right`: the last query opposite the last key of its sequence,
- * shift = keys − queries. `top-left`: the first opposite the first, shift = 0. See {@link shiftOf}.
+ * Which key stands opposite a query in bands and slopes: j = i + shift. `bottom-right`: the last query opposite the
+ * last key of its sequence, shift = keys − queries. `top-left`: the first opposite the first, shift = 0. See {@link
+ * shiftOf}.
  */
 export type Alignment = "bottom-right" | "top-left";
 
-/** Causal attention and sliding windows: −left ≤ j − i − shift ≤ right, i and j counted inside their sequence. Causal is right = 0. */
+/**
+ * Causal attention and sliding windows: −left ≤ j − i − shift ≤ right, i and j counted inside their sequence. Causal is
+ * right = 0.
+ */
 export interface Band {
   /** A whole number of at least 0, or ∞. */
   readonly left: number;
@@ -154,9 +168,10 @@ export interface Sequence {
 export type DropoutMaskAttributes = Pick<AttentionAttributes, "packed"> & { readonly dropout: Dropout };
 
 /**
- * An operand as it lies in its tensor's storage: the element of (b, h, r, c) is at offset + b · batch + h · head + r · row +
- * c · column, in elements. 0 repeats. Rows are queries or keys and columns the rest; bias and mask have queries and keys. For the heads
- * of k, v and their gradients h is h / G. `sinks` have strides in `head` only, `slopes` in `batch` and `head`, `logSumExp` up to `row`.
+ * An operand as it lies in its tensor's storage: the element of (b, h, r, c) is at offset + b · batch + h · head + r ·
+ * row + c · column, in elements. 0 repeats. Rows are queries or keys and columns their elements; bias and mask have
+ * queries and keys. For the heads of k, v and their gradients h is h / G. `sinks` have strides in `head` only, `slopes`
+ * in `batch` and `head`, `logSumExp` up to `row`.
  */
 export interface Operand {
   readonly tensor: Tensor;
@@ -213,7 +228,10 @@ function operandsOf(
   return Object.fromEntries(tensors.map((tensor, at) => [names[at]!, operandOf(names[at]!, tensor, pairs)]));
 }
 
-/** Strides on the axes (batch, head, row, column) of operands that have other axes than these four, each as large as it is. */
+/**
+ * Strides on the axes (batch, head, row, column) of operands that have other axes than these four, each as large as it
+ * is.
+ */
 const axes: Partial<Record<InputName | OutputName, (tensor: Tensor, pairs: readonly number[]) => readonly number[]>> = {
   mask: ({ shape, strides }, pairs) => broadcastStrides(shape, strides, pairs),
   bias: ({ shape, strides }, pairs) => broadcastStrides(shape, strides, pairs),
@@ -229,7 +247,7 @@ function operandOf(name: InputName | OutputName, tensor: Tensor, pairs: readonly
   return { tensor, batch, head, row, column };
 }
 
-/** A sequence with its place: `index` is what dropout and slopes count, `batch` is where its rows lie. */
+/** A sequence in the batch: `index` is what dropout and slopes count, `batch` is where its rows lie. */
 export interface PlacedSequence extends Sequence {
   readonly index: number;
   readonly batch: number;
@@ -253,8 +271,9 @@ export const shiftOf = ({ alignment }: Pick<AttentionProblem, "alignment">, { qu
   alignment === "bottom-right" ? keys - queries : 0;
 
 /**
- * The keys [first, end) of a sequence that the band lets a query attend to, both counted inside the sequence; first = end where there is
- * none. For the queries from `i` to `last` the keys of any of them, which is what a tile goes through.
+ * The keys [first, end) of a sequence that the band lets a query attend to, both counted inside the sequence; first =
+ * end where there is none. For the queries from `i` to `last` the keys of any of them, which is what a tile goes
+ * through.
  */
 export function keysInBand(
   problem: Pick<AttentionProblem, "alignment" | "band">,

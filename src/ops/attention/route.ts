@@ -1,20 +1,22 @@
-/** Which way a call takes, and why. */
+/** Whether a call is computed fused or unfused, on which backend, and why. */
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, orderFrom } from "../../backend/policy.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { type DType, dtypeFacts } from "../../tensor/dtype.ts";
+import { accumulationDType, bytesOf, type DType } from "../../tensor/dtype.ts";
 import { type CrossoverTable, crossoverOf, dimClasses, dtypeClassOf, headClasses } from "./crossover.ts";
 import { tableInUse } from "./crossover_file.ts";
 import { memoryLimitOf } from "./memory_limit.ts";
-import { statisticsDType } from "./operands.ts";
 import type { AttentionPath, FlashAttentionOptions } from "./options.ts";
 
 export interface Route {
   readonly kind: "fused" | "unfused";
   /** The backend that the caller named. */
   readonly backend: BackendName | undefined;
-  /** Why, in a few words, for `codepaths()`. The same for all calls of a class: a count for every length would grow without end. */
+  /**
+   * Why, in a few words, for `codepaths()`. The same for all calls of a class: a count for every length would grow
+   * without end.
+   */
   readonly reason: string;
 }
 
@@ -34,7 +36,10 @@ export interface Chooser {
   /** The backend that runs the call first. */
   readonly backend: BackendName;
   readonly table: CrossoverTable;
-  /** Bytes that the backend may allocate in all. Not those that are free: they vary from run to run, and a choice must not. */
+  /**
+   * Bytes that the backend may allocate in all. Not those that are free: they vary from run to run, and a choice must
+   * not.
+   */
   readonly memoryLimit: () => number;
 }
 
@@ -45,20 +50,22 @@ export const MAX_DIM = 256;
 
 /** @throws {ArgumentError} for a fused path that there is not. */
 export function routeOf(operation: string, path: AttentionPath, call: RoutedCall): Route {
-  if (path === "auto") return chooseRoute(call, chooserOfTheMoment());
+  if (path === "auto") return chooseRoute(call, currentChooser());
   if (path === "unfused") return { kind: "unfused", backend: undefined, reason: AS_ASKED };
   if (isTooLarge(call))
     throw new ArgumentError(
       operation,
       "dimTooLarge",
-      `path "${path}" has head dimensions up to ${MAX_DIM}, ${call.dim} and ${call.valueDim} came; { path: "unfused" } has any`,
+      `expected head dimensions of at most ${MAX_DIM} for path "${path}", got ${call.dim} and ${call.valueDim}; ` +
+        '{ path: "unfused" } has any',
     );
   return { kind: "fused", backend: path === "fused" ? undefined : path, reason: AS_ASKED };
 }
 
 /**
- * Options with which calls stay fused. Masks of any kind: the fused kernels skip what they hide, and unfused it takes further products to keep it out,
- * which the table does not know. The others cost more passes over all scores than were measured.
+ * Options with which calls stay fused. Masks of any kind: the fused kernels skip what they hide, and unfused it takes
+ * further products to keep it out, which the table does not know. The others cost more passes over all scores than were
+ * measured.
  */
 export const unmeasuredOptions = (options: FlashAttentionOptions): string[] => {
   const { causal, dropout, window, softcap, mask, bias, sinks, alibi, cuSeqlens } = options;
@@ -77,7 +84,7 @@ export const unmeasuredOptions = (options: FlashAttentionOptions): string[] => {
 
 const isTooLarge = ({ dim, valueDim }: RoutedCall): boolean => Math.max(dim, valueDim) > MAX_DIM;
 
-function chooserOfTheMoment(): Chooser {
+function currentChooser(): Chooser {
   const preferred = getBackend();
   const backend = orderFrom[preferred].find((name) => whyUnavailable(name) === undefined) ?? preferred;
   return { backend, table: tableInUse(), memoryLimit: () => memoryLimitOf(backend) };
@@ -93,7 +100,7 @@ export function chooseRoute(call: RoutedCall, chooser: Chooser): Route {
   return { kind: "unfused", backend: undefined, reason: `${most}, the measured crossover for ${named(call)}` };
 }
 
-/** What the first rule says that forbids the unfused way; undefined where none does. */
+/** Why a call is computed fused; undefined where it is unfused. */
 function whyFused(call: RoutedCall, crossover: number | undefined, chooser: Chooser): string | undefined {
   const [batch, heads, queries, keys] = call.pairs;
   if (batch * heads * queries * keys === 0) return "nothing to compute";
@@ -109,9 +116,9 @@ const classOf = ({ dtype, dim, valueDim, pairs: [batch, heads] }: RoutedCall) =>
   ...{ dtype, dim: Math.max(dim, valueDim), heads: batch * heads },
 });
 
-/** Scores are computed in the dtype of statistics. */
+/** Scores are computed in the dtype of sums. */
 const scoreBytes = ({ dtype, pairs }: RoutedCall): number =>
-  pairs.reduce((product, size) => product * size, dtypeFacts[statisticsDType(dtype)].bytes);
+  pairs.reduce((product, size) => product * size, bytesOf(accumulationDType(dtype)));
 
 /** A call's class in words. */
 function named(call: RoutedCall): string {

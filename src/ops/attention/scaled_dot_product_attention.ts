@@ -10,11 +10,17 @@ import { attention } from "./flash_attention.ts";
 
 /** What {@link scaledDotProductAttention} takes beside queries, keys and values: PyTorch's names. */
 export interface ScaledDotProductAttentionOptions extends GeneratorOptions {
-  /** bool, true = attends, or of the dtype of the query and added to the scores; broadcasts to [batch, heads, queries, keys]. */
+  /**
+   * bool, true = attends, or of the dtype of the query and added to the scores; broadcasts to [batch, heads, queries,
+   * keys].
+   */
   attnMask?: Tensor | undefined;
   /** Default 0. */
   dropoutP?: number | undefined;
-  /** The first query attends to the first key, each further one to one key more. Not together with `attnMask`. Default false. */
+  /**
+   * The first query attends to the first key, each further one to one key more. Not together with `attnMask`. Default
+   * false.
+   */
   isCausal?: boolean | undefined;
   /** Default 1 / √dim. */
   scale?: number | undefined;
@@ -32,8 +38,8 @@ const optionNames: Readonly<Record<keyof ScaledDotProductAttentionOptions, true>
 };
 
 /**
- * Attention as PyTorch's `torch.nn.functional.scaled_dot_product_attention` has it: {@link flashAttention} with other names and `isCausal`
- * aligned at the first key.
+ * Attention as PyTorch's `torch.nn.functional.scaled_dot_product_attention` has it: {@link flashAttention} with other
+ * names and `isCausal` aligned at the first key.
  *
  * @param query [B, H, M, D], [B, M, D] or [M, D], a float
  * @param key [B, H, N, D], [B, N, D] or [N, D]
@@ -43,8 +49,8 @@ const optionNames: Readonly<Record<keyof ScaledDotProductAttentionOptions, true>
  * @example
  * scaledDotProductAttention(query, key, value, { isCausal: true, dropoutP: 0.1 });
  *
- * @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} as {@link flashAttention}; also for heads that differ
- * without `enableGqa`, unless the key has one, and for `attnMask` with `isCausal`.
+ * @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} as {@link flashAttention}; also for heads that
+ * differ without `enableGqa`, unless the key has one, and for `attnMask` with `isCausal`.
  */
 export function scaledDotProductAttention<D extends DType>(
   query: Tensor<D>,
@@ -77,13 +83,14 @@ function checkTogether(
     throw new ArgumentError(
       operation,
       "maskTwice",
-      'attnMask and isCausal came, one of them is wanted; flashAttention with { mask, causal: "top-left" } has both',
+      'expected attnMask or isCausal, got both; flashAttention with { mask, causal: "top-left" } has both',
     );
   const [heads, shared] = [query.shape.at(-3), key.shape.at(-3)];
   if (!enableGqa && query.rank === 4 && key.rank === 4 && heads !== shared && shared !== 1)
     throw new ShapeError(
       operation,
       "headsDiffer",
-      `${heads} heads of the query and ${shared} of the key came; { enableGqa: true } shares those of the key`,
+      `expected as many heads of the query as of the key, got ${heads} heads and ${shared}; ` +
+        "{ enableGqa: true } shares those of the key",
     );
 }

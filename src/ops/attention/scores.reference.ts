@@ -1,4 +1,7 @@
-/** Attention one query at a time, in float64: what both passes of the reference backend share. Letters are those of `problem.ts`. */
+/**
+ * Attention one query at a time, in float64: what both passes of the reference backend share. Letters are those of
+ * `problem.ts`.
+ */
 import { bfloat16ToNumber } from "../../tensor/bfloat16.ts";
 import { keptRow } from "./dropout_mask.reference.ts";
 import {

@@ -1,15 +1,21 @@
-/** How Metal's kernels cut attention: the sizes of tiles, what they hold in registers and memory, and how many fit on a GPU at a time. */
+/**
+ * How Metal's kernels cut attention: the sizes of tiles, what they hold in registers and memory, and how many fit on a
+ * GPU at a time.
+ */
 import type { DType } from "../../tensor/dtype.ts";
 
-/** The kernels that go through tiles. `gradient_keys` owns keys and goes through queries, the others the other way round. */
+/**
+ * The kernels that go through tiles. `gradient_keys` owns keys and goes through queries, the others the other way
+ * round.
+ */
 export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gradient_bias";
 
 /** A generation of GPUs: `apple7` is M1 and everything that no other row is for, `apple9` is M3 and later. */
 export type Family = "apple7" | "apple9";
 
 /**
- * A threadgroup's share: `8 · down` rows, which it owns, and `columns` lines of the others at a time. `across` SIMD-groups stand side by side
- * and divide the elements of a row (its blocks of 8) among them.
+ * A threadgroup's share: `8 · down` rows, which it owns, and `columns` of the other rows at a time. `across`
+ * SIMD-groups stand side by side and divide the elements of a row (its blocks of 8) among them.
  */
 export interface Tile {
   readonly kernel: TiledKernel;
@@ -34,13 +40,15 @@ const row = (
 ): Tile => ({ kernel, family, bytes, width, down, across, columns });
 
 /**
- * Rows that a threadgroup owns, lines that it goes through, and what is kept in registers start from metal-flash-attention's published rows
- * (`AttentionDescriptor+Parameters.swift`, 2024): 32 rows up to M2 and 16 from M3 on, in all three kernels; forward 32 to 128 lines up to M2 and 32 to
- * 128 from M3 on, backward 32 to 80 and 32 to 128. Its tiles hold a part of D at a time (8 to 56 elements), ours all of it, so that of long rows fewer
- * lines fit into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four
- * SIMD-groups of 8 rows. Where a SIMD-group's registers would not do, it is `across` that grows. In float32 all kernels of a width have the same
- * `across`: then they sum a score in the same order, and the gradients' probabilities are those of the forward to the last bit. Nobody publishes
- * figures for gradients of a bias: they take the rows of `apple7` everywhere. The figures are untried on a GPU.
+ * Rows that a threadgroup owns, columns that it goes through, and what is kept in registers start from
+ * metal-flash-attention's published rows (`AttentionDescriptor+Parameters.swift`, 2024): 32 rows up to M2 and 16 from
+ * M3 on, in all three kernels; forward 32 to 128 columns up to M2 and 32 to 128 from M3 on, backward 32 to 80 and 32 to
+ * 128. Its tiles hold a part of D at a time (8 to 56 elements), ours all of it, so that of long rows fewer columns fit
+ * into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up
+ * to 128, with four SIMD-groups of 8 rows. Where a SIMD-group's registers would not do, it is `across` that grows. In
+ * float32 all kernels of a width have the same `across`: then they sum a score in the same order, and the gradients'
+ * probabilities are those of the forward to the last bit. Nobody publishes figures for gradients of a bias: they take
+ * the rows of `apple7` everywhere. The figures are untried on a GPU.
  */
 export const tiles: readonly Tile[] = [
   row("forward", "apple7", 4, 32, 4, 1, 32),
@@ -110,27 +118,30 @@ interface Keeps {
 
 const WORD = 4;
 /** A word of each SIMD-group: whether it read NaN or infinity. */
-const oddBytes = ({ down, across }: Tile): number => WORD * down * across;
+const nonfiniteBytes = ({ down, across }: Tile): number => WORD * down * across;
 
 export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
   forward: {
     ...{ rows: ["q"], sums: ["out"], tiles: 1, strips: 1 },
-    more: (tile) => oddBytes(tile) + WORD * rowsOf(tile), // factors
+    more: (tile) => nonfiniteBytes(tile) + WORD * rowsOf(tile), // factors
   },
-  gradient_queries: { rows: ["q", "gradOut"], sums: ["gradQ"], tiles: 2, strips: 2, more: oddBytes },
+  gradient_queries: { rows: ["q", "gradOut"], sums: ["gradQ"], tiles: 2, strips: 2, more: nonfiniteBytes },
   gradient_keys: {
     ...{ rows: ["k", "v"], sums: ["gradK", "gradV"], tiles: 2, strips: 2 },
-    more: (tile) => 2 * oddBytes(tile) + 2 * WORD * tile.columns, // L and Δ of each query
+    more: (tile) => 2 * nonfiniteBytes(tile) + 2 * WORD * tile.columns, // L and Δ of each query
   },
   gradient_bias: { rows: ["q", "gradOut"], sums: [], tiles: 2, strips: 2, more: () => 0 },
 };
 
-/** Static threadgroup memory of a kernel: lines of tiles 16 bytes longer than their elements, of strips too, and 8 × 8 floats a SIMD-group. */
+/**
+ * Static threadgroup memory of a kernel: rows of tiles 16 bytes longer than their elements, of strips too, and 8 × 8
+ * floats a SIMD-group.
+ */
 export function threadgroupBytes(tile: Tile): number {
   const { tiles: count, strips, more } = keeps[tile.kernel];
-  const lines = count * tile.columns * (tile.width * tile.bytes + 16);
+  const tileBytes = count * tile.columns * (tile.width * tile.bytes + 16);
   const ofSimdgroup = strips * 8 * (tile.columns + 4) * WORD + 64 * WORD;
-  return lines + ofSimdgroup * tile.down * tile.across + more(tile);
+  return tileBytes + ofSimdgroup * tile.down * tile.across + more(tile);
 }
 
 /** Addresses, counters, and the state of rows: an estimate. */
@@ -153,9 +164,10 @@ export function registersOf(tile: Tile): number {
 }
 
 /**
- * What a core of M1 and M2 has: a register file and threadgroup memory as metal-benchmarks (philipturner, `README.md`, "On-Chip Memory") gives them
- * since August 2023, about 208 and 60 KB, where it had 384 and 64 before; and the most registers that an instruction can name (applegpu, dougallj,
- * 2021). Of M3, which shares one memory out among them, nobody publishes figures: its rows are held to these.
+ * What a core of M1 and M2 has: a register file and threadgroup memory as metal-benchmarks (philipturner, `README.md`,
+ * "On-Chip Memory") gives them since August 2023, about 208 and 60 KB, where it had 384 and 64 before; and the most
+ * registers that an instruction can name (applegpu, dougallj, 2021). Of M3, which shares one memory out among them,
+ * nobody publishes figures: its rows are held to these.
  */
 export const core = { registerBytes: 208 * 1024, threadgroupBytes: 60 * 1024, mostRegisters: 128 } as const;
 
@@ -170,10 +182,16 @@ export function occupancyOf(tile: Tile): number {
 export const kernelName = ({ kernel, width, down, across, columns }: Tile, type: string): string =>
   `${kernel}_${type}_${width}_${down}x${across}x${columns}`;
 
-/** When the vector path is taken: kernels/attention/vector.metal. MLX (`scaled_dot_product_attention.cpp`, 2025) takes its own up to 8 queries too. */
+/**
+ * When the vector path is taken: kernels/attention/vector.metal. MLX (`scaled_dot_product_attention.cpp`, 2025) takes
+ * its own up to 8 queries too.
+ */
 export const VECTOR_QUERIES = 8;
 
-/** The vector path cuts keys into parts of at least so many, and no more than fill so many threadgroups. Both figures are untried on a GPU. */
+/**
+ * The vector path cuts keys into parts of at least so many, and no more than fill so many threadgroups. Both figures
+ * are untried on a GPU.
+ */
 const PART_KEYS = 512;
 const PART_THREADGROUPS = 512;
 

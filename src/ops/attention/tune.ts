@@ -1,4 +1,6 @@
-/** Measures where attention is faster unfused: forward and backward both ways in turn, over a grid of sizes. */
+/**
+ * Measures where attention is faster unfused: forward and backward, alternating between the two, over a grid of sizes.
+ */
 
 import type { BackendName } from "../../backend/names.ts";
 import { withBackend } from "../../backend/policy.ts";
@@ -21,7 +23,7 @@ import { flashAttention } from "./flash_attention.ts";
 export interface TuneGrid {
   /** Queries, and as many keys; rising. */
   readonly lengths: readonly number[];
-  /** Samples of each way, taken in turn: at most so many, fewer where they take long. */
+  /** Samples of each way, alternating: at most so many, fewer where they take long. */
   readonly rounds: number;
   /** Milliseconds after which a size that has {@link fewestRounds} gets no more. */
   readonly milliseconds: number;
@@ -42,7 +44,7 @@ export interface Measurement {
   readonly speedup: number;
 }
 
-/** A class of calls as it is told while it is measured. */
+/** A class of calls as it is reported while it is measured. */
 export interface TuneStep {
   readonly backend: BackendName;
   readonly dtype: FloatDType;
@@ -73,14 +75,14 @@ export const tunedBackends = (): BackendName[] =>
 /**
  * Measures this machine.
  *
- * @param told is called after each class of calls
+ * @param report is called after each class of calls
  * @example
  * writeTable(path, tune(["cpu"], quickGrid));
  */
 export function tune(
   backends: readonly BackendName[],
   grid: TuneGrid,
-  told: (step: TuneStep) => void = () => undefined,
+  report: (step: TuneStep) => void = () => undefined,
 ): CrossoverTable {
   const kinds = backends.flatMap((backend) => measuredDTypes[backend].map((dtype) => ({ backend, dtype })));
   const steps = kinds.length * dimClasses.length * measuredHeads.length;
@@ -92,7 +94,7 @@ export function tune(
       measuredHeads.map((heads) => {
         const measured = measureClass(backend, dtype, dim, heads, grid);
         done++;
-        told({ backend, dtype, dim, heads, measured, done, steps });
+        report({ backend, dtype, dim, heads, measured, done, steps });
         return crossoverFrom(measured);
       }),
     );
@@ -101,11 +103,15 @@ export function tune(
   return { pairs, scoresShare: defaultScoresShare };
 }
 
-/** No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote the others. */
+/**
+ * No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote
+ * the others.
+ */
 const mostSpeedup = 2;
 
 /**
- * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0 where no bound gains.
+ * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0
+ * where no bound gains.
  */
 export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "speedup">[]): number {
   let best = { gain: 0, pairs: 0 };
@@ -117,7 +123,10 @@ export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "s
   return best.pairs;
 }
 
-/** Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow worse. */
+/**
+ * Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow
+ * worse.
+ */
 const hopeless = 1.15;
 
 function measureClass(

@@ -1,7 +1,8 @@
 /**
- * Attention of other operations: the formulas of `problem.ts` for all scores at once. Quadratic in memory, differentiable to any order;
- * float16 and bfloat16 compute in float32.
+ * Attention of other operations: the formulas of `problem.ts` for all scores at once. Quadratic in memory,
+ * differentiable to any order; float16 and bfloat16 compute in float32.
  */
+import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -23,7 +24,6 @@ import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
 import { dropoutMask } from "./dropout_mask.ts";
 import { pairProducts, weightedSums } from "./masked_products.ts";
-import { statisticsDType } from "./operands.ts";
 import {
   type AttentionAttributes,
   type AttentionProblem,
@@ -50,16 +50,16 @@ export function unfusedAttention(attributes: AttentionAttributes, inputs: readon
 function attend(problem: AttentionProblem): Attended {
   const { batch, heads, kvHeads, group, queries, keys, dim, valueDim, softcap, dropout } = problem;
   const { dtype } = given(problem, "q")!;
-  const wide = (name: InputName): Tensor => toDType(given(problem, name)!, statisticsDType(dtype));
+  const precise = (name: InputName): Tensor => toDType(given(problem, name)!, accumulationDType(dtype));
   const allowed = whoAttends(problem);
-  const [k, v] = [unsqueeze(wide("k"), 2), unsqueeze(wide("v"), 2)];
+  const [k, v] = [unsqueeze(precise("k"), 2), unsqueeze(precise("v"), 2)];
   const [products, sums] = allowed ? [pairProducts, weightedSums] : [plainProducts, matmul];
-  const q = reshape(wide("q"), [batch, kvHeads, group, queries, dim]);
+  const q = reshape(precise("q"), [batch, kvHeads, group, queries, dim]);
   const all = reshape(products(q, k), [batch, heads, queries, keys]);
   const scaled = mul(allowed ? where(allowed, all, 0) : all, problem.scale) as Tensor;
   const bounded = softcap === undefined ? scaled : mul(tanh(mul(scaled, 1 / softcap)), softcap);
   const scores = masked(addOffsets(problem, bounded as Tensor), allowed);
-  const total = given(problem, "sinks") ? withSinks(problem, scores, wide("sinks")) : scores;
+  const total = given(problem, "sinks") ? withSinks(problem, scores, precise("sinks")) : scores;
   const { shares, logSumExp } = softmaxOf(scores, total);
   const kept = dropout
     ? where(dropoutMask(problem, [batch, heads, queries, keys]), mul(shares, dropout.keepScale), 0)
@@ -133,7 +133,10 @@ const masked = (scores: Tensor, allowed: Tensor | undefined): Tensor =>
 const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, sinks: Tensor): Tensor =>
   cat([scores, expand(reshape(sinks, [1, heads, 1, 1]), [batch, heads, queries, 1])], { dim: 3 });
 
-/** exp(scores − L), and L = ln Σ exp(total). Of a row of −∞ they are 0 and −∞, and nothing on the way is NaN, in gradients neither. */
+/**
+ * exp(scores − L), and L = ln Σ exp(total). Of a row of −∞ they are 0 and −∞, and nothing on the way is NaN, in
+ * gradients neither.
+ */
 function softmaxOf(scores: Tensor, total: Tensor): { readonly shares: Tensor; readonly logSumExp: Tensor } {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
   const sums = logsumexp(where(isEmpty, 0, total) as Tensor, { dim: 3, keepdim: true });

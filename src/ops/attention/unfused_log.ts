@@ -6,8 +6,8 @@ import type { AttentionAttributes } from "./problem.ts";
 import type { Attended } from "./unfused.ts";
 
 /**
- * Logs attention that is made of other operations, forward and backward: a backward begins when the gradient of a result is known, and
- * lasts until those of its operands are.
+ * Logs attention that is made of other operations, forward and backward: a backward begins when the gradient of a
+ * result is known, and lasts until those of its operands are.
  *
  * @param compute from operands to results
  */

@@ -1,8 +1,8 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
 
-export const copyMetal: Implementation<undefined> = {
+export const copyMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output] }) {
     const { grid, threadgroup, loop } = broadcastLoop(output!, [input!]);

@@ -12,6 +12,7 @@ import { copyReference } from "./copy.reference.ts";
  */
 export const copyPrimitive = definePrimitive({
   name: "copy",
+  family: "copy",
   implementations: { metal: copyMetal, cpu: copyCpu, reference: copyReference },
 });
 

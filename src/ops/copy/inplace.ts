@@ -1,4 +1,9 @@
-/** Operations that change a tensor in place. They are not recorded: a tensor that takes part in a graph is refused. */
+/**
+ * Operations that change a tensor in place. They are not recorded: a tensor that takes part in a graph is refused.
+ *
+ * Each computes a new tensor and copies it, so operands may share memory with the target. Each increases the version of
+ * the storage, so a backward pass detects that a saved tensor has changed.
+ */
 import { AutogradError } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";

@@ -10,8 +10,8 @@ type Typed<D extends DType> = CreationOptions<D> & { dtype: D };
 type Untyped = CreationOptions<never>;
 
 /**
- * The numbers from `start` up to `end`, which is left out, `step` apart: start + i · step in float64 (integers exactly), rounded once
- * to the dtype. There are ⌈(end − start) / step⌉ of them.
+ * The numbers from `start` up to `end`, which is left out, `step` apart: start + i · step in float64 (integers
+ * exactly), rounded once to the dtype. There are ⌈(end − start) / step⌉ of them.
  *
  * @param start default 0
  * @param step default 1; not 0; negative to go down
@@ -38,7 +38,7 @@ export function arange(...values: (Bound | CreationOptions | undefined)[]): Tens
     throw new ArgumentError(
       "arange",
       "invalidBound",
-      `end, start and end, or start, end and step are wanted as numbers`,
+      `expected end, start and end, or start, end and step as numbers, got ${bounds.length} numbers`,
     );
   const [start, end] = bounds.length === 1 ? [0, bounds[0]!] : [bounds[0]!, bounds[1]!];
   const step = bounds[2] ?? 1;
@@ -53,7 +53,7 @@ export function arange(...values: (Bound | CreationOptions | undefined)[]): Tens
 function floatRange(start: number, end: number, step: number, dtype: DType, options: CreationOptions): Tensor {
   checkDirection(step, end - start);
   const count = checkCount(Math.ceil((end - start) / step));
-  return create("arange", rangePrimitive, [count], dtype, { dtype, start, step, end, turn: count }, options);
+  return create("arange", rangePrimitive, [count], dtype, { dtype, start, step, end, forward: count }, options);
 }
 
 function wholeRange(from: Bound, to: Bound, by: Bound, dtype: DType, options: CreationOptions): Tensor {
@@ -63,16 +63,16 @@ function wholeRange(from: Bound, to: Bound, by: Bound, dtype: DType, options: Cr
   const towards = step > 0n ? 1n : -1n;
   const count = checkCount(Number((span + step - towards) / step));
   if (count > 0) for (const value of [start, start + BigInt(count - 1) * step]) checkHeld(value, dtype);
-  return create("arange", wholeRangePrimitive, [count], dtype, { start, step, rest: 0n, divisor: 1n }, options);
+  return create("arange", wholeRangePrimitive, [count], dtype, { start, step, remainder: 0n, divisor: 1n }, options);
 }
 
 function checkFinite(name: string, value: Bound): void {
   if (typeof value === "bigint" || Number.isFinite(value)) return;
-  throw new ArgumentError("arange", "notFinite", `${name} must be a finite number, ${value} came`);
+  throw new ArgumentError("arange", "notFinite", `expected ${name} to be a finite number, got ${value}`);
 }
 
 function checkDirection(step: number, span: number): void {
-  if (step === 0) throw new ArgumentError("arange", "zeroStep", "the step must not be 0");
+  if (step === 0) throw new ArgumentError("arange", "zeroStep", "expected a step other than 0, got 0");
   if (span * step < 0)
     throw new ArgumentError(
       "arange",
@@ -83,7 +83,7 @@ function checkDirection(step: number, span: number): void {
 
 function checkCount(count: number): number {
   if (Number.isSafeInteger(count)) return count;
-  throw new ShapeError("arange", "invalidShape", `there would be ${count} numbers, more than a tensor can have`);
+  throw new ShapeError("arange", "invalidShape", `expected a range that a tensor can hold, got ${count} numbers`);
 }
 
 function whole(value: Bound, dtype: DType): bigint {
@@ -91,14 +91,18 @@ function whole(value: Bound, dtype: DType): bigint {
   throw new DTypeError(
     "arange",
     "doesNotFit",
-    `${value} came; ${dtype} takes whole numbers for start, end and step; give { dtype: "float32" }`,
+    `expected whole numbers for start, end and step of ${dtype}, got ${value}; give { dtype: "float32" }`,
   );
 }
 
 function checkHeld(value: bigint, dtype: DType): void {
   if (dtype === "bool" || isFloat(dtype))
-    throw new DTypeError("arange", "unsupportedDType", `a range has numbers, ${dtype} has none; give another dtype`);
+    throw new DTypeError("arange", "unsupportedDType", `expected a dtype with numbers for a range, got ${dtype}`);
   const [least, most] = integerRange(dtype);
   if (value >= least && value <= most) return;
-  throw new DTypeError("arange", "doesNotFit", `${value} is in the range; ${dtype} holds ${least} to ${most}`);
+  throw new DTypeError(
+    "arange",
+    "doesNotFit",
+    `expected a range within that of ${dtype}, ${least} to ${most}, got ${value} in it`,
+  );
 }

@@ -40,22 +40,18 @@ export function checkCreation(operation: string, shape: Shape, dtype: DType, opt
   checkShape(operation, shape);
   checkDType(operation, dtype);
   if (options.requiresGrad && !isFloat(dtype))
-    throw new DTypeError(operation, "notAFloat", `only floats have gradients, { requiresGrad } came with ${dtype}`);
+    throw new DTypeError(operation, "notAFloat", `expected a float dtype with { requiresGrad }, got ${dtype}`);
 }
 
 /** @internal @throws {DTypeError} */
 export function checkDType(operation: string, dtype: DType): void {
   if (!isDType(dtype))
-    throw new DTypeError(
-      operation,
-      "unknownDType",
-      `there is no dtype "${String(dtype)}"; there are ${dtypes.join(", ")}`,
-    );
+    throw new DTypeError(operation, "unknownDType", `expected a dtype of ${dtypes.join(", ")}, got "${String(dtype)}"`);
 }
 
 /** @internal A generated dtype must be a float. @throws {DTypeError} */
 export function checkFloat(operation: string, dtype: DType): void {
   checkDType(operation, dtype);
   if (isFloat(dtype)) return;
-  throw new DTypeError(operation, "notAFloat", `a float dtype is wanted, ${dtype} came`);
+  throw new DTypeError(operation, "notAFloat", `expected a float dtype, got ${dtype}`);
 }

@@ -26,8 +26,8 @@ export function eye<D extends DType = "float32">(
   const options = typeof second === "object" ? second : third;
   const dtype = options.dtype ?? ("float32" as D);
   checkCreation("eye", [n, m], dtype, options);
-  const { requiresGrad, ...rest } = options;
-  const result = create("eye", fillPrimitive, [n, m], dtype, { value: 0 }, rest);
+  const { requiresGrad, ...others } = options;
+  const result = create("eye", fillPrimitive, [n, m], dtype, { value: 0 }, others);
   using diagonal = new Tensor(result.storage, dtype, [Math.min(n, m)], [m + 1]);
   fillInto(diagonal, 1);
   if (requiresGrad) result.requiresGrad = true;

@@ -1,13 +1,13 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { encoderOf, forEachIndex } from "../../backend/reference/elements.ts";
-import type { FillAttributes } from "./fill.ts";
+import type { FillAttributes } from "./primitive.ts";
 
 export const fillReference: Implementation<FillAttributes> = {
   run({ outputs: [output], attributes: { value } }) {
     const stored = output!.storage.array(output!.dtype) as { [index: number]: number | bigint };
     const element = encoderOf(output!.dtype)(value);
-    forEachIndex(output!.shape, [output!], ([place]) => {
-      stored[place!] = element;
+    forEachIndex(output!.shape, [output!], ([offset]) => {
+      stored[offset!] = element;
     });
   },
 };

@@ -89,7 +89,10 @@ export const zerosLike = <D extends DType>(x: Tensor<D>, options: CreationOption
 export const onesLike = <D extends DType>(x: Tensor<D>, options: CreationOptions<D> = {}): Tensor<D> =>
   filled("onesLike", x.shape, 1, options.dtype ?? x.dtype, options) as Tensor<D>;
 
-/** Copies of `value` in the shape and, where none is given, the dtype of `x`. @throws {DTypeError} where the value does not fit. */
+/**
+ * Copies of `value` in the shape and, where none is given, the dtype of `x`. @throws {DTypeError} where the value does
+ * not fit.
+ */
 export const fullLike = <D extends DType>(x: Tensor<D>, value: Scalar, options: CreationOptions<D> = {}): Tensor<D> =>
   filled("fullLike", x.shape, value, options.dtype ?? x.dtype, options) as Tensor<D>;
 
@@ -105,7 +108,7 @@ function filled(operation: string, shape: Shape, value: Scalar, dtype: DType, op
 
 function checkValue(operation: string, value: unknown): Scalar {
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return value;
-  throw new ArgumentError(operation, "invalidValue", `a number, a bigint or a boolean is wanted, ${typeof value} came`);
+  throw new ArgumentError(operation, "invalidValue", `expected a number, a bigint or a boolean, got ${typeof value}`);
 }
 
 /** An integer dtype takes what is in its range once the fraction is gone; NaN and infinity are in none. */
@@ -114,5 +117,9 @@ function checkFit(operation: string, value: Scalar, dtype: DType): void {
   const [least, most] = integerRange(dtype);
   const whole = typeof value === "number" ? Math.trunc(value) : value;
   if (whole >= least && whole <= most) return;
-  throw new DTypeError(operation, "doesNotFit", `${value} came; ${dtype} holds whole numbers from ${least} to ${most}`);
+  throw new DTypeError(
+    operation,
+    "doesNotFit",
+    `expected a whole number from ${least} to ${most} for ${dtype}, got ${value}`,
+  );
 }

@@ -5,8 +5,9 @@ import { type CreationOptions, checkCreation, create } from "./create.ts";
 import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
 
 /**
- * `steps` numbers at equal distances from `start` to `end`, both of them included: the first half counted from the start, the second
- * from the end, in float64, rounded once to the dtype. An integer dtype takes whole ends and cuts what is between towards zero.
+ * `steps` numbers at equal distances from `start` to `end`, both of them included: the first half counted from the
+ * start, the second from the end, in float64, rounded once to the dtype. An integer dtype takes whole ends and cuts
+ * what is between towards zero.
  *
  * @param steps how many; 1 gives the start
  * @param options `dtype`, by default float32
@@ -27,15 +28,15 @@ export function linspace<D extends DType = "float32">(
   checkCreation("linspace", [steps], dtype, options);
   for (const [name, value] of Object.entries({ start, end })) {
     if (!Number.isFinite(value))
-      throw new ArgumentError("linspace", "notFinite", `${name} must be a finite number, ${value} came`);
+      throw new ArgumentError("linspace", "notFinite", `expected ${name} to be a finite number, got ${value}`);
   }
-  if (!isFloat(dtype)) return wholeLine(start, end, steps, dtype, options);
+  if (!isFloat(dtype)) return wholeSpace(start, end, steps, dtype, options);
   const step = steps > 1 ? (end - start) / (steps - 1) : 0;
-  const turn = steps > 1 ? Math.floor(steps / 2) : 1;
-  return create("linspace", rangePrimitive, [steps], dtype, { dtype, start, step, end, turn }, options);
+  const forward = steps > 1 ? Math.floor(steps / 2) : 1;
+  return create("linspace", rangePrimitive, [steps], dtype, { dtype, start, step, end, forward }, options);
 }
 
-function wholeLine<D extends DType>(
+function wholeSpace<D extends DType>(
   start: number,
   end: number,
   steps: number,
@@ -45,14 +46,18 @@ function wholeLine<D extends DType>(
   const divisor = BigInt(Math.max(steps - 1, 1));
   const [first, last] = [checkHeld(start, dtype), checkHeld(end, dtype)];
   const span = last - first;
-  const attributes = { start: first, step: span / divisor, rest: span % divisor, divisor };
+  const attributes = { start: first, step: span / divisor, remainder: span % divisor, divisor };
   return create("linspace", wholeRangePrimitive, [steps], dtype, attributes, options);
 }
 
 function checkHeld(value: number, dtype: DType): bigint {
   if (isFloat(dtype) || dtype === "bool")
-    throw new DTypeError("linspace", "unsupportedDType", `a line has numbers, ${dtype} has none; give another dtype`);
+    throw new DTypeError("linspace", "unsupportedDType", `expected a dtype with numbers, got ${dtype}`);
   const [least, most] = integerRange(dtype);
   if (Number.isInteger(value) && value >= least && value <= most) return BigInt(value);
-  throw new DTypeError("linspace", "doesNotFit", `${value} came; ${dtype} takes whole ends from ${least} to ${most}`);
+  throw new DTypeError(
+    "linspace",
+    "doesNotFit",
+    `expected whole ends from ${least} to ${most} for ${dtype}, got ${value}`,
+  );
 }

@@ -1,21 +1,21 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
-import type { RangeAttributes, WholeRangeAttributes } from "./range.ts";
+import type { RangeAttributes, WholeRangeAttributes } from "./primitive.ts";
 
 export const rangeReference: Implementation<RangeAttributes> = {
-  run({ outputs: [output], attributes: { start, step, end, turn } }) {
+  run({ outputs: [output], attributes: { start, step, end, forward } }) {
     const count = output!.size;
     store(
       output!,
-      Float64Array.from({ length: count }, (_, i) => (i < turn ? start + i * step : end - (count - 1 - i) * step)),
+      Float64Array.from({ length: count }, (_, i) => (i < forward ? start + i * step : end - (count - 1 - i) * step)),
     );
   },
 };
 
 export const wholeRangeReference: Implementation<WholeRangeAttributes> = {
-  run({ outputs: [output], attributes: { start, step, rest, divisor } }) {
+  run({ outputs: [output], attributes: { start, step, remainder, divisor } }) {
     // BigInt's division cuts towards zero.
-    const value = (i: bigint) => ((start + i * step) * divisor + i * rest) / divisor;
+    const value = (i: bigint) => ((start + i * step) * divisor + i * remainder) / divisor;
     store(
       output!,
       Array.from({ length: output!.size }, (_, i) => value(BigInt(i))),

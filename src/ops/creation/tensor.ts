@@ -1,11 +1,12 @@
 import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
-import { bytesOf, type DType, dtypeFacts, dtypeOfArray, integerRange, isDType, isFloat } from "../../tensor/dtype.ts";
+import { bytesOf, type DType, dtypeOfArray, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { type AllocationHint, checkStorage, ScriptMemory } from "../../tensor/memory.ts";
 import { checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, type NestedArray, Tensor } from "../../tensor/tensor.ts";
+import { checkDType } from "./create.ts";
 
 /** A typed array whose elements are those of a dtype. */
 export type TensorArray =
@@ -35,7 +36,10 @@ export type DTypeOfArray<A extends TensorArray> = DTypeByArrayTag[A[typeof Symbo
 /** The dtype that plain values have: booleans bool, bigints int64, numbers float32. */
 export type DTypeOfValue<V> = V extends boolean ? "bool" : V extends bigint ? "int64" : "float32";
 
-/** Options of {@link tensor} and {@link fromArray}: dtype, shape, where the memory is to be, and whether it is a parameter. */
+/**
+ * Options of {@link tensor} and {@link fromArray}: dtype, shape, where the memory is to be, and whether it is a
+ * parameter.
+ */
 export interface TensorOptions<D extends DType = DType> extends AllocationHint {
   /** Default: the typed array's own, bool for booleans, int64 for bigints, float32 for numbers. */
   dtype?: D;
@@ -55,7 +59,8 @@ type Value = number | bigint | boolean;
  * tensor(new Float16Array([1, 2]), { requiresGrad: true }); // float16[2]
  * tensor([1, 2, 255], { dtype: "uint8" });
  *
- * @throws {ShapeError} for ragged arrays, or a shape of another size. @throws {DTypeError} where a value does not fit the dtype.
+ * @throws {ShapeError} for ragged arrays, or a shape of another size. @throws {DTypeError} where a value does not fit
+ * the dtype.
  */
 export function tensor<A extends TensorArray>(values: A, options?: TensorOptions<never>): Tensor<DTypeOfArray<A>>;
 export function tensor<D extends DType>(
@@ -75,22 +80,22 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
     throw new ShapeError(
       "tensor",
       "sizeDiffers",
-      `${elements.length} elements came, shape ${formatShape(shape)} holds ${elementCount(shape)}`,
+      `expected ${elementCount(shape)} elements for shape ${formatShape(shape)}, got ${elements.length}`,
     );
   const dtype = options.dtype ?? dtypeOf(elements);
-  if (!isDType(dtype)) throw new DTypeError("tensor", "unknownDType", `there is no dtype "${dtype}"`);
-  const wanted = checkStorage("tensor", options.storage);
+  checkDType("tensor", dtype);
+  const storage = checkStorage("tensor", options.storage);
   const hint = { label: options.label, storage: "shared" } as const; // the host writes it
   const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, [...shape]);
   fill(result, elements);
-  result.storage.memory.moveToHint?.(wanted);
+  result.storage.memory.moveToHint?.(storage);
   if (options.requiresGrad) result.requiresGrad = true;
   return result;
 }
 
 /**
- * A tensor over a typed array's own memory, without a copy: changes of one show in the other. (A backend that can't reach JavaScript's
- * memory copies it at the first use, and the two part.)
+ * A tensor over a typed array's own memory, without a copy: changes of one show in the other. (A backend that can't
+ * reach JavaScript's memory copies it at the first use, and the two part.)
  *
  * @param shape default `[array.length]`
  *
@@ -100,13 +105,17 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
 export function fromArray<A extends TensorArray>(array: A, shape: Shape = [array.length]): Tensor<DTypeOfArray<A>> {
   const dtype = dtypeOfArray(array) as DTypeOfArray<A> | undefined;
   if (dtype === undefined || !(array.buffer instanceof ArrayBuffer))
-    throw new DTypeError("fromArray", "unknownArray", `no dtype has the elements of a ${array.constructor.name}`);
+    throw new DTypeError(
+      "fromArray",
+      "unknownArray",
+      `expected a typed array with elements of a dtype, got a ${array.constructor.name}`,
+    );
   checkShape("fromArray", shape);
   if (elementCount(shape) !== array.length)
     throw new ShapeError(
       "fromArray",
       "sizeDiffers",
-      `${array.length} elements came, shape ${formatShape(shape)} holds ${elementCount(shape)}`,
+      `expected ${elementCount(shape)} elements for shape ${formatShape(shape)}, got ${array.length}`,
     );
   return new Tensor(
     new Storage(new ScriptMemory(array.buffer)),
@@ -124,7 +133,7 @@ function dtypeOf(elements: ArrayLike<Value>): DType {
     throw new DTypeError(
       "tensor",
       "unknownArray",
-      `no dtype has the elements of a ${elements.constructor.name}; give { dtype }`,
+      `expected a typed array with elements of a dtype, got a ${elements.constructor.name}; give { dtype }`,
     );
   }
   const kinds = new Set(Array.from(elements, (value) => typeof value));
@@ -147,12 +156,12 @@ function flatten(values: NestedArray<Value>): { elements: Value[]; shape: number
 }
 
 function ragged(value: NestedArray<Value>, axis: number, shape: Shape): ShapeError {
-  const came = Array.isArray(value) ? `an array of ${value.length}` : "a single value";
-  const wanted = axis < shape.length ? `an array of ${shape[axis]}` : "a single value";
+  const got = Array.isArray(value) ? `an array of ${value.length}` : "a single value";
+  const expected = axis < shape.length ? `an array of ${shape[axis]}` : "a single value";
   return new ShapeError(
     "tensor",
     "ragged",
-    `nested arrays must be rectangular: ${came} came at depth ${axis} where ${wanted} is wanted`,
+    `expected rectangular nested arrays, with ${expected} at depth ${axis}, got ${got}`,
   );
 }
 
@@ -177,7 +186,9 @@ function fill(target: Tensor, elements: ArrayLike<Value>): void {
   for (let index = 0; index < elements.length; index++) writable[index] = encode(elements[index]!);
 }
 
-/** An integer dtype takes whole numbers in its range and nothing else: a silent change of a given value helps nobody. */
+/**
+ * An integer dtype takes whole numbers in its range and nothing else: a silent change of a given value helps nobody.
+ */
 function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
   if (isFloat(dtype) || dtype === "bool") return;
   const [least, most] = integerRange(dtype);
@@ -190,7 +201,7 @@ function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
     throw new DTypeError(
       "tensor",
       "doesNotFit",
-      `element ${index} is ${value}; ${dtype} holds whole numbers from ${least} to ${most} (${dtypeFacts[dtype].bytes} bytes)`,
+      `expected whole numbers from ${least} to ${most} for ${dtype}, got ${value} at [${index}]`,
     );
   }
 }

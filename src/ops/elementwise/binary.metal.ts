@@ -1,9 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
 import { type BinaryName, binaryOperations } from "./primitive.ts";
 
-export const binaryMetal = (operation: BinaryName, isPredicate: boolean): Implementation<undefined> => {
+export const binaryMetal = (operation: BinaryName, isPredicate: boolean): MetalImplementation<undefined> => {
   const kernel = isPredicate ? "binary_predicate" : "binary";
   return {
     unsupported: noFloat64,

@@ -95,7 +95,7 @@ export const definitions: ReadonlyMap<string, Definition> = defined;
 const makers = new WeakMap<object, (operation: string) => unknown>();
 
 /** An operation as another one calls it: errors have that one's name. */
-export function renamed<Operation extends UnaryOperation | BinaryOperation>(
+export function renamed<Operation extends UnaryOperation | FloatOperation | BinaryOperation>(
   operation: string,
   compute: Operation,
 ): Operation {
@@ -111,6 +111,7 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
   const isPredicate = "result" in row;
   const primitive = definePrimitive({
     name,
+    family: "elementwise",
     implementations: {
       metal: unaryMetal(name, isPredicate),
       cpu: unaryCpu(name),
@@ -139,6 +140,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
   const isPredicate = "result" in row;
   const primitive = definePrimitive({
     name,
+    family: "elementwise",
     implementations: {
       metal: binaryMetal(name, isPredicate),
       cpu: binaryCpu(name),
@@ -173,7 +175,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
     cpu: ternaryCpu(name),
     reference: ternaryReference(row.reference),
   };
-  const primitive = definePrimitive({ name, implementations });
+  const primitive = definePrimitive({ name, family: "elementwise", implementations });
   const compute: Ternary = (operands, gradient = row.gradient) => {
     const shapes = operands.map(({ shape }) => shape);
     const output = execute(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype, undefined);

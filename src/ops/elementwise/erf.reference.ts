@@ -10,7 +10,7 @@ export function erf(x: number): number {
 
 /** 1 − erf(x), without the cancellation where erf(x) is near 1. */
 export function erfc(x: number): number {
-  return x < 1 ? 1 - erf(x) : complementByFraction(x);
+  return !(x >= 1) ? 1 - erf(x) : complementByFraction(x);
 }
 
 /** 2/√π · exp(−x²) · x · (1 + 2x²/3 · (1 + 2x²/5 · (1 + …))): all terms are positive, so that nothing cancels. */
@@ -25,4 +25,26 @@ function complementByFraction(x: number): number {
   let fraction = x;
   for (let n = 300; n >= 1; n--) fraction = x + n / 2 / fraction;
   return Math.exp(-x * x) / (Math.sqrt(Math.PI) * fraction);
+}
+
+/**
+ * The y whose erf is x, by Halley's steps from a start within 0.3 %. Above ½ they go by the complement, which does not
+ * cancel.
+ *
+ * Source of the start: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
+ */
+export function erfinv(x: number): number {
+  const a = Math.abs(x);
+  if (!(a < 1)) return a === 1 ? x * Number.POSITIVE_INFINITY : Number.NaN;
+  if (a === 0) return x;
+  const bend = 0.147;
+  const logarithm = Math.log1p(-a * a);
+  const middle = 2 / (Math.PI * bend) + logarithm / 2;
+  let y = a < 0.1 ? (a * Math.sqrt(Math.PI)) / 2 : Math.sqrt(Math.sqrt(middle * middle - logarithm / bend) - middle);
+  for (let step = 0; step < 3; step++) {
+    const difference = a < 0.5 ? erf(y) - a : 1 - a - erfc(y);
+    const newton = ((difference * Math.sqrt(Math.PI)) / 2) * Math.exp(y * y);
+    y -= newton / (1 + y * newton);
+  }
+  return x < 0 ? -y : y;
 }

@@ -1,6 +1,6 @@
 import { mul, neg, square } from "./arithmetic.ts";
 import { defineUnary } from "./define.ts";
-import { erf as exactErf } from "./erf.reference.ts";
+import { erf as exactErf, erfc as exactErfc, erfinv as exactErfinv } from "./erf.reference.ts";
 import { exp } from "./exponential.ts";
 import type { FloatOperation } from "./types.ts";
 
@@ -15,4 +15,30 @@ export const erf: FloatOperation = defineUnary("erf", {
   saves: "input",
   reference: { float: exactErf },
   gradient: (g, x) => mul(g, mul(exp(neg(square(x))), 2 / Math.sqrt(Math.PI))),
+});
+
+/**
+ * 1 − erf(x) for each element, accurate where erf(x) is near 1. @see {@link exp}
+ *
+ * @example
+ * erfc(tensor([0, 1])); // float32 [1, 0.1573]
+ */
+export const erfc: FloatOperation = defineUnary("erfc", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: exactErfc },
+  gradient: (g, x) => mul(g, mul(exp(neg(square(x))), -2 / Math.sqrt(Math.PI))),
+});
+
+/**
+ * The inverse of {@link erf} for each element: erf(erfinv(x)) is x. It is ±∞ at ±1, and NaN beyond. @see {@link exp}
+ *
+ * @example
+ * erfinv(tensor([0, 0.5])); // float32 [0, 0.476936]
+ */
+export const erfinv: FloatOperation = defineUnary("erfinv", {
+  takes: "floats",
+  saves: "output",
+  reference: { float: exactErfinv },
+  gradient: (g, y) => mul(g, mul(exp(square(y)), Math.sqrt(Math.PI) / 2)),
 });

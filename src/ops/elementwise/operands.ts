@@ -31,8 +31,8 @@ export function promoteOperands(
 export function operandDType(operation: string, dtype: DType, kind: Kind): DType {
   if (kind === "everything") return dtype;
   if (kind === "floats") return isFloat(dtype) ? dtype : "float32";
-  if (kind === "numbers" ? dtype !== "bool" : !isFloat(dtype)) return dtype;
-  const expected = kind === "numbers" ? "floats or integers" : "integers or bools";
+  if (!((isFloat(dtype) && kind !== "numbers") || (dtype === "bool" && kind !== "bits"))) return dtype;
+  const expected = { numbers: "floats or integers", bits: "integers or bools", integers: "integers" }[kind];
   throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; toDType() converts`);
 }
 

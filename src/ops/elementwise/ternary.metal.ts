@@ -1,9 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
 import { type TernaryName, ternaryOperations } from "./primitive.ts";
 
-export const ternaryMetal = (operation: TernaryName): Implementation<undefined> => ({
+export const ternaryMetal = (operation: TernaryName): MetalImplementation<undefined> => ({
   unsupported: noFloat64,
   run({ inputs, outputs: [out] }) {
     const { grid, threadgroup, loop } = broadcastLoop(out!, inputs);

@@ -21,9 +21,9 @@ export type FloatOf<D extends DType> = D extends "float64" | "float32" | "float1
 
 /**
  * What an operation is defined for. `floats`: integers and bools become float32 first. `numbers`: bools are refused;
- * `bits`: floats are.
+ * `bits`: floats are; `integers`: both are.
  */
-export type Kind = "floats" | "numbers" | "bits" | "everything";
+export type Kind = "floats" | "numbers" | "bits" | "integers" | "everything";
 
 // `method` says how a function becomes a method of Tensor: see src/ops/methods.ts.
 

@@ -1,9 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
 import { type UnaryName, unaryOperations } from "./primitive.ts";
 
-export const unaryMetal = (operation: UnaryName, isPredicate: boolean): Implementation<undefined> => {
+export const unaryMetal = (operation: UnaryName, isPredicate: boolean): MetalImplementation<undefined> => {
   const kernel = isPredicate ? "unary_predicate" : "unary";
   return {
     unsupported: noFloat64,

@@ -1,49 +1,52 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { Launched, MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, noFloat64, reads, startOf, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
-import { checkRangeLater, findLater } from "../indexing/range.metal.ts";
+import { checkRangeLater, findLater, spanFrom } from "../indexing/range.metal.ts";
 import { launchSort, tooLongToSort } from "../sorting/sort.metal.ts";
-import { boundsError } from "./bounds.ts";
-import { type BagAttributes, bagModes } from "./modes.ts";
+import { offsetsError } from "./offsets.ts";
+import { type BagAttributes, bagModes, bagParameters, offsetsParameters } from "./primitive.ts";
 
 const FILE = "embedding/bags.metal";
 const THREADS = 256;
 const SIMD = 32;
+/** Of kernels to which neither the mode nor factors matter. */
+const NO_CONSTANTS = [0, 0];
 
-export const bagMetal: Implementation<BagAttributes> = {
+export const bagMetal: MetalImplementation<BagAttributes> = {
   unsupported: noFloat64,
   run({ operation, inputs, outputs, attributes }) {
-    const [indices, bounds, factors, table] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const [indices, offsets, factors, table] = inputs as [Tensor, Tensor, Tensor, Tensor];
     const [output, counts, best = counts] = outputs as [Tensor, Tensor, Tensor?];
-    checkRangeLater({ operation, index: indices, size: attributes.rows });
-    if (attributes.length === null) checkBoundsLater(bounds, indices.size);
+    const range = checkRangeLater({ operation, index: indices, size: attributes.rows });
+    const order = attributes.length === null ? checkOffsetsLater(offsets, indices.size) : undefined;
     const columns = Math.max(1, table.shape[1]!);
     const side = Math.min(columns, THREADS);
-    launch({
+    const launched = launch({
       ...kernelOf("bag_rows", attributes, table, indices),
-      operands: [...[indices, bounds, factors, table].map(reads), ...[output, counts, best].map(writes)],
+      operands: [...[indices, offsets, factors, table].map(reads), ...[output, counts, best].map(writes)],
       parameters: parametersOf(attributes, indices, { table }),
       grid: [columns, attributes.bags],
       threadgroup: [side, Math.max(1, Math.floor(THREADS / side))],
     });
+    return spanFrom(range ?? order, launched);
   },
 };
 
-export const bagGradientMetal: Implementation<BagAttributes> = {
+export const bagGradientMetal: MetalImplementation<BagAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(flat(call.inputs[0]!), 0),
   run({ inputs, outputs: [output], attributes }) {
-    const [indices, bounds, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
-    const line = flat(indices);
-    const keys = scratch(line.shape, line.dtype);
-    const order = scratch(line.shape, "int64");
-    if (line.size > 0) launchSort(line, keys, order, { dim: 0, descending: false });
-    const numbers = numbersOf(bounds, indices, attributes, order);
+    const [indices, offsets, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
+    const own = flat(indices);
+    const keys = scratch(own.shape, own.dtype);
+    const order = scratch(own.shape, "int64");
+    const sorted: Launched = own.size > 0 ? launchSort(own, keys, order, { dim: 0, descending: false }) : undefined;
+    const { numbers, launched } = numbersOf(offsets, indices, attributes, order);
     const threads = Math.min(THREADS, SIMD * Math.ceil(output!.shape[1]! / SIMD));
-    launch({
+    const summed = launch({
       ...kernelOf("bag_gradient", attributes, gradients, indices),
       operands: [...[keys, order, numbers, factors, gradients, counts, best].map(reads), writes(output!)],
       parameters: parametersOf(attributes, indices, { gradients }),
@@ -51,18 +54,19 @@ export const bagGradientMetal: Implementation<BagAttributes> = {
       threadgroup: threads,
       threadgroupMemory: [16],
     });
-    for (const tensor of new Set([line, keys, order, numbers])) tensor.dispose();
+    for (const tensor of new Set([own, keys, order, numbers])) tensor.dispose();
+    return spanFrom(sorted ?? launched, summed);
   },
 };
 
 type BagGradientInputs = [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
 
-export const bagFactorsMetal: Implementation<BagAttributes> = {
+export const bagFactorsMetal: MetalImplementation<BagAttributes> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output], attributes }) {
-    const [indices, bounds, table, gradients] = inputs as [Tensor, Tensor, Tensor, Tensor];
-    const numbers = numbersOf(bounds, indices, attributes, indices);
-    launch({
+    const [indices, offsets, table, gradients] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const { numbers, launched } = numbersOf(offsets, indices, attributes, indices);
+    const multiplied = launch({
       ...kernelOf("bag_factors", { ...attributes, hasFactors: false }, table, indices),
       operands: [...[indices, numbers, table, gradients].map(reads), writes(output!)],
       parameters: parametersOf(attributes, indices, { table, gradients }),
@@ -70,71 +74,82 @@ export const bagFactorsMetal: Implementation<BagAttributes> = {
       threadgroup: THREADS,
     });
     if (numbers !== indices) numbers.dispose();
+    return spanFrom(launched, multiplied);
   },
 };
 
 const kernelOf = (name: string, { mode, hasFactors }: BagAttributes, matrix: Tensor, indices: Tensor) => ({
   file: FILE,
   name: `${name}_${metalTypeOf(matrix.dtype)}_${metalTypeOf(indices.dtype)}`,
-  constants: [bagModes.indexOf(mode) + (hasFactors ? 4 : 0)],
+  constants: [bagModes.ordinal(mode), Number(hasFactors)],
 });
 
-/** Dense indices of any shape as one line: a view for a call. */
+/** Dense indices of any shape as a vector: a view for a call. */
 const flat = ({ storage, dtype, size, offset }: Tensor): Tensor => new Tensor(storage, dtype, [size], [1], offset);
 
-/** Memory of the device until it is disposed of; the allocator does not hand it out again before the kernels that use it are done. */
+/**
+ * Memory of the device until it is disposed of; the allocator does not hand it out again before the kernels that use it
+ * are done.
+ */
 const scratch = <D extends DType>(shape: readonly number[], dtype: D): Tensor<D> =>
   new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, dtype))), dtype, shape);
 
-/** The bag of each index, where bounds say which; `otherwise` where nothing is read. */
-function numbersOf(bounds: Tensor, indices: Tensor, attributes: BagAttributes, otherwise: Tensor): Tensor {
-  if (attributes.length !== null || indices.size === 0) return otherwise;
+/** The bag of each index, where offsets say which; `otherwise` where nothing is read. */
+function numbersOf(
+  offsets: Tensor,
+  indices: Tensor,
+  attributes: BagAttributes,
+  otherwise: Tensor,
+): { readonly numbers: Tensor; readonly launched?: TicketRange } {
+  if (attributes.length !== null || indices.size === 0) return { numbers: otherwise };
   const numbers = scratch([indices.size], "int64");
-  launch({
+  const launched = launch({
     file: FILE,
-    name: `bag_numbers_${metalTypeOf(bounds.dtype)}`,
-    constants: [0],
-    operands: [reads(bounds), writes(numbers)],
+    name: `bag_numbers_${metalTypeOf(offsets.dtype)}`,
+    constants: NO_CONSTANTS,
+    operands: [reads(offsets), writes(numbers)],
     parameters: parametersOf(attributes, indices, {}),
     grid: indices.size,
     threadgroup: THREADS,
   });
-  return numbers;
+  return { numbers, launched };
 }
 
-/** `Bags` of the kernels. */
 function parametersOf(
   { bags, length, rows, padding }: BagAttributes,
   indices: Tensor,
-  { table, gradients }: { table?: Tensor; gradients?: Tensor },
+  matrices: { table?: Tensor; gradients?: Tensor },
 ): Uint8Array {
-  const placed = (matrix: Tensor | undefined) => (matrix ? [...matrix.strides, startOf(matrix)] : [0, 0, 0]);
-  const width = (table ?? gradients)?.shape[1] ?? 0;
-  const numbers = [bags, indices.size, length ?? -1, rows, width, padding, ...placed(table), ...placed(gradients)];
-  return new Uint8Array(BigInt64Array.from(numbers.map(BigInt)).buffer);
+  const numbersOfMatrix = (matrix: Tensor | undefined) => (matrix ? [...matrix.strides, startOf(matrix)] : []);
+  return bagParameters.bytes({
+    ...{ bags, total: indices.size, length: length ?? -1, rows, padding },
+    width: (matrices.table ?? matrices.gradients)?.shape[1] ?? 0,
+    table: numbersOfMatrix(matrices.table),
+    gradients: numbersOfMatrix(matrices.gradients),
+  });
 }
 
-/** Has the device look at the bounds; the error comes as that of an index out of range does. */
-function checkBoundsLater(bounds: Tensor, total: number): void {
-  const { storage, dtype, offset, size } = bounds;
-  findLater(
-    bounds,
+/** Has the device check the offsets; the error comes as that of an index out of range does. */
+function checkOffsetsLater(offsets: Tensor, total: number): TicketRange {
+  const { storage, dtype, offset, size } = offsets;
+  return findLater(
+    offsets,
     (first) =>
       launch({
         file: FILE,
         name: `find_descent_${metalTypeOf(dtype)}`,
-        constants: [0],
-        operands: [reads(bounds), { tensor: first, access: "readwrite" }],
-        parameters: new Uint8Array(BigInt64Array.of(BigInt(size), BigInt(total)).buffer),
+        constants: NO_CONSTANTS,
+        operands: [reads(offsets), { tensor: first, access: "readwrite" }],
+        parameters: offsetsParameters.bytes({ count: size, total }),
         grid: size,
         threadgroup: Math.min(size, THREADS),
       }),
     (position, isKnown) => {
-      if (!isKnown) return boundsError(position, undefined, total);
-      const at = (place: number) => Number(storage.array(dtype)[offset + place]);
+      if (!isKnown) return offsetsError(position, undefined, total);
+      const at = (index: number) => Number(storage.array(dtype)[offset + index]);
       const value = at(position);
       const isRight = position === 0 ? value === 0 : value >= at(position - 1) && value <= total;
-      return isRight ? undefined : boundsError(position, value, total); // computed again since: see checkRangeLater
+      return isRight ? undefined : offsetsError(position, value, total); // computed again since: see checkRangeLater
     },
   );
 }

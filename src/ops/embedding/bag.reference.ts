@@ -2,29 +2,29 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkRange } from "../indexing/range.reference.ts";
-import { boundsError } from "./bounds.ts";
-import type { BagAttributes } from "./modes.ts";
+import { offsetsError } from "./offsets.ts";
+import type { BagAttributes } from "./primitive.ts";
 
-/** One index that counts: its row, its place among all indices, and its factor. */
+/** One index that counts: its row, its number among all indices, and its factor. */
 interface Member {
   readonly row: number;
-  readonly place: number;
+  readonly number: number;
   readonly factor: number;
 }
 
 /** The members of each bag. */
 function bagsOf(
-  [indices, bounds, factors]: readonly Tensor[],
+  [indices, offsets, factors]: readonly Tensor[],
   { bags, length, padding, hasFactors }: BagAttributes,
 ): Member[][] {
   const rows = toIntegers(indices!).map(Number);
   const own = hasFactors ? toNumbers(factors!) : undefined;
   const ends =
-    length === null ? toIntegers(bounds!).map(Number) : Array.from({ length: bags + 1 }, (_, at) => at * length);
+    length === null ? toIntegers(offsets!).map(Number) : Array.from({ length: bags + 1 }, (_, at) => at * length);
   return Array.from({ length: bags }, (_, bag) =>
     rows
       .slice(ends[bag], ends[bag + 1])
-      .map((row, at): Member => ({ row, place: ends[bag]! + at, factor: own?.[ends[bag]! + at] ?? 1 }))
+      .map((row, at): Member => ({ row, number: ends[bag]! + at, factor: own?.[ends[bag]! + at] ?? 1 }))
       .filter(({ row }) => row !== padding),
   );
 }
@@ -37,9 +37,9 @@ const rowsOf = (matrix: Tensor): readonly (readonly number[])[] => {
 
 export const bagReference: Implementation<BagAttributes> = {
   run({ operation, inputs, outputs: [output, counts, best], attributes }) {
-    const [indices, bounds, , table] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const [indices, offsets, , table] = inputs as [Tensor, Tensor, Tensor, Tensor];
     checkRange({ operation, index: indices, size: attributes.rows });
-    if (attributes.length === null) checkBounds(bounds, indices.size);
+    if (attributes.length === null) checkOffsets(offsets, indices.size);
     const bags = bagsOf(inputs, attributes);
     const rows = rowsOf(table);
     const columns = Array.from({ length: table.shape[1]! }, (_, column) => column);
@@ -51,7 +51,7 @@ export const bagReference: Implementation<BagAttributes> = {
       );
       store(
         best,
-        found.map((member) => BigInt(member?.place ?? -1)),
+        found.map((member) => BigInt(member?.number ?? -1)),
       );
     } else {
       const share = (bag: readonly Member[]) => (attributes.mode === "mean" ? 1 / Math.max(bag.length, 1) : 1);
@@ -88,9 +88,9 @@ export const bagGradientReference: Implementation<BagAttributes> = {
     const shares = attributes.mode === "mean" ? toNumbers(counts).map((count) => 1 / count) : undefined;
     const sums = new Float64Array(output!.size);
     for (const [bag, members] of bagsOf(inputs, attributes).entries())
-      for (const { row, place, factor } of members)
+      for (const { row, number, factor } of members)
         for (let column = 0; column < width; column++) {
-          if (numbers && numbers[bag * width + column] !== place) continue;
+          if (numbers && numbers[bag * width + column] !== number) continue;
           sums[row * width + column]! += incoming[bag]![column]! * factor * (shares?.[bag] ?? 1);
         }
     store(output!, sums);
@@ -98,21 +98,21 @@ export const bagGradientReference: Implementation<BagAttributes> = {
 };
 
 export const bagFactorsReference: Implementation<BagAttributes> = {
-  run({ inputs: [indices, bounds, table, gradients], outputs: [output], attributes }) {
+  run({ inputs: [indices, offsets, table, gradients], outputs: [output], attributes }) {
     const [rows, incoming] = [rowsOf(table!), rowsOf(gradients!)];
     const products = new Float64Array(output!.size);
-    for (const [bag, members] of bagsOf([indices!, bounds!], { ...attributes, hasFactors: false }).entries())
-      for (const { row, place } of members)
-        products[place] = rows[row]!.reduce((sum, value, column) => sum + value * incoming[bag]![column]!, 0);
+    for (const [bag, members] of bagsOf([indices!, offsets!], { ...attributes, hasFactors: false }).entries())
+      for (const { row, number } of members)
+        products[number] = rows[row]!.reduce((sum, value, column) => sum + value * incoming[bag]![column]!, 0);
     store(output!, products);
   },
 };
 
-/** @throws {ShapeError} for the first bound that begins no bag. */
-function checkBounds(bounds: Tensor, total: number): void {
-  const values = toIntegers(bounds);
+/** @throws {ShapeError} for the first offset that begins no bag. */
+function checkOffsets(offsets: Tensor, total: number): void {
+  const values = toIntegers(offsets);
   const position = values.findIndex(
     (value, at) => value < (values[at - 1] ?? 0n) || value > total || (at === 0 && value !== 0n),
   );
-  if (position >= 0) throw boundsError(position, values[position], total);
+  if (position >= 0) throw offsetsError(position, values[position], total);
 }

@@ -5,7 +5,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
-import { gatherPrimitive } from "../indexing/gather_primitive.ts";
+import { gatherPrimitive } from "../indexing/adjoint.ts";
 import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
 import { reshape } from "../view/reshape.ts";
 import { tableGradient } from "./bags.ts";
@@ -18,8 +18,8 @@ export interface EmbeddingOptions {
 }
 
 /**
- * For each index its row of a table: `result[…, :] = weight[indices[…], :]`. The gradient of a row is the sum over the places that named it,
- * in their order: the same bits run after run.
+ * For each index its row of a table: `result[…, :] = weight[indices[…], :]`. The gradient of a row is the sum over the
+ * indices that named it, in their order: the same bits run after run.
  *
  * @param indices integers of any shape
  * @param weight [rows, width], floats
@@ -28,9 +28,9 @@ export interface EmbeddingOptions {
  * @example
  * embedding(tensor([1n, 0n]), tensor([[1, 2], [3, 4]])); // float32 [[3, 4], [1, 2]]
  *
- * @throws {ShapeError} for a weight that is no matrix, and `indexOutOfRange` for an index that is negative or too large (on Metal when a
- * result is read). @throws {DTypeError} for indices that are no integers, or a weight without floats. @throws {ArgumentError} for a
- * padding index that is no row.
+ * @throws {ShapeError} for a weight that is no matrix, and `indexOutOfRange` for an index that is negative or too large
+ * (on Metal when a result is read). @throws {DTypeError} for indices that are no integers, or a weight without floats.
+ * @throws {ArgumentError} for a padding index that is no row.
  */
 export function embedding<D extends DType>(
   indices: Tensor,
@@ -50,7 +50,10 @@ export function embedding<D extends DType>(
   return output;
 }
 
-/** One gather: the table repeated along the axes of the indices but the last, the indices along the width, both in place. */
+/**
+ * One gather: the table repeated along the axes of the indices but the last, the indices along the width, both in
+ * place.
+ */
 function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): Tensor<D> {
   const [rows, width] = weight.shape as [number, number];
   const lead = index.shape.slice(0, -1);
@@ -70,7 +73,7 @@ function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): 
   return index.rank === 0 ? reshape(output, [width]) : output;
 }
 
-/** The gradients of all places, summed by row: those of bags of one index each. */
+/** The gradients of all indices, summed by row: those of bags of one index each. */
 function rowSums(gradient: Tensor, index: Tensor<IndexDType>, rows: number, padding: number | undefined): Tensor {
   const indices = noGrad(() => reshape(contiguous(index), [index.size]));
   const attributes = {
@@ -81,6 +84,6 @@ function rowSums(gradient: Tensor, index: Tensor<IndexDType>, rows: number, padd
     padding: padding ?? -1,
     hasFactors: false,
   } as const;
-  const bags = { operation: "embedding", indices, bounds: indices, attributes };
+  const bags = { operation: "embedding", indices, offsets: indices, attributes };
   return tableGradient(reshape(gradient, [index.size, gradient.shape.at(-1)!]), undefined, [indices], bags);
 }

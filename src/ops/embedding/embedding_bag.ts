@@ -11,12 +11,15 @@ import { full } from "../creation/full.ts";
 import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
 import { cat } from "../join/cat.ts";
 import { type Bags, bagRows } from "./bags.ts";
-import { type BagMode, bagModes } from "./modes.ts";
+import { type BagMode, bagModes } from "./primitive.ts";
 import { checkTable, paddingRow, wholeIndices } from "./rows.ts";
 
 /** Options of {@link embeddingBag}. */
 export interface EmbeddingBagOptions {
-  /** Where each bag begins among indices of one axis, the first at 0, ascending. Indices of two axes have a bag a row, and no offsets. */
+  /**
+   * Where each bag begins among indices of one axis, the first at 0, ascending. Indices of two axes have a bag a row,
+   * and no offsets.
+   */
   offsets?: Tensor | undefined;
   /** Default `"mean"`. */
   mode?: BagMode | undefined;
@@ -36,11 +39,13 @@ export interface EmbeddingBagOptions {
  * @returns [bags, width], in weight's dtype
  *
  * @example
- * embeddingBag(tensor([0n, 1n, 1n]), tensor([[1, 2], [3, 4]]), { offsets: tensor([0n, 2n]), mode: "sum" }); // float32 [[4, 6], [3, 4]]
+ * const bags = { offsets: tensor([0n, 2n]), mode: "sum" } as const;
+ * embeddingBag(tensor([0n, 1n, 1n]), tensor([[1, 2], [3, 4]]), bags); // float32 [[4, 6], [3, 4]]
  *
- * @throws {ShapeError} for indices of another rank, a weight that is no matrix, weights of samples of another shape, and
- * `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read). @throws {DTypeError} for indices or offsets that are no integers, or floats of two dtypes. @throws {ArgumentError} for
- * offsets beside bags in rows, an unknown mode, weights of samples without `"sum"`, or a padding index that is no row.
+ * @throws {ShapeError} for indices of another rank, a weight that is no matrix, weights of samples of another shape,
+ * and `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read). @throws {DTypeError} for indices or
+ * offsets that are no integers, or floats of two dtypes. @throws {ArgumentError} for offsets with bags in rows, an
+ * unknown mode, weights of samples without `"sum"`, or a padding index that is no row.
  */
 export function embeddingBag<D extends DType>(
   indices: Tensor,
@@ -55,7 +60,7 @@ export function embeddingBag<D extends DType>(
   if (perSampleWeights) checkSampleWeights(perSampleWeights, index, weight, mode);
   if (options.offsets) wholeIndices("embeddingBag", "offsets", options.offsets);
   if (options.offsets && includeLastOffset && options.offsets.size === 0)
-    throw new ShapeError("embeddingBag", "noOffset", "no offset came, with includeLastOffset at least one is wanted");
+    throw new ShapeError("embeddingBag", "noOffset", "expected at least one offset with includeLastOffset, got none");
   checkSomethingToName("embeddingBag", index, weight.shape[0]!);
   return named("embeddingBag", () =>
     tidy(() =>
@@ -69,8 +74,12 @@ export function embeddingBag<D extends DType>(
 }
 
 function checkMode(mode: BagMode): void {
-  if (bagModes.includes(mode)) return;
-  throw new ArgumentError("embeddingBag", "unknownMode", `mode ${String(mode)} came, "sum", "mean" or "max" is wanted`);
+  if (bagModes.names.includes(mode)) return;
+  throw new ArgumentError(
+    "embeddingBag",
+    "unknownMode",
+    `expected mode to be "sum", "mean" or "max", got ${String(mode)}`,
+  );
 }
 
 function checkBags(index: Tensor, offsets: Tensor | undefined): void {
@@ -78,59 +87,58 @@ function checkBags(index: Tensor, offsets: Tensor | undefined): void {
     throw new ShapeError(
       "embeddingBag",
       "wrongRank",
-      `indices ${index.describe()} came, [bags, length] or [total] is wanted`,
+      `expected indices to be [bags, length] or [total], got ${index.describe()}`,
     );
   if (index.rank === 1 && !offsets)
     throw new ArgumentError(
       "embeddingBag",
       "noOffsets",
-      `indices ${index.describe()} came without offsets, which say where bags begin; indices of two axes have a bag a row`,
+      `expected offsets, which say where bags begin, with indices ${index.describe()}; ` +
+        "indices of two axes have a bag a row",
     );
   if (index.rank === 2 && offsets)
     throw new ArgumentError(
       "embeddingBag",
       "twoKindsOfBags",
-      `indices ${index.describe()} came with offsets; they have a bag a row, leave the offsets out or flatten the indices`,
+      `expected no offsets with indices ${index.describe()}, which have a bag a row; leave them out or flatten ` +
+        "the indices",
     );
   if (offsets && offsets.rank !== 1)
-    throw new ShapeError("embeddingBag", "wrongRank", `offsets ${offsets.describe()} came, a vector is wanted`);
+    throw new ShapeError("embeddingBag", "wrongRank", `expected offsets to be a vector, got ${offsets.describe()}`);
 }
 
 function checkSampleWeights(samples: Tensor, index: Tensor, weight: Tensor, mode: BagMode): void {
   samples.checkAlive("embeddingBag");
   if (mode !== "sum")
-    throw new ArgumentError(
-      "embeddingBag",
-      "notASum",
-      `perSampleWeights came for mode "${mode}", they are for "sum" only`,
-    );
+    throw new ArgumentError("embeddingBag", "notASum", `expected mode "sum" with perSampleWeights, got "${mode}"`);
   if (!sameShape(samples.shape, index.shape))
     throw new ShapeError(
       "embeddingBag",
       "shapesDiffer",
-      `perSampleWeights ${samples.describe()} came for indices ${index.describe()}; the same shape is wanted`,
+      `expected perSampleWeights to have the shape of indices ${index.describe()}, got ${samples.describe()}`,
     );
   if (samples.dtype !== weight.dtype)
     throw new DTypeError(
       "embeddingBag",
       "dtypesDiffer",
-      `perSampleWeights are ${samples.dtype}, weight is ${weight.dtype}; toDType(perSampleWeights, "${weight.dtype}") converts`,
+      `expected perSampleWeights to have the dtype of weight, ${weight.dtype}, got ${samples.dtype}; ` +
+        `toDType(perSampleWeights, "${weight.dtype}") converts`,
     );
 }
 
-/** What the bags are made of: all indices side by side, and where each bag begins. */
+/** What the bags are made of: all indices one after the other, and where each bag begins. */
 function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBagOptions): Bags {
   const { mode = "mean", includeLastOffset = false } = options;
   const padding = paddingRow("embeddingBag", weight, options.paddingIndex) ?? -1;
   const indices = contiguous(index);
-  const bounds = options.offsets ? boundsOf(options.offsets, indices, includeLastOffset) : indices;
-  const [bags, length] = options.offsets ? [bounds.size - 1, null] : (index.shape as [number, number]);
+  const offsets = options.offsets ? allOffsets(options.offsets, indices, includeLastOffset) : indices;
+  const [bags, length] = options.offsets ? [offsets.size - 1, null] : (index.shape as [number, number]);
   const attributes = { mode, bags, length, rows: weight.shape[0]!, padding, hasFactors: false };
-  return { operation: "embeddingBag", indices, bounds, attributes };
+  return { operation: "embeddingBag", indices, offsets, attributes };
 }
 
 /** Where each bag begins, and the last one ends, in the indices' dtype. */
-function boundsOf(offsets: Tensor, { size, dtype }: Tensor<IndexDType>, isWhole: boolean): Tensor<IndexDType> {
+function allOffsets(offsets: Tensor, { size, dtype }: Tensor<IndexDType>, isComplete: boolean): Tensor<IndexDType> {
   const own = toDType(offsets, dtype);
-  return contiguous(isWhole ? own : cat([own, full([1], size, { dtype })]));
+  return contiguous(isComplete ? own : cat([own, full([1], size, { dtype })]));
 }

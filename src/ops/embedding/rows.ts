@@ -5,16 +5,19 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import type { IndexDType } from "../indexing/indices.ts";
 
-/** @throws {ShapeError} for a table without two axes. @throws {DTypeError} for one without floats. @throws {DisposedError} */
+/**
+ * @throws {ShapeError} for a table without two axes. @throws {DTypeError} for one without floats.
+ * @throws {DisposedError}
+ */
 export function checkTable(operation: string, weight: Tensor): void {
   weight.checkAlive(operation);
   if (weight.rank !== 2)
-    throw new ShapeError(operation, "wrongRank", `weight ${weight.describe()} came, [rows, width] is wanted`);
+    throw new ShapeError(operation, "wrongRank", `expected weight to be [rows, width], got ${weight.describe()}`);
   if (!isFloat(weight.dtype))
     throw new DTypeError(
       operation,
       "notAFloat",
-      `weight ${weight.describe()} came, floats are wanted; toDType(weight, "float32") converts`,
+      `expected weight to be of floats, got ${weight.describe()}; toDType(weight, "float32") converts`,
     );
 }
 
@@ -25,7 +28,7 @@ export function wholeIndices(operation: string, what: string, index: Tensor): Te
     throw new DTypeError(
       operation,
       "notAnIndex",
-      `${what} are integers, ${index.describe()} came; use toDType(${what}, "int64")`,
+      `expected ${what} to be integers, got ${index.describe()}; toDType(${what}, "int64") converts`,
     );
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }
@@ -38,7 +41,7 @@ export function paddingRow(operation: string, weight: Tensor, paddingIndex: numb
     throw new ArgumentError(
       operation,
       "paddingOutOfRange",
-      `paddingIndex ${paddingIndex} came, a table of ${rows} rows has ${-rows} to ${rows - 1}`,
+      `expected paddingIndex from ${-rows} to ${rows - 1} for a table of ${rows} rows, got ${paddingIndex}`,
     );
   return paddingIndex < 0 ? paddingIndex + rows : paddingIndex;
 }

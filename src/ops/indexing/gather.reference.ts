@@ -1,17 +1,17 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { forEachIndex, toIntegers } from "../../backend/reference/elements.ts";
-import type { GatherAttributes } from "./gather_primitive.ts";
+import type { IndexAttributes } from "./primitive.ts";
 import { checkRange } from "./range.reference.ts";
 
 /** Elements are moved as they are stored. */
-export const gatherReference: Implementation<GatherAttributes> = {
+export const gatherReference: Implementation<IndexAttributes> = {
   run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
     checkRange({ operation, index: index!, size: x!.shape[dim]!, axes });
     const indices = toIntegers(index!);
     const from = x!.storage.array(x!.dtype);
     const to = output!.storage.array(output!.dtype) as { [index: number]: number | bigint };
-    const beside = { strides: x!.strides.with(dim, 0), offset: x!.offset };
-    forEachIndex(output!.shape, [beside, output!], ([source, target], element) => {
+    const others = { strides: x!.strides.with(dim, 0), offset: x!.offset };
+    forEachIndex(output!.shape, [others, output!], ([source, target], element) => {
       to[target!] = from[source! + Number(indices[element]!) * x!.strides[dim]!]!;
     });
   },

@@ -1,6 +1,7 @@
-/** Tensors of indices: their dtype, and the errors of an index that is out of range. */
+/** Tensors of indices: their dtype and shape, and the errors of an index that is out of range. */
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { reshape } from "../view/reshape.ts";
 
 /** Dtypes that index. */
 export type IndexDType = "int64" | "int32";
@@ -12,14 +13,38 @@ export function checkIndexDType(operation: string, index: Tensor): void {
     throw new DTypeError(
       operation,
       "notAnIndex",
-      `an index is int64 or int32, ${index.dtype} came; use toDType(index, "int64")`,
+      `expected an index of int64 or int32, got ${index.dtype}; toDType(index, "int64") converts`,
     );
+}
+
+/** @throws {ShapeError} where an index' rank differs, or its size on another axis is larger. */
+export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axis: number): void {
+  const fits = index.rank === x.rank && index.shape.every((size, own) => own === axis || size <= x.shape[own]!);
+  if (!fits)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected index to have the rank of ${x.describe()} and, on other axes than ${axis}, at most its sizes, got ` +
+        index.describe(),
+    );
+}
+
+/** An index with one axis. @throws {ShapeError} where it has more. */
+export function checkVector(operation: string, index: Tensor<IndexDType>): Tensor<IndexDType> {
+  checkIndexDType(operation, index);
+  if (index.rank > 1)
+    throw new ShapeError(operation, "wrongRank", `expected a vector of indices, got ${index.describe()}`);
+  return reshape(index, [index.size]);
 }
 
 /** @throws {ShapeError} where there is an index and nothing that it could name. */
 export function checkSomethingToName(operation: string, index: Tensor, size: number): void {
   if (size === 0 && index.size > 0)
-    throw new ShapeError(operation, "indexOutOfRange", `${index.size} indices came for an axis without elements`);
+    throw new ShapeError(
+      operation,
+      "indexOutOfRange",
+      `expected no index for an axis without elements, got ${index.size}`,
+    );
 }
 
 /** What an operation's indices name. */
@@ -54,28 +79,29 @@ const distinctShape = (shape: readonly number[], strides: readonly number[]): nu
  */
 export function indexError(range: IndexRange, position: number, value: number | bigint | undefined): ShapeError {
   const { operation, index, size, axes } = range;
-  const place = coordinates(distinctShape(index.shape, index.strides), position);
-  const where = axes === undefined ? place : axes.map((axis) => place[axis]!);
+  const all = coordinates(distinctShape(index.shape, index.strides), position);
+  const where = axes === undefined ? all : axes.map((axis) => all[axis]!);
   return new ShapeError(
     operation,
     "indexOutOfRange",
-    `index ${value ?? "(changed since)"} at [${where.join(", ")}] came, 0 to ${size - 1} are there; negative indices do not count from the end here`,
+    `expected indices of 0 to ${size - 1}, got ${value ?? "another one (changed since)"} at [${where.join(", ")}]; ` +
+      "negative indices do not count from the end here",
   );
 }
 
 function coordinates(shape: readonly number[], position: number): number[] {
   const result = new Array<number>(shape.length).fill(0);
-  let rest = position;
+  let remainder = position;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    result[axis] = rest % shape[axis]!;
-    rest = Math.floor(rest / shape[axis]!);
+    result[axis] = remainder % shape[axis]!;
+    remainder = Math.floor(remainder / shape[axis]!);
   }
   return result;
 }
 
 /** The index at a {@link distinct} position, as it is stored now. */
 export function indexAt({ index }: IndexRange, position: number): number | bigint {
-  const place = coordinates(distinctShape(index.shape, index.strides), position);
-  const at = place.reduce((sum, coordinate, axis) => sum + coordinate * index.strides[axis]!, index.offset);
-  return index.storage.array(index.dtype)[at]!;
+  const own = coordinates(distinctShape(index.shape, index.strides), position);
+  const offset = own.reduce((sum, coordinate, axis) => sum + coordinate * index.strides[axis]!, index.offset);
+  return index.storage.array(index.dtype)[offset]!;
 }

@@ -17,23 +17,24 @@ import { sumTo } from "../view/expand.ts";
  * `value` where the mask is true, `x` elsewhere, in `x`'s dtype; the two are broadcast to each other.
  *
  * @param mask of dtype bool
- * @param value a number, or a tensor without axes, which gets a gradient too; integers take the whole part of a fraction
+ * @param value a number, or a tensor without axes, which gets a gradient too; integers take the whole part of a
+ * fraction
  *
  * @example
  * maskedFill(tensor([1, 2, 3]), tensor([true, false, true]), -Infinity); // [-Infinity, 2, -Infinity]
  *
- * @throws {DTypeError} for a mask that is not bool, or a number that `x`'s dtype can't hold. @throws {ShapeError} where the shapes can't be
- * broadcast together, or a value has axes.
+ * @throws {DTypeError} for a mask that is not bool, or a number that `x`'s dtype can't hold. @throws {ShapeError} where
+ * the shapes can't be broadcast together, or a value has axes.
  */
 export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, value: Tensor | Scalar): Tensor<D> {
   const filling = fillingOf("maskedFill", x, mask, value);
-  const output = filled(x, mask, filling);
+  const output = filledWhere(x, mask, filling);
   const { shape } = x;
   record("maskedFill", [x, filling], [output], [mask], ([gradient], [saved], needs) => {
-    const [g, hidden] = [gradient!, saved as Tensor<"bool">];
+    const [g, masked] = [gradient!, saved as Tensor<"bool">];
     return [
-      needs[0] ? sumTo(where(hidden, 0, g), shape) : null,
-      needs[1] ? sumTo(where(hidden, g, 0), filling.shape) : null,
+      needs[0] ? sumTo(where(masked, 0, g), shape) : null,
+      needs[1] ? sumTo(where(masked, g, 0), filling.shape) : null,
     ];
   });
   return output;
@@ -45,14 +46,14 @@ maskedFill.method = "same" as const;
  *
  * @returns x
  *
- * @throws {AutogradError} `inPlace` where `x` or the value requires a gradient, outside `noGrad`. @throws {ArgumentError} where `x` repeats
- * elements (`expand`). @throws as {@link maskedFill}
+ * @throws {AutogradError} `inPlace` where `x` or the value requires a gradient, outside `noGrad`.
+ * @throws {ArgumentError} where `x` repeats elements (`expand`). @throws as {@link maskedFill}
  */
 export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value: Tensor | Scalar): T {
   const filling = fillingOf("maskedFill_", x, mask, value);
   checkTarget("maskedFill_", x, [filling]);
   checkBroadcast("maskedFill_", x, mask);
-  const result = filled(x, mask, filling);
+  const result = filledWhere(x, mask, filling);
   copyInto(x, result);
   result.dispose();
   return x;
@@ -60,7 +61,7 @@ export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value:
 maskedFill_.method = "same" as const;
 
 /** The elements alone; nothing is recorded. */
-const filled = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>
+const filledWhere = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>
   named("maskedFill", () => noGrad(() => where(mask, filling, x))) as Tensor<D>;
 
 /** The value as a tensor of `x`'s dtype without axes, once everything is checked. */
@@ -68,7 +69,11 @@ function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tenso
   x.checkAlive(operation);
   mask.checkAlive(operation);
   if (mask.dtype !== "bool")
-    throw new DTypeError(operation, "notBool", `the mask is ${mask.describe()}, bool is wanted; ne(x, 0) makes one`);
+    throw new DTypeError(
+      operation,
+      "notBool",
+      `expected the mask to be bool, got ${mask.describe()}; ne(x, 0) makes one`,
+    );
   broadcastShapes(operation, x.shape, mask.shape);
   if (!(value instanceof Tensor)) return scalarTensor(wholePart(value, x.dtype), x.dtype, operation) as Tensor<D>;
   value.checkAlive(operation);
@@ -76,7 +81,7 @@ function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tenso
     throw new ShapeError(
       operation,
       "wrongRank",
-      `the value is ${value.describe()}, a number or a tensor without axes is wanted; where(mask, value, x) takes others`,
+      `expected a number or a tensor without axes, got ${value.describe()}; where(mask, value, x) takes others`,
     );
   return toDType(value, x.dtype);
 }

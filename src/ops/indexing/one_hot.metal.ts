@@ -1,27 +1,25 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
-import { checkRangeLater } from "./range.metal.ts";
+import { oneHotParameters } from "./primitive.ts";
+import { checkRangeLater, spanFrom } from "./range.metal.ts";
 
-export const oneHotMetal: Implementation<undefined> = {
+export const oneHotMetal: MetalImplementation<undefined> = {
   run({ operation, inputs: [index], outputs: [output] }) {
     const classes = output!.shape.at(-1)!;
-    checkRangeLater({ operation, index: index!, size: classes });
-    const { grid, threadgroup, parameters } = mergedLoop(
-      output!.shape,
-      [
-        { tensor: index!, strides: [...index!.strides, 0] },
-        { tensor: output!, strides: output!.strides },
-      ],
-      [classes],
-    );
-    launch({
+    const check = checkRangeLater({ operation, index: index!, size: classes });
+    const { grid, threadgroup, loop } = mergedLoop(output!.shape, [
+      { tensor: index!, strides: [...index!.strides, 0] },
+      { tensor: output!, strides: output!.strides },
+    ]);
+    const encoded = launch({
       file: "indexing/one_hot.metal",
       name: `one_hot_${metalTypeOf(index!.dtype)}`,
       operands: [reads(index!), writes(output!)],
-      parameters,
+      parameters: oneHotParameters.bytes({ loop, classes }),
       grid,
       threadgroup,
     });
+    return spanFrom(check, encoded);
   },
 };

@@ -1,5 +1,5 @@
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -8,10 +8,11 @@ import { oneHotCpu } from "./one_hot.cpu.ts";
 import { oneHotMetal } from "./one_hot.metal.ts";
 import { oneHotReference } from "./one_hot.reference.ts";
 
-const oneHotPrimitive: Primitive = {
+const oneHotPrimitive = definePrimitive({
   name: "oneHot",
+  family: "indexing",
   implementations: { metal: oneHotMetal, cpu: oneHotCpu, reference: oneHotReference },
-};
+});
 
 /** Options of {@link oneHot}. */
 export interface OneHotOptions {
@@ -26,8 +27,8 @@ export interface OneHotOptions {
  * oneHot(tensor([0n, 2n]), { numClasses: 3 }); // [[1, 0, 0], [0, 0, 1]]
  *
  * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
- * @throws {DTypeError} for an index that is neither int64 nor int32. @throws {ArgumentError} for a number of classes that is not whole or
- * below 1, or none given for an empty tensor.
+ * @throws {DTypeError} for an index that is neither int64 nor int32. @throws {ArgumentError} for a number of classes
+ * that is not whole or below 1, or none given for an empty tensor.
  */
 export function oneHot(index: Tensor<IndexDType>, { numClasses }: OneHotOptions = {}): Tensor<"int64"> {
   checkIndexDType("oneHot", index);
@@ -36,7 +37,7 @@ export function oneHot(index: Tensor<IndexDType>, { numClasses }: OneHotOptions 
     throw new ArgumentError(
       "oneHot",
       "invalidCount",
-      `numClasses ${classes} came, a whole number of at least 1 is wanted`,
+      `expected numClasses to be a whole number of at least 1, got ${classes}`,
     );
   const shape = [...index.shape, classes];
   checkRank("oneHot", shape);

@@ -1,4 +1,4 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
@@ -9,49 +9,51 @@ import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { launchSort, tooLongToSort } from "../sorting/sort.metal.ts";
 import { distinct } from "./indices.ts";
-import { checkRangeLater } from "./range.metal.ts";
-import type { ScatterAttributes } from "./scatter_add_primitive.ts";
+import { type IndexAttributes, scatterAddParameters } from "./primitive.ts";
+import { checkRangeLater, spanFrom } from "./range.metal.ts";
 
-export const scatterAddMetal: Implementation<ScatterAttributes> = {
+export const scatterAddMetal: MetalImplementation<IndexAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[1]!, call.attributes.dim),
 
   run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, axes } }) {
-    checkRangeLater({ operation, index: index!, size: x!.shape[dim]!, axes });
-    const line = distinct(index!);
-    const keys = scratch(line.shape, line.dtype);
-    const order = scratch(line.shape, "int64");
-    if (line.size > 0) launchSort(line, keys, order, { dim, descending: false });
-    launchSums(x!, source!, keys, order, output!, dim);
-    for (const tensor of [line, keys, order]) tensor.dispose();
+    const check = checkRangeLater({ operation, index: index!, size: x!.shape[dim]!, axes });
+    using indices = distinct(index!);
+    using keys = scratch(indices.shape, indices.dtype);
+    using order = scratch(indices.shape, "int64");
+    if (indices.size > 0) launchSort(indices, keys, order, { dim, descending: false });
+    // The sort lies between the two.
+    return spanFrom(check, launchSums(x!, source!, keys, order, output!, dim));
   },
 };
 
-/** Memory of the device until it is disposed of; the allocator does not hand it out again before the kernels that use it are done. */
+/**
+ * Memory of the device until it is disposed of; the allocator does not hand it out again before the kernels that use it
+ * are done.
+ */
 const scratch = <D extends DType>(shape: Shape, dtype: D): Tensor<D> =>
   new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, dtype))), dtype, shape);
 
-function launchSums(x: Tensor, source: Tensor, keys: Tensor, order: Tensor, output: Tensor, dim: number): void {
+function launchSums(x: Tensor, source: Tensor, keys: Tensor, order: Tensor, output: Tensor, dim: number): TicketRange {
   const repeated = keys.strides.map((stride, axis) => (axis === dim || keys.shape[axis] === 1 ? 0 : stride));
-  const nest = mergedLoop(
-    output.shape,
-    [
-      { tensor: x, strides: x.strides },
-      { tensor: output, strides: output.strides },
-      { tensor: source, strides: source.strides.with(dim, 0) },
-      { tensor: keys, strides: repeated },
-    ],
-    [
-      elementCount(output.shape.slice(dim + 1)),
-      ...[x.shape[dim]!, source.shape[dim]!],
-      ...[source.strides[dim]!, keys.strides[dim]!],
-    ],
-  );
-  launch({
+  const { grid, threadgroup, loop } = mergedLoop(output.shape, [
+    { tensor: x, strides: x.strides },
+    { tensor: output, strides: output.strides },
+    { tensor: source, strides: source.strides.with(dim, 0) },
+    { tensor: keys, strides: repeated },
+  ]);
+  return launch({
     file: "indexing/scatter_add.metal",
     name: `scatter_add_${metalTypeOf(x.dtype)}_${metalTypeOf(keys.dtype)}`,
     operands: [reads(x), reads(source), reads(keys), reads(order), writes(output)],
-    parameters: nest.parameters,
-    grid: nest.grid,
-    threadgroup: nest.threadgroup,
+    parameters: scatterAddParameters.bytes({
+      loop,
+      inner: elementCount(output.shape.slice(dim + 1)),
+      size: x.shape[dim]!,
+      length: source.shape[dim]!,
+      sourceStride: source.strides[dim]!,
+      keyStride: keys.strides[dim]!,
+    }),
+    grid,
+    threadgroup,
   });
 }

@@ -1,34 +1,25 @@
-import { noGrad } from "../../autograd/modes.ts";
-import { record } from "../../autograd/record.ts";
-import { execute, executeInto } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
-import { normalizeAxis, type Shape, sameShape } from "../../tensor/shape.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
-import { toDType } from "../copy/cast.ts";
-import { clone } from "../copy/copy.ts";
-import { mul } from "../elementwise/arithmetic.ts";
-import { embed } from "../view/embed.ts";
-import { leading, leadingPart } from "../view/leading.ts";
-import { reshape } from "../view/reshape.ts";
-import { alongAxis, checkIndexShape, checkVector, gather, type IndexOptions, indexSelect } from "./gather.ts";
-import { checkIndexDType, checkSomethingToName, type IndexDType } from "./indices.ts";
-import { type ScatterAttributes, scatterAddPrimitive } from "./scatter_add_primitive.ts";
+import { indexAddAlong, scatterAddAlong } from "./adjoint.ts";
+import type { IndexOptions } from "./gather.ts";
+import { checkIndexDType, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
 
 /**
- * `x` with `source[…, i, …]` added at `[…, index[…, i, …], …]`: the opposite of {@link gather}. What one element gets is summed in the
- * order of the indices, in float64 on the cpu and with compensation on Metal: every run gives the same bits. Integers wrap around; a sum
- * of bools is whether any is true.
+ * `x` with `source[…, i, …]` added at `[…, index[…, i, …], …]`: the gradient of `gather`. What one element gets is
+ * summed in the order of the indices, in float64 on the cpu and with compensation on Metal: every run gives the same
+ * bits. Integers wrap around; a sum of bools is whether any is true.
  *
- * @param index of `x`'s rank, at most `source`'s sizes and, beside `dim`, at most `x`'s
+ * @param index of `x`'s rank, at most `source`'s sizes and, on other axes than `dim`, at most `x`'s
  * @param source of `x`'s dtype; what lies beyond the index is not used
  *
  * @example
  * scatterAdd(tensor([0, 0]), tensor([1n, 1n]), tensor([2, 3]), { dim: 0 }); // [0, 5]
  *
- * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too large (on Metal
- * when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32, or a source of another dtype.
+ * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
+ * large (on Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32, or a
+ * source of another dtype.
  */
 export function scatterAdd<D extends DType>(
   x: Tensor<D>,
@@ -41,22 +32,9 @@ export function scatterAdd<D extends DType>(
   const axis = normalizeAxis("scatterAdd", dim, x.rank);
   checkIndexShape("scatterAdd", x, index, axis);
   checkSourceShape(index, source);
-  if (x.rank === 0)
-    return reshape(scatterAdd(reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), { dim: 0 }), []);
-  using used = leadingPart(source, index.shape);
-  const output = scattered(x, index, used, { operation: "scatterAdd", dim: axis });
-  const { shape } = source;
-  record("scatterAdd", [x, source], [output], [index], ([gradient], [saved], needs) => [
-    gradient!,
-    needs[1] ? spread(gather(gradient!, saved as Tensor<IndexDType>, { dim: axis }), shape) : null,
-  ]);
-  return output;
+  return scatterAddAlong(x, index, source, axis);
 }
 scatterAdd.method = "same" as const;
-
-/** A gradient of the leading part of a tensor as one of the whole. */
-const spread = (gradient: Tensor, shape: Shape): Tensor =>
-  sameShape(gradient.shape, shape) ? gradient : embed(gradient, shape, (whole) => leading(whole, gradient.shape));
 
 /** Options of {@link indexAdd}. */
 export interface IndexAddOptions extends IndexOptions {
@@ -65,17 +43,18 @@ export interface IndexAddOptions extends IndexOptions {
 }
 
 /**
- * `x` with `alpha` times the slices of `source` along an axis added to those that `index` names: the opposite of {@link indexSelect}. Sums as
- * in {@link scatterAdd}.
+ * `x` with `alpha` times the slices of `source` along an axis added to those that `index` names: the gradient of
+ * `indexSelect`. Sums as in {@link scatterAdd}.
  *
  * @param index a vector with one index for each slice of `source`
- * @param source of `x`'s dtype and, beside `dim`, its sizes
+ * @param source of `x`'s dtype and, on other axes than `dim`, its sizes
  *
  * @example
  * indexAdd(zeros([3]), tensor([2n, 2n]), tensor([1, 2]), { dim: 0 }); // [0, 0, 3]
  *
- * @throws {ShapeError} where sizes do not fit, and `indexOutOfRange` for an index that is negative or too large (on Metal when a
- * result is read). @throws {DTypeError} for an index that is neither int64 nor int32, or a source of another dtype.
+ * @throws {ShapeError} where sizes do not fit, and `indexOutOfRange` for an index that is negative or too large (on
+ * Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32, or a source of
+ * another dtype.
  * @throws {ArgumentError} for an alpha with a fraction where the dtype has none.
  */
 export function indexAdd<D extends DType>(
@@ -89,42 +68,14 @@ export function indexAdd<D extends DType>(
   const vector = checkVector("indexAdd", index);
   checkSlices(x, vector, source, axis);
   if (!isFloat(x.dtype) && !Number.isInteger(alpha))
-    throw new ArgumentError("indexAdd", "invalidAlpha", `alpha ${alpha} came for ${x.dtype}, which has no fractions`);
-  if (x.rank === 0) return reshape(indexAdd(reshape(x, [1]), vector, reshape(source, [1]), { dim: 0, alpha }), []);
-  const attributes = { operation: "indexAdd", dim: axis, axes: [axis] };
-  using along = alongAxis(vector, source, axis);
-  const output = tidy(() => scattered(x, along, times(source, alpha), attributes));
-  record("indexAdd", [x, source], [output], [vector], ([gradient], [saved], needs) => {
-    if (!needs[1]) return [gradient!, null];
-    const slices = indexSelect(gradient!, saved as Tensor<IndexDType>, { dim: axis });
-    return [gradient!, alpha === 1 ? slices : mul(slices, alpha)];
-  });
-  return output;
+    throw new ArgumentError(
+      "indexAdd",
+      "invalidAlpha",
+      `expected alpha to be a whole number for ${x.dtype}, got ${alpha}`,
+    );
+  return indexAddAlong(x, vector, source, axis, alpha);
 }
 indexAdd.method = "same" as const;
-
-/** The source with its factor, not recorded. */
-const times = (source: Tensor, alpha: number): Tensor =>
-  alpha === 1 ? source : noGrad(() => toDType(mul(source, alpha), source.dtype));
-
-/** The sum itself. What of `x` lies beyond the source beside the axis stays as it is. */
-function scattered<D extends DType>(
-  x: Tensor<D>,
-  index: Tensor,
-  source: Tensor,
-  attributes: ScatterAttributes,
-): Tensor<D> {
-  checkSomethingToName(attributes.operation, index, x.shape[attributes.dim]!);
-  if (source.size === 0) return noGrad(() => clone(x));
-  const reached = source.shape.with(attributes.dim, x.shape[attributes.dim]!);
-  if (sameShape(reached, x.shape))
-    return execute(scatterAddPrimitive, [x, index, source], x.shape, x.dtype, attributes, attributes.operation);
-  const output = noGrad(() => clone(x));
-  using from = leadingPart(x, reached);
-  using to = leadingPart(output, reached);
-  executeInto(scatterAddPrimitive, [from, index, source], [to], attributes);
-  return output;
-}
 
 function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
   for (const tensor of [x, source]) tensor.checkAlive(operation);
@@ -132,7 +83,7 @@ function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
     throw new DTypeError(
       operation,
       "dtypesDiffer",
-      `source is ${source.dtype}, x is ${x.dtype}; both must have one dtype, toDType(source, "${x.dtype}") converts`,
+      `expected source to have the dtype of x, ${x.dtype}, got ${source.dtype}; toDType(source, "${x.dtype}") converts`,
     );
 }
 
@@ -142,7 +93,7 @@ function checkSourceShape(index: Tensor, source: Tensor): void {
     throw new ShapeError(
       "scatterAdd",
       "shapesDiffer",
-      `index ${index.describe()} came for source ${source.describe()}; the same rank and at most the same sizes are wanted`,
+      `expected index to have the rank and at most the sizes of source ${source.describe()}, got ${index.describe()}`,
     );
 }
 
@@ -156,6 +107,7 @@ function checkSlices(x: Tensor, vector: Tensor, source: Tensor, axis: number): v
     throw new ShapeError(
       "indexAdd",
       "shapesDiffer",
-      `source ${source.describe()} came for ${x.describe()} and ${vector.size} indices; one slice for each index is wanted, with x's sizes beside axis ${axis}`,
+      `expected source to have ${vector.size} slices along axis ${axis}, one for each index, and otherwise the sizes ` +
+        `of ${x.describe()}, got ${source.describe()}`,
     );
 }

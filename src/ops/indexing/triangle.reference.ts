@@ -1,6 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { forEachIndex } from "../../backend/reference/elements.ts";
-import type { TriangleAttributes } from "./triangle_attributes.ts";
+import type { TriangleAttributes } from "./primitive.ts";
 
 export const triangleReference: Implementation<TriangleAttributes> = {
   run({ inputs: [x], outputs: [output], attributes: { lower, diagonal } }) {

@@ -1,19 +1,20 @@
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { ShapeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkOffset } from "../view/diagonal.ts";
+import type { TriangleAttributes } from "./primitive.ts";
 import { triangleCpu } from "./triangle.cpu.ts";
 import { triangleMetal } from "./triangle.metal.ts";
 import { triangleReference } from "./triangle.reference.ts";
-import type { TriangleAttributes } from "./triangle_attributes.ts";
 
-const trianglePrimitive: Primitive<TriangleAttributes> = {
+const trianglePrimitive = definePrimitive<TriangleAttributes>({
   name: "triangle",
+  family: "indexing",
   implementations: { metal: triangleMetal, cpu: triangleCpu, reference: triangleReference },
-};
+});
 
 /** Options of {@link tril} and {@link triu}. */
 export interface TriangleOptions {
@@ -48,7 +49,7 @@ triu.method = "same" as const;
 function triangle<D extends DType>(operation: string, x: Tensor<D>, attributes: TriangleAttributes): Tensor<D> {
   checkOffset(operation, attributes.diagonal);
   if (x.rank < 2)
-    throw new ShapeError(operation, "wrongRank", `a matrix or a batch of them is wanted, ${x.describe()} came`);
+    throw new ShapeError(operation, "wrongRank", `expected a matrix or a batch of matrices, got ${x.describe()}`);
   const output = execute(trianglePrimitive, [x], x.shape, x.dtype, attributes, operation);
   record(operation, [x], [output], [], ([gradient]) => [triangle(operation, gradient!, attributes)]);
   return output;

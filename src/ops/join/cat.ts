@@ -18,13 +18,14 @@ export interface CatOptions {
 }
 
 /**
- * Tensors one behind the other along an axis, in their common dtype. Sizes beside that axis are equal; a tensor of shape [0] is left
- * out, whatever the rank of the others.
+ * Tensors one after the other along an axis, in their common dtype. Sizes beside that axis are equal; a tensor of
+ * shape [0] is left out, whatever the rank of the others.
  *
  * @example
  * cat([tensor([[1, 2]]), tensor([[3, 4]])]); // [[1, 2], [3, 4]]
  *
- * @throws {ArgumentError} where no tensor came. @throws {ShapeError} where a size beside the axis differs, or a tensor has no axes.
+ * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where a size beside the axis differs, or a
+ * tensor has no axes.
  */
 export function cat<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
   const model = tensors.find((x) => !isNothing(x)) ?? firstOf("cat", tensors);
@@ -64,7 +65,8 @@ function joined<D extends DType>(
  * @example
  * stack([tensor([1, 2]), tensor([3, 4])], { dim: 1 }); // [[1, 3], [2, 4]]
  *
- * @throws {ArgumentError} where no tensor came. @throws {ShapeError} where shapes differ, or for an axis out of range.
+ * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where shapes differ, or for an axis out of
+ * range.
  */
 export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
   const first = firstOf("stack", tensors);
@@ -76,13 +78,13 @@ export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 
       throw new ShapeError(
         "stack",
         "shapesDiffer",
-        `tensor ${index} is ${x.describe()}, the first one ${first.describe()}; all must have one shape`,
+        `expected one shape, got ${x.describe()} as tensor ${index} and ${first.describe()} as the first`,
       );
   const slices = tensors.map((x) => unsqueeze(x, axis));
   return joined("stack", slices, slices[0]!, axis);
 }
 
-/** Tensors of shape [0] join with anything: an empty list grows from them. */
+/** Tensors of shape [0] join with anything, as in PyTorch. */
 const isNothing = (x: Tensor): boolean => x.rank === 1 && x.shape[0] === 0;
 
 const commonDType = (tensors: readonly Tensor[]): DType =>
@@ -91,7 +93,7 @@ const commonDType = (tensors: readonly Tensor[]): DType =>
 function firstOf<D extends DType>(operation: string, tensors: readonly Tensor<D>[]): Tensor<D> {
   const [first] = tensors;
   if (first === undefined)
-    throw new ArgumentError(operation, "nothingToJoin", "an empty list came, at least one tensor is wanted");
+    throw new ArgumentError(operation, "nothingToJoin", "expected at least one tensor, got an empty list");
   return first;
 }
 
@@ -103,6 +105,7 @@ function checkFits(x: Tensor, index: number, model: Tensor, axis: number): void 
     throw new ShapeError(
       "cat",
       "shapesDiffer",
-      `tensor ${index} is ${x.describe()}, which does not join ${model.describe()} along axis ${axis}: ranks, and sizes beside that axis, must be equal`,
+      `expected tensors of one rank and of equal sizes but for axis ${axis}, ` +
+        `got ${x.describe()} as tensor ${index} and ${model.describe()}`,
     );
 }

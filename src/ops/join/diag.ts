@@ -23,7 +23,7 @@ export function diag<D extends DType>(x: Tensor<D>, { diagonal: offset = 0 }: Di
   x.checkAlive("diag");
   checkOffset("diag", offset);
   if (x.rank === 2) return diagonal(x, { offset });
-  if (x.rank !== 1) throw new ShapeError("diag", "wrongRank", `a vector or a matrix is wanted, ${x.describe()} came`);
+  if (x.rank !== 1) throw new ShapeError("diag", "wrongRank", `expected a vector or a matrix, got ${x.describe()}`);
   const size = x.shape[0]! + Math.abs(offset);
   return embed(x, [size, size], (whole) => diagonal(whole, { offset }), "diag");
 }

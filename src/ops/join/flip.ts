@@ -18,9 +18,12 @@ export function flip<D extends DType>(x: Tensor<D>, dims: number | readonly numb
   if (new Set(axes).size !== axes.length)
     throw new ShapeError("flip", "axisTwice", `dims ${formatShape([dims].flat())} names an axis twice`);
   x.checkAlive("flip");
-  const turned = x.shape.map((size, axis) => axes.includes(axis) && size > 0);
-  const strides = x.strides.map((stride, axis) => (turned[axis] ? -stride : stride));
-  const start = x.shape.reduce((sum, size, axis) => sum + (turned[axis] ? (size - 1) * x.strides[axis]! : 0), x.offset);
+  const isReversed = x.shape.map((size, axis) => axes.includes(axis) && size > 0);
+  const strides = x.strides.map((stride, axis) => (isReversed[axis] ? -stride : stride));
+  const start = x.shape.reduce(
+    (sum, size, axis) => sum + (isReversed[axis] ? (size - 1) * x.strides[axis]! : 0),
+    x.offset,
+  );
   const reversed = new Tensor(x.storage, x.dtype, x.shape, strides, x.size === 0 ? x.offset : start);
   const output = copyOf("flip", reversed);
   reversed.dispose();

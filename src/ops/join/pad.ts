@@ -19,15 +19,15 @@ export interface PadOptions {
 }
 
 /**
- * A copy with elements added at the ends of the last axes. Each element of the result is written once.
+ * A copy with elements added at both ends of the last axes. Each element of the result is written once.
  *
- * @param padding how many before and behind the last axis, then the one before it, and so on; a negative number crops
+ * @param padding how many before and after the last axis, then the one before it, and so on; a negative number crops
  *
  * @example
  * pad(tensor([[1, 2]]), [1, 0, 0, 1], { value: 9 }); // [[9, 1, 2], [9, 9, 9]]
  *
- * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {DTypeError} for a value that `x`'s
- * dtype can't hold. @throws {ArgumentError} for another mode.
+ * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {DTypeError} for
+ * a value that `x`'s dtype can't hold. @throws {ArgumentError} for another mode.
  */
 export function pad<D extends DType>(
   x: Tensor<D>,
@@ -38,43 +38,43 @@ export function pad<D extends DType>(
     throw new ArgumentError(
       "pad",
       "unsupportedMode",
-      `mode "${String(mode)}" came; only "constant" is there. Put the other modes together from slice, flip and cat`,
+      `expected mode to be "constant", got "${String(mode)}"; make the other modes of slice, flip and cat`,
     );
   x.checkAlive("pad");
-  const { before, behind } = sidesOf(x, padding);
+  const { before, after } = paddingOf(x, padding);
   const filling = scalarTensor(value, x.dtype, "pad");
-  const cropped = crop(x, before, behind);
+  const cropped = crop(x, before, after);
   const added = (sizes: readonly number[]) => sizes.map((size) => Math.max(size, 0));
-  return padded(cropped, added(before), added(behind), filling);
+  return padded(cropped, added(before), added(after), filling);
 }
 pad.method = "same" as const;
 
 /** The padding of every axis. */
-function sidesOf(x: Tensor, padding: readonly number[]): { before: number[]; behind: number[] } {
+function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; after: number[] } {
   const wrong = padding.length % 2 !== 0 || padding.length / 2 > x.rank || !padding.every(Number.isSafeInteger);
   if (wrong)
     throw new ShapeError(
       "pad",
       "invalidPadding",
-      `padding ${formatShape(padding)} came for ${x.describe()}; two whole numbers for each of at most ${x.rank} axes are wanted`,
+      `expected two whole numbers for each of at most ${x.rank} axes of ${x.describe()}, got ${formatShape(padding)}`,
     );
   const side = (which: 0 | 1) => x.shape.map((_, axis) => padding[2 * (x.rank - 1 - axis) + which] ?? 0);
-  const [before, behind] = [side(0), side(1)];
-  const left = x.shape.map((size, axis) => size + Math.min(before[axis]!, 0) + Math.min(behind[axis]!, 0));
+  const [before, after] = [side(0), side(1)];
+  const left = x.shape.map((size, axis) => size + Math.min(before[axis]!, 0) + Math.min(after[axis]!, 0));
   if (left.some((size) => size < 0))
     throw new ShapeError(
       "pad",
       "invalidPadding",
       `padding ${formatShape(padding)} crops more than ${x.describe()} has: ${formatShape(left)} would be left`,
     );
-  return { before, behind };
+  return { before, after };
 }
 
-function crop<D extends DType>(x: Tensor<D>, before: readonly number[], behind: readonly number[]): Tensor<D> {
+function crop<D extends DType>(x: Tensor<D>, before: readonly number[], after: readonly number[]): Tensor<D> {
   let result = x;
   for (const [axis, size] of x.shape.entries()) {
     const first = Math.min(Math.max(-before[axis]!, 0), size);
-    const last = Math.max(size - Math.max(-behind[axis]!, 0), first);
+    const last = Math.max(size - Math.max(-after[axis]!, 0), first);
     if (first > 0 || last < size) result = narrow(result, axis, first, last - first);
   }
   return result;
@@ -83,13 +83,13 @@ function crop<D extends DType>(x: Tensor<D>, before: readonly number[], behind: 
 function padded<D extends DType>(
   x: Tensor<D>,
   before: readonly number[],
-  behind: readonly number[],
+  after: readonly number[],
   filling: Tensor,
 ): Tensor<D> {
-  if ([...before, ...behind].every((size) => size === 0)) return copyOf("pad", x);
+  if ([...before, ...after].every((size) => size === 0)) return copyOf("pad", x);
   const shape = checkShape(
     "pad",
-    x.shape.map((size, axis) => before[axis]! + size + behind[axis]!),
+    x.shape.map((size, axis) => before[axis]! + size + after[axis]!),
   );
   const output = empty(shape, x.dtype, {}, "pad");
   const own = x.shape;
@@ -102,14 +102,14 @@ function padded<D extends DType>(
   return output;
 }
 
-/** Two slabs an axis: what the slabs of earlier axes have is left out of later ones. */
+/** Fills two slabs for each axis. Later slabs leave out what earlier ones have filled. */
 function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], filling: Tensor): void {
   const fill = (slab: Tensor) => slab.size > 0 && copyInto(slab, filling);
-  let rest = output;
+  let remainder = output;
   for (const [axis, size] of inside.entries()) {
     const end = before[axis]! + size;
-    fill(narrow(rest, axis, 0, before[axis]!));
-    fill(narrow(rest, axis, end, rest.shape[axis]! - end));
-    rest = narrow(rest, axis, before[axis]!, size);
+    fill(narrow(remainder, axis, 0, before[axis]!));
+    fill(narrow(remainder, axis, end, remainder.shape[axis]! - end));
+    remainder = narrow(remainder, axis, before[axis]!, size);
   }
 }

@@ -39,7 +39,7 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
     throw new ShapeError(
       operation,
       "wrongRank",
-      `repeats ${formatShape(repeats)} came for ${x.describe()}; at least ${x.rank} are wanted`,
+      `expected at least ${x.rank} repeats for ${x.describe()}, got ${formatShape(repeats)}`,
     );
   checkShape(operation, repeats);
   const own = reshape(x, [...new Array<number>(repeats.length - x.rank).fill(1), ...x.shape]);
@@ -69,7 +69,10 @@ function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: rea
   return output;
 }
 
-/** The copy's loop: an axis that is repeated counts as two, copies and the elements of each. Strides are the output's, then `x`'s. */
+/**
+ * The copy's loop: an axis that is repeated counts as two, copies and the elements of each. Strides are the output's,
+ * then `x`'s.
+ */
 function loopOf(x: Tensor, repeats: readonly number[], strides: readonly number[]): LoopNest {
   const axes = x.shape.flatMap((size, axis) => [
     { size: repeats[axis]!, to: strides[axis]! * size, from: 0 },
@@ -81,7 +84,7 @@ function loopOf(x: Tensor, repeats: readonly number[], strides: readonly number[
   );
 }
 
-/** Each element of the output is written once. */
+/** Copies in one launch: each element of the output is written once. */
 function atOnce<D extends DType>(operation: string, x: Tensor<D>, shape: Shape, loop: LoopNest): Tensor<D> {
   const output = empty(shape, x.dtype, {}, operation);
   using to = new Tensor(output.storage, x.dtype, loop.shape, loop.strides[0]);
@@ -90,7 +93,9 @@ function atOnce<D extends DType>(operation: string, x: Tensor<D>, shape: Shape, 
   return output;
 }
 
-/** What no loop over eight axes does at once: of a tensor without gaps, an axis is repeated in three, those around it being one run. */
+/**
+ * Copies axis by axis, where one loop would need more than eight axes: with the others merged, one axis needs three.
+ */
 function axisByAxis<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   let result = noGrad(() => contiguous(x));
   for (const [axis, times] of repeats.entries()) {

@@ -18,14 +18,16 @@ export interface RollOptions {
 }
 
 /**
- * A copy with the elements of axes moved along, those that leave at one end coming in at the other. Each element moves once.
+ * A copy with the elements of axes moved along, those that leave at one end enter at the other. Each element moves
+ * once.
  *
  * @param shifts by how many; negative ones move towards the front. Shifts of one axis add up
  *
  * @example
  * roll(tensor([1, 2, 3, 4]), 1); // [4, 1, 2, 3]
  *
- * @throws {ShapeError} for an axis out of range, or where there is not one shift for each axis. @throws {ArgumentError} for a shift that is not whole.
+ * @throws {ShapeError} for an axis out of range, or where there is not one shift for each axis. @throws
+ * {ArgumentError} for a shift that is not whole.
  */
 export function roll<D extends DType>(
   x: Tensor<D>,
@@ -36,14 +38,14 @@ export function roll<D extends DType>(
   const given = [shifts].flat();
   for (const shift of given)
     if (!Number.isSafeInteger(shift))
-      throw new ArgumentError("roll", "invalidShift", `shift ${shift} came, a whole number is wanted`);
+      throw new ArgumentError("roll", "invalidShift", `expected a shift to be a whole number, got ${shift}`);
   if (dims === undefined && given.length === 1) return reshape(rolled(flatten(x), [given[0]!]), x.shape);
   const axes = [dims ?? []].flat().map((dim) => normalizeAxis("roll", dim, x.rank));
   if (axes.length !== given.length)
     throw new ShapeError(
       "roll",
       "lengthsDiffer",
-      `${given.length} shifts came for ${axes.length} dims; one for each is wanted`,
+      `expected one shift for each of ${axes.length} dims, got ${given.length} shifts`,
     );
   return rolled(
     x,
@@ -61,7 +63,7 @@ function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tenso
   return output;
 }
 
-/** Copies the block of indices that stay in front and the one that comes round, axis by axis. */
+/** Copies the block of indices that moves along and the one that wraps around, axis by axis. */
 function copyRolled(target: Tensor, source: Tensor, shifts: readonly number[], axis: number): void {
   if (source.size === 0) return;
   if (axis === source.rank) {

@@ -1,7 +1,7 @@
 import { needsGradient } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { relu } from "../activation/relu.ts";
@@ -13,7 +13,7 @@ import { log1p } from "../elementwise/logarithm.ts";
 import { expand } from "../view/expand.ts";
 import { fusedLoss } from "./loss_function.ts";
 import { checkFloats, checkReduction, checkTarget, type LossOptions } from "./options.ts";
-import { reduced, wideOf } from "./reduced.ts";
+import { reduced } from "./reduced.ts";
 
 /** Options of {@link binaryCrossEntropyWithLogits}. */
 export interface BinaryCrossEntropyOptions extends LossOptions {
@@ -24,8 +24,8 @@ export interface BinaryCrossEntropyOptions extends LossOptions {
 }
 
 /**
- * The cross entropy of a target t with the probability σ(x): −weight · (posWeight · t · log σ(x) + (1 − t) · log(1 − σ(x))), averaged over
- * all elements. No exponential overflows: log σ(x) = −log(1 + exp(−|x|)) − max(−x, 0).
+ * The cross entropy of a target t with the probability σ(x): −weight · (posWeight · t · log σ(x) + (1 − t) · log(1 −
+ * σ(x))), averaged over all elements. No exponential overflows: log σ(x) = −log(1 + exp(−|x|)) − max(−x, 0).
  *
  * @param x logits, floats of any shape
  * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
@@ -34,8 +34,8 @@ export interface BinaryCrossEntropyOptions extends LossOptions {
  * @example
  * binaryCrossEntropyWithLogits(tensor([0, 0]), tensor([0, 1])); // float32 0.69314718
  *
- * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes differ, or are no
- * floats. @throws {ArgumentError} for a reduction that there is not.
+ * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
+ * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
  */
 export function binaryCrossEntropyWithLogits<D extends DType>(
   x: Tensor<D>,
@@ -52,24 +52,24 @@ export function binaryCrossEntropyWithLogits<D extends DType>(
     tidy(() => {
       if (needsGradient(...given)) return composed(x, target);
       const weights = given.length === 0 ? [] : [weight, posWeight].map((factor) => factorFor(x, factor));
-      const name = given.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
-      return fusedLoss(x, target, weights, { operation: "binaryCrossEntropyWithLogits", name, reduction, composed });
+      const loss = given.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
+      return fusedLoss(x, target, weights, { operation: "binaryCrossEntropyWithLogits", loss, reduction, composed });
     }),
   ) as Tensor<D>;
 }
 
-/** A factor of x's shape and dtype, repeated in place; 1 where there is none. */
+/** A factor of x's shape and dtype, repeated without copies; 1 where there is none. */
 const factorFor = ({ shape, dtype }: Tensor, factor: Tensor | undefined): Tensor =>
   expand(factor ? toDType(factor, dtype) : full([], 1, { dtype }), shape);
 
 /** The same of other operations. */
 function composedLoss(x: Tensor, target: Tensor, { weight, posWeight, reduction = "mean" }: BinaryCrossEntropyOptions) {
-  const wide = (operand: Tensor) => toDType(operand, wideOf(x.dtype));
-  const [a, t] = [wide(x), wide(target)];
+  const cast = (operand: Tensor) => toDType(operand, accumulationDType(x.dtype));
+  const [a, t] = [cast(x), cast(target)];
   const softplus = add(log1p(exp(neg(abs(a)))), relu(neg(a)));
-  const share = posWeight ? add(mul(sub(wide(posWeight), 1), t), 1) : 1;
+  const share = posWeight ? add(mul(sub(cast(posWeight), 1), t), 1) : 1;
   const losses = add(mul(sub(1, t), a), mul(softplus, share)) as Tensor;
-  return toDType(reduced(weight ? mul(losses, wide(weight)) : losses, reduction), x.dtype);
+  return toDType(reduced(weight ? mul(losses, cast(weight)) : losses, reduction), x.dtype);
 }
 
 function checkFactor(what: string, x: Tensor, factor: Tensor | undefined): void {
@@ -80,6 +80,6 @@ function checkFactor(what: string, x: Tensor, factor: Tensor | undefined): void 
   throw new ShapeError(
     "binaryCrossEntropyWithLogits",
     "shapesDiffer",
-    `${what} ${factor.describe()} does not broadcast to x ${x.describe()}: its sizes must be equal or 1`,
+    `expected ${what} to broadcast to x ${x.describe()}, sizes equal or 1, got ${factor.describe()}`,
   );
 }

@@ -2,8 +2,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { grad } from "../gradient/backward.ts";
 
 /**
- * The gradients of a loss that is made of other operations, as differentiable as these: what the rules of fused losses give where gradients of
- * gradients are wanted. Then what is kept is as large as the operands, several times.
+ * The gradients of a loss that is made of other operations, as differentiable as these: the rules of fused losses
+ * return them where gradients of gradients are needed. What is saved then is as large as the operands, several times.
  *
  * @param needs which of the inputs need a gradient
  */
@@ -13,7 +13,7 @@ export function composedGradients(
   needs: readonly boolean[],
   gradient: Tensor,
 ): (Tensor | null)[] {
-  const wanted = inputs.filter((_, at) => needs[at]);
-  const found = grad([loss(inputs)], wanted, { gradOutputs: [gradient], createGraph: true });
+  const needed = inputs.filter((_, at) => needs[at]);
+  const found = grad([loss(inputs)], needed, { gradOutputs: [gradient], createGraph: true });
   return inputs.map((_, at) => (needs[at] ? found.shift()! : null));
 }

@@ -1,13 +1,13 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkRange } from "../indexing/range.reference.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
-import type { CrossEntropyAttributes } from "./cross_entropy_primitives.ts";
+import type { CrossEntropyAttributes } from "./primitive.ts";
 
-/** One line of logits. */
-interface Line {
+/** One slice of logits along the classes. */
+interface Slice {
   readonly x: readonly number[];
   /** The target; −1 where it is ignored. */
   readonly target: number;
@@ -22,7 +22,7 @@ export const crossEntropyReference: Implementation<CrossEntropyAttributes> = {
     const [logits, targets, factors] = inputs;
     const size = logits!.shape[attributes.axis]!;
     checkRange({ operation, index: targets!, size, except: attributes.ignoreIndex });
-    const results = linesOf(logits!, targets!, factors, attributes).map(lossOf);
+    const results = slicesOf(logits!, targets!, factors, attributes).map(lossOf);
     const column = (at: number) => results.map((own) => own[at]!);
     store(losses!, column(0));
     store(used!, column(1));
@@ -35,7 +35,7 @@ function lossOf({
   target,
   factors,
   smoothing,
-}: Line): [loss: number, factor: number, top: number, logarithm: number] {
+}: Slice): [loss: number, factor: number, top: number, logarithm: number] {
   if (target < 0) return [0, 0, 0, 0];
   const { top, logarithm } = logSumOf(x);
   const terms = x.map((value, c) => factors[c]! * (logarithm - (value - top)));
@@ -55,18 +55,18 @@ export const crossEntropyGradientReference: Implementation<CrossEntropyAttribute
   run({ inputs, outputs: [gradient], attributes }) {
     const [logits, targets, logSums, scale, factors] = inputs;
     const [sums, scales] = [toNumbers(logSums!), toNumbers(scale!)];
-    const lines = linesOf(logits!, targets!, factors, attributes);
-    const slopes = lines.map((line, at) => slopeOf(line, sums[at]!, sums[lines.length + at]!, scales[at]!));
+    const slices = slicesOf(logits!, targets!, factors, attributes);
+    const gradients = slices.map((slice, at) => gradientOf(slice, sums[at]!, sums[slices.length + at]!, scales[at]!));
     const { length, step } = walkOf(logits!, attributes.axis);
-    const place = (element: number) => Math.floor(element / (length * step)) * step + (element % step);
+    const sliceAt = (element: number) => Math.floor(element / (length * step)) * step + (element % step);
     store(
       gradient!,
-      Array.from({ length: gradient!.size }, (_, at) => slopes[place(at)]![Math.floor(at / step) % length]!),
+      Array.from({ length: gradient!.size }, (_, at) => gradients[sliceAt(at)]![Math.floor(at / step) % length]!),
     );
   },
 };
 
-function slopeOf({ x, target, factors, smoothing }: Line, top: number, logarithm: number, scale: number): number[] {
+function gradientOf({ x, target, factors, smoothing }: Slice, top: number, logarithm: number, scale: number): number[] {
   if (target < 0) return x.map(() => 0);
   const own = (1 - smoothing) * factors[target]!;
   const each = smoothing / x.length;
@@ -82,18 +82,18 @@ const walkOf = ({ shape }: Tensor, axis: number) => ({
   step: elementCount(shape.slice(axis + 1)),
 });
 
-/** The lines in row-major order of the targets. */
-function linesOf(
+/** The slices in row-major order of the targets. */
+function slicesOf(
   logits: Tensor,
   targets: Tensor,
   factors: Tensor | undefined,
   { axis, ignoreIndex, labelSmoothing: smoothing }: CrossEntropyAttributes,
-): Line[] {
+): Slice[] {
   const values = toNumbers(logits);
   const { length, step } = walkOf(logits, axis);
   const own = factors ? [...toNumbers(factors)] : new Array<number>(length).fill(1);
-  return toIntegers(targets).map((target, line): Line => {
-    const first = Math.floor(line / step) * length * step + (line % step);
+  return toIntegers(targets).map((target, slice): Slice => {
+    const first = Math.floor(slice / step) * length * step + (slice % step);
     return {
       x: Array.from({ length }, (_, c) => values[first + c * step]!),
       target: Number(target) === ignoreIndex ? -1 : Number(target),

@@ -9,7 +9,7 @@ import { wholeIndices } from "../embedding/rows.ts";
 import { checkSomethingToName } from "../indexing/indices.ts";
 import { fromClasses, fromProbabilities } from "./cross_entropy_composed.ts";
 import { fusedCrossEntropy } from "./cross_entropy_function.ts";
-import { checkFloats, checkReduction, type LossOptions } from "./options.ts";
+import { type CrossEntropyCall, checkFloats, checkReduction, type LossOptions } from "./options.ts";
 
 /** Options of {@link crossEntropy}. */
 export interface CrossEntropyOptions extends LossOptions {
@@ -23,31 +23,24 @@ export interface CrossEntropyOptions extends LossOptions {
   weight?: Tensor | undefined;
 }
 
-/** A checked call. */
-export interface CrossEntropyCall {
-  readonly axis: number;
-  readonly ignoreIndex: number;
-  readonly labelSmoothing: number;
-  readonly weight: Tensor | undefined;
-  readonly reduction: "none" | "sum" | "mean";
-}
-
 /**
  * The cross entropy of a target class y with softmax(logits), with p = softmax(logits) and factors w of the classes:
- * −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c]. The mean divides by the sum of the factors of the targets that count: with none of
- * them it is NaN, as in PyTorch.
+ * −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c]. The mean divides by the sum of the factors of the targets
+ * that count: with none of them it is NaN, as in PyTorch.
  *
  * @param logits floats; the classes along axis `dim`
- * @param targets integers of the logits' shape without that axis; or class probabilities q of the logits' shape, whose loss is
- * −Σ w[c] ((1 − ε) q[c] + ε / classes) log p[c] and whose mean divides by the number of losses
+ * @param targets integers of the logits' shape without that axis; or class probabilities q of the logits' shape, whose
+ * loss is −Σ w[c] ((1 − ε) q[c] + ε / classes) log p[c] and whose mean divides by the number of losses
  * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in the logits' dtype
  *
  * @example
- * crossEntropy(tensor([[0, 0], [0, Math.log(3)]]), tensor([0n, 1n]), { reduction: "none" }); // float32 [0.69314718, 0.28768207]
+ * const logits = tensor([[0, 0], [0, Math.log(3)]]);
+ * crossEntropy(logits, tensor([0n, 1n]), { reduction: "none" }); // float32 [0.69314718, 0.28768207]
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a result is read).
- * @throws {DTypeError} for logits that are no floats. @throws {ArgumentError} for a reduction that there is not, a smoothing outside
- * 0 to 1, or a class to ignore among probabilities.
+ * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
+ * result is read).
+ * @throws {DTypeError} for logits that are no floats. @throws {ArgumentError} for an unknown reduction, a smoothing
+ * outside 0 to 1, or a class to ignore among probabilities.
  */
 export function crossEntropy<D extends DType>(
   logits: Tensor<D>,
@@ -75,7 +68,11 @@ export function crossEntropy<D extends DType>(
 
 function classAxis(logits: Tensor, dim: number | undefined): number {
   if (logits.rank === 0)
-    throw new ShapeError("crossEntropy", "wrongRank", `logits ${logits.describe()} came, an axis of classes is wanted`);
+    throw new ShapeError(
+      "crossEntropy",
+      "wrongRank",
+      `expected logits to have an axis of classes, got ${logits.describe()}`,
+    );
   return normalizeAxis("crossEntropy", dim ?? (logits.rank === 1 ? 0 : 1), logits.rank);
 }
 
@@ -84,13 +81,13 @@ function checkNumbers(labelSmoothing: number, ignoreIndex: number): void {
     throw new ArgumentError(
       "crossEntropy",
       "invalidSmoothing",
-      `labelSmoothing ${labelSmoothing} came, a number from 0 to 1 is wanted`,
+      `expected labelSmoothing to be a number from 0 to 1, got ${labelSmoothing}`,
     );
   if (!Number.isSafeInteger(ignoreIndex))
     throw new ArgumentError(
       "crossEntropy",
       "invalidIndex",
-      `ignoreIndex ${ignoreIndex} came, a whole number is wanted`,
+      `expected ignoreIndex to be a whole number, got ${ignoreIndex}`,
     );
 }
 
@@ -101,17 +98,18 @@ function checkClassWeight(classes: number, weight: Tensor | undefined): void {
     throw new ShapeError(
       "crossEntropy",
       "shapesDiffer",
-      `weight ${weight.describe()} came, a vector with one factor for each of ${classes} classes is wanted`,
+      `expected weight to be a vector with one factor for each of ${classes} classes, got ${weight.describe()}`,
     );
 }
 
 function checkTargetShape(logits: Tensor, targets: Tensor, axis: number): void {
-  const wanted = logits.shape.toSpliced(axis, 1);
-  if (!sameShape(targets.shape, wanted))
+  const expected = logits.shape.toSpliced(axis, 1);
+  if (!sameShape(targets.shape, expected))
     throw new ShapeError(
       "crossEntropy",
       "shapesDiffer",
-      `targets ${targets.describe()} came for logits ${logits.describe()} with classes along axis ${axis}; ${formatShape(wanted)} is wanted, one class each`,
+      `expected targets of shape ${formatShape(expected)}, that of logits ${logits.describe()} without axis ${axis}, ` +
+        `got ${targets.describe()}`,
     );
 }
 
@@ -120,18 +118,21 @@ function checkProbabilities(logits: Tensor, targets: Tensor, { ignoreIndex }: Cr
     throw new ShapeError(
       "crossEntropy",
       "shapesDiffer",
-      `targets ${targets.describe()} came for logits ${logits.describe()}; class probabilities have the logits' shape, classes are integers`,
+      `expected class probabilities to have the shape of logits ${logits.describe()}, got ${targets.describe()}; ` +
+        "classes are integers",
     );
   if (targets.dtype !== logits.dtype)
     throw new DTypeError(
       "crossEntropy",
       "dtypesDiffer",
-      `targets are ${targets.dtype}, logits are ${logits.dtype}; toDType(targets, "${logits.dtype}") converts`,
+      `expected targets to have the dtype of logits, ${logits.dtype}, got ${targets.dtype}; ` +
+        `convert them with toDType(targets, "${logits.dtype}")`,
     );
   if (ignoreIndex !== undefined && ignoreIndex >= 0)
     throw new ArgumentError(
       "crossEntropy",
       "nothingToIgnore",
-      `ignoreIndex ${ignoreIndex} came with class probabilities, which name no class; multiply their losses by a mask instead`,
+      `expected no ignoreIndex with class probabilities, which name no class, got ${ignoreIndex}; ` +
+        "multiply their losses by a mask instead",
     );
 }

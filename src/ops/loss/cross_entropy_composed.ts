@@ -1,4 +1,5 @@
 /** The cross entropy of other operations, differentiable to any order. */
+import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul, neg } from "../elementwise/arithmetic.ts";
@@ -13,13 +14,13 @@ import { logSoftmax } from "../softmax/softmax.ts";
 import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
-import type { CrossEntropyCall } from "./cross_entropy.ts";
-import { reduced, wideOf } from "./reduced.ts";
+import type { CrossEntropyCall } from "./options.ts";
+import { reduced } from "./reduced.ts";
 
 /** Of class indices. */
 export function fromClasses(logits: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
   const { axis, ignoreIndex, labelSmoothing, reduction } = call;
-  const logarithms = logSoftmax(toDType(logits, wideOf(logits.dtype)), { dim: axis });
+  const logarithms = logSoftmax(toDType(logits, accumulationDType(logits.dtype)), { dim: axis });
   const ignored = eq(targets, ignoreIndex);
   const safe = where(ignored, 0, targets) as Tensor<IndexDType>;
   const factors = maskedFill(factorsOf(safe, logits, call), ignored, 0);
@@ -39,9 +40,12 @@ export function fromClasses(logits: Tensor, targets: Tensor<IndexDType>, call: C
 
 /** The factor of each target's class. */
 function factorsOf(targets: Tensor<IndexDType>, logits: Tensor, { weight }: CrossEntropyCall): Tensor {
-  const wide = wideOf(logits.dtype);
-  if (!weight) return toDType(eq(targets, targets), wide);
-  return reshape(indexSelect(toDType(weight, wide), flatten(targets) as Tensor<IndexDType>, { dim: 0 }), targets.shape);
+  const dtype = accumulationDType(logits.dtype);
+  if (!weight) return toDType(eq(targets, targets), dtype);
+  return reshape(
+    indexSelect(toDType(weight, dtype), flatten(targets) as Tensor<IndexDType>, { dim: 0 }),
+    targets.shape,
+  );
 }
 
 /** Σ w[c] log p[c] */
@@ -55,9 +59,9 @@ export const along = (weight: Tensor, { dtype, rank }: Tensor, axis: number): Te
 /** Of class probabilities. */
 export function fromProbabilities(logits: Tensor, targets: Tensor, call: CrossEntropyCall): Tensor {
   const { axis, labelSmoothing, weight, reduction } = call;
-  const wide = wideOf(logits.dtype);
-  const logarithms = logSoftmax(toDType(logits, wide), { dim: axis });
-  const own = toDType(targets, wide);
+  const dtype = accumulationDType(logits.dtype);
+  const logarithms = logSoftmax(toDType(logits, dtype), { dim: axis });
+  const own = toDType(targets, dtype);
   const shares = labelSmoothing === 0 ? own : add(mul(own, 1 - labelSmoothing), labelSmoothing / logits.shape[axis]!);
   const terms = mul(logarithms, shares);
   const losses = neg(sum(weight ? mul(terms, along(weight, terms, axis)) : terms, { dim: axis }));

@@ -1,7 +1,9 @@
-/** The cross entropy on the tape: it keeps its logits, its targets and one number a line, nothing that is as large as the logits. */
+/** The cross entropy, recorded. Beside its operands it saves two numbers for each target. */
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { contiguous } from "../copy/copy.ts";
@@ -10,40 +12,54 @@ import type { IndexDType } from "../indexing/indices.ts";
 import { sum } from "../reduction/sum.ts";
 import { expand } from "../view/expand.ts";
 import { composedGradients } from "./composed_gradients.ts";
-import type { CrossEntropyCall } from "./cross_entropy.ts";
+import { crossEntropyCpu, crossEntropyGradientCpu } from "./cross_entropy.cpu.ts";
+import { crossEntropyGradientMetal, crossEntropyMetal } from "./cross_entropy.metal.ts";
+import { crossEntropyGradientReference, crossEntropyReference } from "./cross_entropy.reference.ts";
 import { fromClasses } from "./cross_entropy_composed.ts";
-import {
-  type CrossEntropyAttributes,
-  crossEntropyGradientPrimitive,
-  crossEntropyPrimitive,
-} from "./cross_entropy_primitives.ts";
-import { wideOf } from "./reduced.ts";
+import type { CrossEntropyCall } from "./options.ts";
+import type { CrossEntropyAttributes } from "./primitive.ts";
+
+const crossEntropyPrimitive = definePrimitive<CrossEntropyAttributes>({
+  name: "crossEntropy",
+  family: "loss",
+  implementations: { metal: crossEntropyMetal, cpu: crossEntropyCpu, reference: crossEntropyReference },
+});
+
+const crossEntropyGradientPrimitive = definePrimitive<CrossEntropyAttributes>({
+  name: "crossEntropyGradient",
+  family: "loss",
+  implementations: {
+    metal: crossEntropyGradientMetal,
+    cpu: crossEntropyGradientCpu,
+    reference: crossEntropyGradientReference,
+  },
+});
 
 /** The loss of class indices in one pass over the logits, its gradient in another one. */
 export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
   const { axis, ignoreIndex, labelSmoothing, weight } = call;
   const attributes: CrossEntropyAttributes = { axis, ignoreIndex, labelSmoothing };
-  const wide = wideOf(logits.dtype);
-  const factors = weight ? noGrad(() => factorsOf(weight, wide)) : [];
-  const spec = { shape: targets.shape, dtype: wide };
+  const dtype = accumulationDType(logits.dtype);
+  const factors = weight ? noGrad(() => factorsOf(weight, dtype)) : [];
+  const spec = { shape: targets.shape, dtype };
   const inputs = [logits, targets, ...factors];
   const specs = [spec, spec, { ...spec, shape: [2, ...spec.shape] }];
   const [losses, used, logSums] = executeMany(crossEntropyPrimitive, inputs, specs, attributes);
   const { output, divisor } = noGrad(() => reduce(losses!, used!, call));
   const result = noGrad(() => toDType(output, logits.dtype));
   const saved = [logits, targets, logSums!, ...factors, ...(divisor ? [divisor] : [])];
-  record("crossEntropy", [logits], [result], saved, ([gradient], [x, y, sums, ...rest]) => {
+  record("crossEntropy", [logits], [result], saved, ([gradient], [x, y, sums, ...others]) => {
     const classes = y as Tensor<IndexDType>;
     if (isGradEnabled()) return composedGradients(([own]) => fromClasses(own!, classes, call), [x!], [true], gradient!);
-    const own = toDType(gradient!, wide);
-    const scale = expand(divisor ? div(own, rest.at(-1)!) : own, classes.shape);
-    const operands = [x!, classes, sums!, scale, ...rest.slice(0, factors.length)];
+    const own = toDType(gradient!, dtype);
+    const scale = expand(divisor ? div(own, others.at(-1)!) : own, classes.shape);
+    const operands = [x!, classes, sums!, scale, ...others.slice(0, factors.length)];
     return [execute(crossEntropyGradientPrimitive, operands, x!.shape, x!.dtype, attributes, "crossEntropy")];
   });
   return result;
 }
 
-/** The factors of the classes and their sum, as the primitives want them. */
+/** The factors of the classes and their sum, as the primitives take them. */
 function factorsOf(weight: Tensor, dtype: "float64" | "float32"): Tensor[] {
   const factors = contiguous(toDType(weight, dtype));
   return [factors, sum(factors)];

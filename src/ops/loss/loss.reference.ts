@@ -1,16 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
-import type { LossAttributes, LossGradientAttributes } from "./loss_primitives.ts";
-import type { LossName } from "./names.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
+import type { LossAttributes, LossGradientAttributes, LossName } from "./primitive.ts";
 
 /** Of an element x, its target t, a weight w and the weight v of positive targets. */
 type Formula = (x: number, t: number, w: number, v: number) => number;
 
 interface Formulas {
   readonly value: Formula;
-  /** Derivatives by x and by t. */
-  readonly slopes: readonly [Formula, Formula];
+  /** With respect to x and to t. */
+  readonly derivatives: readonly [Formula, Formula];
 }
 
 /** log(1 + exp(−x)) */
@@ -19,22 +18,22 @@ const sigmoid = (x: number): number => (x < 0 ? Math.exp(x) / (1 + Math.exp(x)) 
 
 const binaryCrossEntropy: Formulas = {
   value: (x, t, w, v) => w * ((1 - t) * x + (1 - t + v * t) * softplusOfNegative(x)),
-  slopes: [
+  derivatives: [
     (x, t, w, v) => w * ((1 - t) * sigmoid(x) - v * t * sigmoid(-x)),
     (x, _, w, v) => w * ((v === 1 ? 0 : (v - 1) * softplusOfNegative(x)) - x),
   ],
 };
 
 const formulas: Readonly<Record<LossName, Formulas>> = {
-  squaredError: { value: (x, t) => (x - t) ** 2, slopes: [(x, t) => 2 * (x - t), (x, t) => 2 * (t - x)] },
+  squaredError: { value: (x, t) => (x - t) ** 2, derivatives: [(x, t) => 2 * (x - t), (x, t) => 2 * (t - x)] },
   binaryCrossEntropy,
   weightedBinaryCrossEntropy: binaryCrossEntropy,
 };
 
 export const lossReference: Implementation<LossAttributes> = {
-  run({ inputs, outputs: [output], attributes: { name, isSummed, factor } }) {
+  run({ inputs, outputs: [output], attributes: { loss, isSummed, factor } }) {
     const losses = applied(
-      formulas[name].value,
+      formulas[loss].value,
       inputs.map((input) => toNumbers(input)),
     );
     store(output!, isSummed ? [sumOf([...losses]) * factor] : losses);
@@ -42,13 +41,13 @@ export const lossReference: Implementation<LossAttributes> = {
 };
 
 export const lossGradientReference: Implementation<LossGradientAttributes> = {
-  run({ inputs, outputs, attributes: { name, factor, needs } }) {
+  run({ inputs, outputs, attributes: { loss, factor, needs } }) {
     const [scale, ...operands] = inputs.map((input) => toNumbers(input));
-    const wanted = formulas[name].slopes.filter((_, at) => needs[at]);
+    const needed = formulas[loss].derivatives.filter((_, at) => needs[at]);
     for (const [at, output] of outputs.entries())
       store(
         output,
-        applied(wanted[at]!, operands).map((slope, element) => slope * scale![element]! * factor),
+        applied(needed[at]!, operands).map((derivative, element) => derivative * scale![element]! * factor),
       );
   },
 };

@@ -1,12 +1,12 @@
 import { named } from "../../backend/dispatch.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { square, sub } from "../elementwise/arithmetic.ts";
 import { fusedLoss } from "./loss_function.ts";
 import { checkReduction, checkTarget, type LossOptions, type LossReduction } from "./options.ts";
-import { reduced, wideOf } from "./reduced.ts";
+import { reduced } from "./reduced.ts";
 
 /**
  * The mean squared error: (x − target)², averaged over all elements.
@@ -18,8 +18,8 @@ import { reduced, wideOf } from "./reduced.ts";
  * @example
  * mseLoss(tensor([1, 2]), tensor([1, 4])); // float32 2
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws {ArgumentError} for a
- * reduction that there is not.
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction.
  */
 export function mseLoss<D extends DType>(
   x: Tensor<D>,
@@ -29,12 +29,12 @@ export function mseLoss<D extends DType>(
   checkReduction("mseLoss", reduction);
   checkTarget("mseLoss", x, target);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, reduction);
-  const loss = { operation: "mseLoss", name: "squaredError", reduction, composed } as const;
+  const loss = { operation: "mseLoss", loss: "squaredError", reduction, composed } as const;
   return named("mseLoss", () => tidy(() => fusedLoss(x, target, [], loss))) as Tensor<D>;
 }
 
 /** The same of other operations. */
 function composedLoss(x: Tensor, target: Tensor, reduction: LossReduction): Tensor {
-  const [a, t] = [x, target].map((operand) => toDType(operand, wideOf(operand.dtype)));
+  const [a, t] = [x, target].map((operand) => toDType(operand, accumulationDType(operand.dtype)));
   return toDType(reduced(square(sub(a!, t!)), reduction), x.dtype);
 }

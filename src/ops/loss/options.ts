@@ -4,7 +4,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** What a loss gives: that of each element, their sum or their mean. */
+/** The result of a loss: that of each element, their sum or their mean. */
 export type LossReduction = "none" | "sum" | "mean";
 
 /** Options of every loss. */
@@ -13,13 +13,22 @@ export interface LossOptions {
   reduction?: LossReduction | undefined;
 }
 
-/** @throws {ArgumentError} for a reduction that there is not. */
+/** A call of `crossEntropy` whose arguments are checked. */
+export interface CrossEntropyCall {
+  readonly axis: number;
+  readonly ignoreIndex: number;
+  readonly labelSmoothing: number;
+  readonly weight: Tensor | undefined;
+  readonly reduction: LossReduction;
+}
+
+/** @throws {ArgumentError} for an unknown reduction. */
 export function checkReduction(operation: string, reduction: LossReduction): void {
   if (reduction === "none" || reduction === "sum" || reduction === "mean") return;
   throw new ArgumentError(
     operation,
     "unknownReduction",
-    `reduction ${String(reduction)} came, "none", "sum" or "mean" is wanted`,
+    `expected reduction to be "none", "sum" or "mean", got ${String(reduction)}`,
   );
 }
 
@@ -30,7 +39,7 @@ export function checkFloats(operation: string, what: string, x: Tensor): void {
     throw new DTypeError(
       operation,
       "notAFloat",
-      `${what} ${x.describe()} came, floats are wanted; toDType(${what}, "float32") converts`,
+      `expected ${what} to be floats, got ${x.describe()}; convert it with toDType(${what}, "float32")`,
     );
 }
 
@@ -42,12 +51,14 @@ export function checkTarget(operation: string, x: Tensor, target: Tensor): void 
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `target ${target.describe()} came for x ${x.describe()}; the same shape is wanted, expand() repeats`,
+      `expected target to have the shape of x ${x.describe()}, got ${target.describe()}; ` +
+        "expand(target, x.shape) repeats it",
     );
   if (target.dtype !== x.dtype)
     throw new DTypeError(
       operation,
       "dtypesDiffer",
-      `target is ${target.dtype}, x is ${x.dtype}; both must have one dtype, toDType(target, "${x.dtype}") converts`,
+      `expected target to have the dtype of x, ${x.dtype}, got ${target.dtype}; ` +
+        `convert it with toDType(target, "${x.dtype}")`,
     );
 }

@@ -24,7 +24,8 @@ export interface AddmmOptions {
  * addmm(tensor([1, 2]), tensor([[1, 0], [0, 1]]), tensor([[5, 6], [7, 8]]), { beta: 10 }); // [[15, 26], [17, 28]]
  *
  * @throws {ShapeError} where a or b is no matrix, inner sizes differ, or the input does not broadcast to the result.
- * @throws {DTypeError} where dtypes differ, and for bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ * @throws {DTypeError} where dtypes differ, and for bool. @throws {ArgumentError} for a factor of integers that is not
+ * whole.
  */
 export function addmm<D extends DType>(
   input: Tensor<D>,

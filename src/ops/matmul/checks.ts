@@ -2,15 +2,19 @@
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be done. */
+/**
+ * Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be
+ * done.
+ */
 export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
   checkSameDType(operation, [a, b]);
   const inner = b.shape.at(b.rank === 1 ? -1 : -2);
   if (a.rank > 0 && b.rank > 0 && a.shape.at(-1) === inner) return;
+  const innerAxis = b.rank === 1 ? "the second" : "the axis before the last of the second";
   const why =
     a.rank === 0 || b.rank === 0
       ? "both need at least one axis; mul(a, b) multiplies by a scalar"
-      : `the last axis of the first has ${a.shape.at(-1)} elements, ${b.rank === 1 ? "the second" : "the axis before the last of the second"} ${inner}; they must be equal`;
+      : `the last axis of the first has ${a.shape.at(-1)} elements, ${innerAxis} ${inner}; they must be equal`;
   throw new ShapeError(operation, "shapesDiffer", `${a.describe()} times ${b.describe()}: ${why}`);
 }
 

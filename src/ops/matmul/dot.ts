@@ -14,7 +14,8 @@ import { matmul } from "./matmul.ts";
  * @example
  * dot(tensor([1, 2, 3]), tensor([4, 5, 6])).item(); // 32
  *
- * @throws {ShapeError} where an operand is no vector, or lengths differ. @throws {DTypeError} where dtypes differ, and for bool.
+ * @throws {ShapeError} where an operand is no vector, or lengths differ. @throws {DTypeError} where dtypes differ, and
+ * for bool.
  */
 export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   checkSameDType("dot", [a, b]);

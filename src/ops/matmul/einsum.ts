@@ -13,13 +13,13 @@ import { matmul } from "./matmul.ts";
 import { diagonalOf, permuted } from "./views.ts";
 
 /**
- * Einstein's summation, as PyTorch's `einsum`: each axis of each operand has a letter; the result has the axes behind the arrow, and
- * every other letter is summed over.
+ * Einstein's summation, as PyTorch's `einsum`: each axis of each operand has a letter; the result has the axes behind
+ * the arrow, and every other letter is summed over.
  *
- * A letter twice in one operand takes its diagonal. `...` stands for any axes, aligned at the last, which broadcast. Sizes of one letter
- * are equal, or 1, which broadcasts. Without an arrow, the result has the letters that occur once, in alphabetical order.
- * Of several operands, the two whose product is smallest are contracted first, by {@link matmul} where they share a letter that is
- * summed over.
+ * A letter twice in one operand takes its diagonal. `...` stands for any axes, aligned at the last, which broadcast.
+ * Sizes of one letter are equal, or 1, which broadcasts. Without an arrow, the result has the letters that occur once,
+ * in alphabetical order. Of several operands, the two whose product is smallest are contracted first, by {@link matmul}
+ * where they share a letter that is summed over.
  *
  * @param equation such as `"bqhd,bkhd->bhqk"`; spaces are ignored
  * @param operands of one dtype, which is the result's
@@ -79,7 +79,8 @@ function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: T
     throw new ShapeError(
       "einsum",
       "shapesDiffer",
-      `"${equation}" takes a diagonal along "${labels[first]}", but the axes have ${tensor.shape[first]} and ${tensor.shape[second]} elements (${tensor.describe()})`,
+      `"${equation}" takes a diagonal along "${labels[first]}", but the axes have ${tensor.shape[first]} and ` +
+        `${tensor.shape[second]} elements (${tensor.describe()})`,
     );
   return withoutRepeats(equation, {
     tensor: diagonalOf(tensor, first, second),

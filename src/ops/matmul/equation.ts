@@ -2,7 +2,9 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** The axis's letter, or `...1` for the last axis that an ellipsis stands for, `...2` for the one before it, and so on. */
+/**
+ * The axis's letter, or `...1` for the last axis that an ellipsis stands for, `...2` for the one before it, and so on.
+ */
 export type Label = string;
 
 export interface Equation {
@@ -20,10 +22,11 @@ interface Term {
 }
 
 /**
- * Reads an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and then the letters that occur
- * once, in alphabetical order, capitals first.
+ * Reads an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and
+ * then the letters that occur once, in alphabetical order, capitals first.
  *
- * @throws {ArgumentError} for what is no equation, or does not fit the number of operands. @throws {ShapeError} for a rank that differs.
+ * @throws {ArgumentError} for what is no equation, or does not fit the number of operands. @throws {ShapeError} for a
+ * rank that differs.
  */
 export function parseEquation(equation: string, operands: readonly Tensor[]): Equation {
   const text = equation.replaceAll(" ", "");
@@ -67,7 +70,8 @@ function ellipsisSpan(
   throw new ShapeError(
     "einsum",
     "wrongRank",
-    `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), ${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for any further ones'}`,
+    `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), ` +
+      `${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for any further ones'}`,
   );
 }
 

@@ -14,8 +14,8 @@ import { transposed } from "./views.ts";
 const primitive = productPrimitive("linear");
 
 /**
- * x · weightᵀ + bias over the last axis, as PyTorch's `linear`, in one operation: floats are rounded once. Operands are read through their
- * strides.
+ * x · weightᵀ + bias over the last axis, as PyTorch's `linear`, in one operation: floats are rounded once. Operands are
+ * read through their strides.
  *
  * @param x [..., in]
  * @param weight [out, in]

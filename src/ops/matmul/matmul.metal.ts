@@ -1,4 +1,4 @@
-import type { Implementation, TicketRange } from "../../backend/backend.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import type { Size } from "../../backend/metal/encode.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
@@ -12,7 +12,7 @@ import { type ProductScale, productParameters } from "./primitive.ts";
 import { fieldsOf, type Matrix, matricesOf, type Problem, problemOf } from "./problem.ts";
 import { SIMD_WIDTH, threadsOf } from "./tiles.ts";
 
-export const productMetal: Implementation<ProductScale> = {
+export const productMetal: MetalImplementation<ProductScale> = {
   unsupported: noFloat64,
   run(call) {
     return launchProduct(planOf(problemOf(call)));
@@ -118,7 +118,10 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
   }),
 };
 
-/** Whether a tile is stored transposed (1), so that what is adjacent in memory is adjacent in it, and whether it is read by fours. */
+/**
+ * Whether a tile is stored transposed (1), so that what is adjacent in memory is adjacent in it, and whether it is read
+ * by fours.
+ */
 function tileLayoutOf(matrix: Matrix): [number, number] {
   const { row, column } = matrix;
   const isTransposed = Math.abs(row) < Math.abs(column);
@@ -126,7 +129,9 @@ function tileLayoutOf(matrix: Matrix): [number, number] {
   return [Number(isTransposed), Number(canReadByFours(matrix, outer, inner))];
 }
 
-/** Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment. */
+/**
+ * Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment.
+ */
 const canReadByFours = ({ tensor, batch }: Matrix, outer: number, inner: number): boolean =>
   inner === 1 && [tensor.offset, outer, ...batch].every((elements) => elements % 4 === 0);
 

@@ -10,9 +10,9 @@ import { product } from "./product.ts";
 /**
  * The matrix product a · b, as PyTorch's `matmul`: out[…, i, j] = Σₖ a[…, i, k] · b[…, k, j].
  *
- * Axes before the last two are a batch and broadcast. A vector on the left is a row, on the right a column, and its axis is gone
- * from the result: two vectors give their dot product, without axes. Operands are read through their strides: a transposed or
- * broadcast one is not copied.
+ * Axes before the last two are a batch and broadcast. A vector on the left is a row, on the right a column, and its
+ * axis is gone from the result: two vectors give their dot product, without axes. Operands are read through their
+ * strides: a transposed or broadcast one is not copied.
  *
  * Floats are summed in at least float32 and rounded once; integers wrap around. Sums over no elements are 0.
  *
@@ -40,8 +40,9 @@ export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
 matmul.method = "same" as const;
 
 /**
- * A batch times one matrix, as the product of two matrices: the batch's rows below each other. So the gradient of the matrix is one
- * product too, where a batch of them would have to be made and summed. Not where the rows would have to be copied for nothing.
+ * A batch times one matrix, as the product of two matrices: the batch's rows below each other. So the gradient of the
+ * matrix is one product too, where a batch of them would have to be made and summed. Not where the rows would have to
+ * be copied for nothing.
  */
 function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
   if (a.rank === 2 || b.rank !== 2) return null;
@@ -88,7 +89,8 @@ export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
     throw new ShapeError(
       "bmm",
       "shapesDiffer",
-      `${a.describe()} times ${b.describe()}: the batches have ${a.shape[0]} and ${b.shape[0]} matrices; matmul broadcasts, bmm does not`,
+      `${a.describe()} times ${b.describe()}: the batches have ${a.shape[0]} and ${b.shape[0]} matrices; ` +
+        "matmul broadcasts, bmm does not",
     );
   return named("bmm", () => product(a, b));
 }

@@ -17,7 +17,10 @@ export interface Plan {
 /** Rows that a threadgroup of a kernel for a matrix times a column computes (`kernels/matmul/vector.metal`). */
 export const vectorRows = { vector_along: 16, vector_across: 32 } as const;
 
-/** Integers, vectors and matrices have kernels of their own; a row times a matrix is a matrix times a column, transposed. */
+/**
+ * Integers, vectors and matrices have kernels of their own; a row times a matrix is a matrix times a column,
+ * transposed.
+ */
 export function planOf(problem: Problem): Plan {
   if (!isFloat(problem.out.tensor.dtype)) return { problem, kernel: "whole", splits: 1 };
   if (problem.n === 1) return vectorPlan(problem);

@@ -1,4 +1,7 @@
-/** The matrix product, out = alpha · a · b + beta · input for each matrix of a batch: what kernels are given. `problem.ts` computes it. */
+/**
+ * The matrix product, out = alpha · a · b + beta · input for each matrix of a batch: what kernels are given.
+ * `problem.ts` computes it.
+ */
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { array, dtype, flag, real, whole } from "../../backend/fields.ts";
 import { loopNest } from "../../backend/metal/loop.ts";

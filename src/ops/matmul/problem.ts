@@ -1,4 +1,8 @@
-/** How a matrix product lies in memory, for every backend: sizes, strides, and a batch with as few axes as can be. */
+/**
+ * How a matrix product lies in memory, for every backend: sizes, strides, and a batch with as few axes as can be.
+ * Gradients are such products too. A transposed operand has its strides swapped, a broadcast one has strides of 0, and
+ * a batch of adjacent matrices times one matrix is one tall matrix.
+ */
 import type { OperationCall } from "../../backend/backend.ts";
 import { broadcastStrides, collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -24,7 +28,10 @@ export interface Problem extends ProductScale {
   readonly input: Matrix | undefined;
 }
 
-/** The operands in the order of `operandNames`. Without an input the result stands in for it: kernels do not read it then. */
+/**
+ * The operands in the order of `operandNames`. Without an input the result stands in for it: kernels do not read it
+ * then.
+ */
 export const matricesOf = ({ a, b, input, out }: Problem): readonly Matrix[] => [a, b, input ?? out, out];
 
 /** The fields of a problem that every backend's kernels have. */

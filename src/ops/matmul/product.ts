@@ -16,7 +16,11 @@ import { transposed } from "./views.ts";
 
 /** @internal A primitive that computes products under a name of its own. */
 export const productPrimitive = (name: string): Primitive<ProductScale> =>
-  definePrimitive({ name, implementations: { metal: productMetal, cpu: productCpu, reference: productReference } });
+  definePrimitive({
+    name,
+    family: "matmul",
+    implementations: { metal: productMetal, cpu: productCpu, reference: productReference },
+  });
 
 const matmulPrimitive = productPrimitive("matmul");
 const addmmPrimitive = productPrimitive("addmm");

@@ -14,9 +14,9 @@ export interface Tile {
 }
 
 /**
- * The figures are MLX's (`mlx/backend/metal/matmul.cpp`, version 0.22, `steel_matmul` and its split over k): 64 × 64 × 16 from 2²⁰
- * elements of the result on, 16 × 16 × 16 where both sizes are below 40, else 32 × 32 × 16; 2 × 2 SIMD-groups each.
- * `kernels/matmul/tiled.metal` has a kernel for each row.
+ * The figures are MLX's (`mlx/backend/metal/matmul.cpp`, version 0.22, `steel_matmul` and its split over k): 64 × 64 ×
+ * 16 from 2²⁰ elements of the result on, 16 × 16 × 16 where both sizes are below 40, else 32 × 32 × 16; 2 × 2
+ * SIMD-groups each. `kernels/matmul/tiled.metal` has a kernel for each row.
  */
 export const tiles: readonly Tile[] = [
   { rows: 64, columns: 64, depth: 16, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 20 },
@@ -31,7 +31,10 @@ export const SIMD_WIDTH = 32;
 
 export const threadsOf = ({ down, across }: Tile): number => down * across * SIMD_WIDTH;
 
-/** The tile's threadgroup memory in bytes: its share of a and of b with padded rows, or 8 rows of sums for each SIMD-group. */
+/**
+ * The tile's threadgroup memory in bytes: its share of a and of b with padded rows, or 8 rows of sums for each
+ * SIMD-group.
+ */
 export function threadgroupBytes({ rows, columns, depth, down, across }: Tile, elementBytes: number): number {
   const padding = 16 / elementBytes;
   const elements = (high: number, wide: number) => Math.max(high * (wide + padding), wide * (high + padding));
@@ -39,7 +42,10 @@ export function threadgroupBytes({ rows, columns, depth, down, across }: Tile, e
   return Math.max((elements(rows, depth) + elements(depth, columns)) * elementBytes, strips);
 }
 
-/** Sums are cut where a result is so small that its tiles leave most of a GPU idle. Also MLX's: tiles of 16, and k in steps of 16. */
+/**
+ * Sums are cut where a result is so small that its tiles leave most of a GPU idle. Also MLX's: tiles of 16, and k in
+ * steps of 16.
+ */
 const splitTable = [
   { fromSteps: 64, splits: 16 },
   { fromSteps: 32, splits: 8 },
@@ -56,8 +62,8 @@ export function tiledSplits({ m, n, k, batchShape }: Problem): number {
 }
 
 /**
- * Into how many parts the sums of a matrix times a column are cut: of at least 4,096 elements, and no more than fill 64 threadgroups.
- * Both figures are untried on a GPU.
+ * Into how many parts the sums of a matrix times a column are cut: of at least 4,096 elements, and no more than fill 64
+ * threadgroups. Both figures are untried on a GPU.
  */
 export const vectorSplits = (k: number, threadgroups: number): number =>
   Math.max(1, Math.min(Math.floor(k / 4096), Math.ceil(64 / threadgroups)));

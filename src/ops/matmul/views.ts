@@ -22,7 +22,7 @@ export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]
   return viewOf("permute", x, pick(x.shape), pick(x.strides), x.offset, ([gradient]) => [permuted(gradient!, inverse)]);
 }
 
-/** The diagonal of two axes of one size, in the place of the first. */
+/** The diagonal of two axes of one size, where the first was. */
 export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second: number): Tensor<D> {
   const strides = x.strides.with(first, x.strides[first]! + x.strides[second]!).toSpliced(second, 1);
   const own = x.shape;

@@ -1,8 +1,9 @@
-import type { Implementation } from "../../backend/backend.ts";
-import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
+import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { scratch } from "../attention/launch.metal.ts";
-import { type NormalizationAttributes, type NormalizationProblem, problemOf } from "./problem.ts";
+import type { NormalizationAttributes } from "./primitive.ts";
+import { type NormalizationProblem, problemOf } from "./problem.ts";
 import { constantsOf, type Division, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
 
 /** Of a pair of sums. */
@@ -11,24 +12,25 @@ const PAIR_BYTES = 8;
 const COLUMNS = 32;
 
 /** One kernel over the rows, and one that adds up what chunks of rows leave to the gradients of weight and bias. */
-export const backwardMetal: Implementation<NormalizationAttributes> = {
+export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {
     const problem = problemOf(call);
     const { gradWeight, gradBias } = problem.outputs;
     const division = divide(problem);
     const sums = [gradWeight, gradBias].filter((gradient) => gradient);
-    using parts = scratch([Math.max(sums.length * division.chunks * problem.length, 1)]);
-    if (problem.rows > 0) launchRows(problem, division, parts);
-    if (sums.length > 0) launchSums(problem, division, parts, sums.length);
+    using parts = scratchTensor([Math.max(sums.length * division.chunks * problem.length, 1)], "float32");
+    const rows = problem.rows > 0 ? launchRows(problem, division, parts) : undefined;
+    const total = sums.length > 0 ? launchSums(problem, division, parts, sums.length) : undefined;
+    return rows && total ? spanOf([rows, total]) : (rows ?? total ?? null);
   },
 };
 
-function launchRows(problem: NormalizationProblem, division: Division, parts: Tensor): void {
+function launchRows(problem: NormalizationProblem, division: Division, parts: Tensor): TicketRange {
   const { x, gradOut, gradSum = x, scale, mean = scale, weight = scale } = problem.inputs;
   const rowSums = division.fits ? 0 : division.chunk;
   const pairs = THREADS / 32 + rowSums;
-  launch({
+  return launch({
     file: "normalization/normalize_gradient.metal",
     name: `normalize_gradient_${typesOf(problem)}`,
     constants: constantsOf(problem, division),
@@ -43,11 +45,11 @@ function launchRows(problem: NormalizationProblem, division: Division, parts: Te
   });
 }
 
-function launchSums(problem: NormalizationProblem, division: Division, parts: Tensor, count: number): void {
+function launchSums(problem: NormalizationProblem, division: Division, parts: Tensor, count: number): TicketRange {
   const { x, gradOut } = problem.inputs;
   const { gradWeight, gradBias } = problem.outputs;
   const one = (gradWeight ?? gradBias)!;
-  launch({
+  return launch({
     file: "normalization/normalize_gradient.metal",
     name: `add_chunks_${metalTypeOf(one.dtype)}`,
     constants: constantsOf(problem, division),

@@ -1,7 +1,8 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
-import { type NormalizationAttributes, type NormalizationProblem, problemOf } from "./problem.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
+import type { NormalizationAttributes } from "./primitive.ts";
+import { type NormalizationProblem, problemOf } from "./problem.ts";
 
 /** The definition, row by row. */
 export const backwardReference: Implementation<NormalizationAttributes> = {
@@ -35,9 +36,9 @@ function gradientOfRows(problem: NormalizationProblem, gradOut: Float64Array, no
     const n = normalized.subarray(begin, end);
     const v = [...gradOut.subarray(begin, end)].map((gradient, k) => gradient * (weight?.[k] ?? 1));
     const average = isCentred ? sumOf(v) / length : 0;
-    const slope = sumOf(v.map((value, k) => value * n[k]!)) / length;
+    const projection = sumOf(v.map((value, k) => value * n[k]!)) / length;
     for (let k = 0; k < length; k++)
-      result[begin + k] = scale[row]! * (v[k]! - average - n[k]! * slope) + (gradSum?.[begin + k] ?? 0);
+      result[begin + k] = scale[row]! * (v[k]! - average - n[k]! * projection) + (gradSum?.[begin + k] ?? 0);
   }
   return result;
 }

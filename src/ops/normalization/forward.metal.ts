@@ -1,17 +1,18 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { type NormalizationAttributes, problemOf } from "./problem.ts";
+import type { NormalizationAttributes } from "./primitive.ts";
+import { problemOf } from "./problem.ts";
 import { constantsOf, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
 
-/** One kernel. What a call lacks is not touched: something of the same dtype takes its place. */
-export const forwardMetal: Implementation<NormalizationAttributes> = {
+/** One kernel. It does not touch what a call lacks: another operand of the same dtype is bound there. */
+export const forwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {
     const problem = problemOf(call);
     const { x, residual = x, weight, bias } = problem.inputs;
     const { out, sum = out, scale, mean = scale } = problem.outputs;
     const division = divide(problem);
-    launch({
+    return launch({
       file: "normalization/normalize.metal",
       name: `normalize_${typesOf(problem)}`,
       constants: constantsOf(problem, division),

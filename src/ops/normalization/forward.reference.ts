@@ -1,7 +1,8 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
-import { type NormalizationAttributes, problemOf } from "./problem.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
+import type { NormalizationAttributes } from "./primitive.ts";
+import { problemOf } from "./problem.ts";
 
 /** The definition, row by row. */
 export const forwardReference: Implementation<NormalizationAttributes> = {

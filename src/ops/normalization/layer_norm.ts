@@ -19,8 +19,8 @@ const optionNames: Readonly<Record<keyof LayerNormOptions, true>> = {
 };
 
 /**
- * (x − mean) / √(variance + eps) · weight + bias over the last axes, the variance without correction. Statistics are float32 (float64 of
- * float64), the result has the dtype of x. Gradients of x, weight and bias, of any order.
+ * (x − mean) / √(variance + eps) · weight + bias over the last axes, the variance without correction. Statistics are
+ * float32 (float64 of float64), the result has the dtype of x. Gradients of x, weight and bias, of any order.
  *
  * @param x [..., ...normalizedShape], a float dtype, any strides
  *

@@ -1,13 +1,24 @@
 /** What the normalizations share: one primitive in each pass, and how gradients go back. */
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
-import { type GradientSource, type Gradients, type Kept, normalizationGradient } from "./gradient.ts";
-import { normalizationForward } from "./primitives.ts";
-import { type Named, namedTensors, present, statisticsDType } from "./problem.ts";
+import { forwardCpu } from "./forward.cpu.ts";
+import { forwardMetal } from "./forward.metal.ts";
+import { forwardReference } from "./forward.reference.ts";
+import { type GradientSource, type Gradients, normalizationGradient, type Saved } from "./gradient.ts";
+import type { NormalizationAttributes } from "./primitive.ts";
+import { type Named, namedTensors, present } from "./problem.ts";
+
+/** x, and what there is of residual, weight and bias, to `out`, `scale`, and what there is of `sum` and `mean`. */
+const normalizationForward = definePrimitive<NormalizationAttributes>({
+  name: "normalizationForward",
+  family: "normalization",
+  implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
+});
 
 type OperandName = "x" | "residual" | "weight" | "bias";
 
@@ -32,7 +43,10 @@ export interface SumAndNorm<D extends DType = DType> {
   readonly sum: Tensor<D>;
 }
 
-/** Normalizes rows, on the tape. It keeps the rows (the sum, where there is one), the weight, and one or two numbers a row. */
+/**
+ * Normalizes rows, and records it. What is saved: the rows (the sum, where there is one), the weight, and one or two
+ * numbers a row.
+ */
 export function normalize(call: NormalizationCall): Normalized {
   const { operation, operands } = call;
   if (operands.x.shape.at(-1) === 0) return rowsOfNothing(operands);
@@ -42,7 +56,7 @@ export function normalize(call: NormalizationCall): Normalized {
   const saved = present({ x: sum ?? operands.x, mean, scale, weight: operands.weight });
   const outputs = sum ? [out, sum] : [out];
   record(operation, inputs.tensors, outputs, saved.tensors, ([gradOut, gradSum], tensors, needs) => {
-    const kept = { ...(namedTensors(saved.names, tensors) as Kept), gradSum: gradSum ?? undefined };
+    const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradSum: gradSum ?? undefined };
     const needed = new Set(inputs.names.filter((_, at) => needs[at]).map(sourceOf));
     const gradients: Gradients = gradOut
       ? normalizationGradient({ ...call, vectorDType }, { ...kept, gradOut }, needed)
@@ -60,12 +74,17 @@ const sourceOf = (name: OperandName): GradientSource => (name === "residual" ? "
 function forward({ operation, isCentred, eps, operands }: NormalizationCall) {
   const { x, residual } = operands;
   const inputs = present(operands);
-  const row = { shape: x.shape.slice(0, -1), dtype: statisticsDType(x.dtype) };
+  const row = { shape: x.shape.slice(0, -1), dtype: accumulationDType(x.dtype) };
   const specs = { out: x, ...(residual && { sum: x }), ...(isCentred && { mean: row }), scale: row };
   const outputs = Object.keys(specs) as (keyof typeof specs)[];
   const attributes = { inputs: inputs.names, outputs, isCentred, eps };
-  const wanted = Object.values(specs).map(({ shape, dtype }) => ({ shape, dtype }));
-  const results = executeMany(normalizationForward, inputs.tensors, wanted, attributes, operation);
+  const results = executeMany(
+    normalizationForward,
+    inputs.tensors,
+    Object.values(specs).map(({ shape, dtype }) => ({ shape, dtype })),
+    attributes,
+    operation,
+  );
   return namedTensors(outputs, results) as Named<"sum" | "mean"> & Record<"out" | "scale", Tensor>;
 }
 

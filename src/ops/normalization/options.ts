@@ -6,7 +6,9 @@ import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Options of `rmsNorm` and `addRmsNorm`. */
 export interface RmsNormOptions {
-  /** Of the size of the last axis, multiplied with the normalized elements. Of the dtype of x, or float32. Default none. */
+  /**
+   * Of the size of the last axis, multiplied with the normalized elements. Of the dtype of x, or float32. Default none.
+   */
   weight?: Tensor | undefined;
   /** Added to the mean of squares before its root is taken; at least 0. Default 1e-6. */
   eps?: number | undefined;
@@ -16,11 +18,16 @@ export interface RmsNormOptions {
 export interface LayerNormOptions {
   /** Of the normalized shape, multiplied with the normalized elements. Of the dtype of x, or float32. Default none. */
   weight?: Tensor | undefined;
-  /** Of the normalized shape, added last. Of the dtype of x, or float32; that of `weight` where both are given. Default none. */
+  /**
+   * Of the normalized shape, added last. Of the dtype of x, or float32; that of `weight` where both are given. Default
+   * none.
+   */
   bias?: Tensor | undefined;
   /** Added to the variance before its root is taken; at least 0. Default 1e-5. */
   eps?: number | undefined;
-  /** The sizes of the last axes of x, over which one mean and one variance are taken. Default the size of the last axis. */
+  /**
+   * The sizes of the last axes of x, over which one mean and one variance are taken. Default the size of the last axis.
+   */
   normalizedShape?: Shape | undefined;
 }
 
@@ -31,13 +38,13 @@ export function checkOperand(operation: string, x: Tensor): void {
     throw new DTypeError(
       operation,
       "notAFloat",
-      `floats are wanted, ${x.describe()} came; convert with toDType(x, "float32")`,
+      `expected a tensor of floats, got ${x.describe()}; convert it with toDType(x, "float32")`,
     );
   if (x.rank === 0)
     throw new ShapeError(
       operation,
       "wrongRank",
-      `${x.describe()} came; at least one axis is wanted, the one to normalize`,
+      `expected at least one axis, the one to normalize, got ${x.describe()}`,
     );
 }
 
@@ -45,18 +52,22 @@ export function checkOperand(operation: string, x: Tensor): void {
 export function checkNormalizedShape(operation: string, x: Tensor, normalizedShape: Shape = x.shape.slice(-1)): Shape {
   const isLast = Array.isArray(normalizedShape) && normalizedShape.length > 0 && normalizedShape.length <= x.rank;
   if (isLast && sameShape(x.shape.slice(-normalizedShape.length), normalizedShape)) return normalizedShape;
-  const came = Array.isArray(normalizedShape) ? formatShape(normalizedShape) : String(normalizedShape);
+  const got = Array.isArray(normalizedShape) ? formatShape(normalizedShape) : String(normalizedShape);
   throw new ShapeError(
     operation,
     "shapesDiffer",
-    `normalizedShape ${came} came, the sizes of the last axes (one or more) of ${x.describe()} are wanted`,
+    `expected normalizedShape to be the sizes of the last axes (one or more) of ${x.describe()}, got ${got}`,
   );
 }
 
 /** A finite number of at least 0. @throws {ArgumentError} */
 export function checkEps(operation: string, eps: number): number {
   if (Number.isFinite(eps) && eps >= 0) return eps;
-  throw new ArgumentError(operation, "invalidOption", `eps is a finite number of at least 0, ${String(eps)} came`);
+  throw new ArgumentError(
+    operation,
+    "invalidOption",
+    `expected eps to be a finite number of at least 0, got ${String(eps)}`,
+  );
 }
 
 /** @throws {ShapeError} for another shape than that over which x is normalized. @throws {DTypeError} */
@@ -73,13 +84,15 @@ export function checkParameters(
       throw new ShapeError(
         operation,
         "shapesDiffer",
-        `${name} ${tensor.describe()} came, the shape over which ${x.describe()} is normalized is wanted: ${formatShape(shape)}`,
+        `expected ${name} to have the shape over which ${x.describe()} is normalized, ${formatShape(shape)}, ` +
+          `got ${tensor.describe()}`,
       );
     if (tensor.dtype !== x.dtype && (tensor.dtype !== "float32" || x.dtype === "float64"))
       throw new DTypeError(
         operation,
         "dtypesDiffer",
-        `${name} ${tensor.describe()} came with ${x.describe()}; ${wantedDType(x)} is wanted: cast with toDType(${name}, dtype)`,
+        `expected ${name} of ${x.describe()} to be ${expectedDType(x)}, got ${tensor.describe()}; ` +
+          `cast it with toDType(${name}, dtype)`,
       );
   }
   const [first, second] = given;
@@ -87,23 +100,28 @@ export function checkParameters(
     throw new DTypeError(
       operation,
       "dtypesDiffer",
-      `${first.name} is ${first.tensor.dtype} and ${second.name} ${second.tensor.dtype}; one dtype is wanted for both`,
+      `expected ${first.name} and ${second.name} to have one dtype, ` +
+        `got ${first.tensor.dtype} and ${second.tensor.dtype}`,
     );
 }
 
-const wantedDType = ({ dtype }: Tensor): string =>
+const expectedDType = ({ dtype }: Tensor): string =>
   dtype === "float16" || dtype === "bfloat16" ? `${dtype} or float32` : dtype;
 
 /** What is added to x has its shape and dtype. @throws {ShapeError} @throws {DTypeError} */
 export function checkResidual(operation: string, x: Tensor, residual: Tensor): void {
   residual.checkAlive(operation);
-  const said = `the residual ${residual.describe()} came with ${x.describe()}`;
+  const got = `got ${residual.describe()} with ${x.describe()}`;
   if (!sameShape(x.shape, residual.shape))
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `${said}; one shape is wanted: expand(residual, x.shape) repeats it`,
+      `expected the residual to have the shape of x, ${got}; expand(residual, x.shape) repeats it`,
     );
   if (x.dtype !== residual.dtype)
-    throw new DTypeError(operation, "dtypesDiffer", `${said}; one dtype is wanted: cast with toDType(residual, dtype)`);
+    throw new DTypeError(
+      operation,
+      "dtypesDiffer",
+      `expected the residual to have the dtype of x, ${got}; cast it with toDType(residual, x.dtype)`,
+    );
 }

@@ -7,8 +7,8 @@ import { checkEps, checkOperand, checkParameters, checkResidual, type RmsNormOpt
 const optionNames: Readonly<Record<keyof RmsNormOptions, true>> = { weight: true, eps: true };
 
 /**
- * x / √(mean of x² + eps) · weight over the last axis. Statistics are float32 (float64 of float64), the result has the dtype of x.
- * Gradients of x and weight, of any order.
+ * x / √(mean of x² + eps) · weight over the last axis. Statistics are float32 (float64 of float64), the result has the
+ * dtype of x. Gradients of x and weight, of any order.
  *
  * @param x [..., size], a float dtype, any strides
  *
@@ -26,8 +26,8 @@ export function rmsNorm<D extends DType>(x: Tensor<D>, options: RmsNormOptions =
 rmsNorm.method = "same" as const;
 
 /**
- * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream, and what the next
- * block starts from. The gradients of both results come together in one pass too.
+ * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream,
+ * and what the next block starts from. The gradients of both results come together in one pass too.
  *
  * @param x [..., size], a float dtype, any strides
  * @param residual the same shape and dtype, any strides

@@ -1,13 +1,14 @@
-/** `kernels/normalization/rows.h`: how threads share rows, and what kernels are told of a call. */
+/** `kernels/normalization/rows.h`: how threads share rows, and what kernels are given. */
 import { metalTypeOf, startOf } from "../../backend/metal/launch.ts";
+import { sliceValues } from "../../backend/metal/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { lineParameters } from "../scan/scan.metal.ts";
-import { type InputName, type NormalizationProblem, type OutputName, rowsOf } from "./problem.ts";
+import { normalizationOptions, normalizationParameters } from "./primitive.ts";
+import { type NormalizationProblem, rowsOf } from "./problem.ts";
 
 export const THREADS = 256;
 /** Elements of a row that a thread holds. */
 const HELD = 16;
-/** Chunks of rows that are enough for every GPU; each leaves a row of sums, so that there had better not be many. */
+/** Chunks of rows that are enough for every GPU. Each leaves a row of sums: more of them cost more memory. */
 const CHUNKS = 512;
 const LEAST_ROWS = 4;
 /** Threads of long rows keep two sums for each row of their chunk in threadgroup memory. */
@@ -33,15 +34,11 @@ export function divide({ rows, length }: NormalizationProblem): Division {
   return { lanes, fits: length <= lanes * HELD, chunk, chunks, threadgroups };
 }
 
-/** Bits of `OPTIONS`: what a call has beside its rows. */
-const options: readonly (InputName | OutputName)[] = [
-  ...(["mean", "residual", "weight", "bias", "gradSum", "gradX", "gradWeight", "gradBias"] as const),
-];
-
-/** The function constants. */
+/** The function constants: a bit for each operand that there is, and how threads share rows. */
 export function constantsOf({ inputs, outputs }: NormalizationProblem, { lanes, fits }: Division): number[] {
   const operands = { ...inputs, ...outputs };
-  const bits = options.reduce((sum, name, bit) => sum + (operands[name as InputName] ? 2 ** bit : 0), 0);
+  const { names, ordinal } = normalizationOptions;
+  const bits = names.reduce((sum, name) => sum + (operands[name] ? 2 ** ordinal(name) : 0), 0);
   return [bits, lanes, fits ? 1 : 0];
 }
 
@@ -49,20 +46,17 @@ export function constantsOf({ inputs, outputs }: NormalizationProblem, { lanes, 
 export const typesOf = ({ inputs: { x }, vectorDType }: NormalizationProblem): string =>
   `${metalTypeOf(x.dtype)}_${metalTypeOf(vectorDType)}`;
 
-const TAIL_WORDS = 7;
-
-/** `Normalization`. @param operands up to three of the shape of x, in the order of the kernel */
-export function parametersOf(
+/** @param operands up to three of the shape of x, in the order of the kernel */
+export const parametersOf = (
   { inputs: { weight, bias }, eps }: NormalizationProblem,
   { chunk, chunks }: Division,
   operands: readonly Tensor[],
-): Uint8Array {
-  const lines = lineParameters(operands, rowsOf(operands));
-  const bytes = new Uint8Array(lines.length + TAIL_WORDS * 8);
-  bytes.set(lines);
-  const words = new BigInt64Array(bytes.buffer, lines.length, TAIL_WORDS);
-  const vectors = [weight, bias].flatMap((vector) => (vector ? [startOf(vector), vector.strides[0]!] : [0, 0]));
-  words.set([...vectors, chunk, chunks].map(BigInt));
-  new Float32Array(bytes.buffer, lines.length + (TAIL_WORDS - 1) * 8)[0] = eps;
-  return bytes;
-}
+): Uint8Array =>
+  normalizationParameters.bytes({
+    rows: sliceValues(rowsOf(operands), operands),
+    weightStart: weight ? startOf(weight) : 0,
+    weightStride: weight?.strides[0] ?? 0,
+    biasStart: bias ? startOf(bias) : 0,
+    biasStride: bias?.strides[0] ?? 0,
+    ...{ chunk, chunks, eps },
+  });

@@ -1,13 +1,20 @@
-/** The angles by which rotary embeddings turn pairs of elements, a position: in float64, from a model's settings. */
+/** The angles by which rotary embeddings rotate pairs of elements, a position: in float64, from a model's settings. */
 import { ArgumentError } from "../../core/errors.ts";
 
-/** Positions count for 1/factor: contexts grow by the factor. Source: S. Chen et al., "Extending context window of large language models via positional interpolation", 2023. */
+/**
+ * Positions count for 1/factor: contexts grow by the factor.
+ *
+ * Source: S. Chen et al., "Extending context window of large language models via positional interpolation", 2023.
+ */
 export interface LinearScaling {
   readonly type: "linear";
   readonly factor: number;
 }
 
-/** Llama 3.1's: slow pairs turn by 1/factor, fast ones as they did, with a ramp between. Names as in Hugging Face's `rope_scaling`. */
+/**
+ * Llama 3.1's: slow pairs rotate by 1/factor, fast ones as they did, with a ramp between. Names as in Hugging Face's
+ * `rope_scaling`.
+ */
 export interface Llama3Scaling {
   readonly type: "llama3";
   readonly factor: number;
@@ -16,14 +23,18 @@ export interface Llama3Scaling {
   readonly originalContextLength: number;
 }
 
-/** YaRN: a ramp from turning as before to turning by 1/factor, and longer results. Source: B. Peng et al., "YaRN: efficient context window extension of large language models", 2023. */
+/**
+ * YaRN: a ramp from rotating as before to rotating by 1/factor, and longer results.
+ *
+ * Source: B. Peng et al., "YaRN: efficient context window extension of large language models", 2023.
+ */
 export interface YarnScaling {
   readonly type: "yarn";
   readonly factor: number;
   readonly originalContextLength: number;
-  /** Turns in the original context from which on a pair turns as before. Default 32. */
+  /** Cycles in the original context from which on a pair rotates as before. Default 32. */
   readonly betaFast?: number | undefined;
-  /** Turns in the original context up to which a pair turns by 1/factor. Default 1. */
+  /** Cycles in the original context up to which a pair rotates by 1/factor. Default 1. */
   readonly betaSlow?: number | undefined;
   /** What results are multiplied with. Default 0.1·ln(factor) + 1. */
   readonly attentionFactor?: number | undefined;
@@ -34,7 +45,7 @@ export interface YarnScaling {
 /** How `rope` is stretched to contexts longer than those that a model was trained on. */
 export type RopeScaling = LinearScaling | Llama3Scaling | YarnScaling;
 
-/** How pairs turn. */
+/** How pairs rotate. */
 export interface Rotation {
   /** Radians a position, of each pair. */
   readonly frequencies: readonly number[];
@@ -42,7 +53,10 @@ export interface Rotation {
   readonly magnitude: number;
 }
 
-/** The rotation of `dim` elements: pair i turns by base^(−2i/dim) a position, scaled. Source: J. Su et al., "RoFormer", 2021, equation 15. */
+/**
+ * The rotation of `dim` elements: pair i rotates by base^(−2i/dim) a position, scaled. Source: J. Su et al.,
+ * "RoFormer", 2021, equation 15.
+ */
 export function rotationOf(dim: number, base: number, scaling: RopeScaling | undefined): Rotation {
   const frequencies = Array.from({ length: dim / 2 }, (_, pair) => base ** ((-2 * pair) / dim));
   if (scaling === undefined) return { frequencies, magnitude: 1 };
@@ -56,20 +70,20 @@ export function rotationOf(dim: number, base: number, scaling: RopeScaling | und
   }
 }
 
-/** Hugging Face's `_compute_llama3_parameters`: by how often a pair turns in the original context. */
+/** Hugging Face's `_compute_llama3_parameters`: by the cycles of a pair in the original context. */
 function llama3(frequency: number, scaling: Llama3Scaling): number {
   const { factor, lowFrequencyFactor: low, highFrequencyFactor: high, originalContextLength } = scaling;
-  const turns = (originalContextLength * frequency) / (2 * Math.PI);
-  const kept = between0And1((turns - low) / (high - low));
+  const cycles = (originalContextLength * frequency) / (2 * Math.PI);
+  const kept = between0And1((cycles - low) / (high - low));
   return kept * frequency + (1 - kept) * (frequency / factor);
 }
 
 /** Hugging Face's `_compute_yarn_parameters`. */
 function yarn(frequencies: readonly number[], dim: number, base: number, scaling: YarnScaling): Rotation {
   const { factor, originalContextLength, betaFast = 32, betaSlow = 1, truncate = true } = scaling;
-  // The pair, as a fraction, that turns so often in the original context.
-  const pairOf = (turns: number) =>
-    (dim * Math.log(originalContextLength / (turns * 2 * Math.PI))) / (2 * Math.log(base));
+  // The pair, as a fraction, that rotates so many cycles in the original context.
+  const pairOf = (cycles: number) =>
+    (dim * Math.log(originalContextLength / (cycles * 2 * Math.PI))) / (2 * Math.log(base));
   const [from, to] = [pairOf(betaFast), pairOf(betaSlow)];
   const first = Math.max(truncate ? Math.floor(from) : from, 0);
   const last = Math.min(truncate ? Math.ceil(to) : to, dim - 1);
@@ -85,20 +99,21 @@ function yarn(frequencies: readonly number[], dim: number, base: number, scaling
 
 const between0And1 = (x: number): number => Math.min(Math.max(x, 0), 1);
 
-const wanted: Readonly<Record<RopeScaling["type"], readonly string[]>> = {
+const requiredFigures: Readonly<Record<RopeScaling["type"], readonly string[]>> = {
   linear: ["factor"],
   llama3: ["factor", "lowFrequencyFactor", "highFrequencyFactor", "originalContextLength"],
   yarn: ["factor", "originalContextLength"],
 };
 
-/** @throws {ArgumentError} for a type that is none, and a figure that lacks or is not above 0. */
+/** @throws {ArgumentError} for a type that is none, and a figure that is missing or not above 0. */
 export function checkScaling(operation: string, scaling: RopeScaling): void {
-  const names = wanted[scaling.type];
+  const names = requiredFigures[scaling.type];
   if (names === undefined)
     throw new ArgumentError(
       operation,
       "unknownScaling",
-      `scaling of type "${String((scaling as { type: unknown }).type)}" came, there are ${Object.keys(wanted).join(", ")}`,
+      `expected a scaling of type ${Object.keys(requiredFigures).join(", ")}, got ` +
+        `"${String((scaling as { type: unknown }).type)}"`,
     );
   const figures = scaling as unknown as Readonly<Record<string, unknown>>;
   const wrong = names.find((name) => !((figures[name] as number) > 0 && Number.isFinite(figures[name])));
@@ -106,12 +121,13 @@ export function checkScaling(operation: string, scaling: RopeScaling): void {
     throw new ArgumentError(
       operation,
       "invalidScaling",
-      `${wrong} ${String(figures[wrong])} came for scaling "${scaling.type}", a number above 0 is wanted`,
+      `expected ${wrong} of scaling "${scaling.type}" to be a number above 0, got ${String(figures[wrong])}`,
     );
   if (scaling.type === "llama3" && !(scaling.highFrequencyFactor > scaling.lowFrequencyFactor))
     throw new ArgumentError(
       operation,
       "invalidScaling",
-      `highFrequencyFactor ${scaling.highFrequencyFactor} came, one above lowFrequencyFactor ${scaling.lowFrequencyFactor} is wanted`,
+      `expected highFrequencyFactor to be above lowFrequencyFactor ${scaling.lowFrequencyFactor}, got ` +
+        String(scaling.highFrequencyFactor),
     );
 }

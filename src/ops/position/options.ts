@@ -6,17 +6,20 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
 import { checkScaling, type RopeScaling } from "./frequencies.ts";
 
-/** What {@link rope} takes beside the tensor. */
+/** Options of {@link rope}. */
 export interface RopeOptions {
   /** The position of the first row, or what is added to `positions`. A whole number. Default 0. */
   offset?: number | undefined;
   /** The position of each row: [seq], or [batch, seq], where batch is the first axis of x. Default 0, 1, 2, …. */
   positions?: Tensor<"int64" | "int32"> | undefined;
-  /** The first pair turns by 1 a position, and pair i by base^(−2i/dim). Default 10,000. */
+  /** The first pair rotates by 1 radian a position, and pair i by base^(−2i/dim). Default 10,000. */
   base?: number | undefined;
-  /** True: pairs are neighbours, (2i, 2i + 1), as in GPT-J and Llama's own code; false: they are (i, i + dim/2), as in GPT-NeoX and Hugging Face's models. Default false. */
+  /**
+   * True: pairs are adjacent, (2i, 2i + 1), as in GPT-J and Llama's own code; false: they are (i, i + dim/2), as in
+   * GPT-NeoX and Hugging Face's models. Default false.
+   */
   interleaved?: boolean | undefined;
-  /** How many elements of a row turn, from the first on; the others stay. An even number. Default all. */
+  /** How many elements of a row rotate, from the first on; the others stay. An even number. Default all. */
   dim?: number | undefined;
   /** How a model is stretched to contexts longer than those it was trained on. Default: not at all. */
   scaling?: RopeScaling | undefined;
@@ -37,17 +40,13 @@ export function checkRope(x: Tensor, options: RopeOptions): void {
   checkNames("rope", options, optionNames);
   checkFloat("rope", x.dtype);
   if (x.rank < 2)
-    throw new ShapeError(
-      "rope",
-      "wrongRank",
-      `x is ${x.describe()}, at least two axes are wanted: [..., seq, headDim]`,
-    );
+    throw new ShapeError("rope", "wrongRank", `expected x to be [..., seq, headDim], got ${x.describe()}`);
   const { offset = 0, positions, base = 10_000, scaling } = options;
   checkDim(x, options);
   if (!Number.isSafeInteger(offset))
-    throw new ArgumentError("rope", "invalidOffset", `offset ${String(offset)} came, a whole number is wanted`);
+    throw new ArgumentError("rope", "invalidOffset", `expected offset to be a whole number, got ${String(offset)}`);
   if (!(base > 0 && Number.isFinite(base)))
-    throw new ArgumentError("rope", "invalidBase", `base ${String(base)} came, a number above 0 is wanted`);
+    throw new ArgumentError("rope", "invalidBase", `expected base to be a number above 0, got ${String(base)}`);
   if (positions) checkPositions(x, positions);
   if (scaling) checkScaling("rope", scaling);
 }
@@ -58,14 +57,14 @@ function checkDim(x: Tensor, { dim = x.shape.at(-1)! }: RopeOptions): void {
   throw new ShapeError(
     "rope",
     "invalidDim",
-    `dim ${dim} came for x ${x.describe()}, an even number of up to ${most} elements is wanted, as they turn in pairs; the option dim says how many`,
+    `expected dim to be an even number of up to ${most} for x ${x.describe()}, as elements rotate in pairs, got ${dim}`,
   );
 }
 
 function checkPositions(x: Tensor, positions: Tensor): void {
   positions.checkAlive("rope");
   if (positions.dtype !== "int64" && positions.dtype !== "int32")
-    throw new DTypeError("rope", "notAPosition", `positions are int64 or int32, ${positions.dtype} came`);
+    throw new DTypeError("rope", "notAPosition", `expected positions to be int64 or int32, got ${positions.dtype}`);
   const [seq] = x.shape.slice(-2);
   const [batch] = x.shape;
   const fits =
@@ -75,6 +74,7 @@ function checkPositions(x: Tensor, positions: Tensor): void {
   throw new ShapeError(
     "rope",
     "shapesDiffer",
-    `positions ${positions.describe()} came for x ${x.describe()}, ${formatShape([seq!])}${x.rank > 2 ? ` or ${formatShape([batch!, seq!])}` : ""} is wanted: [seq] or [batch, seq]`,
+    `expected positions to be [seq] or [batch, seq], ${formatShape([seq!])}` +
+      `${x.rank > 2 ? ` or ${formatShape([batch!, seq!])}` : ""} for x ${x.describe()}, got ${positions.describe()}`,
   );
 }

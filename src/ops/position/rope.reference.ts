@@ -2,8 +2,8 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import type { RopeAttributes } from "./problem.ts";
-import { rowsOf } from "./problem.ts";
+import type { RopeAttributes } from "./primitive.ts";
+import { rowsOf } from "./rows.ts";
 
 export const ropeReference: Implementation<RopeAttributes> = {
   run({ inputs: [x, positions], outputs: [output], attributes }) {

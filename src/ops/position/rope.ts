@@ -1,53 +1,56 @@
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { rotationOf } from "./frequencies.ts";
 import { checkRope, type RopeOptions } from "./options.ts";
-import { outputStrides, type RopeAttributes } from "./problem.ts";
+import type { RopeAttributes } from "./primitive.ts";
 import { ropeCpu } from "./rope.cpu.ts";
 import { ropeMetal } from "./rope.metal.ts";
 import { ropeReference } from "./rope.reference.ts";
+import { outputStrides } from "./rows.ts";
 
 export type { LinearScaling, Llama3Scaling, RopeScaling, YarnScaling } from "./frequencies.ts";
 export type { RopeOptions } from "./options.ts";
 
-/** Of x, and of positions where there are some. */
-const primitive: Primitive<RopeAttributes> = {
+const ropePrimitive = definePrimitive<RopeAttributes>({
   name: "rope",
+  family: "position",
   implementations: { metal: ropeMetal, cpu: ropeCpu, reference: ropeReference },
-};
+});
 
 /**
- * Rotary position embedding: each pair (a, b) of a row's elements becomes (a·cos φ − b·sin φ, a·sin φ + b·cos φ), where φ is the row's
- * position times the pair's frequency. x is read through its strides, and a transposed view's result is a transposed view; angles are as
- * accurate at large positions as at small ones.
+ * Rotary position embedding: each pair (a, b) of a row's elements becomes (a·cos φ − b·sin φ, a·sin φ + b·cos φ), where
+ * φ is the row's position times the pair's frequency. x is read through its strides, and a transposed view's result is
+ * a transposed view; angles are as accurate at large positions as at small ones.
  *
  * Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
  *
  * @param x [..., seq, headDim]
- * @param options `offset` or `positions` of rows, `base`, `interleaved` pairs, `dim` where only part of a row turns, `scaling`
+ * @param options `offset` or `positions` of rows, `base`, `interleaved` pairs, `dim` where only part of a row rotates,
+ * `scaling`
  *
  * @example
  * rope(tensor([[1, 0], [1, 0]])); // float32 [1, 0, 0.540302, 0.841471]
  * rope(queries, { offset: cached, base: 500_000, scaling: { type: "linear", factor: 4 } });
  *
  * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions that are neither [seq] nor [batch, seq].
- * @throws {DTypeError} for an x that is no float, or positions that are no int64 or int32. @throws {ArgumentError} for other wrong options.
+ * @throws {DTypeError} for an x that is no float, or positions that are no int64 or int32. @throws {ArgumentError} for
+ * other wrong options.
  */
 export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions = {}): Tensor<D> {
   checkRope(x, options);
   const { offset = 0, positions, base = 10_000, interleaved = false, dim = x.shape.at(-1)!, scaling } = options;
-  return turned(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
+  return rotated(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }
 rope.method = "same" as const;
 
-function turned<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, attributes: RopeAttributes): Tensor<D> {
+function rotated<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, attributes: RopeAttributes): Tensor<D> {
   const given = positions ? [positions] : [];
   const spec = { shape: x.shape, dtype: x.dtype, strides: outputStrides(x) };
-  const [output] = executeMany(primitive, [x, ...given], [spec], attributes) as [Tensor<D>];
-  record("rope", [x], [output], given, ([gradient], [at]) => [turned(gradient as Tensor<D>, at, inverse(attributes))]);
+  const [output] = executeMany(ropePrimitive, [x, ...given], [spec], attributes) as [Tensor<D>];
+  record("rope", [x], [output], given, ([gradient], [at]) => [rotated(gradient as Tensor<D>, at, inverse(attributes))]);
   return output;
 }
 

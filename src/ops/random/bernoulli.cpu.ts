@@ -1,19 +1,17 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { check } from "../../backend/cpu/status.ts";
-import { dtypeFacts } from "../../tensor/dtype.ts";
 import { collapse } from "../../tensor/shape.ts";
-import type { RandomStart } from "./distribution.ts";
+import { bernoulliCall, type RandomStart } from "./primitive.ts";
 
 export const bernoulliCpu: Implementation<RandomStart> = {
   run({ operation, inputs: [p], outputs: [output], attributes: { key, counter } }) {
-    const nest = collapse(output!.shape, [p!.strides]);
-    const block = Float64Array.of(
-      ...[output!.size, dtypeFacts[output!.dtype].code, output!.offset, ...key, ...counter],
-      ...[dtypeFacts[p!.dtype].code, p!.offset, nest.shape.length, ...nest.shape, ...nest.strides[0]!],
+    bernoulliCall(
+      operation,
+      {
+        ...{ pDtype: p!.dtype, dtype: output!.dtype, pOffset: p!.offset, offset: output!.offset },
+        ...{ key, counter },
+        nest: collapse(output!.shape, [p!.strides]),
+      },
+      [p, output],
     );
-    const { native } = cpuLibrary();
-    const status = native.orchard_cpu_bernoulli(block, p!.storage.hostBytes(), output!.storage.hostBytes());
-    check(native, status, operation);
   },
 };

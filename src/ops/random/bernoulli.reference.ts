@@ -2,7 +2,7 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { uniform64 } from "../../random/normal.ts";
 import { wordsOf } from "./distribution.reference.ts";
-import type { RandomStart } from "./distribution.ts";
+import type { RandomStart } from "./primitive.ts";
 
 export const bernoulliReference: Implementation<RandomStart> = {
   run({ inputs: [p], outputs: [output], attributes }) {

@@ -1,5 +1,5 @@
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";
@@ -10,13 +10,15 @@ import { expand } from "../view/expand.ts";
 import { bernoulliCpu } from "./bernoulli.cpu.ts";
 import { bernoulliMetal } from "./bernoulli.metal.ts";
 import { bernoulliReference } from "./bernoulli.reference.ts";
-import { type GeneratorOptions, nextStart, type RandomStart } from "./distribution.ts";
+import { type GeneratorOptions, nextStart } from "./distribution.ts";
+import type { RandomStart } from "./primitive.ts";
 
 /** 1 with the probability p[i], else 0: whether the uniform number of element i lies below p[i]. */
-const bernoulliPrimitive: Primitive<RandomStart> = {
+const bernoulliPrimitive = definePrimitive<RandomStart>({
   name: "bernoulli",
+  family: "random",
   implementations: { metal: bernoulliMetal, cpu: bernoulliCpu, reference: bernoulliReference },
-};
+});
 
 /** Options of {@link bernoulli}. */
 export interface BernoulliOptions<D extends DType = DType> extends GeneratorOptions {
@@ -27,8 +29,8 @@ export interface BernoulliOptions<D extends DType = DType> extends GeneratorOpti
 /**
  * Ones with a given probability, zeros else; not differentiable.
  *
- * @param p the probability of each element, a float tensor; or one number, with the shape of the result. 0 gives never, 1 always a one;
- * in a tensor what is below 0 counts as 0, above 1 as 1, and NaN as 0
+ * @param p the probability of each element, a float tensor; or one number, with the shape of the result. 0 gives never,
+ * 1 always a one; in a tensor what is below 0 counts as 0, above 1 as 1, and NaN as 0
  * @param options `dtype` of the result, by default that of the tensor, float32 with a number; `generator`
  *
  * @example
@@ -46,7 +48,7 @@ export function bernoulli<D extends DType = "float32">(
 export function bernoulli(p: Tensor | number, second?: Shape | BernoulliOptions, third: BernoulliOptions = {}): Tensor {
   if (p instanceof Tensor) return drawFrom(p, (second ?? {}) as BernoulliOptions);
   if (!(p >= 0 && p <= 1))
-    throw new ArgumentError("bernoulli", "invalidProbability", `a probability lies in [0, 1], ${String(p)} came`);
+    throw new ArgumentError("bernoulli", "invalidProbability", `expected a probability in [0, 1], got ${String(p)}`);
   const shape = checkShape("bernoulli", second as Shape);
   using limit = full([], p, { dtype: third.dtype === "float64" ? "float64" : "float32" });
   using limits = expand(limit, shape);

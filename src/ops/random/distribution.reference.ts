@@ -5,7 +5,7 @@ import { normalPair, normalPair64, uniform64 } from "../../random/normal.ts";
 import { blockCounter, type PhiloxCounter, philox } from "../../random/philox.ts";
 import { bfloat16ToNumber } from "../../tensor/bfloat16.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import type { Distribution, DistributionAttributes, RandomStart } from "./distribution.ts";
+import type { Distribution, DistributionAttributes, RandomStart } from "./primitive.ts";
 
 /** The four words of a block, and their lower words. */
 type Words = readonly [number, number, number, number];

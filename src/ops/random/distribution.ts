@@ -1,7 +1,5 @@
-import type { Primitive } from "../../backend/backend.ts";
-import type { Generator } from "../../random/generator.ts";
-import { defaultGenerator } from "../../random/generator.ts";
-import type { PhiloxCounter, PhiloxKey } from "../../random/philox.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { defaultGenerator, type Generator } from "../../random/generator.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -9,6 +7,7 @@ import { type CreationOptions, checkCreation, checkFloat, create } from "../crea
 import { distributionCpu } from "./distribution.cpu.ts";
 import { distributionMetal } from "./distribution.metal.ts";
 import { distributionReference } from "./distribution.reference.ts";
+import type { Distribution, DistributionAttributes, RandomStart } from "./primitive.ts";
 
 /** What every random function takes. */
 export interface GeneratorOptions {
@@ -19,35 +18,16 @@ export interface GeneratorOptions {
 /** What functions take that make a random tensor from nothing. */
 export interface RandomOptions<D extends DType = DType> extends CreationOptions<D>, GeneratorOptions {}
 
-/** What is drawn: words; floats of [low, high); normal floats; the integers least … least + choices − 1. */
-export type Distribution =
-  | { readonly kind: "bits" }
-  | { readonly kind: "uniform"; readonly low: number; readonly high: number }
-  | { readonly kind: "normal"; readonly mean: number; readonly deviation: number }
-  | { readonly kind: "integers"; readonly least: bigint; readonly choices: bigint };
-
-/** The order is part of the cpu backend's interface: a kind's code is its place here. */
-export const distributionKinds = ["bits", "uniform", "normal", "integers"] as const;
-
-/** Where a call's random numbers start. */
-export interface RandomStart {
-  readonly key: PhiloxKey;
-  readonly counter: PhiloxCounter;
-}
-
-export interface DistributionAttributes extends RandomStart {
-  readonly distribution: Distribution;
-  /** Of the result. */
-  readonly dtype: DType;
-}
-
 /** Makes a dense tensor of random numbers: see `src/random/philox.ts`. */
-export const distributionPrimitive: Primitive<DistributionAttributes> = {
+export const distributionPrimitive = definePrimitive<DistributionAttributes>({
   name: "random",
+  family: "random",
   implementations: { metal: distributionMetal, cpu: distributionCpu, reference: distributionReference },
-};
+});
 
-/** @internal Takes the next call of the generator, so that what follows does not depend on the backend that serves it. */
+/**
+ * @internal Takes the next call of the generator, so that what follows does not depend on the backend that serves it.
+ */
 export const nextStart = ({ generator = defaultGenerator }: GeneratorOptions): RandomStart => ({
   key: generator.nextKey(),
   counter: [0, 0, 0, 0],

@@ -1,17 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { check } from "../../backend/cpu/status.ts";
-import { dtypeFacts } from "../../tensor/dtype.ts";
-import type { MultinomialAttributes } from "./multinomial.ts";
+import { type MultinomialAttributes, multinomialCall } from "./primitive.ts";
 
 export const multinomialCpu: Implementation<MultinomialAttributes> = {
-  run({ operation, inputs: [weights], outputs: [output], attributes: { key, counter, samples, replacement } }) {
-    const block = Float64Array.of(
-      ...[...weights!.shape, samples, replacement ? 1 : 0, output!.offset, ...key, ...counter],
-      ...[dtypeFacts[weights!.dtype].code, weights!.offset, ...weights!.strides],
+  run({ operation, inputs: [weights], outputs: [output], attributes }) {
+    const { dtype, shape, strides, offset: weightsOffset } = weights!;
+    const [rows, categories] = shape as [number, number];
+    const [rowStride, stride] = strides as [number, number];
+    multinomialCall(
+      operation,
+      { dtype, weightsOffset, offset: output!.offset, rows, ...attributes, categories, rowStride, stride },
+      [weights, output],
     );
-    const { native } = cpuLibrary();
-    const status = native.orchard_cpu_multinomial(block, weights!.storage.hostBytes(), output!.storage.hostBytes());
-    check(native, status, operation);
   },
 };

@@ -3,7 +3,7 @@ import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { exponential } from "../../random/normal.ts";
 import { philox } from "../../random/philox.ts";
-import type { MultinomialAttributes } from "./multinomial.ts";
+import type { MultinomialAttributes } from "./primitive.ts";
 
 export const multinomialReference: Implementation<MultinomialAttributes> = {
   run({ inputs: [input], outputs: [output], attributes }) {
@@ -33,11 +33,7 @@ function arrivals(
   const times = new Map<number, number>();
   for (const [category, weight] of weights.entries()) {
     if (!(weight >= 0 && weight < Number.POSITIVE_INFINITY))
-      throw new ArgumentError(
-        "multinomial",
-        "invalidArgument",
-        `a weight is ${weight}; finite ones of at least 0 are wanted`,
-      );
+      throw new ArgumentError("multinomial", "invalidArgument", `expected finite weights of at least 0, got ${weight}`);
     const words = philox([Math.floor(category / 4), sample, row, counter[3]], key);
     if (weight > 0) times.set(category, round(exponential(words[category % 4]!) / weight));
   }
@@ -52,6 +48,6 @@ function missing(): never {
   throw new ArgumentError(
     "multinomial",
     "invalidArgument",
-    "a row has too few weights above 0 for the samples that are wanted",
+    "expected as many weights above 0 in a row as samples, got fewer",
   );
 }

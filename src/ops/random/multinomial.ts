@@ -1,28 +1,20 @@
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
 import { reshape } from "../view/reshape.ts";
-import { type GeneratorOptions, nextStart, type RandomStart } from "./distribution.ts";
+import { type GeneratorOptions, nextStart } from "./distribution.ts";
 import { multinomialCpu } from "./multinomial.cpu.ts";
 import { multinomialMetal } from "./multinomial.metal.ts";
 import { multinomialReference } from "./multinomial.reference.ts";
+import type { MultinomialAttributes } from "./primitive.ts";
 
-/**
- * @internal Indices chosen by weights, from rows of them, by a race: category c arrives at the time E(c) / weight(c), where E is an exponential number of
- * its own. With replacement each sample is the first of a race of its own, without the samples are the first ones of one race, in order
- * (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). The counter of E is (⌊c / 4⌋, sample, row, 0).
- */
-export interface MultinomialAttributes extends RandomStart {
-  readonly samples: number;
-  readonly replacement: boolean;
-}
-
-const multinomialPrimitive: Primitive<MultinomialAttributes> = {
+const multinomialPrimitive = definePrimitive<MultinomialAttributes>({
   name: "multinomial",
+  family: "random",
   implementations: { metal: multinomialMetal, cpu: multinomialCpu, reference: multinomialReference },
-};
+});
 
 /** Options of {@link multinomial}. */
 export interface MultinomialOptions extends GeneratorOptions {
@@ -31,20 +23,20 @@ export interface MultinomialOptions extends GeneratorOptions {
 }
 
 /**
- * Indices of categories, each chosen with a probability in proportion to its weight. Costs one random number for each weight, with
- * replacement for each weight and sample.
+ * Indices of categories, each chosen with a probability in proportion to its weight. Costs one random number for each
+ * weight, with replacement for each weight and sample.
  *
  * @param weights float[categories] or float[rows, categories], finite and not negative; they need not add up to 1
  * @param numSamples how many from each row; without replacement at most as many as there are weights above 0
- * @returns int64[numSamples] or int64[rows, numSamples]. On metal, where nobody looks at the values, a wrong weight does not take part,
- * and the index is −1 where nothing is left to choose.
+ * @returns int64[numSamples] or int64[rows, numSamples]. On metal, where values are not checked, a wrong weight does
+ * not take part, and the index is −1 where nothing is left to choose.
  *
  * @example
  * multinomial(tensor([0.1, 0.7, 0.2]), 1); // mostly [1]
  *
  * @throws {ShapeError} for another rank, or no categories. @throws {DTypeError} for weights that are no floats.
- * @throws {ArgumentError} for a number of samples that can't be; on cpu and reference for a weight that is negative or not finite,
- * and for too few above 0.
+ * @throws {ArgumentError} for a number of samples that can't be; on cpu and reference for a weight that is negative or
+ * not finite, and for too few above 0.
  */
 export function multinomial(
   weights: Tensor,
@@ -58,7 +50,7 @@ export function multinomial(
     throw new ShapeError(
       "multinomial",
       "invalidShape",
-      `[categories] or [rows, categories] is wanted, with 1 to ${MOST - 1} categories; ${weights.describe()} came`,
+      `expected [categories] or [rows, categories], with 1 to ${MOST - 1} categories, got ${weights.describe()}`,
     );
   checkSamples(numSamples, replacement ? MOST - 1 : categories);
   const rows = weights.rank === 1 ? reshape(weights, [1, categories]) : weights;
@@ -76,6 +68,7 @@ function checkSamples(numSamples: number, most: number): void {
   throw new ArgumentError(
     "multinomial",
     "invalidSamples",
-    `numSamples must be a whole number from 1 to ${most}, ${String(numSamples)} came; { replacement: true } allows more than there are categories`,
+    `expected numSamples to be a whole number from 1 to ${most}, got ${String(numSamples)}; { replacement: true } ` +
+      "allows more than there are categories",
   );
 }

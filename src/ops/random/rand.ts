@@ -2,13 +2,14 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type Distribution, drawFloats, type RandomOptions } from "./distribution.ts";
+import { drawFloats, type RandomOptions } from "./distribution.ts";
+import type { Distribution } from "./primitive.ts";
 
 const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
 
 /**
- * Uniform random numbers in [0, 1), never 1: 24 bits in float32, 53 in float64; float16 and bfloat16 are the float32 numbers rounded
- * down. The same on every backend.
+ * Uniform random numbers in [0, 1), never 1: 24 bits in float32, 53 in float64; float16 and bfloat16 are the float32
+ * numbers rounded down. The same on every backend.
  *
  * @param options `dtype`, a float, by default float32; `generator`
  *
@@ -21,7 +22,10 @@ const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
 export const rand = <D extends FloatDType = "float32">(shape: Shape, options: RandomOptions<D> = {}): Tensor<D> =>
   drawFloats("rand", shape, standard, options);
 
-/** Uniform numbers in [0, 1) in the shape and, where none is given, the dtype of `x`, which must be a float. @see {@link rand} */
+/**
+ * Uniform numbers in [0, 1) in the shape and, where none is given, the dtype of `x`, which must be a float.
+ * @see {@link rand}
+ */
 export const randLike = <D extends DType>(x: Tensor<D>, options: RandomOptions<D> = {}): Tensor<D> =>
   drawFloats("randLike", x.shape, standard, { ...options, dtype: options.dtype ?? x.dtype });
 
@@ -42,6 +46,6 @@ export function uniform<D extends FloatDType = "float32">(
   options: RandomOptions<D> = {},
 ): Tensor<D> {
   if (!(low <= high && Number.isFinite(high - low)))
-    throw new ArgumentError("uniform", "invalidRange", `finite numbers low ≤ high are wanted, ${low} and ${high} came`);
+    throw new ArgumentError("uniform", "invalidRange", `expected finite numbers low ≤ high, got ${low} and ${high}`);
   return drawFloats("uniform", shape, { kind: "uniform", low, high }, options);
 }

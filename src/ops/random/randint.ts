@@ -17,7 +17,8 @@ type Bound = number | bigint;
  * @example
  * randint(0, 10, [5]); // int64[5] of digits
  *
- * @throws {ArgumentError} unless both are whole and low < high. @throws {DTypeError} where the dtype can't hold them all.
+ * @throws {ArgumentError} unless both are whole and low < high. @throws {DTypeError} where the dtype can't hold them
+ * all.
  */
 export const randint = <D extends DType = "int64">(
   low: Bound,
@@ -44,20 +45,20 @@ function drawIntegers<D extends DType>(
 ): Tensor<D> {
   checkDType(operation, dtype);
   const [least, end] = [low, high].map((bound) => whole(operation, bound)) as [bigint, bigint];
-  if (least >= end) throw new ArgumentError(operation, "emptyRange", `low < high is wanted, ${low} and ${high} came`);
+  if (least >= end) throw new ArgumentError(operation, "emptyRange", `expected low < high, got ${low} and ${high}`);
   const [first, last] = held(dtype);
   if (least < first || end - 1n > last)
     throw new DTypeError(
       operation,
       "doesNotFit",
-      `${low} to ${end - 1n} are wanted; ${dtype} holds every whole number from ${first} to ${last}`,
+      `expected numbers from ${first} to ${last}, which ${dtype} holds, got ${low} to ${end - 1n}`,
     );
   return drawTensor(operation, shape, dtype, { kind: "integers", least, choices: end - least }, options);
 }
 
 function whole(operation: string, value: Bound): bigint {
   if (typeof value === "bigint" || Number.isInteger(value)) return BigInt(value);
-  throw new ArgumentError(operation, "notWhole", `low and high must be whole numbers, ${String(value)} came`);
+  throw new ArgumentError(operation, "notWhole", `expected low and high to be whole numbers, got ${String(value)}`);
 }
 
 const significantBits = { float64: 53n, float32: 24n, float16: 11n, bfloat16: 8n } as const;

@@ -2,13 +2,14 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type Distribution, drawFloats, type RandomOptions } from "./distribution.ts";
+import { drawFloats, type RandomOptions } from "./distribution.ts";
+import type { Distribution } from "./primitive.ts";
 
 const standard: Distribution = { kind: "normal", mean: 0, deviation: 1 };
 
 /**
- * Normal random numbers of mean 0 and variance 1, by Box and Muller; the largest float32 is 6.66. The same bit by bit on every
- * backend.
+ * Normal random numbers of mean 0 and variance 1, by Box and Muller; the largest float32 is 6.66. The same bit by bit
+ * on every backend.
  *
  * @param options `dtype`, a float, by default float32; `generator`
  *
@@ -44,7 +45,7 @@ export function normal<D extends FloatDType = "float32">(
     throw new ArgumentError(
       "normal",
       "invalidDeviation",
-      `finite mean and std ≥ 0 are wanted, ${mean} and ${std} came`,
+      `expected a finite mean and a finite std ≥ 0, got ${mean} and ${std}`,
     );
   return drawFloats("normal", shape, { kind: "normal", mean, deviation: std }, options);
 }

@@ -1,14 +1,10 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { check } from "../../backend/cpu/status.ts";
 import type { Permutation } from "../../random/permutation.ts";
-import { dtypeFacts } from "../../tensor/dtype.ts";
+import { permutationCall } from "./primitive.ts";
 
 export const permutationCpu: Implementation<Permutation> = {
-  run({ operation, outputs: [output], attributes: { leftBits, rightBits, swaps, keys } }) {
-    const { dtype, offset, size, storage } = output!;
-    const block = Float64Array.of(size, dtypeFacts[dtype].code, offset, leftBits, rightBits, Number(swaps), ...keys);
-    const { native } = cpuLibrary();
-    check(native, native.orchard_cpu_permutation(block, storage.hostBytes()), operation);
+  run({ operation, outputs: [output], attributes }) {
+    const { dtype, offset, size: count } = output!;
+    permutationCall(operation, { dtype, offset, count, ...attributes }, [output]);
   },
 };

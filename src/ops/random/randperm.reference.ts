@@ -7,7 +7,7 @@ export const permutationReference: Implementation<Permutation> = {
     const count = output!.size;
     store(
       output!,
-      Array.from({ length: count }, (_, place) => BigInt(permuted(attributes, count, place))),
+      Array.from({ length: count }, (_, index) => BigInt(permuted(attributes, count, index))),
     );
   },
 };

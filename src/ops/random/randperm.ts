@@ -1,4 +1,4 @@
-import type { Primitive } from "../../backend/backend.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Permutation, permutationOf } from "../../random/permutation.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
@@ -9,10 +9,11 @@ import { permutationCpu } from "./randperm.cpu.ts";
 import { permutationMetal } from "./randperm.metal.ts";
 import { permutationReference } from "./randperm.reference.ts";
 
-const permutationPrimitive: Primitive<Permutation> = {
+const permutationPrimitive = definePrimitive<Permutation>({
   name: "randperm",
+  family: "random",
   implementations: { metal: permutationMetal, cpu: permutationCpu, reference: permutationReference },
-};
+});
 
 /**
  * The numbers 0 to n − 1 in random order.
@@ -22,7 +23,8 @@ const permutationPrimitive: Primitive<Permutation> = {
  * @example
  * const order = randperm(images.shape[0]);
  *
- * @throws {ShapeError} for an n that is no whole number of at least 0. @throws {DTypeError} where the dtype can't hold n − 1.
+ * @throws {ShapeError} for an n that is no whole number of at least 0. @throws {DTypeError} where the dtype can't hold
+ * n − 1.
  */
 export function randperm<D extends DType = "int64">(n: number, options: RandomOptions<D> = {}): Tensor<D> {
   const dtype = options.dtype ?? ("int64" as D);
@@ -31,7 +33,7 @@ export function randperm<D extends DType = "int64">(n: number, options: RandomOp
     throw new DTypeError(
       "randperm",
       "doesNotFit",
-      `${n - 1} is among the numbers; ${dtype} holds up to ${mostOf(dtype)}`,
+      `expected numbers of up to ${mostOf(dtype)} for ${dtype}, got ${n - 1}`,
     );
   const { key, counter } = nextStart(options);
   const permutation = permutationOf(n, key, [counter[2], counter[3]]);

@@ -4,10 +4,10 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
+import { selectAt, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
-import type { ExtremumName } from "./names.ts";
+import type { ExtremumName } from "./primitive.ts";
 import { extremum, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
-import { selectAt, ties } from "./slope.ts";
 import { sum } from "./sum.ts";
 
 /** Options of reductions that give an index, which are over one axis. */
@@ -21,7 +21,7 @@ export interface IndexedOptions {
 /** What `max` and `min` along an axis give. */
 export interface ValuesAndIndices<D extends DType = DType> {
   readonly values: Tensor<D>;
-  /** Places along the axis: of equal elements the first. */
+  /** Along the axis: the first of equal elements. */
   readonly indices: Tensor<"int64">;
 }
 
@@ -70,13 +70,15 @@ export function evenShares(weights: Tensor, { axes }: ReductionPlan): Tensor {
 }
 
 /**
- * The largest element, of all (a tensor of rank 0), or with `dim` along that axis, with its index. A NaN where there is one. The gradient
- * goes to the element at the index; without `dim`, elements that are equally large share it.
+ * The largest of all elements (a tensor of rank 0), or with `dim` the largest along that axis with its index. A NaN
+ * where there is one. The gradient goes to the element at the index; without `dim`, elements that are equally large
+ * share it.
  *
  * @example
  * const { values, indices } = max(tensor([[1, 7], [3, 5]]), { dim: 1 }); // float32 [7, 5], int64 [1, 1]
  *
- * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {ArgumentError} for several axes.
+ * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {ArgumentError}
+ * for several axes.
  */
 export function max<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
 export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions & { dim: number }): ValuesAndIndices<D>;
@@ -111,35 +113,32 @@ function extremumAlong<D extends DType>(
 }
 
 /**
- * The index of the largest element along an axis, or of all elements in row-major order: of equal ones the first, of NaNs too, which are
- * beyond all numbers.
+ * The index of the largest element along an axis, or of all elements in row-major order: the first of equal ones. A
+ * NaN counts as larger than every number.
  *
  * @example
  * argmax(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [1, 1]
  *
- * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for bools.
+ * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for
+ * bools.
  */
 export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
-  extremePlace("argmax", "max", x, options);
+  extremeIndex("argmax", "max", x, options);
 argmax.method = "int64" as const;
 
 /**
- * The index of the smallest element. @see {@link argmax}
+ * The index of the smallest element; a NaN counts as smaller than every number. @see {@link argmax}
  *
  * @example
  * argmin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [0, 0]
  */
 export const argmin = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
-  extremePlace("argmin", "min", x, options);
+  extremeIndex("argmin", "min", x, options);
 argmin.method = "int64" as const;
 
-function extremePlace(operation: string, name: ExtremumName, x: Tensor, options: IndexedOptions): Tensor<"int64"> {
+function extremeIndex(operation: string, name: ExtremumName, x: Tensor, options: IndexedOptions): Tensor<"int64"> {
   if (x.dtype === "bool")
-    throw new DTypeError(
-      operation,
-      "bool",
-      `numbers are wanted, ${x.describe()} came; convert with toDType(x, "uint8")`,
-    );
+    throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
   const plan = planReduction(operation, x, oneAxis(operation, options));
   refuseEmpty(operation, x, plan);
   const [values, indices] = extremum(name, x, plan) as [Tensor, Tensor<"int64">];
@@ -150,5 +149,5 @@ function extremePlace(operation: string, name: ExtremumName, x: Tensor, options:
 function oneAxis(operation: string, options: IndexedOptions): ReductionOptions {
   const dim: unknown = options.dim;
   if (dim === undefined || typeof dim === "number") return options;
-  throw new ArgumentError(operation, "oneAxis", `one axis is wanted as dim, ${JSON.stringify(dim)} came`);
+  throw new ArgumentError(operation, "oneAxis", `expected dim to be one axis, got ${JSON.stringify(dim)}`);
 }

@@ -12,7 +12,8 @@ import type { SumOptions } from "./sum.ts";
  * @example
  * mean(tensor([[1, 2], [3, 5]]), { dim: 0 }); // float32 [2, 3.5]
  *
- * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range,
+ * or named twice.
  */
 export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options: SumOptions<E> = {}): Tensor<E> {
   const input = floatOperand("mean", x, options.dtype);

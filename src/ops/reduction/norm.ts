@@ -3,11 +3,11 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
+import { dividedWhereNotZero, powerDerivative, signOf, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { evenShares } from "./extrema.ts";
-import type { FoldName } from "./names.ts";
+import type { FoldName } from "./primitive.ts";
 import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
-import { dividedWhereNotZero, powerSlope, signOf, ties } from "./slope.ts";
 
 /** Options of {@link norm}: the axes, whether they stay as size 1, and the order. */
 export interface NormOptions extends ReductionOptions {
@@ -16,26 +16,26 @@ export interface NormOptions extends ReductionOptions {
 }
 
 /**
- * The vector norm over axes, (Σ |x|ᵖ)^(1/p): the largest |x| for p = ∞, the smallest for −∞, the number of elements other than 0
- * for p = 0. The gradient is 0 where the norm is; equally large elements share that of ±∞.
+ * The vector norm over axes, (Σ |x|ᵖ)^(1/p): the largest |x| for p = ∞, the smallest for −∞, the number of elements
+ * other than 0 for p = 0. The gradient is 0 where the norm is; equally large elements share that of ±∞.
  *
  * @example
  * norm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
  *
- * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for p = ∞ or
- * below 0 of nothing. @throws {ArgumentError} where p is NaN.
+ * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for
+ * p = ∞ or below 0 of nothing. @throws {ArgumentError} where p is NaN.
  */
 export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): Tensor<D> {
   const { p = 2 } = options;
   if (typeof p !== "number" || Number.isNaN(p))
-    throw new ArgumentError("norm", "invalidOrder", `a number is wanted as p, ${String(p)} came`);
+    throw new ArgumentError("norm", "invalidOrder", `expected p to be a number, got ${String(p)}`);
   const input = floatOperand("norm", x, undefined);
   const plan = planReduction("norm", input, options);
   if (p < 0 || p === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
   const output = fold(foldOf(p), input, plan, input.dtype, p);
   record("norm", [input], [output], [input, output], ([gradient], [saved, result]) => {
-    const slope = normSlope(saved!, expandResult(result!, plan, saved!.shape), p, plan);
-    return [mul(expandResult(gradient!, plan, saved!.shape), slope)];
+    const derivative = normDerivative(saved!, expandResult(result!, plan, saved!.shape), p, plan);
+    return [mul(expandResult(gradient!, plan, saved!.shape), derivative)];
   });
   return output as Tensor<D>;
 }
@@ -53,11 +53,11 @@ function foldOf(p: number): FoldName {
 }
 
 /** The gradient of the norm y for each element. */
-function normSlope(x: Tensor, y: Tensor, p: number, plan: ReductionPlan): Tensor {
+function normDerivative(x: Tensor, y: Tensor, p: number, plan: ReductionPlan): Tensor {
   if (p === 0) return mul(signOf(x), 0) as Tensor;
   if (p === 1) return signOf(x);
   if (p === 2) return dividedWhereNotZero(x, y);
-  if (Number.isFinite(p)) return powerSlope(x, y, p);
+  if (Number.isFinite(p)) return powerDerivative(x, y, p);
   const signs = signOf(x);
   return mul(signs, evenShares(ties(mul(x, signs), y), plan));
 }

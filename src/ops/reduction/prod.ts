@@ -3,14 +3,14 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
-import { productOfOthers } from "../scan/others.ts";
+import { productOfOthers } from "../scan/product_of_others.ts";
 import { expandResult } from "./expand_result.ts";
 import { planReduction } from "./reduce.ts";
 import { accumulate, type SumOf, type SumOptions } from "./sum.ts";
 
 /**
- * The product over axes; integers and bools multiply in int64, which wraps around. The product of nothing is 1. The gradient is right where
- * elements are 0 too.
+ * The product over axes; integers and bools multiply in int64, which wraps around. The product of nothing is 1. The
+ * gradient is right where elements are 0 too.
  *
  * @example
  * prod(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [2, 12]

@@ -1,9 +1,10 @@
 /** The definition of each reduction, on the list of elements that make one result. */
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
-import type { ExtremumName, FoldName, ReductionAttributes } from "./names.ts";
+import type { ExtremumName, FoldName, ReductionAttributes } from "./primitive.ts";
 
 interface Formula {
   readonly float: (values: readonly number[], parameter: number) => number | boolean;
@@ -43,18 +44,6 @@ const formulas: Readonly<Record<FoldName, Formula>> = {
   logsumexp: { float: logSumExpOf },
 };
 
-/** @internal Compensated: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", 1974. */
-export function sumOf(values: readonly number[]): number {
-  let total = 0;
-  let lost = 0;
-  for (const value of values) {
-    const next = total + value;
-    lost += Math.abs(total) >= Math.abs(value) ? total - next + value : value - next + total;
-    total = next;
-  }
-  return Number.isFinite(total) ? total + lost : total;
-}
-
 function varianceOf(values: readonly number[], correction: number): number {
   if (values.length === 0) return Number.NaN;
   const mean = sumOf(values) / values.length;
@@ -83,21 +72,21 @@ export const extremumReference = (name: ExtremumName): Implementation<ReductionA
   run({ inputs: [input], outputs: [values, indices], attributes: { axes } }) {
     const elements = isFloat(input!.dtype) ? toNumbers(input!) : toIntegers(input!);
     const lists = groups<number | bigint>(elements, input!.shape, axes);
-    const places = lists.map((list) => extremePlace(list, name));
+    const found = lists.map((list) => extremeIndex(list, name));
     store(
       values!,
-      lists.map((list, result) => list[places[result]!]!),
+      lists.map((list, result) => list[found[result]!]!),
     );
-    store(indices!, places);
+    store(indices!, found);
   },
 });
 
-/** The place of the first NaN, or of the first of the largest (smallest) elements. */
-function extremePlace(values: readonly (number | bigint)[], name: ExtremumName): number {
+/** The index of the first NaN, or of the first of the largest (smallest) elements. */
+function extremeIndex(values: readonly (number | bigint)[], name: ExtremumName): number {
   const nan = values.findIndex((value) => typeof value === "number" && Number.isNaN(value));
   if (nan >= 0) return nan;
   const isBetter = (value: number | bigint, best: number | bigint) => (name === "max" ? value > best : value < best);
-  return values.reduce<number>((best, value, place) => (isBetter(value, values[best]!) ? place : best), 0);
+  return values.reduce<number>((best, value, index) => (isBetter(value, values[best]!) ? index : best), 0);
 }
 
 /** The elements of each result, results and elements in row-major order. */
@@ -106,11 +95,11 @@ function groups<Value>(values: ArrayLike<Value>, shape: Shape, axes: readonly nu
   const strides = rowMajorStrides(kept).map((stride, axis) => (axes.includes(axis) ? 0 : stride));
   const lists = Array.from({ length: elementCount(kept) }, (): Value[] => []);
   for (let index = 0; index < values.length; index++) {
-    let rest = index;
+    let remainder = index;
     let result = 0;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      result += (rest % shape[axis]!) * strides[axis]!;
-      rest = Math.floor(rest / shape[axis]!);
+      result += (remainder % shape[axis]!) * strides[axis]!;
+      remainder = Math.floor(remainder / shape[axis]!);
     }
     lists[result]!.push(values[index]!);
   }

@@ -1,6 +1,7 @@
 /** What every reduction shares: its primitive, its axes, its errors. */
-import type { Primitive } from "../../backend/backend.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
+import { byName } from "../../backend/enumeration.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
@@ -14,24 +15,24 @@ import {
   foldNames,
   type ReductionAttributes,
   type ReductionName,
-} from "./names.ts";
+} from "./primitive.ts";
 import { reduceCpu } from "./reduce.cpu.ts";
 import { extremumMetal, foldMetal } from "./reduce.metal.ts";
 import { extremumReference, foldReference } from "./reduce.reference.ts";
 
-type ReductionPrimitive = Primitive<ReductionAttributes>;
-
-const folds = new Map<FoldName, ReductionPrimitive>(
-  foldNames.map((name) => [
+const folds = byName(foldNames, (name) =>
+  definePrimitive<ReductionAttributes>({
     name,
-    { name, implementations: { metal: foldMetal(name), cpu: reduceCpu(name), reference: foldReference(name) } },
-  ]),
+    family: "reduction",
+    implementations: { metal: foldMetal(name), cpu: reduceCpu(name), reference: foldReference(name) },
+  }),
 );
-const extrema = new Map<ExtremumName, ReductionPrimitive>(
-  extremumNames.map((name) => [
+const extrema = byName(extremumNames, (name) =>
+  definePrimitive<ReductionAttributes>({
     name,
-    { name, implementations: { metal: extremumMetal(name), cpu: reduceCpu(name), reference: extremumReference(name) } },
-  ]),
+    family: "reduction",
+    implementations: { metal: extremumMetal(name), cpu: reduceCpu(name), reference: extremumReference(name) },
+  }),
 );
 
 /** Options of reductions over any axes. */
@@ -67,7 +68,7 @@ export function planReduction(operation: string, x: Tensor, { dim, keepdim = fal
 
 /** Runs a reduction with one result. */
 export const fold = (name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType, parameter = 0): Tensor =>
-  execute(folds.get(name)!, [x], plan.shape, dtype, { axes: plan.axes, parameter });
+  execute(folds[name], [x], plan.shape, dtype, { axes: plan.axes, parameter });
 
 /** Runs a reduction to values and indices. */
 export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Tensor[] => {
@@ -76,28 +77,29 @@ export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Te
     { shape, dtype: x.dtype },
     { shape, dtype: "int64" as const },
   ];
-  return executeMany(extrema.get(name)!, [x], specs, { axes, parameter: 0 });
+  return executeMany(extrema[name], [x], specs, { axes, parameter: 0 });
 };
 
-/** @throws {ShapeError} where there is nothing of which to take the largest. */
+/** @throws {ShapeError} where there is a result of no elements, and the reduction has no value for it. */
 export function refuseEmpty(operation: string, x: Tensor, { count, shape }: ReductionPlan): void {
   if (count > 0 || shape.includes(0)) return;
   throw new ShapeError(
     operation,
     "emptyReduction",
-    `${x.describe()} has no elements along the reduced axes, and ${operation} of nothing has no value; at least one is wanted`,
+    `${x.describe()} has no elements along the reduced axes, of which ${operation} has no value; expected at least one`,
   );
 }
 
-/** The tensor as floats. @throws {DTypeError} where it has none and no float dtype was asked for. */
+/** The tensor as floats. @throws {DTypeError} where neither its dtype nor the one that is given is a float. */
 export function floatOperand(operation: ReductionName | string, x: Tensor, dtype: DType | undefined): Tensor {
   x.checkAlive(operation);
-  const wanted = dtype ?? x.dtype;
-  checkDType(operation, wanted);
-  if (isFloat(wanted)) return toDType(x, wanted);
+  const target = dtype ?? x.dtype;
+  checkDType(operation, target);
+  if (isFloat(target)) return toDType(x, target);
+  const given = dtype === undefined ? x.describe() : `dtype ${dtype}`;
   throw new DTypeError(
     operation,
     "notAFloat",
-    `floats are wanted, ${dtype === undefined ? x.describe() : `dtype ${dtype}`} came; pass { dtype: "float32" } or convert with toDType(x, "float32")`,
+    `expected floats, got ${given}; pass { dtype: "float32" } or convert with toDType(x, "float32")`,
   );
 }

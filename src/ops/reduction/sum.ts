@@ -4,7 +4,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
 import { expandResult } from "./expand_result.ts";
-import type { FoldName } from "./names.ts";
+import type { FoldName } from "./primitive.ts";
 import { fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
 
 /** What sums and products make of a dtype: floats stay, integers and bools become int64. */
@@ -17,8 +17,8 @@ export interface SumOptions<D extends DType = DType> extends ReductionOptions {
 }
 
 /**
- * The sum over axes; integers and bools add up in int64, which wraps around. Floats of 32 bits and less are added in float32 or better, as
- * a tree, so that the error does not grow with the number of elements. The sum of nothing is 0.
+ * The sum over axes; integers and bools add up in int64, which wraps around. Floats of 32 bits and less are added in
+ * float32 or better, as a tree, so that the error does not grow with the number of elements. The sum of nothing is 0.
  *
  * @example
  * sum(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [3, 7]
@@ -34,7 +34,7 @@ export function sum<D extends DType, E extends DType = SumOf<D>>(x: Tensor<D>, o
 }
 sum.method = "summed" as const;
 
-/** @internal A sum or product: floats in the dtype that is wanted, all else in int64. */
+/** @internal A sum or product: in the given dtype where that is a float, else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
   checkDType(name, dtype);
   const input = isFloat(dtype) || isFloat(x.dtype) ? toDType(x, dtype) : x;

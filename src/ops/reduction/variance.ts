@@ -3,14 +3,20 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
+import { dividedWhereNotZero } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { mean } from "./mean.ts";
 import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
-import { dividedWhereNotZero } from "./slope.ts";
 
-/** Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the correction. */
+/**
+ * Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the
+ * correction.
+ */
 export interface VarianceOptions extends ReductionOptions {
-  /** What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole population. */
+  /**
+   * What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole
+   * population.
+   */
   correction?: number | undefined;
 }
 
@@ -52,8 +58,8 @@ export function std<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const scaled = div(gradient!, freedom(plan, correction)) as Tensor;
-    const slope = dividedWhereNotZero(scaled, result!);
-    return [mul(expandResult(slope, plan, saved!.shape), centred(saved!, plan))];
+    const derivative = dividedWhereNotZero(scaled, result!);
+    return [mul(expandResult(derivative, plan, saved!.shape), centred(saved!, plan))];
   });
   return output as Tensor<D>;
 }

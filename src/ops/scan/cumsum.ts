@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
 import type { SumOf } from "../reduction/sum.ts";
-import type { ScanAttributes } from "./names.ts";
+import type { ScanAttributes } from "./primitive.ts";
 import { runningProduct, runningSum } from "./scan.ts";
 
 /** Options of {@link cumsum} and {@link cumprod}. */
@@ -31,8 +31,8 @@ export const cumsum = <D extends DType, E extends DType = SumOf<D>>(
 cumsum.method = "summed" as const;
 
 /**
- * Products of the elements up to each one along an axis; integers and bools multiply in int64, which wraps around. The gradient is right
- * where elements are 0 too.
+ * Products of the elements up to each one along an axis; integers and bools multiply in int64, which wraps around. The
+ * gradient is right where elements are 0 too.
  *
  * @example
  * cumprod(tensor([1, 2, 3]), { dim: 0 }); // float32 [1, 2, 6]
@@ -54,11 +54,15 @@ function cumulative<E extends DType>(
   x.checkAlive(operation);
   const { dim, dtype } = options ?? {};
   if (typeof dim !== "number")
-    throw new ArgumentError(operation, "noAxis", `dim is wanted, the axis to run along, ${String(dim)} came`);
+    throw new ArgumentError(
+      operation,
+      "noAxis",
+      `expected dim, the axis to run along, to be a number, got ${String(dim)}`,
+    );
   const axis = normalizeAxis(operation, dim, x.rank);
-  const wanted: DType = dtype ?? x.dtype;
-  checkDType(operation, wanted);
-  const input = isFloat(wanted) || isFloat(x.dtype) ? toDType(x, wanted) : x;
+  const target: DType = dtype ?? x.dtype;
+  checkDType(operation, target);
+  const input = isFloat(target) || isFloat(x.dtype) ? toDType(x, target) : x;
   const output = scan(input, { axis, reverse: false });
   return toDType(output, dtype ?? output.dtype) as Tensor<E>;
 }

@@ -1,25 +1,27 @@
 /** What scans share: their primitives, and the gradients that stay within them. */
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { byName } from "../../backend/enumeration.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
-import { type ScanAttributes, type ScanName, scanNames } from "./names.ts";
+import { type ScanAttributes, type ScanName, scans } from "./primitive.ts";
 import { scanCpu } from "./scan.cpu.ts";
 import { scanMetal } from "./scan.metal.ts";
 import { scanReference } from "./scan.reference.ts";
 
-const primitives = new Map<ScanName, Primitive<ScanAttributes>>(
-  scanNames.map((name) => [
+const primitives = byName(scans.names, (name) =>
+  definePrimitive<ScanAttributes>({
     name,
-    { name, implementations: { metal: scanMetal(name), cpu: scanCpu(name), reference: scanReference(name) } },
-  ]),
+    family: "scan",
+    implementations: { metal: scanMetal(name), cpu: scanCpu(name), reference: scanReference(name) },
+  }),
 );
 
 function scan(name: ScanName, inputs: readonly Tensor[], attributes: ScanAttributes): Tensor {
   const [x] = inputs as [Tensor];
-  return execute(primitives.get(name)!, inputs, x.shape, isFloat(x.dtype) ? x.dtype : "int64", attributes);
+  return execute(primitives[name], inputs, x.shape, isFloat(x.dtype) ? x.dtype : "int64", attributes);
 }
 
 const reversed = ({ axis, reverse }: ScanAttributes): ScanAttributes => ({ axis, reverse: !reverse });
@@ -34,8 +36,8 @@ export function runningSum(x: Tensor, along: ScanAttributes): Tensor {
 /**
  * @internal out[k] = Π x[j] over j ≤ k.
  *
- * With P[k] the product of the elements before k, ∂out[i]/∂x[k] = P[k] Π x[j] over k < j ≤ i. So the gradient is P[k] s[k] with
- * s[k] = g[k] + x[k+1] s[k+1]: right where elements are 0, and linear in time.
+ * With P[k] the product of the elements before k, ∂out[i]/∂x[k] = P[k] Π x[j] over k < j ≤ i. So the gradient is P[k]
+ * s[k] with s[k] = g[k] + x[k+1] s[k+1]: right where elements are 0, and linear in time.
  */
 export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("cumprod", [x], along);
@@ -45,7 +47,10 @@ export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
   return output;
 }
 
-/** @internal out[k] = Π x[j] over j < k. Its gradient is as that of {@link runningProduct}, with s[k] = g[k+1] + x[k+1] s[k+1]. */
+/**
+ * @internal out[k] = Π x[j] over j < k. Its gradient is that of {@link runningProduct} with s[k] = g[k+1] + x[k+1]
+ * s[k+1].
+ */
 export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("exclusiveCumprod", [x], along);
   record("exclusiveCumprod", [x], [output], [x], ([gradient], [saved]) => {
@@ -63,8 +68,8 @@ function shift(x: Tensor, along: ScanAttributes): Tensor {
 }
 
 /**
- * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the other kind, backwards, and
- * that of each a what it was multiplied with.
+ * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the
+ * other kind, backwards. The gradient of an a is u times what that a was multiplied with.
  */
 function recurrence(x: Tensor, a: Tensor, isShifted: boolean, along: ScanAttributes): Tensor {
   const output = scan(isShifted ? "shiftedRecurrence" : "recurrence", [x, a], along);

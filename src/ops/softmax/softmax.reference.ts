@@ -1,20 +1,20 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
-import { elementCount, type Shape } from "../../tensor/shape.ts";
-import { sumOf } from "../reduction/reduce.reference.ts";
-import type { SoftmaxAttributes, SoftmaxName } from "./names.ts";
+import { mapSlices } from "../../backend/reference/slices.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
+import type { SoftmaxAttributes, SoftmaxName } from "./primitive.ts";
 
-type Line = readonly number[];
+type Slice = readonly number[];
 
-const largest = (line: Line): number => line.reduce((best, value) => (best >= value ? best : value));
+const largest = (slice: Slice): number => slice.reduce((best, value) => (best >= value ? best : value));
 
-function shifted(x: Line): number[] {
+function shifted(x: Slice): number[] {
   const top = largest(x);
   return x.map((value) => value - top);
 }
 
-/** Of a line x; of gradients x is the gradient of the result and y the result. */
-const formulas: Readonly<Record<SoftmaxName, (x: Line, y: Line) => number[]>> = {
+/** Of a slice x; of gradients x is the gradient of the result and y the result. */
+const formulas: Readonly<Record<SoftmaxName, (x: Slice, y: Slice) => number[]>> = {
   softmax(x) {
     const parts = shifted(x).map(Math.exp);
     const sum = sumOf(parts);
@@ -36,29 +36,11 @@ const formulas: Readonly<Record<SoftmaxName, (x: Line, y: Line) => number[]>> = 
 };
 
 export const softmaxReference = (name: SoftmaxName): Implementation<SoftmaxAttributes> => ({
-  run({ inputs: [x, y], outputs: [output], attributes: { axis } }) {
-    store(output!, overLines(toNumbers(x!), y ? toNumbers(y) : new Float64Array(0), x!.shape, axis, formulas[name]));
+  run({ inputs: [x, y = x], outputs: [output], attributes: { axis } }) {
+    const operands = [x!, y!].map((operand) => toNumbers(operand));
+    store(
+      output!,
+      mapSlices(operands, x!.shape, axis, ([own, result]) => formulas[name](own!, result!)),
+    );
   },
 });
-
-function overLines(
-  x: Float64Array,
-  y: Float64Array,
-  shape: Shape,
-  axis: number,
-  formula: (x: Line, y: Line) => number[],
-): Float64Array {
-  const length = shape[axis] ?? 1;
-  const step = elementCount(shape.slice(axis + 1));
-  const result = new Float64Array(x.length);
-  for (let start = 0; start < x.length; start++) {
-    if (Math.floor(start / step) % length !== 0) continue;
-    const places = Array.from({ length }, (_, k) => start + k * step);
-    const line = formula(
-      places.map((place) => x[place]!),
-      places.map((place) => y[place]!),
-    );
-    for (const [k, place] of places.entries()) result[place] = line[k]!;
-  }
-  return result;
-}

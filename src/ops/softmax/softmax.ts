@@ -1,6 +1,7 @@
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { byName } from "../../backend/enumeration.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -8,16 +9,17 @@ import { mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { exp } from "../elementwise/exponential.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { sum } from "../reduction/sum.ts";
-import { type SoftmaxAttributes, type SoftmaxName, softmaxNames } from "./names.ts";
+import { type SoftmaxAttributes, type SoftmaxName, softmaxes } from "./primitive.ts";
 import { softmaxCpu } from "./softmax.cpu.ts";
 import { softmaxMetal } from "./softmax.metal.ts";
 import { softmaxReference } from "./softmax.reference.ts";
 
-const primitives = new Map<SoftmaxName, Primitive<SoftmaxAttributes>>(
-  softmaxNames.map((name) => [
+const primitives = byName(softmaxes.names, (name) =>
+  definePrimitive<SoftmaxAttributes>({
     name,
-    { name, implementations: { metal: softmaxMetal(name), cpu: softmaxCpu(name), reference: softmaxReference(name) } },
-  ]),
+    family: "softmax",
+    implementations: { metal: softmaxMetal(name), cpu: softmaxCpu(name), reference: softmaxReference(name) },
+  }),
 );
 
 /** Options of {@link softmax} and {@link logSoftmax}. */
@@ -29,7 +31,7 @@ export interface SoftmaxOptions<D extends DType = DType> {
 }
 
 /**
- * exp(x) / Σ exp(x) along an axis, without overflow. NaN where a line has a NaN, an ∞, or nothing but −∞.
+ * exp(x) / Σ exp(x) along an axis, without overflow. NaN where a slice along it has a NaN, an ∞, or nothing but −∞.
  *
  * @example
  * softmax(tensor([[0, 0], [0, Math.log(3)]]), { dim: 1 }); // float32 [[0.5, 0.5], [0.25, 0.75]]
@@ -72,7 +74,7 @@ function operands(operation: string, x: Tensor, { dim = -1, dtype }: SoftmaxOpti
 }
 
 const run = (name: SoftmaxName, inputs: readonly Tensor[], axis: number): Tensor =>
-  execute(primitives.get(name)!, inputs, inputs[0]!.shape, inputs[0]!.dtype, { axis });
+  execute(primitives[name], inputs, inputs[0]!.shape, inputs[0]!.dtype, { axis });
 
 const total = (x: Tensor, axis: number): Tensor =>
   x.rank === 0 ? x : (sum(x, { dim: axis, keepdim: true }) as Tensor);

@@ -2,7 +2,7 @@ import type { Implementation } from "../../backend/backend.ts";
 import { forEachIndex, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { rowMajorStrides } from "../../tensor/shape.ts";
-import type { SortAttributes } from "./sort_primitive.ts";
+import type { SortAttributes } from "./primitive.ts";
 
 type Comparison<Value> = (a: Value, b: Value) => number;
 
@@ -20,16 +20,17 @@ export const sortReference: Implementation<SortAttributes> = {
       : comparing(toIntegers(x!), compareIntegers);
     const stored = x!.storage.array(x!.dtype);
     const sorted = values!.storage.array(values!.dtype) as { [index: number]: number | bigint };
-    const places = indices!.storage.array("int64");
+    const order = indices!.storage.array("int64");
     const dense = rowMajorStrides(x!.shape);
-    const lines = x!.shape.with(dim, 1);
-    forEachIndex(lines, [{ strides: dense, offset: 0 }, x!, values!, indices!], ([line, from, to, toIndex]) => {
-      const at = (index: number) => line! + index * dense[dim]!;
-      const order = Array.from({ length: x!.shape[dim]! }, (_, index) => index);
-      order.sort((a, b) => (descending ? compare(at(b), at(a)) : compare(at(a), at(b)))); // stable by its specification
-      for (const [rank, index] of order.slice(0, values!.shape[dim]).entries()) {
+    const slices = x!.shape.with(dim, 1);
+    forEachIndex(slices, [{ strides: dense, offset: 0 }, x!, values!, indices!], ([slice, from, to, toIndex]) => {
+      const at = (index: number) => slice! + index * dense[dim]!;
+      const sorting = Array.from({ length: x!.shape[dim]! }, (_, index) => index);
+      // Stable by its specification.
+      sorting.sort((a, b) => (descending ? compare(at(b), at(a)) : compare(at(a), at(b))));
+      for (const [rank, index] of sorting.slice(0, values!.shape[dim]).entries()) {
         sorted[to! + rank * values!.strides[dim]!] = stored[from! + index * x!.strides[dim]!]!;
-        places[toIndex! + rank * indices!.strides[dim]!] = BigInt(index);
+        order[toIndex! + rank * indices!.strides[dim]!] = BigInt(index);
       }
     });
   },

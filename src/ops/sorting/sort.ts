@@ -1,6 +1,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
@@ -8,7 +9,16 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { scatterAdd } from "../indexing/scatter_add.ts";
 import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
-import { sortPrimitive } from "./sort_primitive.ts";
+import type { SortAttributes } from "./primitive.ts";
+import { sortCpu } from "./sort.cpu.ts";
+import { sortMetal } from "./sort.metal.ts";
+import { sortReference } from "./sort.reference.ts";
+
+const sortPrimitive = definePrimitive<SortAttributes>({
+  name: "sort",
+  family: "sorting",
+  implementations: { metal: sortMetal, cpu: sortCpu, reference: sortReference },
+});
 
 /** Options of {@link sort} and {@link argsort}. */
 export interface SortOptions {
@@ -28,8 +38,8 @@ export interface Sorted<D extends DType> {
 }
 
 /**
- * The elements along an axis in order, and their indices. The order is stable; NaN counts as larger than all numbers, and 0 and −0 as
- * equal.
+ * The elements along an axis in order, and their indices. The order is stable; NaN counts as larger than all numbers,
+ * and 0 and −0 as equal.
  *
  * @example
  * sort(tensor([3, 1, 2])); // values [1, 2, 3], indices [1, 2, 0]
@@ -69,13 +79,14 @@ export interface TopkOptions {
 }
 
 /**
- * The `k` largest (or smallest) elements along an axis, in order, and their indices. Of equal elements those with the lowest index are
- * taken; NaN counts as larger than all numbers.
+ * The `k` largest (or smallest) elements along an axis, in order, and their indices. Of equal elements those with the
+ * lowest index are taken; NaN counts as larger than all numbers.
  *
  * @example
  * topk(tensor([3, 1, 2]), 2); // values [3, 2], indices [0, 2]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a `k` that is negative, not whole, or larger than the axis.
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a `k` that is negative, not whole, or
+ * larger than the axis.
  */
 export function topk<D extends DType>(
   x: Tensor<D>,
@@ -85,7 +96,11 @@ export function topk<D extends DType>(
   const axis = normalizeAxis("topk", dim, x.rank);
   const size = x.shape[axis] ?? 1;
   if (!Number.isInteger(k) || k < 0 || k > size)
-    throw new ArgumentError("topk", "invalidCount", `k ${k} came, axis ${dim} of ${x.describe()} has 0 to ${size}`);
+    throw new ArgumentError(
+      "topk",
+      "invalidCount",
+      `expected k to be a whole number from 0 to ${size}, the size of axis ${dim} of ${x.describe()}, got ${k}`,
+    );
   return firstInOrder("topk", x, axis, k, largest);
 }
 topk.method = "own" as const;

@@ -16,7 +16,8 @@ export interface DiagonalOptions {
 }
 
 /**
- * A view of a diagonal of two axes, which becomes the last axis of the result. Empty where the offset leads outside.
+ * A view of a diagonal of two axes, which becomes the last axis of the result. Empty where the offset is beyond the
+ * axes.
  *
  * @example
  * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
@@ -35,21 +36,21 @@ export function diagonal<D extends DType>(
   const [rows, columns] = [x.shape[row]! + Math.min(offset, 0), x.shape[column]! - Math.max(offset, 0)];
   const length = Math.max(0, Math.min(rows, columns));
   const start = offset < 0 ? -offset * x.strides[row]! : offset * x.strides[column]!;
-  const rest = (values: readonly number[]) => values.filter((_, axis) => axis !== row && axis !== column);
+  const others = (values: readonly number[]) => values.filter((_, axis) => axis !== row && axis !== column);
   const own = x.shape;
   return viewOf(
     "diagonal",
     x,
-    [...rest(x.shape), length],
-    [...rest(x.strides), x.strides[row]! + x.strides[column]!],
+    [...others(x.shape), length],
+    [...others(x.strides), x.strides[row]! + x.strides[column]!],
     length === 0 ? x.offset : x.offset + start,
     ([gradient]) => [embed(gradient!, own, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
   );
 }
 diagonal.method = "same" as const;
 
-/** @throws {ArgumentError} where a diagonal's number is not whole. */
+/** @throws {ArgumentError} where a diagonal's offset is not a whole number. */
 export function checkOffset(operation: string, offset: number): void {
   if (!Number.isSafeInteger(offset))
-    throw new ArgumentError(operation, "invalidOffset", `diagonal ${offset} came, a whole number is wanted`);
+    throw new ArgumentError(operation, "invalidOffset", `expected diagonal to be a whole number, got ${offset}`);
 }

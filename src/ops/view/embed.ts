@@ -15,10 +15,10 @@ export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar, o
 }
 
 /**
- * @internal Zeros with `x` in the place of a view of them: what taking that view does to a gradient.
+ * @internal Zeros of a shape, with `x` where a view of them is: the gradient of an operation that takes that view.
  *
- * @param view the function that took it, differentiable
- * @param operation who asks, for errors
+ * @param view takes the view, and is differentiable
+ * @param operation for errors
  */
 export function embed<D extends DType>(
   x: Tensor<D>,

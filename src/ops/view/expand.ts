@@ -1,6 +1,7 @@
 /**
- * `expand` and `sumTo`: broadcasting of a tensor, and of its gradient. Each is the other's gradient, so both are in this file. They are made
- * of a view and the primitive of a sum, because every operation that broadcasts depends on them.
+ * `expand` and `sumTo`: broadcasting of a tensor, and of its gradient. Each is the other's gradient, so both are in
+ * this file. They are made of a view and the primitive of a sum, because every operation that broadcasts depends on
+ * them.
  */
 import { record } from "../../autograd/record.ts";
 import { ShapeError } from "../../core/errors.ts";
@@ -17,7 +18,7 @@ import { viewOf } from "./view.ts";
  * @example
  * expand(tensor([[1], [2]]), [2, 3]); // float32 [[1, 1, 1], [2, 2, 2]]
  *
- * @throws {ShapeError} where an axis is neither 1 nor of the wanted size.
+ * @throws {ShapeError} where an axis is neither 1 nor of the new size.
  */
 export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
   x.checkAlive("expand");

@@ -4,21 +4,22 @@ import { checkRank, elementCount, normalizeAxis, type Shape } from "../../tensor
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
 
-/** The run of axes that {@link flatten} makes one, both ends included. */
+/** The range of axes that {@link flatten} makes one, both ends included. */
 export interface FlattenOptions {
-  /** The first axis of the run. Default 0. */
+  /** The first axis of the range. Default 0. */
   startDim?: number;
   /** Its last axis. Default −1. */
   endDim?: number;
 }
 
 /**
- * A run of axes made one, in row-major order: a view where the strides allow it, else a copy. A tensor without axes gets one.
+ * A range of axes made one, in row-major order: a view where the strides allow it, else a copy. A tensor without axes
+ * gets one.
  *
  * @example
  * flatten(zeros([2, 3, 5]), { startDim: 1 }); // [2, 15]
  *
- * @throws {ShapeError} for an axis out of range, or where the run ends before it starts.
+ * @throws {ShapeError} for an axis out of range, or where the range ends before it starts.
  */
 export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = -1 }: FlattenOptions = {}): Tensor<D> {
   x.checkAlive("flatten");
@@ -28,7 +29,7 @@ export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = 
     throw new ShapeError(
       "flatten",
       "axesReversed",
-      `startDim ${startDim} lies behind endDim ${endDim} in ${x.describe()}; it must not`,
+      `expected startDim to be at most endDim, got ${startDim} and ${endDim} for ${x.describe()}`,
     );
   const run = elementCount(x.shape.slice(start, end + 1));
   return reshape(x, [...x.shape.slice(0, start), run, ...x.shape.slice(end + 1)]);
@@ -36,7 +37,7 @@ export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = 
 flatten.method = "same" as const;
 
 /**
- * One axis made several, in row-major order: always a view. One size may be −1: it becomes what is left.
+ * One axis made several, in row-major order: always a view. One size may be −1: it is what the others leave.
  *
  * @example
  * unflatten(zeros([2, 15]), 1, [3, -1]); // [2, 3, 5]

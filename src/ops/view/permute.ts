@@ -12,21 +12,21 @@ import { viewOf } from "./view.ts";
  * @example
  * permute(zeros([2, 3, 5]), [2, 0, 1]); // [5, 2, 3]
  *
- * @throws {ShapeError} where an axis is missing, out of range or there twice.
+ * @throws {ShapeError} where an axis is missing, out of range or named twice.
  */
 export function permute<D extends DType>(x: Tensor<D>, dims: readonly number[]): Tensor<D> {
   if (dims.length !== x.rank)
     throw new ShapeError(
       "permute",
       "wrongRank",
-      `dims ${formatShape(dims)} came for ${x.describe()}; each of its ${x.rank} axes is wanted once`,
+      `expected dims to name each of the ${x.rank} axes of ${x.describe()} once, got ${formatShape(dims)}`,
     );
   return inOrder("permute", x, checkedOrder("permute", dims, x.rank));
 }
 permute.method = "same" as const;
 
 /**
- * A view with two axes exchanged. Nothing is copied.
+ * A view with two axes swapped. Nothing is copied.
  *
  * @example
  * transpose(zeros([2, 3, 5]), -1, -2); // [2, 5, 3]
@@ -50,7 +50,7 @@ transpose.method = "same" as const;
 export const swapaxes = transpose;
 
 /**
- * A view with axes moved to other places; those that are not named keep their order. Nothing is copied.
+ * A view with axes moved to other positions; those that are not named keep their order. Nothing is copied.
  *
  * @param source axes of `x`
  * @param destination where they end up, one for each
@@ -58,7 +58,7 @@ export const swapaxes = transpose;
  * @example
  * movedim(zeros([2, 3, 5]), 0, -1); // [3, 5, 2]
  *
- * @throws {ShapeError} for an axis out of range or there twice, or where the two lists differ in length.
+ * @throws {ShapeError} for an axis out of range or named twice, or where the two lists differ in length.
  */
 export function movedim<D extends DType>(
   x: Tensor<D>,
@@ -71,10 +71,10 @@ export function movedim<D extends DType>(
     throw new ShapeError(
       "movedim",
       "lengthsDiffer",
-      `${from.length} axes came for ${to.length} destinations; one for each is wanted`,
+      `expected one destination for each of ${from.length} axes, got ${to.length}`,
     );
-  const rest = x.shape.map((_, axis) => axis).filter((axis) => !from.includes(axis));
-  const order = x.shape.map((_, axis) => (to.includes(axis) ? from[to.indexOf(axis)]! : rest.shift()!));
+  const remaining = x.shape.map((_, axis) => axis).filter((axis) => !from.includes(axis));
+  const order = x.shape.map((_, axis) => (to.includes(axis) ? from[to.indexOf(axis)]! : remaining.shift()!));
   return inOrder("movedim", x, order);
 }
 movedim.method = "same" as const;

@@ -14,8 +14,8 @@ import { contiguous } from "../copy/copy.ts";
 import { viewOf } from "./view.ts";
 
 /**
- * The same elements in row-major order under another shape: a view where the strides allow it, else a copy. One size may be −1: it
- * becomes what is left.
+ * The same elements in row-major order under another shape: a view where the strides allow it, else a copy. One size
+ * may be −1: it is what the others leave.
  *
  * @example
  * reshape(tensor([1, 2, 3, 4]), [2, -1]); // float32 [[1, 2], [3, 4]]
@@ -54,8 +54,8 @@ function inferSize(x: Tensor, shape: Shape): Shape {
 }
 
 /**
- * @internal The strides with which the elements read under another shape without a copy; null where there are none. Axes that are one run in
- * memory are taken together, and each run is cut anew.
+ * @internal The strides with which the elements read under another shape without a copy; null where there are none.
+ * Axes that are one run in memory are merged, and each run is split into new axes.
  */
 export function viewStrides(x: Pick<Tensor, "shape" | "strides">, target: Shape): readonly number[] | null {
   if (isRowMajor(x.shape, x.strides)) return rowMajorStrides(target);

@@ -7,24 +7,25 @@ import { viewOf } from "./view.ts";
 
 /** The elements that {@link slice} keeps along an axis: start, start + step, … before end. */
 export interface SliceOptions {
-  /** The axis that is cut. Default 0. */
+  /** The axis that is sliced. Default 0. */
   dim?: number;
   /** The first index; negative ones count from the end. Default 0. */
   start?: number | null;
-  /** The index behind the last; negative ones count from the end. Default the axis' size. */
+  /** The index after the last; negative ones count from the end. Default the axis' size. */
   end?: number | null;
   /** Every so many elements, at least 1. Default 1. */
   step?: number;
 }
 
 /**
- * A view of every `step`-th element of an axis from `start` to before `end`, as Python's `x[start:end:step]`: what lies outside the axis
- * is left out.
+ * A view of every `step`-th element of an axis from `start` to before `end`, as Python's `x[start:end:step]`: indices
+ * outside the axis are left out.
  *
  * @example
  * slice(tensor([0, 1, 2, 3, 4]), { start: -4, step: 2 }); // [1, 3]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a step below 1: {@link flip} reverses an axis.
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a step below 1: {@link flip} reverses an
+ * axis.
  */
 export function slice<D extends DType>(x: Tensor<D>, { dim = 0, start, end, step = 1 }: SliceOptions = {}): Tensor<D> {
   const axis = axisOf("slice", x, dim);
@@ -32,7 +33,7 @@ export function slice<D extends DType>(x: Tensor<D>, { dim = 0, start, end, step
     throw new ArgumentError(
       "slice",
       step < 0 ? "negativeStep" : "invalidStep",
-      `step ${step} came, a whole number of at least 1 is wanted; flip(x, [dim]) reverses an axis`,
+      `expected step to be a whole number of at least 1, got ${step}; flip(x, [dim]) reverses an axis`,
     );
   const size = x.shape[axis]!;
   const first = bound("start", start ?? 0, size);
@@ -44,7 +45,7 @@ slice.method = "same" as const;
 /** An index as Python reads a slice's: from the end where negative, and within the axis. */
 function bound(name: string, index: number, size: number): number {
   if (Number.isNaN(index) || (Number.isFinite(index) && !Number.isInteger(index)))
-    throw new ArgumentError("slice", "invalidIndex", `${name} ${index} came, a whole number is wanted`);
+    throw new ArgumentError("slice", "invalidIndex", `expected ${name} to be a whole number, got ${index}`);
   return Math.min(Math.max(index < 0 ? index + size : index, 0), size);
 }
 
@@ -67,7 +68,8 @@ export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number
     throw new ShapeError(
       "narrow",
       "indexOutOfRange",
-      `${length} elements from ${start} on came, axis ${dim} of ${x.describe()} has ${size}`,
+      `expected elements within axis ${dim} of ${x.describe()}, which has ${size}, ` +
+        `got ${length} elements from ${start} on`,
     );
   return cut("narrow", x, axis, first, length, 1);
 }
@@ -90,7 +92,7 @@ export function select<D extends DType>(x: Tensor<D>, dim: number, index: number
     throw new ShapeError(
       "select",
       "indexOutOfRange",
-      `index ${index} came, axis ${dim} of ${x.describe()} has ${-size} to ${size - 1}`,
+      `expected an index of axis ${dim} of ${x.describe()}, which has ${-size} to ${size - 1}, got ${index}`,
     );
   const at = index < 0 ? index + size : index;
   const own = x.shape;
@@ -105,14 +107,10 @@ export function select<D extends DType>(x: Tensor<D>, dim: number, index: number
 }
 select.method = "same" as const;
 
-/** An axis that can be cut. @throws {ShapeError} also where there is none. */
+/** An axis that can be sliced. @throws {ShapeError} also where there is none. */
 export function axisOf(operation: string, x: Tensor, dim: number): number {
   if (x.rank === 0)
-    throw new ShapeError(
-      operation,
-      "wrongRank",
-      `${x.describe()} has no axis to cut; one of at least rank 1 is wanted`,
-    );
+    throw new ShapeError(operation, "wrongRank", `expected a tensor of at least rank 1, got ${x.describe()}`);
   return normalizeAxis(operation, dim, x.rank);
 }
 

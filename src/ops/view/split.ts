@@ -10,7 +10,7 @@ import { axisOf } from "./slice.ts";
 
 /** Options of {@link split} and {@link chunk}. */
 export interface SplitOptions {
-  /** The axis that is cut. Default 0. */
+  /** The axis that is split. Default 0. */
   dim?: number;
 }
 
@@ -22,8 +22,8 @@ export interface SplitOptions {
  * @example
  * split(tensor([0, 1, 2, 3, 4]), 2); // [0, 1], [2, 3], [4]
  *
- * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that is not whole or
- * negative, or 0 for an axis that has elements.
+ * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that
+ * is not whole or negative, or 0 for an axis that has elements.
  */
 export function split<D extends DType>(
   x: Tensor<D>,
@@ -39,7 +39,8 @@ export function split<D extends DType>(
     throw new ShapeError(
       "split",
       "sizeDiffers",
-      `sizes ${formatShape(sizes)} add up to ${total}, axis ${dim} of ${x.describe()} has ${size}`,
+      `expected sizes that add up to ${size}, axis ${dim} of ${x.describe()}, ` +
+        `got ${formatShape(sizes)}, which make ${total}`,
     );
   return parts("split", x, axis, sizes);
 }
@@ -56,7 +57,11 @@ split.method = "parts" as const;
 export function chunk<D extends DType>(x: Tensor<D>, chunks: number, { dim = 0 }: SplitOptions = {}): Tensor<D>[] {
   const axis = axisOf("chunk", x, dim);
   if (!Number.isSafeInteger(chunks) || chunks < 1)
-    throw new ArgumentError("chunk", "invalidCount", `${chunks} chunks came, a whole number of at least 1 is wanted`);
+    throw new ArgumentError(
+      "chunk",
+      "invalidCount",
+      `expected chunks to be a whole number of at least 1, got ${chunks}`,
+    );
   const size = x.shape[axis]!;
   const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
@@ -89,17 +94,21 @@ unbind.method = "parts" as const;
 function equalSizes(operation: string, size: number, each: number): number[] {
   checkSize(operation, each);
   if (each === 0 && size > 0)
-    throw new ArgumentError(operation, "invalidSize", `size 0 came for an axis of ${size}; at least 1 is wanted`);
+    throw new ArgumentError(operation, "invalidSize", `expected a size of at least 1 for an axis of ${size}, got 0`);
   const count = Math.max(1, each === 0 ? 1 : Math.ceil(size / each));
   return Array.from({ length: count }, (_, index) => Math.min(each, size - index * each));
 }
 
 function checkSize(operation: string, size: number): void {
   if (!Number.isSafeInteger(size) || size < 0)
-    throw new ArgumentError(operation, "invalidSize", `size ${size} came, a whole number of at least 0 is wanted`);
+    throw new ArgumentError(
+      operation,
+      "invalidSize",
+      `expected a size to be a whole number of at least 0, got ${size}`,
+    );
 }
 
-/** One operation with many results, so that its gradient is one `cat` and no sum of tensors full of zeros. */
+/** One operation with many results, so that its gradient is one `cat` instead of a sum of tensors full of zeros. */
 function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, sizes: readonly number[]): Tensor<D>[] {
   x.checkAlive(operation);
   let start = 0;
@@ -113,7 +122,7 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
   return views;
 }
 
-/** Gradients that lie side by side already are one as they are; others are copied. */
+/** Gradients that are adjacent views already make one view; others are copied. */
 function joined(gradients: readonly Tensor[], axis: number): Tensor {
   const [first] = gradients as [Tensor];
   if (gradients.some(({ edge }) => edge !== null) || adjacentAxis(gradients) !== axis)
@@ -124,7 +133,7 @@ function joined(gradients: readonly Tensor[], axis: number): Tensor {
 
 const layoutOf = ({ shape, dtype }: Tensor) => ({ shape, dtype });
 
-/** Gradients of all results: zeros for those that nobody used. */
+/** Gradients of all results: zeros for results that were not used. */
 const withZeros = (
   gradients: readonly (Tensor | null)[],
   layouts: readonly { readonly shape: Shape; readonly dtype: DType }[],

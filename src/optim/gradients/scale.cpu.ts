@@ -1,17 +1,16 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { check } from "../../backend/cpu/status.ts";
-import { bytesOfAll, writeBlock } from "./block.cpu.ts";
+import { padded } from "../primitive.ts";
+import { CHUNK } from "./chunks.ts";
+import { MAX_GRADIENTS, scaleCall } from "./primitive.ts";
 
 export const scaleCpu: Implementation<undefined> = {
   run({ operation, inputs: [factor, ...gradients], outputs }) {
-    const { native } = cpuLibrary();
-    const block = writeBlock(gradients, factor!.offset, outputs);
-    const factorBytes = factor!.storage.hostBytes();
-    check(
-      native,
-      native.orchard_cpu_gradient_scale(block, factorBytes, ...bytesOfAll(gradients), ...bytesOfAll(outputs)),
-      operation,
-    );
+    const values = {
+      ...{ dtype: gradients[0]!.dtype, gradients: gradients.length, chunk: CHUNK },
+      ...{ sizes: gradients.map(({ size }) => size), offsets: gradients.map(({ offset }) => offset) },
+      ...{ factorOffset: factor!.offset, resultOffsets: outputs.map(({ offset }) => offset) },
+    };
+    const lists = [gradients, outputs].flatMap((tensors) => padded(tensors, MAX_GRADIENTS, undefined));
+    scaleCall(operation, values, [factor, ...lists]);
   },
 };

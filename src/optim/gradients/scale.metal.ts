@@ -1,18 +1,21 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { gradientTable, THREADS } from "./table.metal.ts";
-import { fourteen } from "./table.ts";
+import { padded } from "../primitive.ts";
+import { launchOver } from "./launch.metal.ts";
+import { MAX_GRADIENTS } from "./primitive.ts";
 
-export const scaleMetal: Implementation<undefined> = {
+export const scaleMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs: [factor, ...gradients], outputs }) {
-    const [before, after] = [gradients.map(reads), outputs.map(writes)];
-    launch({
+    return launch({
       file: "optim/gradients.metal",
       name: `scale_${metalTypeOf(gradients[0]!.dtype)}`,
-      operands: [reads(factor!), ...fourteen(before, before[0]!), ...fourteen(after, after[0]!)],
-      ...gradientTable(gradients.map(({ size }) => size)),
-      threadgroup: THREADS,
+      operands: [
+        reads(factor!),
+        ...padded(gradients, MAX_GRADIENTS, gradients[0]!).map(reads),
+        ...padded(outputs, MAX_GRADIENTS, outputs[0]!).map(writes),
+      ],
+      ...launchOver(gradients.map(({ size }) => size)),
     });
   },
 };

@@ -1,16 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { cpuLibrary } from "../../backend/cpu/loader.ts";
-import { check } from "../../backend/cpu/status.ts";
-import { bytesOfAll, writeBlock } from "./block.cpu.ts";
+import { padded } from "../primitive.ts";
+import { CHUNK } from "./chunks.ts";
+import { MAX_GRADIENTS, squaresCall } from "./primitive.ts";
 
 export const squaresCpu: Implementation<undefined> = {
-  run({ operation, inputs, outputs: [output] }) {
-    const { native } = cpuLibrary();
-    const block = writeBlock(inputs, output!.offset);
-    check(
-      native,
-      native.orchard_cpu_gradient_squares(block, ...bytesOfAll(inputs), output!.storage.hostBytes()),
-      operation,
-    );
+  run({ operation, inputs, outputs: [sums] }) {
+    const values = {
+      ...{ dtype: inputs[0]!.dtype, gradients: inputs.length, chunk: CHUNK },
+      ...{ sizes: inputs.map(({ size }) => size), offsets: inputs.map(({ offset }) => offset) },
+      sumsOffset: sums!.offset,
+    };
+    squaresCall(operation, values, [...padded(inputs, MAX_GRADIENTS, undefined), sums]);
   },
 };

@@ -1,18 +1,17 @@
-import type { Implementation } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { gradientTable, THREADS } from "./table.metal.ts";
-import { fourteen } from "./table.ts";
+import { padded } from "../primitive.ts";
+import { launchOver } from "./launch.metal.ts";
+import { MAX_GRADIENTS } from "./primitive.ts";
 
-export const squaresMetal: Implementation<undefined> = {
+export const squaresMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output] }) {
-    const gradients = inputs.map(reads);
-    launch({
+    return launch({
       file: "optim/gradients.metal",
       name: `squares_${metalTypeOf(inputs[0]!.dtype)}`,
-      operands: [writes(output!), ...fourteen(gradients, gradients[0]!)],
-      ...gradientTable(inputs.map(({ size }) => size)),
-      threadgroup: THREADS,
+      operands: [writes(output!), ...padded(inputs, MAX_GRADIENTS, inputs[0]!).map(reads)],
+      ...launchOver(inputs.map(({ size }) => size)),
     });
   },
 };

@@ -1,7 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
-import { sumOf } from "../../ops/reduction/reduce.reference.ts";
-import { CHUNK, chunksOf } from "./table.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
+import { CHUNK, chunksOf } from "./chunks.ts";
 
 export const squaresReference: Implementation<undefined> = {
   run({ inputs, outputs: [output] }) {

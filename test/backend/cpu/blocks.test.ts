@@ -7,6 +7,7 @@ import { run } from "../../../scripts/run.ts";
 import { type CpuCallDescription, cpuCalls } from "../../../src/backend/cpu/call.ts";
 import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { enumerations } from "../../../src/backend/enumeration.ts";
+import type { CpuField } from "../../../src/backend/fields.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import "../../../src/index.ts"; // describes every call
 import { testFolder } from "../../support/folder.ts";
@@ -24,14 +25,35 @@ function headerOf(call: CpuCallDescription): string | undefined {
   return headers.find((name) => declaration.test(readFileSync(join(folder, name), "utf8")));
 }
 
-/** A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript names. */
+/** A field of a block, or a field inside one, as C++ names it. */
+interface Member {
+  readonly path: string;
+  readonly field: CpuField<never>;
+  /** From the block's begin, in doubles. */
+  readonly offset: number;
+}
+
+const membersOf = (path: string, field: CpuField<never>, offset: number): Member[] => [
+  { path, field, offset },
+  ...Object.entries(field.members ?? {}).flatMap(([name, own]) =>
+    membersOf(`${path}.${snakeCase(name)}`, own.field, offset + own.offset),
+  ),
+];
+
+const fieldsOf = ({ fields }: CpuCallDescription): Member[] =>
+  fields.flatMap(({ name, field, offset }) => membersOf(snakeCase(name), field, offset));
+
+/**
+ * A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript
+ * names.
+ */
 function probe(): string {
   const rows = calls.flatMap((call) => {
     const block = blockOf(call);
-    const fields = call.fields.map(({ name, field }) => {
-      const member = `${block}::${snakeCase(name)}`;
-      const type = `std::is_same_v<decltype(${member}), ${field.type}>`;
-      return `print("${call.name}.${name}", offsetof(${block}, ${snakeCase(name)}), sizeof(${member}), ${type});`;
+    const fields = fieldsOf(call).map(({ path, field }) => {
+      const member = `std::declval<${block} &>().${path}`;
+      const type = `std::is_same_v<std::remove_reference_t<decltype((${member}))>, ${field.type}>`;
+      return `print("${call.name}.${path}", offsetof(${block}, ${path}), sizeof(${member}), ${type});`;
     });
     return [`print("${call.name}", 0, sizeof(${block}), true);`, ...fields];
   });
@@ -40,6 +62,7 @@ function probe(): string {
     #include <cstddef>
     #include <cstdio>
     #include <type_traits>
+    #include <utility>
     ${includes.map((name) => `#include "${join(folder, name!)}"`).join("\n")}
     using namespace orchard;
     static void print(const char *name, size_t offset, size_t size, bool same) {
@@ -73,9 +96,9 @@ describe("blocks", () => {
     });
 
     test.each(calls.map((call) => [call.name, call] as const))("%s", (name, call) => {
-      const fields = call.fields.map(({ name: field, field: own, offset }) => [
-        `${name}.${field}`,
-        [offset * 8, own.length * 8, 1],
+      const fields = fieldsOf(call).map(({ path, field, offset }) => [
+        `${name}.${path}`,
+        [offset * 8, field.length * 8, 1],
       ]);
       const expected = Object.fromEntries([...fields, [name, [0, call.length * 8, 1]]]);
       const own = Object.entries(found).filter(([key]) => key === name || key.startsWith(`${name}.`));

@@ -1,9 +1,11 @@
 /** Conversions between dtypes, on every instruction set, against JavaScript's own typed arrays and exact arithmetic. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { DTypeCode, type DTypeName } from "../../../src/backend/cpu/abi.ts";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { check } from "../../../src/backend/cpu/status.ts";
+import { nativeTables } from "../../../src/backend/cpu/tables.ts";
+import { convertCall } from "../../../src/ops/copy/primitive.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
 
 const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
@@ -11,14 +13,15 @@ afterAll(() => configure(native, "isa", initial));
 
 type Bytes = NodeJS.TypedArray;
 
-function convert(from: DTypeName, source: Bytes, to: DTypeName, out: Bytes, count = out.length, offsets = [0, 0]) {
+function convert(from: DType, source: Bytes, to: DType, out: Bytes, count = out.length, offsets = [0, 0]) {
   const [sourceOffset = 0, outOffset = 0] = offsets;
-  const block = new Float64Array([count, DTypeCode[from], sourceOffset, DTypeCode[to], outOffset]);
-  check(native, native.orchard_cpu_convert(block, source, out), "convert");
+  convertCall("convert", { from, to, fromOffset: sourceOffset, toOffset: outOffset, count }, [source, out]);
   return out;
 }
 
-/** Every float32 whose upper bits are these, with a few lower ones: all exponents, ties, near ties, subnormals, NaNs. */
+/**
+ * Every float32 whose upper bits are these, with a few lower ones: all exponents, ties, near ties, subnormals, NaNs.
+ */
 function manyFloats(): Float32Array {
   const lower = [0, 1, 0xfff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0xffff];
   const bits = Uint32Array.from({ length: 65_536 * lower.length }, (_, index) => {
@@ -86,7 +89,7 @@ describe.each(isas)("on %s", (isa) => {
       const whole = Number.isFinite(value) ? BigInt(Math.trunc(value)) : value > 0 ? most : least;
       return whole < least ? least : whole > most ? most : whole;
     };
-    const as = (out: Bytes, to: DTypeName, from: DTypeName, input: Bytes) =>
+    const as = (out: Bytes, to: DType, from: DType, input: Bytes) =>
       Array.from(convert(from, input, to, out) as unknown as ArrayLike<number | bigint>, BigInt);
     const ranges = [
       [new BigInt64Array(count), "int64", -(2n ** 63n), 2n ** 63n - 1n],
@@ -107,7 +110,7 @@ describe.each(isas)("on %s", (isa) => {
   test("integers become the nearest float, and bool 0 or 1", () => {
     use();
     const integers = BigInt64Array.from([0n, -1n, 2n ** 24n + 1n, 2n ** 53n + 1n, -(2n ** 63n), 2n ** 63n - 1n]);
-    const as = (out: Bytes, to: DTypeName) => [...(convert("int64", integers, to, out) as Float64Array)];
+    const as = (out: Bytes, to: DType) => [...(convert("int64", integers, to, out) as Float64Array)];
     expect(as(new Float64Array(6), "float64")).toEqual([...integers].map(Number));
     expect(as(new Float32Array(6), "float32")).toEqual([0, -1, 2 ** 24, 2 ** 53, -(2 ** 63), 2 ** 63]);
     expect(as(new Uint8Array(6), "bool")).toEqual([0, 1, 1, 1, 1, 1]);
@@ -128,8 +131,9 @@ describe.each(isas)("on %s", (isa) => {
 });
 
 test("a dtype that is none is refused", () => {
-  const block = new Float64Array([1, 10, 0, 1, 0]);
-  expect(() => check(native, native.orchard_cpu_convert(block, block, block), "convert")).toThrow(
-    "[convert] there is no dtype with the code 10",
+  const block = new Float64Array([10, 1, 0, 0, 1]);
+  const { ordinal } = nativeTables().functions["convert"]!;
+  expect(() => check(native, native.orchard_cpu_run3(ordinal, block, block, block, block), "convert")).toThrow(
+    "[convert] there is no dtype with the ordinal 10",
   );
 });

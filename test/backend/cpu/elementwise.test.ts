@@ -1,6 +1,6 @@
 /**
- * What the vectors of elementwise operations must not show: where in a row an element lies, what lies beside it, and that a quotient was rounded
- * before it was cut. On each instruction set.
+ * What the vectors of elementwise operations must not show: where in a row an element lies, what lies beside it, and
+ * that a quotient was rounded before it was cut. On each instruction set.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";

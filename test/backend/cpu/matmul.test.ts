@@ -1,6 +1,6 @@
 /**
- * Matrix products of the cpu backend, by the BLAS and by its own code on every instruction set, against sums in float64 or
- * exact integers. Operands lie among loud values: what is read outside of them shows in the result.
+ * Matrix products of the cpu backend, by the BLAS and by its own code on every instruction set, against sums in float64
+ * or exact integers. Operands lie among loud values: what is read outside of them shows in the result.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
@@ -117,7 +117,10 @@ interface Expected {
   bound: Map<number, number>;
 }
 
-/** The formula, in float64 or exactly, with the classical bound for a sum of k products: (k + 2) u Σ|a||b|, and one rounding. */
+/**
+ * The formula, in float64 or exactly, with the classical bound for a sum of k products: (k + 2) u Σ|a||b|, and one
+ * rounding.
+ */
 function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 }: Case): Expected {
   const type = elementTypes[dtype];
   const value = new Map<number, number | bigint>();
@@ -395,7 +398,8 @@ test.if(blas?.name === "OpenBLAS" && initial === "avx512")(
   },
 );
 
-// Of each pair of operands, both are read where they lie, one is, or none; rows are enough for panels of a thread's own, or not.
+// Of each pair of operands, both are read where they lie, one is, or none; rows are enough for panels of a thread's
+// own, or not.
 test.each([
   { size: [250, 1100, 530], lies: ["rows", "columns"] },
   { size: [550, 200, 800], lies: ["rows", "columns"] },

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
 import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
+import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 
 /** Long after anything here is done: what does not end by itself is killed, and the test fails. */
-const patience = 20_000;
+const timeout = 20_000;
 
 describe("threads of the cpu backend", () => {
   test("calls from several threads of JavaScript at once are each right", async () => {
@@ -26,17 +27,17 @@ describe("threads of the cpu backend", () => {
 
   test.each(["", "process.exit(7);"])("a process whose helpers wait or spin ends by itself: %p", (last) => {
     const program = `
-      import { configure, cpuLibrary, defaultBlas } from "./src/backend/cpu/loader.ts";
+      import { convertCall } from "./src/ops/copy/primitive.ts";
       const count = 1 << 20;
-      const block = new Float64Array([count, 1, 0, 0, 0]);
       const out = new Float64Array(count);
-      cpuLibrary().native.orchard_cpu_convert(block, new Float32Array(count).fill(2), out);
+      const values = { from: "float32", to: "float64", fromOffset: 0, toOffset: 0, count };
+      convertCall("test", values, [new Float32Array(count).fill(2), out]);
       console.log(out.every((value) => value === 2));
       ${last}`;
     const { exitCode, stdout, signalCode } = Bun.spawnSync([process.execPath, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_CPU_THREADS: "8" },
-      timeout: patience,
+      timeout: timeout,
     });
     expect([stdout.toString(), exitCode, signalCode ?? null]).toEqual(["true\n", last ? 7 : 0, null]);
   });
@@ -58,7 +59,10 @@ describe("threads of the cpu backend", () => {
       program,
     ]);
     expect(compiled.stderr.toString()).toBe("");
-    const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path], { timeout: patience });
+    const { functions, names } = nativeTables();
+    const { float32, float64 } = names["DType"]!;
+    const ordinals = [functions["convert"]!.ordinal, float32, float64].map(String);
+    const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path, ...ordinals], { timeout });
     expect([exitCode, stdout.toString()]).toEqual([0, ""]);
   });
 });

@@ -81,8 +81,8 @@ describe("the dylib is found and held to its version", () => {
 });
 
 /**
- * Any C compiler will do; the tests' machine has one, since the dylib was built there. Apple's linker wants its C library in
- * every library; the toolchain that set-up brings has none.
+ * Any C compiler will do; the tests' machine has one, since the dylib was built there. Apple's linker wants its C
+ * library in every library; the toolchain that set-up brings has none.
  */
 async function compile(source: string, path: string): Promise<void> {
   const file = join(folder, "source.c");

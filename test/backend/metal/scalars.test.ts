@@ -33,10 +33,10 @@ describe("numbers as Metal lays them out", () => {
     [29, 2 ** 31, "-2147483648 to 2147483647"],
     [33, -1, "0 to 4294967295"],
     [49, 256, "0 to 255"],
-    [29, 1.5, "whole number"],
+    [29, 1.5, "expected an integer for int, got 1.5"],
     [53, 1, "true or false"],
-    [3, true, "takes a number"],
-    [4, [1], "takes 2 value(s), 1 came"],
+    [3, true, "expected a number for float, got true"],
+    [4, [1], "expected 2 value(s) for float2, got 1"],
   ] as [number, ScalarValue, string][])("MTLDataType %p refuses %p", (raw, value, reason) => {
     expect(encode(raw, value)).toContain(reason);
   });

@@ -1,4 +1,7 @@
-/** Every parameter struct of a kernel, as TypeScript writes it, against what the kernel compiler makes of the kernel's own source. */
+/**
+ * Every parameter struct of a kernel, as TypeScript writes it, against what the kernel compiler makes of the kernel's
+ * own source.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +14,10 @@ const snakeCase = (name: string) => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter)
 
 const byFile = Map.groupBy(structs, ({ file }) => file);
 
-/** The source with a kernel at its end that writes, for each struct, its size, then each field's offset, size and whether its type is the named one. */
+/**
+ * The source with a kernel at its end that writes, for each struct, its size, then each field's offset, size and
+ * whether its type is the named one.
+ */
 function probe(file: string, own: readonly Struct<never>[]): string {
   const source = file.endsWith(".metal")
     ? readFileSync(join(packageRoot, "kernels", file), "utf8")

@@ -29,7 +29,8 @@ import Metal
 let source = """
     #include <metal_stdlib>
     using namespace metal;
-    kernel void add(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], uint i [[thread_position_in_grid]]) { y[i] += x[i]; }
+    kernel void add(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
+                    uint i [[thread_position_in_grid]]) { y[i] += x[i]; }
     """
 guard let device = MTLCreateSystemDefaultDevice() ?? MTLCopyAllDevices().first else { fatalError("no device") }
 let function = try device.makeLibrary(source: source, options: nil).makeFunction(name: "add")!
@@ -42,7 +43,8 @@ let encoder = buffer.makeComputeCommandEncoder()!
 encoder.setComputePipelineState(pipeline)
 encoder.setBuffer(x, offset: 0, index: 0)
 encoder.setBuffer(y, offset: 0, index: 1)
-encoder.dispatchThreads(MTLSize(width: 2, height: 1, depth: 1), threadsPerThreadgroup: MTLSize(width: 2, height: 1, depth: 1))
+let grid = MTLSize(width: 2, height: 1, depth: 1)
+encoder.dispatchThreads(grid, threadsPerThreadgroup: grid)
 encoder.endEncoding()
 buffer.commit()
 buffer.waitUntilCompleted()

@@ -1,4 +1,6 @@
-/** Attention on the tape: what it keeps, passes over the same graph, backends that change between the passes, routes. */
+/**
+ * Attention on the tape: what it keeps, passes over the same graph, backends that change between the passes, routes.
+ */
 import { describe, expect, test } from "bun:test";
 import {
   AutogradError,

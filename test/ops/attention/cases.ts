@@ -141,7 +141,10 @@ export function drawTriples(seed: number): (readonly [OptionName, OptionName, Op
   return found;
 }
 
-/** A mask and a bias of every shape that broadcasts: each has the axes that the other lacks, but for the one that has all. */
+/**
+ * A mask and a bias of every shape that broadcasts: each has the axes that the other lacks, but for the one that has
+ * all.
+ */
 export const broadcasts: readonly AttentionCase[] = Array.from({ length: 15 }, (_, at) => {
   const axes = (bits: number) => [..."bhij"].filter((_, axis) => bits & (1 << axis)).join("");
   const [bias, mask] = [axes(at + 1), axes(14 - at) || "bhij"];

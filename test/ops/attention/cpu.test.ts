@@ -1,10 +1,14 @@
-/** What is the cpu backend's own: instruction sets, threads, chunks of keys, scratch memory, and rows taken out of its products. */
+/**
+ * What is the cpu backend's own: instruction sets, threads, chunks of keys, scratch memory, and rows taken out of its
+ * products.
+ */
 import { afterEach, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
+import { scoresCall } from "../../../src/ops/attention/primitive.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
@@ -56,11 +60,15 @@ describe.each(isas)("on %s", (isa) => {
 
 /** Scores that a forward and a backward pass compute: whole tiles, those in them that do not attend included. */
 function computedScores(run: () => void): { forward: number; backward: number } {
-  const [before, after] = [new Float64Array(2), new Float64Array(2)];
-  native.orchard_cpu_attention_scores(before);
+  const before = { forward: scoresOf("forward"), backward: scoresOf("backward") };
   run();
-  native.orchard_cpu_attention_scores(after);
-  return { forward: after[0]! - before[0]!, backward: after[1]! - before[1]! };
+  return { forward: scoresOf("forward") - before.forward, backward: scoresOf("backward") - before.backward };
+}
+
+function scoresOf(pass: "forward" | "backward"): number {
+  const scores = new Float64Array(1);
+  scoresCall("attentionScores", { pass }, [scores]);
+  return scores[0]!;
 }
 
 describe.each(isas)("tiles that nobody attends to are skipped on %s", (isa) => {
@@ -81,7 +89,8 @@ describe.each(isas)("tiles that nobody attends to are skipped on %s", (isa) => {
     configure(native, "isa", isa);
     let pairs = 0;
     for (let i = 0; i < rows; i++) for (let j = 0; j < rows; j++) if (attends(i, j)) pairs++;
-    const most = pairs + rows * 128; // beside a row's keys those of the other rows of its panel, and the rows that fill up a panel
+    // Beside a row's keys those of the other rows of its panel, and the rows that fill up a panel.
+    const most = pairs + rows * 128;
     const [q, k, v] = [0, 1, 2].map(() => parameter(1, heads, rows, 4));
     const { forward, backward } = computedScores(() => onCpu(() => results([q!, k!, v!], options, v!)));
     for (const computed of [forward / heads, backward / heads]) {
@@ -238,7 +247,8 @@ describe("rows that are not finite", () => {
   });
 
   test("rows that attend to nothing give nothing, whatever they hold", () => {
-    const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)]; // the first 40 of 60 queries stand before the first key
+    // The first 40 of 60 queries stand before the first key.
+    const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)];
     const loud = Array.from({ length: 40 }, (_, row) => row);
     const of = (from: Tensor, incoming: Tensor) =>
       allOf(onCpu(() => results([from, few, fewer], { causal: true }, incoming)));

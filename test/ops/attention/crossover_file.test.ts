@@ -133,7 +133,10 @@ test("the variable names the file, or says that there is none", () => {
   expect(tablePath({ XDG_CACHE_HOME: "/c", ORCHARD_ATTENTION_TABLE: "none" })).toBeUndefined();
 });
 
-/** A process that calls attention twice, with something done between; its one reason, whether a kernel ran, and its warnings. */
+/**
+ * A process that calls attention twice, with something done between; its one reason, whether a kernel ran, and its
+ * warnings.
+ */
 function attend(environment: Record<string, string>, between = "") {
   const program = `
     import { codepaths, flashAttention, withBackend, zeros } from "./src/index.ts";

@@ -121,7 +121,10 @@ const cut = (length: number, random: Random): number[] => [
   length,
 ];
 
-/** What dropout multiplies probabilities with, by the mask of the reference backend; `dropout.test.ts` checks that by its definition. */
+/**
+ * What dropout multiplies probabilities with, by the mask of the reference backend; `dropout.test.ts` checks that by
+ * its definition.
+ */
 function keepOf(
   p: number,
   generator: Generator,

@@ -12,7 +12,7 @@ import {
   zeros,
 } from "../../../src/index.ts";
 import { dropoutMask } from "../../../src/ops/attention/dropout_mask.ts";
-import { attentionDropoutMask } from "../../../src/ops/attention/primitives.ts";
+import { attentionDropoutMask } from "../../../src/ops/attention/passes.ts";
 import { dropoutOf } from "../../../src/ops/attention/problem.ts";
 import type { PhiloxKey } from "../../../src/random/philox.ts";
 import { philoxByDefinition } from "../../random/philox.oracle.ts";

@@ -189,7 +189,8 @@ describe.each(ways)("on $name", (way) => {
       Float32Array.from({ length: keys }, (_, key) => key / keys),
       { shape: [1, 1, keys, 1], requiresGrad: true },
     );
-    // Equal scores: the mean of the keys that a causal query sees, those up to its own from the end, but for what dropout leaves out.
+    // Equal scores: the mean of the keys that a causal query sees, those up to its own from the end, but for what
+    // dropout leaves out.
     const [out, kept, , , gradV] = on(way, () => {
       const options = { causal: true, dropout: 0.25, generator: new Generator(1), path: way.path } as const;
       const { out: result, dropoutMask } = flashAttention(q, k, v, { ...options, returnDropoutMask: true });

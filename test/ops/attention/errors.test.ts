@@ -53,10 +53,10 @@ const shapes: readonly Row[] = [
     ShapeError,
     "[batch, heads, rows, dim]",
   ],
-  ["ranks that differ", [[2, 5, 8], good[1], good[2]], {}, ShapeError, "of all three"],
-  ["batches that differ", [[3, 4, 5, 8], good[1], good[2]], {}, ShapeError, "batches must be equal"],
-  ["a batch of v that differs", [good[0], good[1], [1, 2, 7, 3]], {}, ShapeError, "batches must be equal"],
-  ["dims that differ", [[2, 4, 5, 9], good[1], good[2]], {}, ShapeError, "last axes of q and k"],
+  ["ranks that differ", [[2, 5, 8], good[1], good[2]], {}, ShapeError, "all to be"],
+  ["batches that differ", [[3, 4, 5, 8], good[1], good[2]], {}, ShapeError, "equal batches"],
+  ["a batch of v that differs", [good[0], good[1], [1, 2, 7, 3]], {}, ShapeError, "equal batches"],
+  ["dims that differ", [[2, 4, 5, 9], good[1], good[2]], {}, ShapeError, "equal last axes of q and k"],
   ["keys that differ", [good[0], good[1], [2, 2, 6, 3]], {}, ShapeError, "same heads and rows"],
   ["heads of k and v that differ", [good[0], good[1], [2, 4, 7, 3]], {}, ShapeError, "same heads and rows"],
   ["heads that are no multiple", [[2, 3, 5, 8], good[1], good[2]], {}, ShapeError, "(3)", "multiple", "(2)"],
@@ -82,7 +82,7 @@ const numbers: readonly Row[] = [
 ];
 
 const operands: readonly Row[] = [
-  ["a mask of floats", good, { mask: ones([5, 7]) }, DTypeError, "mask is float32[5, 7]", "bool"],
+  ["a mask of floats", good, { mask: ones([5, 7]) }, DTypeError, "got float32[5, 7]", "expected mask to be bool"],
   ["a mask that does not fit", good, { mask: ones([4, 7], { dtype: "bool" }) }, ShapeError, "[2, 4, 5, 7]"],
   ["a mask of rank 5", good, { mask: ones([1, 1, 1, 5, 7], { dtype: "bool" }) }, ShapeError, "broadcast"],
   [
@@ -94,20 +94,27 @@ const operands: readonly Row[] = [
     "dtype of q",
     "toDType",
   ],
-  ["a bias that does not fit", good, { bias: ones([3, 1, 7]) }, ShapeError, "bias is float32[3, 1, 7]"],
-  ["sinks of another number", good, { sinks: ones([2]) }, ShapeError, "sinks are float32[2]", "[4]"],
+  ["a bias that does not fit", good, { bias: ones([3, 1, 7]) }, ShapeError, "expected bias to", "got float32[3, 1, 7]"],
+  ["sinks of another number", good, { sinks: ones([2]) }, ShapeError, "got float32[2]", "[4]"],
   ["sinks of another dtype", good, { sinks: ones([4], { dtype: "float64" }) }, DTypeError, "float64[4]"],
-  ["slopes of another number", good, { alibi: [1, 2, 3] }, ShapeError, "alibi is float32[3]", "[4] or [2, 4]"],
+  ["slopes of another number", good, { alibi: [1, 2, 3] }, ShapeError, "got float32[3]", "[4] or [2, 4]"],
   ["slopes of another batch", good, { alibi: ones([3, 4]) }, ShapeError, "[2, 4]"],
   ["slopes of integers", good, { alibi: tensor([1n, 2n, 3n, 4n]) }, DTypeError, "int64"],
   ["slopes that want a gradient", good, { alibi: ones([4], { requiresGrad: true }) }, ArgumentError, "alibi", "bias"],
   ["packed sequences in a batch of 2", good, { cuSeqlens: [0, 5] }, ShapeError, "batch of 1", "one of 2"],
   ["bounds that end early", packed, { cuSeqlens: [0, 3, 5] }, ArgumentError, "queries", "6", "[0, 3, 5]"],
-  ["bounds that start late", packed, { cuSeqlens: [1, 6] }, ArgumentError, "rise from 0"],
-  ["bounds that fall", packed, { cuSeqlens: [0, 4, 3, 6] }, ArgumentError, "rise from 0"],
+  ["bounds that start late", packed, { cuSeqlens: [1, 6] }, ArgumentError, "to rise from 0"],
+  ["bounds that fall", packed, { cuSeqlens: [0, 4, 3, 6] }, ArgumentError, "to rise from 0"],
   ["bounds of a fraction", packed, { cuSeqlens: [0, 2.5, 6] }, ArgumentError, "2.5"],
-  ["no bounds", packed, { cuSeqlens: [] }, ArgumentError, "rise from 0"],
-  ["other bounds of keys", packed, { cuSeqlens: { queries: [0, 6], keys: [0, 2, 6] } }, ArgumentError, "2 bounds", "3"],
+  ["no bounds", packed, { cuSeqlens: [] }, ArgumentError, "to rise from 0"],
+  [
+    "other bounds of keys",
+    packed,
+    { cuSeqlens: { queries: [0, 6], keys: [0, 2, 6] } },
+    ArgumentError,
+    "2 bounds",
+    "and 3",
+  ],
 ];
 
 function refused(body: () => unknown): unknown {

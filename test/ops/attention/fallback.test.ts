@@ -59,8 +59,9 @@ afterAll(() => {
 });
 
 /**
- * A context that has compiled nothing yet, with a command buffer for each kernel, and nothing on record. Without the checker where a command
- * buffer is to fail: what comes after it does read what nothing has written, and is computed again.
+ * A context that has compiled nothing yet, with a command buffer for each kernel, and nothing on record. Without the
+ * checker where a command buffer is to fail: what comes after it does read what nothing has written, and is computed
+ * again.
  */
 function startAnew({ check = true } = {}): void {
   warnings = [];
@@ -124,7 +125,9 @@ const waysOf = (wanted: AttentionOperation) =>
     .filter(({ operation }) => operation === wanted)
     .map(({ backend, reason }) => ({ backend, reason }));
 
-/** The step under a fault has the results of the one without, its operation ran elsewhere, and the record has the cause. */
+/**
+ * The step under a fault has the results of the one without, its operation ran elsewhere, and the record has the cause.
+ */
 function checkFallback(sizes: Sizes, operation: AttentionOperation, cause: RegExp, fault: (pass: () => void) => void) {
   const got = step(sizes, inPassOf(operation, fault));
   const elsewhere = waysOf(operation).filter(({ backend }) => backend !== "metal");
@@ -132,7 +135,10 @@ function checkFallback(sizes: Sizes, operation: AttentionOperation, cause: RegEx
   expectSame(got, sizes);
 }
 
-/** How often each of what can fail comes up in an operation: results, operands that go to the device and scratch are allocations. */
+/**
+ * How often each of what can fail comes up in an operation: results, operands that go to the device and scratch are
+ * allocations.
+ */
 type Occurrences = Readonly<Record<FaultKind, number>>;
 const rows: readonly { operation: AttentionOperation; sizes: Sizes; before?: Occurrences; occurrences: Occurrences }[] =
   [

@@ -10,12 +10,16 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { memory, resetPeakMemory } from "../../../src/tensor/usage.ts";
 import { tested } from "../run.ts";
 
-// Each thread of the cpu backend works on a head of its own, whose sums are float32: the limits leave room for two of them.
+// Each thread of the cpu backend works on a head of its own, whose sums are float32: the limits leave room for two of
+// them.
 const { native } = cpuLibrary();
 beforeAll(() => configure(native, "threads", "2"));
 afterAll(() => configure(native, "threads", "auto"));
 
-/** Most bytes by sequence length, for B = 1, H = 32, D = 64 in float16: eight tensors of N · 4096 bytes, and up to 8 % more. */
+/**
+ * Most bytes by sequence length, for B = 1, H = 32, D = 64 in float16: eight tensors of N · 4096 bytes, and up to 8 %
+ * more.
+ */
 const limits = { 512: 18e6, 2048: 72e6, 4096: 145e6 } as const;
 type Length = keyof typeof limits;
 const lengths: readonly Length[] = [512, 2048, 4096];
@@ -49,8 +53,8 @@ function measure(backend: keyof typeof places, length: number, dropout: number, 
 }
 
 /**
- * The software device takes minutes for long sequences. What is allocated does not depend on what kernels compute, nor does it wait for them: here they
- * are encoded, committed and completed, and run no thread.
+ * The software device takes minutes for long sequences. What is allocated does not depend on what kernels compute, nor
+ * does it wait for them: here they are encoded, committed and completed, and run no thread.
  */
 function withoutKernels<Result>(isWanted: boolean, body: () => Result): Result {
   if (!isWanted || !metalContext().isSoftware) return body();
@@ -70,7 +74,8 @@ test.each(rows)("N = $length on $backend", ({ backend, length }) => {
       const { peak, live } = withoutKernels(backend === "metal", () => measure(backend, length, dropout));
       const tensors = 8 * 32 * length * 64 * 2;
       expect(live).toBe(tensors); // log-sum-exp and Δ are gone
-      if (backend === "cpu") expect(peak - tensors).toBeGreaterThan(4 * length * 64); // native sums of a head's gradient of q too
+      // Native sums of a head's gradient of q too.
+      if (backend === "cpu") expect(peak - tensors).toBeGreaterThan(4 * length * 64);
       expect(peak).toBeGreaterThan(tensors);
       expect(peak).toBeLessThanOrEqual(limits[length]);
     }),

@@ -1,4 +1,7 @@
-/** What only Metal's kernels can get wrong: the order of threadgroups, tiles of other GPUs, softmax that starts anew, elements that are not finite. */
+/**
+ * What only Metal's kernels can get wrong: the order of threadgroups, tiles of other GPUs, softmax that starts anew,
+ * elements that are not finite.
+ */
 import { describe, expect, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -235,7 +238,8 @@ describe.if(hasMetal)("attention on metal", () => {
       const rowsOf = (values: Numbers, start: number) =>
         rows.map((row) => values.slice(start + row * 24, start + (row + 1) * 24));
       const size = 2 * 70 * 24;
-      const starts = [0, ...[0, 1, 2].map((index) => size + 2 * 70 + index * size)]; // out, and the gradients of q, k and v
+      // Out, and the gradients of q, k and v.
+      const starts = [0, ...[0, 1, 2].map((index) => size + 2 * 70 + index * size)];
       for (const start of starts) expect(rowsOf(got, start)).toEqual(rowsOf(quiet, start));
     });
   });

@@ -24,7 +24,8 @@ const least: Readonly<Record<BackendName, number>> = { metal: 2 ** 33, cpu: 2 **
 
 describe.each(tested)("on %s", (backend) => {
   test("each axis may be that long: the same bits as side by side, forward and backward", () => {
-    if (backend === "metal" && !metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // there they take memory
+    // There they take memory.
+    if (backend === "metal" && !metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     const results = farResults(backend);
     expect(results.map(({ queries, axis }) => [queries, axis])).toEqual(
       [40, 3].flatMap((queries) => [0, 1, 2, 3].map((axis) => [queries, axis])),

@@ -1,6 +1,7 @@
 /**
- * Attention by its formula, with a matrix of all scores, forward and backward: what every backend is compared with. Written from the
- * definition, without any code of the library. With roundings it is the plain low-precision computation of FlashAttention's rule.
+ * Attention by its formula, with a matrix of all scores, forward and backward: what every backend is compared with.
+ * Written from the definition, without any code of the library. With roundings it is the plain low-precision
+ * computation of FlashAttention's rule.
  */
 
 /** How the formula is computed. */

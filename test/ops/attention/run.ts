@@ -5,7 +5,7 @@ import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { whyUnavailable } from "../../../src/backend/registry.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
-import { attentionBackward, attentionDropoutMask, attentionForward } from "../../../src/ops/attention/primitives.ts";
+import { attentionBackward, attentionDropoutMask, attentionForward } from "../../../src/ops/attention/passes.ts";
 import type { AttentionAttributes } from "../../../src/ops/attention/problem.ts";
 import { zeros } from "../../../src/ops/creation/full.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
@@ -71,7 +71,10 @@ export function testCases(title: string, cases: readonly AttentionCase[], only: 
     }
 }
 
-/** Runs on one backend and no other, but for what the backend lacks on purpose; on metal under the checker, which must find nothing. */
+/**
+ * Runs on one backend and no other, but for what the backend lacks on purpose; on metal under the checker, which must
+ * find nothing.
+ */
 export function on<Result>({ name, backend, path }: Way, body: () => Result): Result {
   const unavailable = whyUnavailable(backend);
   if (unavailable) throw new Error(`${backend} can't be tested: ${unavailable}`);
@@ -123,9 +126,9 @@ export function runCall({ leaves, options, gradOut, gradLogSumExp }: Omit<Call, 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 
 /**
- * How many roundings of the type that computes may lie between operands and a term of a result, relative to it: those of its score, which exp
- * makes relative, of exp and its like, and of the sums (Higham and Mary, as in `../run.ts`). A plain computation with few results can be
- * luckier than that. The oracle of a float64 has the same errors once more.
+ * How many roundings of the type that computes may lie between operands and a term of a result, relative to it: those
+ * of its score, which exp makes relative, of exp and its like, and of the sums (Higham and Mary, as in `../run.ts`). A
+ * plain computation with few results can be luckier than that. The oracle of a float64 has the same errors once more.
  */
 function roundingsOf({ q, k, scale, dim, queries, keys }: Setup): number {
   const most = (values: readonly number[]) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
@@ -133,8 +136,9 @@ function roundingsOf({ q, k, scale, dim, queries, keys }: Setup): number {
 }
 
 /**
- * Backward takes rowsum(P ∘ dP) as rowsum(dO ∘ out), from the output as it is stored: the roundings of its elements, which are independent, go
- * into every gradient but that of v. Three standard deviations, relative to the sum of a result's terms, in the roundings of float32.
+ * Backward takes rowsum(P ∘ dP) as rowsum(dO ∘ out), from the output as it is stored: the roundings of its elements,
+ * which are independent, go into every gradient but that of v. Three standard deviations, relative to the sum of a
+ * result's terms, in the roundings of float32.
  */
 function storedRoundings(name: keyof Attention, dtype: DType, { batch, queries, valueDim }: Setup): number {
   const independent = { q: 1, bias: 1, k: queries, sinks: batch * queries };
@@ -157,6 +161,7 @@ function check(
   if (!mismatch) return;
   const { index, got: value, expected, allowed, largestAbsolute } = mismatch;
   throw new Error(
-    `${what}, element ${index}: got ${value}, expected ${expected} (allowed difference ${allowed}; largest absolute error ${largestAbsolute})`,
+    `${what}, element ${index}: got ${value}, expected ${expected} ` +
+      `(allowed difference ${allowed}; largest absolute error ${largestAbsolute})`,
   );
 }

@@ -1,4 +1,7 @@
-/** Where operands of attention lie and in which order: all are read as they are, and copied only to where a backend reaches them. */
+/**
+ * Where operands of attention lie and in which order: all are read as they are, and copied only to where a backend
+ * reaches them.
+ */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -65,7 +68,10 @@ function deviceCopies(): number {
   return copiesStorage + copiesContiguous + copiesWriteBack + copiesStaging + copiesRequested;
 }
 
-/** How often operands or results were copied in `body`, whatever by: the device, a backend that reaches for them, an operation. */
+/**
+ * How often operands or results were copied in `body`, whatever by: the device, a backend that reaches for them, an
+ * operation.
+ */
 function copiesIn(body: () => void): number {
   resetCodepaths();
   moves.mockClear();

@@ -28,7 +28,10 @@ afterEach(() => warn.mockRestore());
 const learn = (beforeStep?: (step: number) => void): number[] => trainAttention(steps, seed, "auto", beforeStep);
 const expected = withBackend("reference", () => learn());
 
-/** Trains on Metal, from a context that has compiled nothing. An operation falls back at times, with this reason on record. */
+/**
+ * Trains on Metal, from a context that has compiled nothing. An operation falls back at times, with this reason on
+ * record.
+ */
 function checkCurve(operation: AttentionOperation, cause: RegExp, train: () => number[]): void {
   metalContext().close();
   // What comes after a command buffer that fails does read what nothing has written, and is computed again.

@@ -21,6 +21,7 @@ import { geluBy, geluTanh, silu as siluOracle, tanhshrinkBySeries } from "../act
 import { Random } from "../samples.ts";
 import { compare } from "../tolerance.ts";
 import { erf } from "./oracle.ts";
+import * as special from "./special_oracle.ts";
 
 const random = new Random(2026);
 
@@ -68,6 +69,10 @@ const approximate = "tanh";
 const quickGelu = geluBy(24);
 const gradientOf = (gradient: typeof siluGradient) => (x: Tensor) => gradient(onesLike(x), x);
 
+/** Below 0 the terms of the reflections cancel. */
+const termOfLgamma = (x: number) => (x < 0 && x > -(2 ** 23) ? 1 + Math.abs(special.lgamma(1 - x)) : 0);
+const termOfDigamma = (x: number) => (x < 0 && x > -(2 ** 23) ? 1 + Math.abs(special.digamma(1 - x)) : 0);
+
 const functions: readonly Case[] = [
   ["exp", library.exp, Math.exp, 4],
   ["exp2", library.exp2, (x) => 2 ** x, 4],
@@ -86,6 +91,19 @@ const functions: readonly Case[] = [
   ["cos", library.cos, Math.cos, 4],
   ["tan", library.tan, Math.tan, 6],
   ["softplus", softplus, smooth, 4],
+  ["asin", library.asin, Math.asin, 4],
+  ["acos", library.acos, Math.acos, 4],
+  ["atan", library.atan, Math.atan, 5],
+  ["sinh", library.sinh, Math.sinh, 4],
+  ["cosh", library.cosh, Math.cosh, 4],
+  ["asinh", library.asinh, Math.asinh, 4],
+  ["acosh", library.acosh, Math.acosh, 4],
+  ["atanh", library.atanh, Math.atanh, 5],
+  ["erfc", library.erfc, special.erfc, 6],
+  ["erfinv", library.erfinv, special.erfinv, 6],
+  ["sinc", library.sinc, special.sinc, 4],
+  ["lgamma", library.lgamma, special.lgamma, 5, termOfLgamma],
+  ["digamma", library.digamma, special.digamma, 5, termOfDigamma],
   ["gelu", gelu, quickGelu.value, 6, () => 0],
   ["gelu by tanh", (x) => gelu(x, { approximate }), geluTanh.value, 6, () => 0],
   ["silu", silu, siluOracle.value, 6, () => 0],
@@ -113,12 +131,16 @@ const floorQuotient = (a: number, b: number) => {
   return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // a whole number but for a rounding
 };
 
+const lengthOf = (a: number, b: number) =>
+  Math.abs(a) === 1 / 0 || Math.abs(b) === 1 / 0 ? 1 / 0 : Math.sqrt(a * a + b * b);
+
 const functionsOfTwo: readonly (readonly [string, typeof pow, (a: number, b: number) => number, number])[] = [
   ["pow", pow, power, 16],
   ["atan2", atan2, Math.atan2, 6],
   ["fmod", fmod, (a, b) => a % b, 0],
   ["remainder", remainder, floorRemainder, 0.5],
   ["floorDivide", floorDivide, floorQuotient, 1],
+  ["hypot", library.hypot as typeof pow, lengthOf, 3],
 ];
 
 function checkOne(backend: BackendName, size: number, [, compute, formula, ulps, magnitude]: Case): void {

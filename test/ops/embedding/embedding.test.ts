@@ -155,7 +155,10 @@ test("a row that counts for nothing gets no gradient, whatever its bag gets", ()
       const index = tensor([1n, 0n, 1n]);
       const found = (output: Tensor) =>
         grad([output], [weight], { gradOutputs: [full(output.shape, 2, { dtype: "float32" })] })[0]!.toArray();
-      expect(found(embedding(index, weight, { paddingIndex: 1 }))).toEqual([[2, 2], [0, 0]]); // biome-ignore format: rows
+      expect(found(embedding(index, weight, { paddingIndex: 1 }))).toEqual([
+        [2, 2],
+        [0, 0],
+      ]);
       const bags = embeddingBag(index, weight, { offsets: tensor([0n]), paddingIndex: 0 });
       expect(found(bags)).toEqual([[0, 0], [2, 2]]); // biome-ignore format: rows
     });

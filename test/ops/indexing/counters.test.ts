@@ -1,7 +1,7 @@
 /**
- * What joins, indexing and sorts move, as the software device counts it: each byte of the result is written once, each element that it needs is
- * read once. Indices are read twice, by the kernel that looks for those out of range and by the one that goes by them; a sort makes
- * a number of passes that is stated below.
+ * What joins, indexing and sorts move, as the software device counts it: each byte of the result is written once, each
+ * element that it needs is read once. Indices are read twice, by the kernel that looks for those out of range and by
+ * the one that goes by them; a sort makes a number of passes that is stated below.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -96,15 +96,15 @@ const rows: readonly Row[] = [
   { name: "tril", compute: ({ x }) => library.tril(x), kernels: ["triangle 1"], elements: triangle },
   { name: "triu", compute: ({ x }) => library.triu(x), kernels: ["triangle 1"], elements: SIZE - triangle + ROWS },
   {
-    ...{ name: "gather", kernels: ["find_outside 1", "gather 1"], elements: SIZE, indices: 2 * SIZE },
+    ...{ name: "gather", kernels: ["find_out_of_range 1", "gather 1"], elements: SIZE, indices: 2 * SIZE },
     compute: ({ x, index }) => library.gather(x, index, { dim: 1 }),
   },
   {
-    ...{ name: "indexSelect", kernels: ["find_outside 1", "gather 1"], elements: SIZE, indices: ROWS + SIZE },
+    ...{ name: "indexSelect", kernels: ["find_out_of_range 1", "gather 1"], elements: SIZE, indices: ROWS + SIZE },
     compute: ({ x, places }) => library.indexSelect(x, places, { dim: 0 }),
   },
   {
-    ...{ name: "oneHot", kernels: ["find_outside 1", "one_hot 1"], elements: 0, indices: ROWS + ROWS * 100 },
+    ...{ name: "oneHot", kernels: ["find_out_of_range 1", "one_hot 1"], elements: 0, indices: ROWS + ROWS * 100 },
     compute: ({ places }) => library.oneHot(places, { numClasses: 100 }),
   },
 ];
@@ -133,7 +133,7 @@ describe.if(isWatched)("traffic", () => {
     );
   });
 
-  test("a line that a threadgroup holds is sorted in one pass, which reads each element for its key and where it ends up", () => {
+  test("a slice that a threadgroup holds is sorted in one pass, which reads an element for key and result", () => {
     const wide = trafficOf(() => library.sort(operands.wide.x).values);
     expect(wide.kernels).toEqual(["sort_line 1"]);
     expect(writtenBy(wide)).toBe(SIZE * (4 + 8));
@@ -154,7 +154,7 @@ describe.if(isWatched)("traffic", () => {
   test("scatterAdd sorts the indices, then reads each element of x and of the source once", () => {
     const compute = ({ x, index, y }: Operands) => library.scatterAdd(x, index, y, { dim: 1 });
     const wide = trafficOf(() => compute(operands.wide));
-    expect(wide.kernels).toEqual(["find_outside 1", "sort_line 1", "scatter_add 1"]);
+    expect(wide.kernels).toEqual(["find_out_of_range 1", "sort_line 1", "scatter_add 1"]);
     expect(wide.dispatches.at(-1)!.counters.device_bytes_written).toBe(sizeOf(wide.result));
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrow)))).toBe(2 * SIZE * 2);
   });

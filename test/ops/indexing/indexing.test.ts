@@ -61,7 +61,9 @@ const highest = [2, 1, 2, 1, 2, 1, 2, 3];
 const axisOf = (dim: number, rank: number) => (dim < 0 ? dim + rank : dim);
 
 const gatherOracle = ([x, index]: readonly Block[], { dim }: Options): Expected =>
-  resultOf(index!.shape, (place) => valueAt(x!, place.with(axisOf(dim, place.length), valueAt(index!, place))));
+  resultOf(index!.shape, (coordinates) =>
+    valueAt(x!, coordinates.with(axisOf(dim, coordinates.length), valueAt(index!, coordinates))),
+  );
 
 const triangle = (
   name: string,
@@ -84,7 +86,9 @@ const triangle = (
     },
   ],
   oracle: ([x], { diagonal }) =>
-    resultOf(x!.shape, (place) => (stays(place.at(-2)!, place.at(-1)!, diagonal) ? valueAt(x!, place) : 0)),
+    resultOf(x!.shape, (coordinates) =>
+      stays(coordinates.at(-2)!, coordinates.at(-1)!, diagonal) ? valueAt(x!, coordinates) : 0,
+    ),
   accuracy: { ulps: 0 },
   gradient: true,
 });
@@ -121,15 +125,15 @@ const maskedFills = (
     })),
   ),
   oracle: ([x, mask, value], { plain }) =>
-    resultOf(broadcast(x!.shape, mask!.shape), (place) =>
-      broadcastAt(mask!, place) === 1 ? (plain ?? value!.values[0]!) : broadcastAt(x!, place),
+    resultOf(broadcast(x!.shape, mask!.shape), (coordinates) =>
+      broadcastAt(mask!, coordinates) === 1 ? (plain ?? value!.values[0]!) : broadcastAt(x!, coordinates),
     ),
 });
 
-const broadcastAt = (block: Block, place: readonly number[]): number =>
+const broadcastAt = (block: Block, coordinates: readonly number[]): number =>
   valueAt(
     block,
-    place.slice(place.length - block.shape.length).map((at, axis) => (block.shape[axis] === 1 ? 0 : at)),
+    coordinates.slice(coordinates.length - block.shape.length).map((at, axis) => (block.shape[axis] === 1 ? 0 : at)),
   );
 
 testTable("indexing", [
@@ -165,8 +169,8 @@ testTable("indexing", [
     ],
     oracle: ([x, index], { dim }) => {
       const axis = axisOf(dim, x!.shape.length);
-      return resultOf(x!.shape.with(axis, index!.values.length), (place) =>
-        valueAt(x!, place.with(axis, index!.values[place[axis]!]!)),
+      return resultOf(x!.shape.with(axis, index!.values.length), (coordinates) =>
+        valueAt(x!, coordinates.with(axis, index!.values[coordinates[axis]!]!)),
       );
     },
     accuracy: { ulps: 0 },
@@ -186,9 +190,9 @@ testTable("indexing", [
     oracle: ([x, index], { dim }) => {
       const axis = axisOf(dim, x!.shape.length);
       const shape = broadcast(x!.shape.with(axis, 1), index!.shape.with(axis, 1)).with(axis, index!.shape[axis]!);
-      return resultOf(shape, (place) => {
-        const at = broadcastAt(index!, place.with(axis, index!.shape[axis] === 1 ? 0 : place[axis]!));
-        return broadcastAt(x!, place.with(axis, at));
+      return resultOf(shape, (coordinates) => {
+        const at = broadcastAt(index!, coordinates.with(axis, index!.shape[axis] === 1 ? 0 : coordinates[axis]!));
+        return broadcastAt(x!, coordinates.with(axis, at));
       });
     },
     accuracy: { ulps: 0 },
@@ -216,7 +220,10 @@ testTable("indexing", [
       return added(
         x!,
         round,
-        placesOf(index!.shape).map((place) => [place.with(axis, valueAt(index!, place)), valueAt(source!, place)]),
+        placesOf(index!.shape).map((coordinates) => [
+          coordinates.with(axis, valueAt(index!, coordinates)),
+          valueAt(source!, coordinates),
+        ]),
       );
     },
     accuracy: { flash: true },
@@ -238,9 +245,9 @@ testTable("indexing", [
       return added(
         x!,
         round,
-        placesOf(source!.shape).map((place) => [
-          place.with(axis, index!.values[place[axis]!]!),
-          round(alpha * valueAt(source!, place)),
+        placesOf(source!.shape).map((coordinates) => [
+          coordinates.with(axis, index!.values[coordinates[axis]!]!),
+          round(alpha * valueAt(source!, coordinates)),
         ]),
       );
     },
@@ -291,7 +298,9 @@ testTable("indexing", [
       })),
     ),
     oracle: ([index]) => ({
-      ...resultOf([...index!.shape, 7], (place) => (valueAt(index!, place.slice(0, -1)) === place.at(-1) ? 1 : 0)),
+      ...resultOf([...index!.shape, 7], (coordinates) =>
+        valueAt(index!, coordinates.slice(0, -1)) === coordinates.at(-1) ? 1 : 0,
+      ),
       dtype: "int64",
     }),
     accuracy: { ulps: 0 },
@@ -299,12 +308,12 @@ testTable("indexing", [
   },
 ]);
 
-/** x with values added at places, one after the other, rounded each time; integers wrap, bools are or-ed. */
+/** x with values added at coordinates, one after the other, rounded each time; integers wrap, bools are or-ed. */
 function added(x: Block, round: (value: number) => number, pairs: readonly (readonly [readonly number[], number])[]) {
   const values = [...x.values];
   const store = isFloat(x.dtype) ? round : wrapped(x.dtype);
-  for (const [place, value] of pairs) {
-    const at = numberOf(x.shape, place);
+  for (const [coordinates, value] of pairs) {
+    const at = numberOf(x.shape, coordinates);
     values[at] = store(values[at]! + value);
   }
   return { shape: x.shape, values };
@@ -323,7 +332,7 @@ describe.each([...backendNames])("on %s", (backend) => {
     return withStrict(true, () => withBackend(backend, body));
   };
 
-  test("an index out of range is told with its place, and nothing outside is read", () => {
+  test("an index out of range is reported with its coordinates, and nothing outside is read", () => {
     const outcome = (call: () => Tensor) => {
       try {
         return on(() => call().dataSync());
@@ -343,13 +352,21 @@ describe.each([...backendNames])("on %s", (backend) => {
         [2n, 3n],
       ]),
     );
-    expect(outcome(() => gather(x, index, { dim: 1 }))).toMatch(/indexOutOfRange.*index 3 at \[1, 1\].*0 to 2/);
-    expect(outcome(() => indexSelect(x, tensor([0n, -1n]), { dim: 1 }))).toMatch(/indexOutOfRange.*index -1 at \[1\]/);
-    expect(outcome(() => scatterAdd(x, index, x, { dim: 0 }))).toMatch(/\[scatterAdd\] index 2 at \[1, 0\]/);
-    expect(outcome(() => indexAdd(x, tensor([0n, 2n]), x, { dim: 0 }))).toMatch(/\[indexAdd\] index 2 at \[1\]/);
-    expect(outcome(() => oneHot(index, { numClasses: 2 }))).toMatch(/\[oneHot\] index 2 at \[1, 0\].*0 to 1/);
-    expect(outcome(() => gather(x, tensor([[0n, 2n ** 62n]]), { dim: 1 }))).toMatch(/index 4611686018427387904 at/);
-    expect(outcome(() => gather(x, index, { dim: 1 }))).toMatch(/indexOutOfRange/); // told for each call
+    expect(outcome(() => gather(x, index, { dim: 1 }))).toMatch(
+      /indexOutOfRange.*indices of 0 to 2, got 3 at \[1, 1\]/,
+    );
+    expect(outcome(() => indexSelect(x, tensor([0n, -1n]), { dim: 1 }))).toMatch(/indexOutOfRange.*got -1 at \[1\]/);
+    expect(outcome(() => scatterAdd(x, index, x, { dim: 0 }))).toMatch(
+      /\[scatterAdd\] expected indices of 0 to 1, got 2 at \[1, 0\]/,
+    );
+    expect(outcome(() => indexAdd(x, tensor([0n, 2n]), x, { dim: 0 }))).toMatch(
+      /\[indexAdd\] expected indices of 0 to 1, got 2 at \[1\]/,
+    );
+    expect(outcome(() => oneHot(index, { numClasses: 2 }))).toMatch(
+      /\[oneHot\] expected indices of 0 to 1, got 2 at \[1, 0\]/,
+    );
+    expect(outcome(() => gather(x, tensor([[0n, 2n ** 62n]]), { dim: 1 }))).toMatch(/got 4611686018427387904 at/);
+    expect(outcome(() => gather(x, index, { dim: 1 }))).toMatch(/indexOutOfRange/); // reported for each call
     if (backend === "metal") {
       metalContext().wait();
       expect(metalContext().report({ clear: true }).findings).toEqual([]);
@@ -432,7 +449,7 @@ describe("sums have the same bits whatever threads do, and in whatever order", (
   });
 });
 
-describe.if(tested.includes("metal"))("an index out of range on metal is told when the host next reads", () => {
+describe.if(tested.includes("metal"))("an index out of range on metal is reported when the host next reads", () => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
   const x = on(() => tensor([1, 2, 3]));
   const indicesOf = (...values: bigint[]) => on(() => tensor(values));
@@ -442,7 +459,7 @@ describe.if(tested.includes("metal"))("an index out of range on metal is told wh
     const result = selected(indicesOf(1n, 3n));
     metalContext().wait();
     expect(indicesOf(1n).shape).toEqual([1]); // a new tensor is none that the device worked on
-    await expect(result.data()).rejects.toThrow("[indexSelect] index 3 at [1] came, 0 to 2 are there");
+    await expect(result.data()).rejects.toThrow("[indexSelect] expected indices of 0 to 2, got 3 at [1]");
     expect(await result.data()).toEqual(new Float32Array([2, 0]));
     expect(on(() => add(selected(indicesOf(2n)), x).toArray())).toEqual([4, 5, 6]);
   });
@@ -450,7 +467,7 @@ describe.if(tested.includes("metal"))("an index out of range on metal is told wh
   test("for each wrong call, in their order, one a read", () => {
     const indices = [indicesOf(4n), indicesOf(0n), indicesOf(-5n), indicesOf(6n)];
     const last = indices.map(selected).at(-1)!;
-    for (const wrong of [4, -5, 6]) expect(() => last.dataSync()).toThrow(`index ${wrong} at [0]`);
+    for (const wrong of [4, -5, 6]) expect(() => last.dataSync()).toThrow(`got ${wrong} at [0]`);
     expect(last.toArray()).toEqual([0]);
   });
 
@@ -458,20 +475,20 @@ describe.if(tested.includes("metal"))("an index out of range on metal is told wh
     const index = indicesOf(7n);
     const result = selected(index);
     index.dispose();
-    expect(() => result.dataSync()).toThrow("index 7 at [0]");
+    expect(() => result.dataSync()).toThrow("got 7 at [0]");
     expect(index.storage.isReleased).toBe(true);
   });
 
-  test("before they are changed in place", () => {
+  test("before they are changed in coordinates", () => {
     const index = indicesOf(8n);
     const result = selected(index);
-    expect(() => on(() => maskedFill_(index, tensor(true), 1))).toThrow("index 8 at [0]");
+    expect(() => on(() => maskedFill_(index, tensor(true), 1))).toThrow("got 8 at [0]");
     expect([index.toArray(), result.toArray()]).toEqual([[8n], [0]]);
   });
 
   test("sums leave the element out", () => {
     const sums = on(() => scatterAdd(x, tensor([0n, 3n, -1n]), tensor([10, 20, 30]), { dim: 0 }));
-    expect(() => sums.dataSync()).toThrow("[scatterAdd] index 3 at [1]");
+    expect(() => sums.dataSync()).toThrow("[scatterAdd] expected indices of 0 to 2, got 3 at [1]");
     expect(sums.toArray()).toEqual([11, 2, 3]);
   });
 });

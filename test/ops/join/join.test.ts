@@ -250,7 +250,8 @@ testTable("joining", [
       highest,
       (x) => pad(x, [1, 0, -1, 0, 0, 1], { value: 1 }),
       [2, 1, 2, 1, 2, 2, 1, 4],
-      (place) => (place[5] === 1 || place[7] === 0 ? 1 : place.with(6, 1).with(7, place[7]! - 1)), // one index of axis 6 is cropped
+      // One index of axis 6 is cropped.
+      (place) => (place[5] === 1 || place[7] === 0 ? 1 : place.with(6, 1).with(7, place[7]! - 1)),
     ),
     from(
       [2, 3],

@@ -37,18 +37,18 @@ interface Classes {
 /** The factor of a class: exact in every dtype. */
 const factorOf = (c: number): number => 0.25 + (c % 5) / 4;
 
-/** A line of logits with what it is compared with, and the place of its loss. */
-interface Line {
+/** A slice of logits along the classes, and its target. */
+interface Slice {
   readonly x: readonly number[];
   readonly target: number;
 }
 
-function linesOf([x, targets]: readonly Block[], { dim }: Classes): Line[] {
+function slicesOf([x, targets]: readonly Block[], { dim }: Classes): Slice[] {
   const axis = axisOf(x!.shape, dim);
   const length = x!.shape[axis]!;
   const step = x!.shape.slice(axis + 1).reduce((product, size) => product * size, 1);
-  return targets!.values.map((target, line) => {
-    const first = Math.floor(line / step) * length * step + (line % step);
+  return targets!.values.map((target, slice) => {
+    const first = Math.floor(slice / step) * length * step + (slice % step);
     return { x: Array.from({ length }, (_, c) => x!.values[first + c * step]!), target };
   });
 }
@@ -56,8 +56,11 @@ function linesOf([x, targets]: readonly Block[], { dim }: Classes): Line[] {
 const axisOf = (shape: readonly number[], dim?: number): number =>
   dim === undefined ? Math.min(shape.length - 1, 1) : (dim + shape.length) % shape.length;
 
-/** −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], and what it may be off by: the logarithm's errors, for each term. */
-function lossOf({ x, target }: Line, { labelSmoothing = 0, ignoreIndex = -100, isWeighted }: Classes, round: Round) {
+/**
+ * −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], and what it may be off by: the logarithm's errors, for each
+ * term.
+ */
+function lossOf({ x, target }: Slice, { labelSmoothing = 0, ignoreIndex = -100, isWeighted }: Classes, round: Round) {
   if (target === ignoreIndex) return { loss: 0, factor: 0, roundings: 0 };
   const factor = (c: number) => (isWeighted ? factorOf(c) : 1);
   const top = Math.max(...x);
@@ -80,7 +83,7 @@ function lossOf({ x, target }: Line, { labelSmoothing = 0, ignoreIndex = -100, i
 
 function crossEntropyOracle(blocks: readonly Block[], options: Classes, round: Round): Expected {
   const [x, targets] = blocks;
-  const results = linesOf(blocks, options).map((line) => lossOf(line, options, round));
+  const results = slicesOf(blocks, options).map((slice) => lossOf(slice, options, round));
   const losses = results.map(({ loss }) => loss);
   const sides = x!.dtype === "float64" ? 2 : 1;
   const ofLosses = results.map(({ roundings }) => roundings * sides);
@@ -135,17 +138,17 @@ const classSamples: readonly Sample<Classes>[] = [
   { name: "no rows", inputs: [{ shape: [0, 5] }, targetsOf([0], [])], options: { reduction: "sum" } },
   { name: "the last axis", inputs: [{ shape: [2, 3, 9] }, targetsOf([2, 3], [8, 0, 4])], options: { dim: -1 } },
   {
-    name: "the first axis of many lines",
+    name: "the first axis of many slices",
     inputs: [{ shape: [20, 37] }, targetsOf([37], [19, 0, 4])],
     options: { dim: 0, labelSmoothing: 0.5, isWeighted: true },
   },
   {
-    name: "a long line",
+    name: "a long slice",
     inputs: [{ shape: [2, 5003] }, targetsOf([2], [5002, 4])],
     options: { labelSmoothing: 0.125, isWeighted: true },
   },
   {
-    name: "a line longer than a tile on the cpu, side by side with others",
+    name: "a slice longer than a tile on the cpu, adjacent to others",
     inputs: [{ shape: [1100, 3] }, targetsOf([3], [1099, 0])],
     options: { dim: 0, reduction: "none" },
   },
@@ -199,17 +202,17 @@ const composedRow: OperationRow<Classes & { readonly kind: "probabilities" | "fa
     const [x, q] = blocks.map(({ values }) => values);
     const classes = blocks[0]!.shape[1]!;
     const losses = [0, 1, 2].map((row) => {
-      const line = x!.slice(row * classes, (row + 1) * classes);
-      const top = Math.max(...line);
+      const slice = x!.slice(row * classes, (row + 1) * classes);
+      const top = Math.max(...slice);
       const logarithm = Math.log(
         total(
-          line.map((value) => Math.exp(value - top)),
+          slice.map((value) => Math.exp(value - top)),
           round,
         ),
       );
       const share = (c: number) => 0.75 * q![row * classes + c]! + 0.25 / classes;
       return total(
-        line.map((value, c) => round(factorOf(c) * share(c) * round(logarithm - (value - top)))),
+        slice.map((value, c) => round(factorOf(c) * share(c) * round(logarithm - (value - top)))),
         round,
       );
     });

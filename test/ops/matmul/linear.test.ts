@@ -122,7 +122,8 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
   }
   const tile = "tiled_float_float_32x32x16";
 
-  // One kernel, which adds the bias; leading axes are rows of one matrix, or of a batch where they are no run of memory.
+  // One kernel, which adds the bias; leading axes are rows of one matrix, or of a batch where they are no run of
+  // memory.
   test.each([
     ["of dense axes", () => small([3, 16, 24])],
     ["of a part of an axis", () => slice(small([3, 32, 24]), { dim: 1, step: 1, end: 16 })],

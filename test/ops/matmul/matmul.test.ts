@@ -60,7 +60,10 @@ const long: Sample[] = [
   matrices([3, 2, 600], [3, 600, 2]),
 ];
 
-/** Of results and of gradients: one runs over k, the others over m and n, and over a batch where an operand is broadcast. */
+/**
+ * Of results and of gradients: one runs over k, the others over m and n, and over a batch where an operand is
+ * broadcast.
+ */
 const longestSum = (inputs: readonly Block[]): number =>
   Math.max(
     1,

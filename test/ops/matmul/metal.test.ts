@@ -1,4 +1,5 @@
-// What Metal's kernels of matrix products do beside being right: tiles of every size, bytes that they move, and copies that they don't make.
+// What Metal's kernels of matrix products do beside being right: tiles of every size, bytes that they move, and copies
+// that they don't make.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
 import { pipelineFor } from "../../../src/backend/metal/launch.ts";
@@ -196,8 +197,8 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   });
 
   /**
-   * Elements of the operands that a product reads. What differs between float32 and float16 is 2 bytes an element: parameters, which are counted
-   * too, are the same.
+   * Elements of the operands that a product reads. What differs between float32 and float16 is 2 bytes an element:
+   * parameters, which are counted too, are the same.
    */
   function elementsOf(m: number, k: number, n: number, turn: (x: Tensor) => Tensor) {
     const counters = (["float32", "float16"] as const).map((dtype: DType) => {
@@ -242,7 +243,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       expect(elementsOf(m, k, 1, asItIs)).toEqual({ read: m * k + k * Math.ceil(m / 4), written: m });
     });
 
-    test("a matrix stored by columns times a column: the matrix once; the lanes of a SIMD-group read the same of the column", () => {
+    test("a matrix stored by columns times a column: the matrix once; lanes of a SIMD-group share the column", () => {
       expect(elementsOf(70, 133, 1, byColumns)).toEqual({ read: 2 * 70 * 133, written: 70 });
     });
   });

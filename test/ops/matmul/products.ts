@@ -1,4 +1,6 @@
-/** Oracles of matrix products, in float64 from the definition, and the sizes and layouts that their tests go through. */
+/**
+ * Oracles of matrix products, in float64 from the definition, and the sizes and layouts that their tests go through.
+ */
 import { type DType, isFloat } from "../../../src/tensor/dtype.ts";
 import { type Block, type Layout, layouts, type OperandSpec, Random } from "../samples.ts";
 import type { Expected, Round, Sample } from "../table.ts";
@@ -74,7 +76,9 @@ export function matmulOracle(a: Block, b: Block, round: Round): Expected {
 /** Sizes at, below and above those of SIMD-groups and tiles. */
 export const productSizes = [0, 1, 2, 7, 8, 16, 31, 33, 64, 65, 127, 129, 257] as const;
 
-/** Matrices of sizes drawn from {@link productSizes}, each size in each role at least once, in layouts drawn from all. */
+/**
+ * Matrices of sizes drawn from {@link productSizes}, each size in each role at least once, in layouts drawn from all.
+ */
 export function sampledMatrices(count: number, seed: number): Sample[] {
   const random = new Random(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;

@@ -1,6 +1,6 @@
 /**
- * What normalizations hold to beside their formulas: gradients of gradients, rows far from zero, what is not finite, the same bits in any order,
- * no copies, and what the tape keeps.
+ * What normalizations hold to beside their formulas: gradients of gradients, rows far from zero, what is not finite,
+ * the same bits in any order, no copies, and what the tape keeps.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { enableGrad } from "../../../src/autograd/modes.ts";
@@ -114,7 +114,9 @@ describe("gradients of gradients", () => {
       });
   });
 
-  /** Of the largest one: a gradient is a sum of products, each rounded to the dtype where it is an operation of its own. */
+  /**
+   * Of the largest one: a gradient is a sum of products, each rounded to the dtype where it is an operation of its own.
+   */
   const allowed = 16;
   const others: readonly (readonly [BackendName, DType])[] = [
     ...(tested.includes("metal")
@@ -220,7 +222,9 @@ const slopes = [
 ];
 
 describe("the same bits", () => {
-  /** Hashes of results and gradients: rows of a SIMD-group, of a threadgroup and longer ones, in more than one chunk. */
+  /**
+   * Hashes of results and gradients: rows of a SIMD-group, of a threadgroup and longer ones, in more than one chunk.
+   */
   function allBytes(backend: BackendName, shapes: readonly (readonly [number, number])[]): Record<string, string[]> {
     return Object.fromEntries(
       names.flatMap((name) =>

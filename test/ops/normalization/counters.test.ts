@@ -1,6 +1,6 @@
 /**
- * What the kernels of the normalizations move, as the software device counts it: rows in and out once in each pass, and a row of sums for each
- * chunk of rows. Rows that are longer than what a threadgroup holds are read a second time.
+ * What the kernels of the normalizations move, as the software device counts it: rows in and out once in each pass, and
+ * a row of sums for each chunk of rows. Rows that are longer than what a threadgroup holds are read a second time.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -104,8 +104,8 @@ function passesOf({ compute }: Kind, shape: readonly number[], dtype: DType) {
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 
 /**
- * Elements that all threads together read. Weight and bias are read for each row in the forward, and once a chunk in the backward, where a
- * row is longer for the sums of each row too: from a cache, as the lines show.
+ * Elements that all threads together read. Weight and bias are read for each row in the forward, and once a chunk in
+ * the backward, where a row is longer for the sums of each row too: from a cache, as the lines show.
  */
 const elementsRead = ({ reads, vectors }: Kind, rows: number, columns: number, isLong: boolean) => ({
   forward: rows * columns * (reads[0] + vectors + (isLong ? 1 : 0)),
@@ -137,7 +137,8 @@ describe.skipIf(!isWatched)("normalizations", () => {
       );
       const expected = elementsRead(kind, rows, columns, isLong);
       expect({ forward: readForward!, backward: readBackward! }).toEqual(expected);
-      const sumAgain = isLong && writes[0] === 2 ? elements : 0; // of a longer row the sum is read again, not what it is of
+      // Of a longer row the sum is read again, not its summands.
+      const sumAgain = isLong && writes[0] === 2 ? elements : 0;
       expect(forward.cache_lines_read).toBeLessThanOrEqual(
         linesOf(4 * (reads[0] * elements + sumAgain + vectors * columns)) + SPARE_LINES,
       );

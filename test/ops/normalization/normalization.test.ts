@@ -1,4 +1,7 @@
-/** layerNorm, rmsNorm, addLayerNorm and addRmsNorm: every backend against the formulas in float64, short and long rows in each layout. */
+/**
+ * layerNorm, rmsNorm, addLayerNorm and addRmsNorm: every backend against the formulas in float64, short and long rows
+ * in each layout.
+ */
 import { addLayerNorm, addRmsNorm, layerNorm, rmsNorm } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -89,7 +92,10 @@ function oracle(inputs: readonly Block[], options: Options, round: Round, isCent
 
 // ---------------------------------------------------------------- the calls
 
-/** One number, no rows, what a SIMD-group holds, what a threadgroup holds, longer rows, and more rows than there are chunks. */
+/**
+ * One number, no rows, what a SIMD-group holds, what a threadgroup holds, longer rows, and more rows than there are
+ * chunks.
+ */
 const shapes: readonly (readonly number[])[] = [
   [1],
   [7],

@@ -1,4 +1,7 @@
-/** Rows of results so large that the cpu backend streams them past the caches: rows that turn, gradients of logits, bags of a table and their gradients, with each instruction set. */
+/**
+ * Rows of results so large that the cpu backend streams them past the caches: rotated rows, gradients of logits, bags
+ * of a table and their gradients, with each instruction set.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -37,7 +40,7 @@ describe.each(isas)("with %s", (isa) => {
     return withStrict(true, () => withBackend("cpu", body));
   };
 
-  test.each(dtypes)("rows of %s that turn, and end off a cache line", (dtype, rounding) => {
+  test.each(dtypes)("rotated rows of %s, which end off a cache line", (dtype, rounding) => {
     const [heads, positions, size] = [3, 4099, dtype === "float32" ? 342 : 684];
     const x = on(() =>
       toDType(tensor(wave(heads * positions * size, 0.7), { shape: [heads, positions, size] }), dtype),
@@ -56,17 +59,17 @@ describe.each(isas)("with %s", (isa) => {
   });
 
   test.each(dtypes)("the gradient of logits of %s", (dtype, rounding) => {
-    const [lines, classes] = [67, dtype === "float32" ? 65_537 : 131_073];
-    const logits = on(() => toDType(tensor(wave(lines * classes, 0.3), { shape: [lines, classes] }), dtype));
+    const [slices, classes] = [67, dtype === "float32" ? 65_537 : 131_073];
+    const logits = on(() => toDType(tensor(wave(slices * classes, 0.3), { shape: [slices, classes] }), dtype));
     logits.requiresGrad = true;
     const own = on(() => toDType(logits, "float32")).dataSync() as Float32Array;
-    const target = (line: number) => (line * 7919) % classes;
-    const targets = on(() => tensor(Int32Array.from({ length: lines }, (_, line) => target(line))));
-    const sums = new Float64Array(lines);
+    const target = (slice: number) => (slice * 7919) % classes;
+    const targets = on(() => tensor(Int32Array.from({ length: slices }, (_, slice) => target(slice))));
+    const sums = new Float64Array(slices);
     for (let at = 0; at < own.length; at++) sums[Math.floor(at / classes)]! += Math.exp(own[at]!);
     const want = oracle(`logits ${dtype}`, own.length, (at) => {
-      const line = Math.floor(at / classes);
-      return Math.exp(own[at]!) / sums[line]! - (at % classes === target(line) ? 1 : 0);
+      const slice = Math.floor(at / classes);
+      return Math.exp(own[at]!) / sums[slice]! - (at % classes === target(slice) ? 1 : 0);
     });
     const [gradient] = on(() => grad([crossEntropy(logits, targets, { reduction: "sum" })], [logits]));
     const got = on(() => toDType(gradient!, "float32")).dataSync() as Float32Array;
@@ -74,14 +77,15 @@ describe.each(isas)("with %s", (isa) => {
     const others = (at: number) => (isTarget(at) ? got[at]! : want(at));
     const exponent = 2 ** -19; // differences of up to 14 are rounded before the exponential is taken
     expect(firstWrong(got, others, (Math.E / Math.min(...sums)) * Math.max(rounding, exponent))).toBe(-1);
-    for (let line = 0; line < lines; line++) {
-      const at = line * classes + target(line);
+    for (let slice = 0; slice < slices; slice++) {
+      const at = slice * classes + target(slice);
       expect(Math.abs(got[at]! - want(at))).toBeLessThanOrEqual(rounding);
     }
   });
 
   test.each(["sum", "mean"] as const)("bags of a table, the %s of their rows, with padding and without", (mode) => {
-    const [rows, width, length, bags] = [97, 1033, 19, 4099]; // 16.9 MB, a block of columns and a few; two blocks of rows and three
+    // 16.9 MB, a block of columns and a few; two blocks of rows and three.
+    const [rows, width, length, bags] = [97, 1033, 19, 4099];
     const table = wave(rows * width, 0.9);
     const weight = on(() => tensor(table, { shape: [rows, width], requiresGrad: true }));
     const index = (place: number) => (place * 31 + ((place / 7) | 0)) % rows;

@@ -129,7 +129,13 @@ describe("every backend draws the same bytes", () => {
       withBackend("metal", () => {
         const generator = new Generator(6);
         const weights = tensor(Float32Array.from({ length: 999 }, (_, i) => 1 + (i % 7)));
-        for (const x of [randn([20001], { generator }), uniform(-0.1, 0.3, [9999], { generator }), multinomial(weights, 50, { generator }), arange(-1, 1, 0.001)])
+        const drawn = [
+          randn([20001], { generator }),
+          uniform(-0.1, 0.3, [9999], { generator }),
+          multinomial(weights, 50, { generator }),
+          arange(-1, 1, 0.001),
+        ];
+        for (const x of drawn)
           console.log(Bun.hash(x.dataSync().buffer));
       });`;
       const outputs = [];

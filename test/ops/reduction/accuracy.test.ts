@@ -1,4 +1,7 @@
-/** Sums of many numbers are as accurate as pairwise ones, and every result is the same run after run, on however many threads. */
+/**
+ * Sums of many numbers are as accurate as pairwise ones, and every result is the same run after run, on however many
+ * threads.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -52,11 +55,14 @@ const series: readonly Series[] = [
 ];
 
 function growingSum(count: number): number {
-  const rest = count % 4096;
-  return ((count - rest) / 4096) * ((4095 * 4096) / 2) + ((rest - 1) * rest) / 2;
+  const tail = count % 4096;
+  return ((count - tail) / 4096) * ((4095 * 4096) / 2) + ((tail - 1) * tail) / 2;
 }
 
-/** Higham, "The Accuracy of Floating Point Summation", 1993: log₂ n roundings of the sum of the magnitudes, and one of the result. */
+/**
+ * Higham, "The Accuracy of Floating Point Summation", 1993: log₂ n roundings of the sum of the magnitudes, and one of
+ * the result.
+ */
 const pairwiseBound = (count: number, { magnitude }: Series): number =>
   (Math.log2(count) + 1) * 2 ** -24 * magnitude(count);
 
@@ -106,15 +112,15 @@ const computations: Readonly<Record<string, Compute>> = {
   cumprod: (x, { dim = 0 }) => cumprod(x, { dim }),
 };
 
-/** The bytes of every computation's results: of one long line, of rows and of columns. */
+/** The bytes of every computation's results: of one long vector, of rows and of columns. */
 function allBytes(backend: BackendName, size: number): Record<string, string> {
   const random = new Random(5);
   const columns = 250;
   const source = Float32Array.from({ length: size * columns }, () => random.next() * 2 - 1);
   return on(backend, () => {
-    const [line, square] = [tensor(source), tensor(source, { shape: [size, columns] })];
+    const [vector, square] = [tensor(source), tensor(source, { shape: [size, columns] })];
     const calls: readonly (readonly [string, Tensor, { readonly dim?: number }])[] = [
-      ["line", line, {}],
+      ["vector", vector, {}],
       ["rows", square, { dim: 1 }],
       ["columns", square, { dim: 0 }],
     ];

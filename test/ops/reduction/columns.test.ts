@@ -1,4 +1,7 @@
-/** What is made of columns a block of rows at a time on the cpu backend: whole blocks and single rows, whole vectors and their rest, with each instruction set. */
+/**
+ * What is made of columns a block of rows at a time on the cpu backend: whole blocks and single rows, whole vectors and
+ * their remainder, with each instruction set.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -19,7 +22,10 @@ const sizes = [
   [523, 37], // two chunks of rows
 ] as const;
 
-/** What columns are made of, in turn. Sums of exponentials must be rescaled where they grow, and small deviations are kept far from 0. */
+/**
+ * What columns are made of, in turn. Sums of exponentials must be rescaled where they grow, and small deviations are
+ * kept far from 0.
+ */
 const kinds: readonly ((row: number, random: Random) => number)[] = [
   (_, random) => random.next() * 2 - 1,
   (row, random) => row * 3 + random.next(),
@@ -57,8 +63,8 @@ function varianceOf(column: readonly number[]): number {
 }
 
 /**
- * A few roundings of the result. Those of float64's variance are of its mean too, 3,500 standard deviations from 0 in the fourth kind of column: the
- * condition number, with which the error grows (Chan, Golub and LeVeque, 1983).
+ * A few roundings of the result. Those of float64's variance are of its mean too, 3,500 standard deviations from 0 in
+ * the fourth kind of column: the condition number, with which the error grows (Chan, Golub and LeVeque, 1983).
  */
 const roundings: Readonly<Partial<Record<DType, number>>> = {
   float64: 3500 * 2 ** -52,

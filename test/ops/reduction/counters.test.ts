@@ -1,6 +1,7 @@
 /**
- * What each kernel of reductions, scans and softmax moves, as the software device counts it: elements once, results once, and the states that
- * one pass leaves to the next. Softmax reads a line a second time where it is longer than what its threads hold.
+ * What each kernel of reductions, scans and softmax moves, as the software device counts it: elements once, results
+ * once, and the states that one pass leaves to the next. Softmax reads a slice a second time where it is longer than
+ * what its threads hold.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -60,8 +61,8 @@ const on = <Result>(body: () => Result): Result => withStrict(true, () => withBa
 const operand = (shape: readonly number[], dtype: DType): Tensor => on(() => ones(shape, { dtype }));
 
 /**
- * How many elements the first kernel reads, over all its threads. Threads read parameters too, but as many whatever the dtype is: what float32
- * reads more than float16 is 2 bytes an element.
+ * How many elements the first kernel reads, over all its threads. Threads read parameters too, but as many whatever
+ * the dtype is: what float32 reads more than float16 is 2 bytes an element.
  */
 function elementsRead(compute: Compute, shape: readonly number[]): number {
   const [wide, narrow] = (["float32", "float16"] as const).map((dtype) => {
@@ -72,10 +73,10 @@ function elementsRead(compute: Compute, shape: readonly number[]): number {
 }
 
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
-/** Parameters are 392 bytes; which of their lines are read depends on the rank. */
+/** Parameters are 408 bytes; which of their lines are read depends on the rank. */
 const PARAMETER_LINES = 4;
 
-/** Data lines are read from memory once, whatever the threads do; the rest are parameters. */
+/** Data lines are read from memory once, whatever the threads do; all others are parameters. */
 function expectLines({ cache_lines_read }: Counters, bytes: number): void {
   expect(cache_lines_read).toBeGreaterThan(linesOf(bytes));
   expect(cache_lines_read).toBeLessThanOrEqual(linesOf(bytes) + PARAMETER_LINES);
@@ -174,8 +175,10 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["softmax", softmax],
     ["logSoftmax", logSoftmax],
   ];
-  /** Lines of up to 16 elements a thread are held: 32 threads, 256 of a longer line, or 8 where lines lie side by side. */
-  const lines: readonly (readonly [string, readonly number[], number, number])[] = [
+  /**
+   * Threads hold slices of up to 16 elements each: 32 threads, 256 of a longer slice, or 8 of slices side by side.
+   */
+  const slices: readonly (readonly [string, readonly number[], number, number])[] = [
     ["rows of a SIMD-group", [9, 512], 1, 1],
     ["rows of a threadgroup", [3, 4096], 1, 1],
     ["longer rows", [2, 4097], 1, 2],
@@ -183,7 +186,7 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["longer columns", [129, 40], 0, 2],
   ];
   for (const [name, compute] of softmaxes)
-    test.each(lines)(`${name} of %s`, (_, own, dim, times) => {
+    test.each(slices)(`${name} of %s`, (_, own, dim, times) => {
       const count = elementCount(own);
       expect(elementsRead((x) => compute(x, { dim }), own)).toBe(times * count);
       const x = operand(own, "float32");

@@ -92,8 +92,8 @@ describe("axes", () => {
   test.each([
     ["cumsum", cumsum],
     ["cumprod", cumprod],
-  ])("%s wants one", (name, call) => {
-    expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] dim is wanted`);
+  ])("%s needs one", (name, call) => {
+    expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] expected dim`);
   });
 });
 
@@ -106,27 +106,33 @@ describe("dtypes", () => {
     ["softmax", softmax],
     ["logSoftmax", logSoftmax],
   ];
-  test.each(floatsOnly)("%s wants floats", (name, call) => {
-    expect(message(() => call(whole))).toStartWith(`DTypeError [${name}] floats are wanted, int32[2, 3] came`);
-    expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] floats are wanted, bool[2] came`);
+  test.each(floatsOnly)("%s needs floats", (name, call) => {
+    expect(message(() => call(whole))).toStartWith(`DTypeError [${name}] expected floats, got int32[2, 3]`);
+    expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] expected floats, got bool[2]`);
   });
 
   test("mean and softmax of integers take a float dtype, and no other", () => {
     expect(mean(whole, { dtype: "float32" }).describe()).toBe("float32[]");
     expect(softmax(whole, { dtype: "float16" }).describe()).toBe("float16[2, 3]");
-    expect(message(() => mean(square, { dtype: "int64" }))).toStartWith("DTypeError [mean] floats are wanted");
-    expect(message(() => softmax(square, { dtype: "bool" }))).toStartWith("DTypeError [softmax] floats are wanted");
+    expect(message(() => mean(square, { dtype: "int64" }))).toStartWith(
+      "DTypeError [mean] expected floats, got dtype int64",
+    );
+    expect(message(() => softmax(square, { dtype: "bool" }))).toStartWith(
+      "DTypeError [softmax] expected floats, got dtype bool",
+    );
   });
 
   test.each([
     ["argmax", argmax],
     ["argmin", argmin],
   ])("%s refuses bools", (name, call) => {
-    expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] numbers are wanted, bool[2] came`);
+    expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] expected numbers, got bool[2]`);
   });
 
   test("an order of a norm that is none", () => {
-    expect(message(() => norm(square, { p: Number.NaN }))).toStartWith("ArgumentError [norm] a number is wanted as p");
+    expect(message(() => norm(square, { p: Number.NaN }))).toStartWith(
+      "ArgumentError [norm] expected p to be a number",
+    );
     expect(message(() => norm(square, { p: "fro" as never }))).toStartWith("ArgumentError [norm]");
   });
 });

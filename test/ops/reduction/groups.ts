@@ -1,4 +1,4 @@
-/** Lists of elements that a reduction, or a line along an axis, is made of, for oracles. */
+/** Lists of elements that a reduction, or a slice along an axis, is made of, for oracles. */
 import type { Block } from "../samples.ts";
 import { exactly, type Round } from "../table.ts";
 
@@ -25,7 +25,7 @@ export function groupsOf({ shape, values }: Block, options: Reduced): number[][]
   const groups: number[][] = Array.from({ length: kept.reduce((product, size) => product * size, 1) }, () => []);
   for (const [index, value] of values.entries()) {
     const at = indicesOf(index, shape);
-    const result = at.reduce((place, own, axis) => (axes.includes(axis) ? place : place * shape[axis]! + own), 0);
+    const result = at.reduce((index, own, axis) => (axes.includes(axis) ? index : index * shape[axis]! + own), 0);
     groups[result]!.push(value);
   }
   return groups;
@@ -44,12 +44,12 @@ export function total(values: readonly number[], round: Round): number {
   return Number.isFinite(sum) ? sum + lost : sum;
 }
 
-/** Replaces each line along an axis by another one of the same length. */
-export function mapLines(
+/** Replaces each slice along an axis by another one of the same length. */
+export function mapSlices(
   shape: readonly number[],
   values: readonly number[][],
   dim: number,
-  map: (...lines: number[][]) => number[],
+  map: (...slices: number[][]) => number[],
 ): number[] {
   const axis = dim < 0 ? dim + Math.max(shape.length, 1) : dim;
   const length = shape[axis] ?? 1;
@@ -57,18 +57,18 @@ export function mapLines(
   const result = new Array<number>(values[0]!.length);
   for (let start = 0; start < result.length; start++) {
     if (Math.floor(start / step) % length !== 0) continue;
-    const line = map(...values.map((own) => Array.from({ length }, (_, k) => own[start + k * step]!)));
-    for (const [k, value] of line.entries()) result[start + k * step] = value;
+    const slice = map(...values.map((own) => Array.from({ length }, (_, k) => own[start + k * step]!)));
+    for (const [k, value] of slice.entries()) result[start + k * step] = value;
   }
   return result;
 }
 
 function indicesOf(index: number, shape: readonly number[]): number[] {
   const result = new Array<number>(shape.length);
-  let rest = index;
+  let remainder = index;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    result[axis] = rest % shape[axis]!;
-    rest = Math.floor(rest / shape[axis]!);
+    result[axis] = remainder % shape[axis]!;
+    remainder = Math.floor(remainder / shape[axis]!);
   }
   return result;
 }

@@ -30,7 +30,7 @@ const everything = [...floats, ...integers];
 
 type Options = Reduced & { readonly p?: number; readonly correction?: number };
 
-/** Operands and axes: each kind of nest that kernels tell apart, and each layout. */
+/** Operands and axes: each kind of loop nest that kernels distinguish, and each layout. */
 const calls: readonly (readonly [OperandSpec, Options])[] = [
   [{ shape: [] }, {}],
   [{ shape: [] }, { dim: 0 }],
@@ -187,8 +187,9 @@ function logSumExpOf(values: readonly number[], _: Options, round: Round): numbe
 }
 
 /**
- * With y = m + log S and S = Σ exp(x − m): exp has the error of its argument, which is up to m − min x, and two of its own, S log₂ n more,
- * all of them relative and so errors of the logarithm itself, which has two of its size; the last sum has one of its.
+ * With y = m + log S and S = Σ exp(x − m): exp has the error of its argument, which is up to m − min x, and two of its
+ * own, S log₂ n more, all of them relative and so errors of the logarithm itself, which has two of its size; the last
+ * sum has one of its.
  */
 function logSumExpRoundings(values: readonly number[], result: number): number {
   if (!Number.isFinite(result)) return 0;
@@ -230,7 +231,10 @@ function normRow(p: number, values?: Values, accuracy: Accuracy = flash, dtypes 
 
 const twiceTheVariance = (values: readonly number[]): number => 2 * varianceOf(values, { correction: 0 }, exactly);
 
-/** Whether a variance has a gradient that is more than the noise of its rounding: of two elements or more that are not copies of one. */
+/**
+ * Whether a variance has a gradient that is more than the noise of its rounding: of two elements or more that are not
+ * copies of one.
+ */
 const hasFreedom = ({ shape, layout }: OperandSpec, options: Options): boolean =>
   countOf(shape, options) > 1 && !(layout === "expanded" && axesOf(options, shape.length).includes(0));
 
@@ -343,7 +347,7 @@ testTable("reductions", [
 ]);
 
 /** The first of the best elements; a NaN is best. */
-function bestPlace(values: readonly number[], sign: 1 | -1): number {
+function bestIndex(values: readonly number[], sign: 1 | -1): number {
   const nan = values.findIndex(Number.isNaN);
   return nan >= 0 ? nan : values.reduce((best, value, at) => (sign * value > sign * values[best]! ? at : best), 0);
 }
@@ -377,10 +381,10 @@ function indexedRow(
     samples,
     oracle: ([x], options) => {
       const groups = groupsOf(x!, options);
-      const places = groups.map((group) => bestPlace(group, sign));
+      const found = groups.map((group) => bestIndex(group, sign));
       const shape = reducedShape(x!, options);
-      const indices = { shape, dtype: "int64" as const, values: places };
-      return hasValues ? [{ shape, values: groups.map((group, at) => group[places[at]!]!) }, indices] : indices;
+      const indices = { shape, dtype: "int64" as const, values: found };
+      return hasValues ? [{ shape, values: groups.map((group, at) => group[found[at]!]!) }, indices] : indices;
     },
     accuracy: exact,
     gradient: hasValues,

@@ -1,7 +1,7 @@
 import { cumprod, cumsum } from "../../../src/ops/index.ts";
 import { type DType, isFloat } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import { mapLines } from "../reduction/groups.ts";
+import { mapSlices } from "../reduction/groups.ts";
 import { testTable } from "../run.ts";
 import type { OperandSpec, Values } from "../samples.ts";
 import { exactly, type OperationRow, type Round, type Sample } from "../table.ts";
@@ -13,7 +13,10 @@ interface Along {
   readonly dim: number;
 }
 
-/** Lines that lie one after the other and side by side, shorter and longer than what kernels take at once, in each layout. */
+/**
+ * Slices that lie one after the other and side by side, shorter and longer than what kernels take at once, in each
+ * layout.
+ */
 const calls: readonly (readonly [OperandSpec, Along])[] = [
   [{ shape: [] }, { dim: 0 }],
   [{ shape: [1] }, { dim: -1 }],
@@ -50,9 +53,9 @@ const special: readonly (readonly number[])[] = [
 
 type Step = (carried: number, value: number) => number;
 /** Kept with what additions lost, where it is the oracle (Neumaier, 1974). */
-function runningSum(line: readonly number[], round: Round): number[] {
+function runningSum(slice: readonly number[], round: Round): number[] {
   let [sum, lost] = [0, 0];
-  return line.map((value) => {
+  return slice.map((value) => {
     const next = round(sum + value);
     if (round === exactly && Number.isFinite(next))
       lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
@@ -61,9 +64,9 @@ function runningSum(line: readonly number[], round: Round): number[] {
   });
 }
 
-function running(line: readonly number[], first: number, step: Step): number[] {
+function running(slice: readonly number[], first: number, step: Step): number[] {
   let carried = first;
-  return line.map((value) => {
+  return slice.map((value) => {
     carried = step(carried, value);
     return carried;
   });
@@ -72,9 +75,9 @@ function running(line: readonly number[], first: number, step: Step): number[] {
 interface Row {
   readonly compute: typeof cumsum;
   readonly dtypes: readonly DType[];
-  readonly formula: (line: readonly number[], round: Round) => number[];
+  readonly formula: (slice: readonly number[], round: Round) => number[];
   /** Rounding errors of each element. */
-  readonly roundings: (line: readonly number[], dtype: DType) => number[];
+  readonly roundings: (slice: readonly number[], dtype: DType) => number[];
   readonly values?: Values;
   readonly extra?: readonly (readonly [OperandSpec, Along])[];
 }
@@ -101,8 +104,8 @@ function row(name: string, { compute, dtypes, formula, roundings, values, extra 
     oracle: ([x], { dim }, round) => ({
       shape: x!.shape,
       dtype: isFloat(x!.dtype) ? x!.dtype : "int64",
-      values: mapLines(x!.shape, [x!.values], dim, (line) => formula(line!, round)),
-      roundings: mapLines(x!.shape, [x!.values], dim, (line) => roundings(line!, x!.dtype)),
+      values: mapSlices(x!.shape, [x!.values], dim, (slice) => formula(slice!, round)),
+      roundings: mapSlices(x!.shape, [x!.values], dim, (slice) => roundings(slice!, x!.dtype)),
     }),
     accuracy: { flash: true },
     gradient: dtypes.includes("float64"),
@@ -111,20 +114,20 @@ function row(name: string, { compute, dtypes, formula, roundings, values, extra 
 }
 
 /**
- * Of the sum of the magnitudes so far. Float64 is added up in turn: 2 √n (Higham and Mary, "A New Approach to Probabilistic Rounding Error
- * Analysis", 2019). What is narrower loses no more than a tree would, log₂ n + 2.
+ * Of the sum of the magnitudes so far. Float64 is added up in turn: 2 √n (Higham and Mary, "A New Approach to
+ * Probabilistic Rounding Error Analysis", 2019). What is narrower loses no more than a tree would, log₂ n + 2.
  */
-const sumRoundings = (line: readonly number[], dtype: DType): number[] =>
-  running(line.map(Math.abs), 0, (sum, value) => sum + value).map(
+const sumRoundings = (slice: readonly number[], dtype: DType): number[] =>
+  running(slice.map(Math.abs), 0, (sum, value) => sum + value).map(
     (magnitude, k) => (dtype === "float64" ? 2 * Math.sqrt(k + 1) : Math.log2(k + 1) + 2) * magnitude,
   );
 /** One for each factor. */
-const productRoundings = (line: readonly number[]): number[] =>
-  running(line, 1, (product, value) => product * value).map((product, k) => 2 * (k + 1) * Math.abs(product));
+const productRoundings = (slice: readonly number[]): number[] =>
+  running(slice, 1, (product, value) => product * value).map((product, k) => 2 * (k + 1) * Math.abs(product));
 
 /** Products that neither grow nor vanish. */
 const cancelling: Values = { list: [1, -1, 2, 0.5, -1.25, 0.8, 1, 1, -1, -1.6, 0.625] };
-const product = (line: readonly number[], round: Round): number[] => running(line, 1, (p, value) => round(p * value));
+const product = (slice: readonly number[], round: Round): number[] => running(slice, 1, (p, value) => round(p * value));
 
 testTable("scans", [
   row("cumsum", {

@@ -1,7 +1,7 @@
 import { logSoftmax, softmax } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import { mapLines, total } from "../reduction/groups.ts";
+import { mapSlices, total } from "../reduction/groups.ts";
 import { testTable } from "../run.ts";
 import type { OperandSpec } from "../samples.ts";
 import { exactly, type OperationRow, type Round, type Sample } from "../table.ts";
@@ -12,7 +12,7 @@ interface Along {
   readonly dim?: number;
 }
 
-/** Lines that lie one after the other and side by side, shorter and longer than what threads hold, in each layout. */
+/** Slices that lie one after the other and side by side, shorter and longer than what threads hold, in each layout. */
 const calls: readonly (readonly [OperandSpec, Along])[] = [
   [{ shape: [] }, {}],
   [{ shape: [] }, { dim: 0 }],
@@ -49,22 +49,22 @@ const special: readonly (readonly number[])[] = [
   [-30000, -30001, -30000],
 ];
 
-type Formula = (line: readonly number[], round: Round) => number[];
+type Formula = (slice: readonly number[], round: Round) => number[];
 
 /** x − m, the logarithm of the sum of its exponentials, and these. */
-function parts(line: readonly number[], round: Round) {
-  const top = line.reduce((most, value) => (Number.isNaN(most) || most >= value ? most : value), -Infinity);
-  const shifted = line.map((value) => round(value - top));
+function parts(slice: readonly number[], round: Round) {
+  const top = slice.reduce((most, value) => (Number.isNaN(most) || most >= value ? most : value), -Infinity);
+  const shifted = slice.map((value) => round(value - top));
   const exponentials = shifted.map((value) => round(Math.exp(value)));
   return { shifted, exponentials, sum: total(exponentials, round) };
 }
 
-const softmaxOf: Formula = (line, round) => {
-  const { exponentials, sum } = parts(line, round);
+const softmaxOf: Formula = (slice, round) => {
+  const { exponentials, sum } = parts(slice, round);
   return exponentials.map((value) => round(value / sum));
 };
-const logSoftmaxOf: Formula = (line, round) => {
-  const { shifted, sum } = parts(line, round);
+const logSoftmaxOf: Formula = (slice, round) => {
+  const { shifted, sum } = parts(slice, round);
   const logarithm = round(Math.log(sum));
   return shifted.map((value) => round(value - logarithm));
 };
@@ -74,14 +74,17 @@ const sumRoundings = ({ shifted }: ReturnType<typeof parts>): number =>
   shifted.reduce((most, value) => Math.max(most, -value * Math.exp(value)), 0) + 2 + Math.log2(shifted.length);
 
 /** An exponential has its argument's error too; then there are the sum's, and two of the quotient. */
-const softmaxRoundings = (line: readonly number[]): number[] => {
-  const own = parts(line, exactly);
+const softmaxRoundings = (slice: readonly number[]): number[] => {
+  const own = parts(slice, exactly);
   const ofSum = sumRoundings(own);
   return own.shifted.map((value, k) => (Math.abs(value) + 2 + ofSum + 2) * (own.exponentials[k]! / own.sum));
 };
-/** The difference, the sum's relative error as one of the logarithm, two of the logarithm's own, and the last difference. */
-const logSoftmaxRoundings = (line: readonly number[]): number[] => {
-  const own = parts(line, exactly);
+/**
+ * The difference, the sum's relative error as one of the logarithm, two of the logarithm's own, and the last
+ * difference.
+ */
+const logSoftmaxRoundings = (slice: readonly number[]): number[] => {
+  const own = parts(slice, exactly);
   const logarithm = Math.log(own.sum);
   const ofSum = sumRoundings(own) + 2 * logarithm;
   return own.shifted.map((value) => Math.abs(value) + ofSum + Math.abs(value - logarithm));
@@ -91,7 +94,7 @@ function row(
   name: string,
   compute: typeof softmax,
   formula: Formula,
-  roundings: (line: readonly number[]) => number[],
+  roundings: (slice: readonly number[]) => number[],
 ): OperationRow<Along> {
   const samples: Sample<Along>[] = [
     ...calls.map(([spec, options]) => ({ inputs: [spec], options })),
@@ -112,8 +115,8 @@ function row(
       const sides = x!.dtype === "float64" ? 2 : 1; // the oracle is float64, and has as many errors of its own
       return {
         shape: x!.shape,
-        values: mapLines(x!.shape, [x!.values], dim, (line) => formula(line!, round)),
-        roundings: mapLines(x!.shape, [x!.values], dim, (line) => roundings(line!).map((count) => count * sides)),
+        values: mapSlices(x!.shape, [x!.values], dim, (slice) => formula(slice!, round)),
+        roundings: mapSlices(x!.shape, [x!.values], dim, (slice) => roundings(slice!).map((count) => count * sides)),
       };
     },
     accuracy: { flash: true },

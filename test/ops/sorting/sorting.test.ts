@@ -16,18 +16,18 @@ const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strid
 interface Options {
   readonly dim: number;
   readonly descending: boolean;
-  /** How many of each line; all where it is left out. */
+  /** How many of each slice along the axis; all where it is left out. */
   readonly k?: number;
 }
 
-/** The order of places along an axis by definition: insertion into what is in order, behind all equals. */
-function orderOf(line: readonly number[], descending: boolean): number[] {
+/** The order of indices along an axis by definition: insertion into what is in order, behind all equals. */
+function orderOf(slice: readonly number[], descending: boolean): number[] {
   const above = (a: number, b: number) => (Number.isNaN(a) ? !Number.isNaN(b) : a > b);
   const isBehind = (a: number, b: number) => (descending ? above(b, a) : above(a, b));
   const order: number[] = [];
-  for (const [index, value] of line.entries()) {
+  for (const [index, value] of slice.entries()) {
     let at = order.length;
-    while (at > 0 && isBehind(line[order[at - 1]!]!, value)) at--;
+    while (at > 0 && isBehind(slice[order[at - 1]!]!, value)) at--;
     order.splice(at, 0, index);
   }
   return order;
@@ -39,8 +39,8 @@ function sorted(x: Block, { dim, descending, k }: Options): [Expected, Expected]
   const size = x.shape[axis]!;
   const orders = new Map(
     placesOf(x.shape.with(axis, 1)).map((place) => {
-      const line = Array.from({ length: size }, (_, index) => valueAt(x, place.with(axis, index)));
-      return [String(place), orderOf(line, descending)];
+      const slice = Array.from({ length: size }, (_, index) => valueAt(x, place.with(axis, index)));
+      return [String(place), orderOf(slice, descending)];
     }),
   );
   const shape = x.shape.with(axis, k ?? size);
@@ -122,16 +122,17 @@ describe.each([...backendNames])("on %s", (backend) => {
   test("the bits of an element stay as they are: -0, and the payload of NaN", () => {
     const payload = new Float32Array(new Uint32Array([0x7fc12345, 0x80000000, 0, 0xffc54321]).buffer);
     const values = on(() => sort(tensor(payload)).values.dataSync());
-    const nans = backend === "reference" ? [0x7fc00000, 0x7fc00000] : [0x7fc12345, 0xffc54321]; // JavaScript has one NaN
+    // JavaScript has one NaN.
+    const nans = backend === "reference" ? [0x7fc00000, 0x7fc00000] : [0x7fc12345, 0xffc54321];
     expect([...new Uint32Array(values.buffer)]).toEqual([0x80000000, 0, ...nans]);
   });
 
-  test("integers beyond 2^53 are told apart", () => {
+  test("integers beyond 2^53 are distinguished", () => {
     const x = on(() => tensor([2n ** 53n + 1n, -(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n]));
     expect(on(() => argsort(x).toArray())).toEqual([1n, 3n, 0n, 2n]);
   });
 
-  test("a long line, and the first of it", () => {
+  test("a long slice, and the first of it", () => {
     const count = 70_000;
     const x = Float32Array.from({ length: count }, (_, i) => Math.fround(Math.sin(i * 12.9898) * 43758.5453) % 1);
     const order = Array.from(x.keys()).sort((a, b) => x[a]! - x[b]!);

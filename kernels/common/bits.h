@@ -1,0 +1,85 @@
+// Functions of numbers by their bits: the next number of a float type, and divisors of integers.
+// native/cpu/elementwise/bits.h has the same formulas.
+
+#ifndef ORCHARD_COMMON_BITS_H
+#define ORCHARD_COMMON_BITS_H
+
+#include <metal_stdlib>
+
+namespace orchard {
+
+// Of the bits of a sign, an exponent and a fraction, where those of infinity are `infinite`: magnitudes in order have
+// bits in order.
+template <typename Bits> inline Bits next_bits(Bits a, Bits b, Bits infinite) {
+    const Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+    Bits from = a & Bits(~sign);
+    Bits to = b & Bits(~sign);
+    if (from > infinite || to > infinite) {
+        return infinite | Bits(infinite >> 1);  // a NaN
+    }
+    if (a == b || (from | to) == Bits(0)) {
+        return b;
+    }
+    if (from == Bits(0)) {
+        return (b & sign) | Bits(1);
+    }
+    bool falls = ((a ^ b) & sign) != Bits(0) || from > to;
+    return falls ? Bits(a - Bits(1)) : Bits(a + Bits(1));
+}
+
+// The number next to a in the direction of b; b where they are equal, NaN where either is.
+inline float next_after(float a, float b) {
+    return metal::as_type<float>(next_bits<uint>(metal::as_type<uint>(a), metal::as_type<uint>(b), 0x7f800000u));
+}
+inline half next_after(half a, half b) {
+    ushort next = next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7c00));
+    return metal::as_type<half>(next);
+}
+inline bfloat next_after(bfloat a, bfloat b) {
+    ushort next = next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7f80));
+    return metal::as_type<bfloat>(next);
+}
+
+// The type of an integer's magnitude.
+template <typename T> struct Unsigned {
+    using type = T;
+};
+template <> struct Unsigned<long> {
+    using type = ulong;
+};
+template <> struct Unsigned<int> {
+    using type = uint;
+};
+template <> struct Unsigned<char> {
+    using type = uchar;
+};
+
+// |x|, which is none of T where x is the smallest one.
+template <typename T> inline typename Unsigned<T>::type unsigned_magnitude(T x) {
+    using U = typename Unsigned<T>::type;
+    return x < T(0) ? U(U(0) - U(x)) : U(x);
+}
+
+// Euclid's algorithm. 0 where both are; what T can't hold wraps around.
+template <typename T> inline T greatest_common_divisor(T a, T b) {
+    using U = typename Unsigned<T>::type;
+    U x = unsigned_magnitude(a);
+    U y = unsigned_magnitude(b);
+    while (y != U(0)) {
+        U remainder = U(x % y);
+        x = y;
+        y = remainder;
+    }
+    return T(x);
+}
+
+// 0 where either is.
+template <typename T> inline T least_common_multiple(T a, T b) {
+    using U = typename Unsigned<T>::type;
+    U divisor = U(greatest_common_divisor(a, b));
+    return divisor == U(0) ? T(0) : T(U(U(unsigned_magnitude(a) / divisor) * unsigned_magnitude(b)));
+}
+
+}  // namespace orchard
+
+#endif

@@ -1,0 +1,72 @@
+// Local derivatives of reductions: functions of an element x and its result y; the function constant `operation` (a
+// `ReductionDerivative`) says which. And `select_at`: x where an element's index along an axis is the index there, else
+// 0.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "common/loop.h"
+#include "generated/reduction_derivative.h"
+
+constant uint operation [[function_constant(0)]];
+
+struct DerivativeParameters {
+    LoopNest loop;    // operands: x, y, output
+    float parameter;  // p of a power
+};
+
+struct SelectAt {
+    LoopNest loop;  // operands: x, indices, output
+    long size;      // of the axis
+    long inner;     // elements of the output from one of its indices to the next
+};
+
+inline bool is_tie(float x, float y) { return x == y || (x != x && y != y); }
+
+inline float derivative_of(float x, float y, float p) {
+    switch (operation) {
+    case REDUCTION_DERIVATIVE_TIE: return is_tie(x, y) ? 1.0f : 0.0f;
+    case REDUCTION_DERIVATIVE_SIGN: return x != x ? x : sign(x);
+    case REDUCTION_DERIVATIVE_QUOTIENT: return y == 0.0f ? 0.0f : x / y;
+    case REDUCTION_DERIVATIVE_POWER:
+        return x == 0.0f || y == 0.0f ? 0.0f : sign(x) * precise::pow(abs(x), p - 1.0f) * precise::pow(y, 1.0f - p);
+    default: return 0.0f;
+    }
+}
+
+template <typename T>
+inline void derivative(
+    device const T *x, device const T *y, device T *output, constant DerivativeParameters &p, ulong element) {
+    if (element >= ulong(p.loop.count)) return;
+    long offsets[3];
+    loop_places(p.loop, element, offsets);
+    output[offsets[2]] = T(derivative_of(float(x[offsets[0]]), float(y[offsets[1]]), p.parameter));
+}
+
+template <typename T>
+inline void select_at(
+    device const T *x, device const long *indices, device T *output, constant SelectAt &p, ulong element) {
+    if (element >= ulong(p.loop.count)) return;
+    long offsets[3];
+    loop_places(p.loop, element, offsets);
+    long index = long(element / ulong(p.inner) % ulong(p.size));
+    output[offsets[2]] = indices[offsets[1]] == index ? x[offsets[0]] : T(0);
+}
+
+#define DERIVATIVES(T)                                                                                             \
+    kernel void derivative_##T(                                                                                    \
+        device const T *x [[buffer(0)]], device const T *y [[buffer(1)]], device T *output [[buffer(2)]],          \
+        constant DerivativeParameters &p [[buffer(3)]], uint2 position [[thread_position_in_grid]],                \
+        uint2 grid [[threads_per_grid]]) {                                                                         \
+        derivative(x, y, output, p, loop_element(position, grid));                                                 \
+    }                                                                                                              \
+    kernel void select_at_##T(                                                                                     \
+        device const T *x [[buffer(0)]], device const long *indices [[buffer(1)]], device T *output [[buffer(2)]], \
+        constant SelectAt &p [[buffer(3)]], uint2 position [[thread_position_in_grid]],                            \
+        uint2 grid [[threads_per_grid]]) {                                                                         \
+        select_at(x, indices, output, p, loop_element(position, grid));                                            \
+    }
+
+DERIVATIVES(float)
+DERIVATIVES(half)
+DERIVATIVES(bfloat)

@@ -1,0 +1,49 @@
+// The blocks of the functions of indexing. Indices are int64 or int32; the functions take those that "findOutOfRange"
+// found to be in range.
+#pragma once
+
+#include "../nest.h"
+
+namespace orchard {
+
+// The nest goes over x, with stride 0 along the axis that is indexed, the index and the output; `stride` is that of x
+// along the axis.
+struct GatherBlock {
+  DTypeField dtype, index_dtype;
+  Whole offsets[3];
+  Whole stride;
+  NestBlock<3> nest;
+};
+
+// `rows` goes over all axes of x but the last, whose size is `columns`. The output is dense.
+struct TriangleBlock {
+  DTypeField dtype;
+  Whole offsets[2];
+  Flag lower;
+  Whole diagonal, columns;
+  Whole stride; // of x from one column to the next
+  NestBlock<1> rows;
+};
+
+// The nest goes over the index. The output, of int64, is dense.
+struct OneHotBlock {
+  DTypeField dtype;
+  Whole offsets[2];
+  Whole classes;
+  NestBlock<1> nest;
+};
+
+struct FindOutOfRangeBlock {
+  DTypeField dtype;
+  Whole offset, size;
+  Whole except; // an index that is none out of range
+  NestBlock<1> nest;
+};
+
+// Of `count` dense offsets.
+struct FindDescentBlock {
+  DTypeField dtype;
+  Whole offset, count, size;
+};
+
+} // namespace orchard

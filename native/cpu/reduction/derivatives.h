@@ -1,0 +1,44 @@
+// Local derivatives of reductions: functions of an element x and its result y, and the choice of the element at an
+// index.
+#pragma once
+
+#include "../nest.h"
+
+namespace orchard {
+
+// tie: 1 where x = y, NaN counting as equal. sign: of x. quotient: x / y. power: sign(x) |x|^(p - 1) y^(1 - p). 0
+// elsewhere, and where these would divide by 0.
+ORCHARD_NAMES(ReductionDerivative, tie, sign, quotient, power)
+
+// The output is row-major; the nest is over its axes, with the strides of both inputs.
+struct ReductionDerivativeBlock {
+  Name<ReductionDerivative> operation;
+  Real parameter; // p of `power`
+  DTypeField dtype;
+  Whole offsets[3];
+  NestBlock<2> nest;
+};
+
+struct SelectAtBlock {
+  Whole size;  // of the axis
+  Whole inner; // elements of the output from one of its indices to the next
+  DTypeField dtype;
+  Whole offsets[3];
+  NestBlock<2> nest;
+};
+
+// Elements [begin, end) of a nest of two operands, to a row-major output.
+struct DerivativeKernels {
+  void (*derivative)(ReductionDerivative, double parameter, const Nest<2> &, int64_t begin, int64_t end, const void *x,
+                     const void *y, void *out);
+  void (*select_at)(int64_t size, int64_t inner, const Nest<2> &, int64_t begin, int64_t end, const void *x,
+                    const int64_t *indices, void *out);
+};
+
+struct ReductionDerivatives {
+  DerivativeKernels kernels[4]; // float64, float32, float16, bfloat16
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(ReductionDerivatives, reduction_derivatives)

@@ -1,0 +1,36 @@
+/** The primitives of attention. `problem.ts` says what each computes. */
+import { definePrimitive } from "../../backend/primitive.ts";
+import { backwardCpu } from "./backward.cpu.ts";
+import { backwardMetal } from "./backward.metal.ts";
+import { backwardReference } from "./backward.reference.ts";
+import { dropoutMaskCpu } from "./dropout_mask.cpu.ts";
+import { dropoutMaskMetal } from "./dropout_mask.metal.ts";
+import { dropoutMaskReference } from "./dropout_mask.reference.ts";
+import { forwardCpu } from "./forward.cpu.ts";
+import { forwardMetal } from "./forward.metal.ts";
+import { forwardReference } from "./forward.reference.ts";
+import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
+
+/** q, k, v and options to `out` and `logSumExp`. */
+export const attentionForward = definePrimitive<AttentionAttributes>({
+  name: "attentionForward",
+  family: "attention",
+  implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
+});
+
+/** The same and `out`, `logSumExp`, `gradOut` (and `gradLogSumExp`) to the gradients that are needed. */
+export const attentionBackward = definePrimitive<AttentionAttributes>({
+  name: "attentionBackward",
+  family: "attention",
+  implementations: { metal: backwardMetal, cpu: backwardCpu, reference: backwardReference },
+});
+
+/**
+ * From nothing to bool [B, H, M, N]: the decisions `kept` of a call's dropout, whoever attends. Where sequences are
+ * packed, pairs of different ones are false.
+ */
+export const attentionDropoutMask = definePrimitive<DropoutMaskAttributes>({
+  name: "attentionDropoutMask",
+  family: "attention",
+  implementations: { metal: dropoutMaskMetal, cpu: dropoutMaskCpu, reference: dropoutMaskReference },
+});

@@ -1,0 +1,102 @@
+/** Attention as kernels are given it. `problem.ts` says what each primitive computes. */
+import { cpuCall } from "../../backend/cpu/call.ts";
+import { enumeration, type NameOf } from "../../backend/enumeration.ts";
+import { array, dtype, flag, oneOf, real, whole, word } from "../../backend/fields.ts";
+import { struct } from "../../backend/metal/struct.ts";
+import type { Dropout, InputName, OutputName } from "./problem.ts";
+
+/** Dropout's key, threshold (0: no dropout) and factor. */
+const dropoutFields = { key: array(word, 2), threshold: word, keepScale: real };
+
+const fields = {
+  ...{ batch: whole, heads: whole, queries: whole, keys: whole },
+  ...{ scale: real, softcap: real, isBottomRight: flag, ...dropoutFields },
+};
+
+/** The values of a call's dropout. */
+export const dropoutValues = (dropout: Dropout | undefined) => {
+  const { key = [], threshold = 0, keepScale = 1 } = dropout ?? {};
+  return { key: [key[0] ?? 0, key[1] ?? 0], threshold, keepScale };
+};
+
+// ---------------------------------------------------------------- metal
+
+/** What a call has: each is a bit of a function constant, so that kernels hold nothing of what it has not. */
+export const attentionOptions = enumeration("AttentionOption", [
+  "mask",
+  "bias",
+  "sinks",
+  "slopes",
+  "softcap",
+  "band",
+  "dropout",
+  "packed",
+  "gradLogSumExp",
+  /** Rows of q, k, v and gradOut are runs in memory that start at multiples of 4 elements. */
+  "quads",
+]);
+export type AttentionOption = NameOf<typeof attentionOptions>;
+
+const operand = struct("AttentionOperand", "attention/problem.h", {
+  ...{ start: whole, batch: whole, head: whole, row: whole, column: whole },
+});
+
+/** `parts` are those into which the keys of few queries are cut, `biasSizes` the sizes of the bias's own axes. */
+export const attentionParameters = struct("Attention", "attention/problem.h", {
+  ...{ q: operand, k: operand, v: operand, mask: operand, bias: operand, sinks: operand, slopes: operand },
+  ...{ out: operand, logSumExp: operand, gradOut: operand, gradLogSumExp: operand },
+  ...{ gradQ: operand, gradK: operand, gradV: operand, gradBias: operand, gradSinks: operand },
+  ...fields,
+  ...{ group: whole, left: whole, right: whole, sequences: whole, parts: whole, partKeys: whole },
+  biasSizes: array(whole, 4),
+});
+
+export const dropoutMaskParameters = struct("DropoutMask", "attention/dropout_mask.metal", {
+  ...{ heads: whole, queries: whole, keys: whole, ...dropoutFields },
+  ...{ sequences: whole, start: whole, strides: array(whole, 4) },
+});
+
+// ---------------------------------------------------------------- cpu
+
+/** The operands of the forward pass, in the order of its call. */
+export const forwardOperands = [
+  ...(["q", "k", "v", "mask", "bias", "sinks", "slopes", "out", "logSumExp"] as const),
+] as const satisfies readonly (InputName | OutputName)[];
+
+export const backwardOperands = [
+  ...forwardOperands,
+  ...(["gradOut", "gradLogSumExp", "gradQ", "gradK", "gradV", "gradBias", "gradSinks"] as const),
+] as const satisfies readonly (InputName | OutputName)[];
+
+/** The fields of a pass with so many operands; `left` and `right` are infinite where the band has no bound. */
+const passFields = (operands: number) => ({
+  ...{ dtype, ...fields, kvHeads: whole, dim: whole, valueDim: whole, left: real, right: real },
+  ...{ isPacked: flag, sequences: whole, isPresent: array(flag, operands) },
+  ...{ elementBytes: array(whole, operands), offsets: array(whole, operands) },
+  ...{ batchStrides: array(whole, operands), headStrides: array(whole, operands) },
+  ...{ rowStrides: array(whole, operands), columnStrides: array(whole, operands) },
+});
+
+/** The last operand of each call has the numbers of the packed sequences, four of each. */
+export const forwardCall = cpuCall("attentionForward", passFields(forwardOperands.length), [
+  ...forwardOperands,
+  "sequences",
+]);
+export const backwardCall = cpuCall("attentionBackward", passFields(backwardOperands.length), [
+  ...backwardOperands,
+  "sequences",
+]);
+
+export const dropoutMaskCall = cpuCall(
+  "attentionDropoutMask",
+  {
+    ...{ batch: whole, heads: whole, queries: whole, keys: whole, ...dropoutFields },
+    ...{ isPacked: flag, sequences: whole, offset: whole },
+  },
+  ["mask", "sequences"],
+);
+
+export const attentionPasses = enumeration("AttentionPass", ["forward", "backward"]);
+
+/** How many scores the dylib has computed in a pass: one float64 number. For tests. */
+export const scoresCall = cpuCall("attentionScores", { pass: oneOf(attentionPasses) }, ["scores"]);

@@ -1,0 +1,43 @@
+import { defineBinary } from "./define.ts";
+import type { BinaryOperation } from "./types.ts";
+
+/**
+ * The greatest common divisor of each pair of integers, broadcast: not below 0, and 0 where both are 0.
+ *
+ * @example
+ * gcd(tensor([12, -18], { dtype: "int32" }), 8); // int32 [4, 2]
+ *
+ * @throws {DTypeError} for floats and bools. @throws {ShapeError} where the shapes can't be broadcast together.
+ */
+export const gcd: BinaryOperation = defineBinary("gcd", {
+  takes: "integers",
+  reference: { integer: greatestCommonDivisor },
+});
+
+/**
+ * The least common multiple of each pair of integers, broadcast: not below 0, and 0 where either is 0; what the dtype
+ * can't hold wraps around.
+ *
+ * @example
+ * lcm(tensor([4, -6], { dtype: "int32" }), 10); // int32 [20, 30]
+ *
+ * @throws {DTypeError} for floats and bools. @throws {ShapeError} where the shapes can't be broadcast together.
+ */
+export const lcm: BinaryOperation = defineBinary("lcm", {
+  takes: "integers",
+  reference: {
+    integer(a, b) {
+      const divisor = greatestCommonDivisor(a, b);
+      return divisor === 0n ? 0n : magnitude(a / divisor) * magnitude(b);
+    },
+  },
+});
+
+const magnitude = (x: bigint): bigint => (x < 0n ? -x : x);
+
+/** Euclid's algorithm. */
+function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+  let [x, y] = [magnitude(a), magnitude(b)];
+  while (y !== 0n) [x, y] = [y, x % y];
+  return x;
+}

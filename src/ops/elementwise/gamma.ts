@@ -1,0 +1,64 @@
+import { ArgumentError } from "../../core/errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { add, mul } from "./arithmetic.ts";
+import { defineBinary, defineUnary, renamed } from "./define.ts";
+import { digamma as exactDigamma, lgamma as exactLgamma, polygamma as exactPolygamma } from "./gamma.reference.ts";
+import type { BinaryOperation, FloatOf, FloatOperation } from "./types.ts";
+
+/** Its first operand is the order. */
+const polygammaOf: BinaryOperation = defineBinary("polygamma", {
+  takes: "floats",
+  saves: "operands",
+  reference: { float: exactPolygamma },
+  gradient: (g, order, x, needs) => [null, needs[1] ? mul(g, polygammaOf(add(order, 1), x)) : null],
+});
+
+/**
+ * ln |Γ(x)|, the logarithm of the gamma function's magnitude, of each element; ∞ at 0 and at negative whole numbers.
+ * The gradient is {@link digamma}. @see {@link exp}
+ *
+ * @example
+ * lgamma(tensor([0.5, 5])); // float32 [0.572365, 3.17805]
+ */
+export const lgamma: FloatOperation = defineUnary("lgamma", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: exactLgamma },
+  gradient: (g, x) => mul(g, digamma(x)),
+});
+
+/**
+ * ψ(x) = Γ′(x)/Γ(x), the derivative of {@link lgamma}, of each element; −∞ at 0, ∞ at −0 and NaN at negative whole
+ * numbers. The gradient is `polygamma(1, x)`. @see {@link exp}
+ *
+ * @example
+ * digamma(tensor([1, 2])); // float32 [-0.577216, 0.422784]
+ */
+export const digamma: FloatOperation = defineUnary("digamma", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: exactDigamma },
+  gradient: (g, x) => mul(g, polygammaOf(1, x)),
+});
+
+const MOST = 170;
+const ofOrder0: FloatOperation = renamed("polygamma", digamma);
+
+/**
+ * The derivative of order n of {@link digamma} for each element: (−1)ⁿ⁺¹ · n! · Σ 1/(x + k)ⁿ⁺¹ over k ≥ 0. At 0 and at
+ * negative whole numbers it is ∞ for an odd n and −∞ for an even one. Integers become float32. The gradient is
+ * `polygamma(n + 1, x)`.
+ *
+ * @param n the order, a whole number from 0 to 170, whose factorial float64 can hold; of order 0 it is digamma
+ *
+ * @example
+ * polygamma(1, tensor([1, 2])); // float32 [1.64493, 0.644934]
+ *
+ * @throws {ArgumentError} for another order.
+ */
+export function polygamma<D extends DType>(n: number, x: Tensor<D>): Tensor<FloatOf<D>> {
+  if (!Number.isInteger(n) || n < 0 || n > MOST)
+    throw new ArgumentError("polygamma", "invalidOrder", `expected n to be a whole number from 0 to ${MOST}, got ${n}`);
+  return n === 0 ? ofOrder0(x) : (polygammaOf(n, x) as Tensor<FloatOf<D>>);
+}

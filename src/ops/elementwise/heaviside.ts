@@ -1,0 +1,35 @@
+import { DTypeError } from "../../core/errors.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { defineBinary } from "./define.ts";
+import type { BinaryOperation, Operand, ResultOf } from "./types.ts";
+
+const step: BinaryOperation = defineBinary("heaviside", {
+  takes: "everything",
+  reference: {
+    float: (x, atZero) => (x === 0 ? atZero : Number(x > 0)),
+    integer: (x, atZero) => (x === 0n ? atZero : x > 0n ? 1n : 0n),
+  },
+});
+
+/**
+ * Heaviside's step function for each pair of elements, broadcast: 0 where x is below 0, 1 where it is above, and the
+ * other operand where it is 0. It is 0 of NaN, as in PyTorch, and has no gradient.
+ *
+ * @param values what it is at 0; of the dtype of x, or a number
+ *
+ * @example
+ * heaviside(tensor([-1, 0, 2]), 0.5); // float32 [0, 0.5, 1]
+ *
+ * @throws {DTypeError} where the dtypes of two tensors differ.
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ */
+export function heaviside<A extends Operand, B extends Operand>(x: A, values: B): Tensor<ResultOf<A, B>> {
+  if (x instanceof Tensor && values instanceof Tensor && x.dtype !== values.dtype)
+    throw new DTypeError(
+      "heaviside",
+      "dtypesDiffer",
+      `expected two tensors of one dtype, got ${x.dtype} and ${values.dtype}; toDType() converts`,
+    );
+  return step(x, values);
+}
+heaviside.method = "promoted" as const;

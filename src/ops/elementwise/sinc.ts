@@ -1,0 +1,58 @@
+import { accumulationDType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, square, sub } from "./arithmetic.ts";
+import { lt } from "./comparison.ts";
+import { defineUnary } from "./define.ts";
+import { div } from "./division.ts";
+import { zerosLike } from "./operands.ts";
+import { cos } from "./trigonometric.ts";
+import type { FloatOperation } from "./types.ts";
+import { where } from "./where.ts";
+
+/**
+ * sin(πx)/(πx) for each element; 1 at 0, and exactly 0 at other whole numbers. @see {@link exp}
+ *
+ * @example
+ * sinc(tensor([0, 0.5, 1])); // float32 [1, 0.63662, 0]
+ */
+export const sinc: FloatOperation = defineUnary("sinc", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: sincOf },
+  gradient: (g, x) => mul(g, toDType(derivative(toDType(x, accumulationDType(x.dtype))), g.dtype)),
+});
+
+/** (cos πx − sinc x)/x; for |x| < ¼, where that cancels, by its series. */
+function derivative(x: Tensor): Tensor {
+  const isNear = lt(square(x), 1 / 16);
+  const near = where(isNear, x, 0) as Tensor;
+  const squares = square(near);
+  const divisor = where(isNear, 1, x) as Tensor;
+  const far = div(sub(cos(mul(x, Math.PI)), sinc(x)), divisor);
+  const series = coefficients.reduce<Tensor>((sum, next) => add(mul(sum, squares), next), zerosLike(near));
+  return where(isNear, mul(series, near), far) as Tensor;
+}
+
+/**
+ * Those of x²ᵏ⁻¹ in the derivative, (−1)ᵏ·π²ᵏ·2k/(2k + 1)!, the highest first; enough for its own derivatives in
+ * float64.
+ */
+const coefficients: readonly number[] = Array.from({ length: 11 }, (_, at) => {
+  const k = 11 - at;
+  let coefficient = 2 * k;
+  for (let factor = 1; factor <= k; factor++) coefficient *= -(Math.PI ** 2) / (2 * factor * (2 * factor + 1));
+  return coefficient;
+});
+
+/**
+ * The remainder by the nearest whole number is exact, and the sine of its product with π is that of πx but for its
+ * sign.
+ */
+function sincOf(x: number): number {
+  const magnitude = Math.abs(x);
+  if (magnitude === 0) return 1;
+  const whole = Math.round(magnitude);
+  const sine = Math.sin(Math.PI * (magnitude - whole));
+  return (whole % 2 === 0 ? sine : -sine) / (Math.PI * magnitude);
+}

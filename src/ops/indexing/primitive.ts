@@ -1,0 +1,88 @@
+/**
+ * The primitives of indexing: `gather`, `scatterAdd`, `triangle` and `oneHot`, and the checks of indices and offsets
+ * that go before some.
+ */
+import { cpuCall, nest } from "../../backend/cpu/call.ts";
+import { array, dtype, flag, whole } from "../../backend/fields.ts";
+import { loopNest } from "../../backend/metal/loop.ts";
+import { struct } from "../../backend/metal/struct.ts";
+
+/** Attributes of `gather` and `scatterAdd`. */
+export interface IndexAttributes {
+  /** What the caller called, for errors. */
+  readonly operation: string;
+  /** The axis that is indexed. */
+  readonly dim: number;
+  /** See `IndexRange`. */
+  readonly axes?: readonly number[];
+}
+
+/** Attributes of `triangle`: which elements of a matrix stay. */
+export interface TriangleAttributes {
+  /** Those where column ≤ row + diagonal; else those where column ≥ row + diagonal. */
+  readonly lower: boolean;
+  readonly diagonal: number;
+}
+
+/** `stride` is that of x along the axis; the loop goes over x with stride 0 there. */
+export const gatherParameters = struct("Gather", "indexing/gather.metal", {
+  loop: loopNest,
+  size: whole,
+  stride: whole,
+});
+export const gatherCall = cpuCall(
+  "gather",
+  { dtype, indexDtype: dtype, offsets: array(whole, 3), stride: whole, nest: nest(3) },
+  ["x", "index", "output"],
+);
+
+export const scatterAddParameters = struct("ScatterAdd", "indexing/scatter_add.metal", {
+  loop: loopNest,
+  inner: whole,
+  size: whole,
+  length: whole,
+  sourceStride: whole,
+  keyStride: whole,
+});
+export const scatterAddCall = cpuCall(
+  "scatterAdd",
+  {
+    ...{ dtype, indexDtype: dtype, offsets: array(whole, 4) },
+    ...{ length: whole, size: whole, strides: array(whole, 4), slices: nest(4) },
+  },
+  ["x", "index", "source", "output"],
+);
+
+const triangleFields = { lower: flag, diagonal: whole };
+
+export const triangleParameters = struct("Triangle", "indexing/triangle.metal", { loop: loopNest, ...triangleFields });
+export const triangleCall = cpuCall(
+  "triangle",
+  { dtype, offsets: array(whole, 2), ...triangleFields, columns: whole, stride: whole, rows: nest(1) },
+  ["x", "output"],
+);
+
+export const oneHotParameters = struct("OneHot", "indexing/one_hot.metal", { loop: loopNest, classes: whole });
+export const oneHotCall = cpuCall("oneHot", { dtype, offsets: array(whole, 2), classes: whole, nest: nest(1) }, [
+  "index",
+  "output",
+]);
+
+const rangeFields = { size: whole, except: whole };
+
+export const rangeParameters = struct("Range", "indexing/range.metal", { loop: loopNest, ...rangeFields });
+
+/** `found` is the number of the first index out of range, −1 where there is none. */
+export const findOutOfRangeCall = cpuCall("findOutOfRange", { dtype, offset: whole, ...rangeFields, nest: nest(1) }, [
+  "index",
+  "found",
+]);
+
+/**
+ * `found` is the number of the first offset that is less than the one before it or more than `size`; −1 where there is
+ * none.
+ */
+export const findDescentCall = cpuCall("findDescent", { dtype, offset: whole, count: whole, size: whole }, [
+  "offsets",
+  "found",
+]);

@@ -1,0 +1,120 @@
+/** The primitives of losses: those of one element each, and the cross entropy of classes. */
+import { cpuCall, nest } from "../../backend/cpu/call.ts";
+import { slices } from "../../backend/cpu/slices.ts";
+import { enumeration, type NameOf } from "../../backend/enumeration.ts";
+import { array, dtype, flag, oneOf, real, whole } from "../../backend/fields.ts";
+import { loopNestOf } from "../../backend/metal/loop.ts";
+import { slicesFor } from "../../backend/metal/slices.ts";
+import { struct } from "../../backend/metal/struct.ts";
+
+/** Losses of one element each. Their formulas are in `loss.reference.ts`. */
+export const losses = enumeration("Loss", ["squaredError", "binaryCrossEntropy", "weightedBinaryCrossEntropy"]);
+export type LossName = NameOf<typeof losses>;
+
+/** Inputs, all of x's shape and dtype: x, target and, of the weighted one, the weight and that of positive targets. */
+export interface LossAttributes {
+  readonly loss: LossName;
+  /** Whether there is one result, the sum of all losses times the factor, in the accumulation dtype. */
+  readonly isSummed: boolean;
+  readonly factor: number;
+}
+
+/**
+ * Inputs: the gradient of each loss, in the accumulation dtype, then as above. Outputs: the gradients that are needed.
+ */
+export interface LossGradientAttributes {
+  readonly loss: LossName;
+  /** Whether the gradients of x and of the target are needed: at least one of them. */
+  readonly needs: readonly [boolean, boolean];
+  /** Of every gradient. */
+  readonly factor: number;
+}
+
+/**
+ * x, target, weight, that of positive targets, and the result; or the gradient of each loss, and the gradients of x and
+ * target.
+ */
+const LOSS_OPERANDS = 5;
+const LOSS_GRADIENT_OPERANDS = 7;
+
+export const lossParameters = struct("LossParameters", "loss/loss.metal", {
+  loop: loopNestOf(LOSS_GRADIENT_OPERANDS),
+  sequence: whole,
+  factor: real,
+});
+
+const lossFields = { loss: oneOf(losses), dtype };
+
+export const lossCall = cpuCall(
+  "loss",
+  {
+    ...lossFields,
+    isSummed: flag,
+    factor: real,
+    offsets: array(whole, LOSS_OPERANDS),
+    nest: nest(LOSS_OPERANDS),
+  },
+  ["x", "target", "weight", "positiveWeight", "out"],
+);
+
+export const lossGradientCall = cpuCall(
+  "lossGradient",
+  {
+    ...lossFields,
+    needs: array(flag, 2),
+    factor: real,
+    offsets: array(whole, LOSS_GRADIENT_OPERANDS),
+    nest: nest(LOSS_GRADIENT_OPERANDS),
+  },
+  ["x", "target", "weight", "positiveWeight", "scale", "gradient", "targetGradient"],
+);
+
+/**
+ * Inputs: logits, targets and, where classes have factors, these and their sum, dense, in the accumulation dtype.
+ * Outputs in that dtype, one number for each target: the loss, and the factor of the target's class (0 where it is
+ * ignored); then log Σ exp(logits) as two of them: the largest logits, and log Σ exp(logits − largest).
+ *
+ * Of the gradient, inputs: logits, targets, log Σ exp(logits), the gradient of each loss, and the factors and their sum
+ * as above. Output: the gradient of the logits.
+ */
+export interface CrossEntropyAttributes {
+  /** The axis of the classes. */
+  readonly axis: number;
+  readonly ignoreIndex: number;
+  readonly labelSmoothing: number;
+}
+
+/**
+ * Operands with slices along the classes: logits, targets and losses; or logits, targets, the largest logits, scales
+ * and gradients.
+ */
+const CLASS_OPERANDS = 3;
+const CLASS_GRADIENT_OPERANDS = 5;
+
+export const crossEntropyParameters = struct("CrossEntropyParameters", "loss/cross_entropy.metal", {
+  slices: slicesFor(CLASS_GRADIENT_OPERANDS),
+  ignoreIndex: whole,
+  chunk: whole,
+  labelSmoothing: real,
+});
+
+const classFields = {
+  dtype,
+  indexDType: dtype,
+  ignoreIndex: whole,
+  labelSmoothing: real,
+  hasFactors: flag,
+  factorsOffset: whole,
+  factorSum: real,
+};
+
+export const crossEntropyCall = cpuCall("crossEntropy", { ...classFields, slices: slices(CLASS_OPERANDS) }, [
+  ...["logits", "targets", "factors"],
+  ...["losses", "used", "logSums"],
+]);
+
+export const crossEntropyGradientCall = cpuCall(
+  "crossEntropyGradient",
+  { ...classFields, slices: slices(CLASS_GRADIENT_OPERANDS) },
+  ["logits", "targets", "factors", "logSums", "scales", "gradient"],
+);

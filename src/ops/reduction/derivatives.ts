@@ -1,0 +1,68 @@
+/**
+ * Local derivatives of reductions: elementwise functions of an element x and its result y, of which gradients are made.
+ */
+import { AutogradError } from "../../autograd/node.ts";
+import { needsGradient, record } from "../../autograd/record.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul, neg } from "../elementwise/arithmetic.ts";
+import { sumTo } from "../view/expand.ts";
+import { derivativeCpu, selectCpu } from "./derivatives.cpu.ts";
+import { derivativeMetal, selectMetal } from "./derivatives.metal.ts";
+import { derivativeReference, selectReference } from "./derivatives.reference.ts";
+import type { DerivativeAttributes, DerivativeName, SelectAttributes } from "./primitive.ts";
+
+const derivativePrimitive = definePrimitive<DerivativeAttributes>({
+  name: "reductionDerivative",
+  family: "reduction",
+  implementations: { metal: derivativeMetal, cpu: derivativeCpu, reference: derivativeReference },
+});
+
+const derivative = (x: Tensor, y: Tensor, name: DerivativeName, parameter = 0): Tensor =>
+  execute(derivativePrimitive, [x, y], broadcastShapes(name, x.shape, y.shape), x.dtype, { name, parameter });
+
+/** Step functions: their derivative is 0, so they are not recorded. */
+export const ties = (x: Tensor, y: Tensor): Tensor => derivative(x, y, "tie");
+export const signOf = (x: Tensor): Tensor => derivative(x, x, "sign");
+
+/** x / y, and 0 where y is. */
+export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
+  const output = derivative(x, y, "quotient");
+  const [own, other] = [x.shape, y.shape];
+  record("reductionDerivative", [x, y], [output], [x, y], ([gradient], [a, b], needs) => {
+    const share = dividedWhereNotZero(gradient!, b!);
+    return [
+      needs[0] ? sumTo(share, own) : null,
+      needs[1] ? sumTo(neg(mul(share, dividedWhereNotZero(a!, b!))), other) : null,
+    ];
+  });
+  return output;
+}
+
+/**
+ * The gradient of the norm of order p, sign(x) |x|^(p−1) y^(1−p); 0 where x or y is. It has no gradient of its own yet.
+ */
+export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
+  if (needsGradient(x, y))
+    throw new AutogradError(
+      "norm",
+      "notTwiceDifferentiable",
+      `the gradient of a norm with p = ${p} can't be differentiated again; p of 1, 2 and ±Infinity can`,
+    );
+  return derivative(x, y, "power", p);
+}
+
+const selectPrimitive = definePrimitive<SelectAttributes>({
+  name: "selectAt",
+  family: "reduction",
+  implementations: { metal: selectMetal, cpu: selectCpu, reference: selectReference },
+});
+
+/** x where an element's index along the axis is the index there, else 0; both have one shape. */
+export function selectAt(x: Tensor, indices: Tensor, axis: number): Tensor {
+  const output = execute(selectPrimitive, [x, indices], x.shape, x.dtype, { axis });
+  record("selectAt", [x], [output], [indices], ([gradient], [saved]) => [selectAt(gradient!, saved!, axis)]);
+  return output;
+}

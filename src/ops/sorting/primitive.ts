@@ -1,0 +1,26 @@
+/**
+ * The primitive `sort`: input x, outputs values and indices (int64), the first elements in order, as many as the
+ * outputs have along the axis.
+ */
+import { cpuCall } from "../../backend/cpu/call.ts";
+import { slices } from "../../backend/cpu/slices.ts";
+import { dtype, flag, whole } from "../../backend/fields.ts";
+import { slicesFor } from "../../backend/metal/slices.ts";
+import { struct } from "../../backend/metal/struct.ts";
+
+export interface SortAttributes {
+  /** The axis along which elements are sorted. */
+  readonly dim: number;
+  readonly descending: boolean;
+}
+
+export const sortParameters = struct("Sort", "sorting/sort.metal", {
+  slices: slicesFor(3),
+  count: whole,
+  run: whole,
+  descending: flag,
+});
+
+export const sortCall = cpuCall("sort", { dtype, slices: slices(3), count: whole, descending: flag }, [
+  ...["x", "values", "indices"],
+]);

@@ -1,0 +1,105 @@
+/**
+ * Softmax and running sums so large that the cpu backend streams them past the caches, with each instruction set: whole
+ * cache lines, their remainder, rows that begin within a cache line.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { detach, grad } from "../../../src/ops/gradient/backward.ts";
+import { cumprod, cumsum, logSoftmax, reshape, softmax, tensor, toDType } from "../../../src/ops/index.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+
+const rows = 2053;
+const columns = 2055; // 17 MB of float32
+const size = rows * columns;
+const source = Float32Array.from({ length: size }, (_, at) => ((at * 7919) % 1021) / 64 - 8);
+
+const { native } = cpuLibrary();
+const { isa: initial, isas } = cpuInfo(native);
+afterAll(() => configure(native, "isa", initial));
+
+/** How slices lie: the number of an element's slice, and how many there are. */
+const layouts = {
+  "the first axis": { shape: [rows, columns], dim: 0, slices: columns, sliceOf: (at: number) => at % columns },
+  "the last axis": { shape: [rows, columns], dim: 1, slices: rows, sliceOf: (at: number) => Math.floor(at / columns) },
+  "one slice": { shape: [size], dim: 0, slices: 1, sliceOf: () => 0 },
+} as const;
+
+/** Σ value(element) along each slice. */
+function sums(slices: number, sliceOf: (at: number) => number, value: (at: number) => number): Float64Array {
+  const result = new Float64Array(slices);
+  for (let at = 0; at < size; at++) result[sliceOf(at)]! += value(at);
+  return result;
+}
+
+/** The index of the first element that is further off than its bound; −1 where none is. */
+function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound: (want: number) => number): number {
+  for (let at = 0; at < size; at++) if (!(Math.abs(got[at]! - want(at)) <= bound(want(at)))) return at;
+  return -1;
+}
+
+const exponentials = Float64Array.from(source, (value) => Math.exp(value));
+/** Differences of up to 16 are rounded before the exponential is taken, results once more. */
+const relative = (want: number) => Math.abs(want) * 2 ** -19;
+const logarithmic = (want: number) => (Math.abs(want) + 16) * 2 ** -23;
+
+describe.each(isas)("with %s", (isa) => {
+  const on = <Result>(body: () => Result): Result => {
+    configure(native, "isa", isa);
+    return withStrict(true, () => withBackend("cpu", body));
+  };
+
+  /** With x itself as the gradient of y. */
+  const gradientOf = (y: Tensor, x: Tensor) =>
+    on(() => grad([y], [x], { gradOutputs: [detach(x)] }))[0]!.dataSync() as Float32Array;
+
+  test.each(Object.entries(layouts))("softmax along %s", (_, { shape, dim, slices, sliceOf }) => {
+    const x = on(() => tensor(source, { shape, requiresGrad: true }));
+    const totals = sums(slices, sliceOf, (at) => exponentials[at]!);
+    const share = (at: number) => exponentials[at]! / totals[sliceOf(at)]!;
+    const y = on(() => softmax(x, { dim }));
+    expect(firstWrong(y.dataSync(), share, relative)).toBe(-1);
+    const logarithms = on(() => logSoftmax(x, { dim })).dataSync();
+    expect(firstWrong(logarithms, (at) => source[at]! - Math.log(totals[sliceOf(at)]!), logarithmic)).toBe(-1);
+
+    const products = sums(slices, sliceOf, (at) => source[at]! * share(at));
+    const gradient = (at: number) => share(at) * (source[at]! - products[sliceOf(at)]!);
+    const got = gradientOf(y, x);
+    const largest = Math.max(...Array.from(totals, (total) => Math.exp(8) / total));
+    expect(firstWrong(got, gradient, () => largest * 32 * 2 ** -20)).toBe(-1);
+  });
+
+  test("running sums, onwards and back, of a float and of a dtype that becomes another", () => {
+    const running = Float64Array.from(source);
+    for (let at = 1; at < size; at++) running[at]! += running[at - 1]!;
+    const bound = (want: number) => Math.abs(want) * 2 ** -24; // sums are float64: exact here, and rounded once
+    const vector = on(() => tensor(source, { requiresGrad: true }));
+    expect(firstWrong(on(() => cumsum(vector, { dim: 0 })).dataSync(), (at) => running[at]!, bound)).toBe(-1);
+    const total = running[size - 1]!;
+    const back = gradientOf(
+      on(() => cumsum(vector, { dim: 0 })),
+      vector,
+    ); // runs from the last element to the first
+    expect(firstWrong(back, (at) => total - running[at]! + source[at]!, bound)).toBe(-1);
+    const counts = on(() => toDType(cumsum(toDType(tensor(source), "int8"), { dim: 0 }), "float64")).dataSync();
+    let count = 0;
+    const whole = Float64Array.from(source, (value) => {
+      count += Math.trunc(value);
+      return count;
+    });
+    expect(
+      firstWrong(
+        counts as Float64Array,
+        (at) => whole[at]!,
+        () => 0,
+      ),
+    ).toBe(-1);
+  });
+
+  test("a product stays 0 however large the elements after it are", () => {
+    const x = on(() => reshape(tensor(Float32Array.from({ length: 70_000 }, (_, at) => (at === 3 ? 0 : 9))), [-1]));
+    const got = on(() => cumprod(x, { dim: 0 })).dataSync();
+    expect([got[2], got.subarray(3).every((value) => value === 0)]).toEqual([729, true]);
+  });
+});
