@@ -5,7 +5,7 @@ export { type EluOptions, elu } from "./activation/elu.ts";
 export { type GeluOptions, gelu } from "./activation/gelu.ts";
 export * from "./activation/hardsigmoid.ts";
 export * from "./activation/hardswish.ts";
-export * from "./activation/hardtanh.ts";
+export { type HardtanhOptions, hardtanh } from "./activation/hardtanh.ts";
 export { type LeakyReluOptions, leakyRelu } from "./activation/leaky_relu.ts";
 export * from "./activation/log_sigmoid.ts";
 export * from "./activation/mish.ts";

@@ -202,10 +202,10 @@ export const calls = Object.fromEntries(
 ) as Readonly<Record<OperationName, Arguments>>;
 
 /** Methods whose other arguments have defaults. */
-const isMethodOfOne = (name: OperationName): boolean => {
+function isMethodOfOne(name: OperationName): boolean {
   const operation = functions[name] as ((...values: unknown[]) => unknown) & { readonly method?: string };
   return operation.method !== undefined && operation.length === 1;
-};
+}
 
 function usualArguments(name: OperationName): Arguments {
   if (kinds.unaryOfBits.includes(name)) return ({ integers }) => [integers];

@@ -2,7 +2,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { clampAs } from "../elementwise/clamp.ts";
-import { scalarTensor } from "../elementwise/operands.ts";
+import { operandDType, scalarTensor } from "../elementwise/operands.ts";
 
 /** The bounds of {@link hardtanh}. */
 export interface HardtanhOptions {
@@ -21,10 +21,20 @@ export interface HardtanhOptions {
  * @throws {ArgumentError} where minVal is above maxVal.
  * @throws {DTypeError} for bools, and where integers can't hold a bound.
  */
-export function hardtanh<D extends DType>(x: Tensor<D>, { minVal = -1, maxVal = 1 }: HardtanhOptions = {}): Tensor<D> {
-  if (minVal > maxVal)
-    throw new ArgumentError("hardtanh", "invalidBounds", `expected minVal up to maxVal ${maxVal}, got ${minVal}`);
-  if (x.dtype !== "bool") for (const bound of [minVal, maxVal]) scalarTensor(bound, x.dtype, "hardtanh"); // it must fit
-  return clampAs("hardtanh", x, { min: minVal, max: maxVal }) as Tensor<D>;
+export function hardtanh<D extends DType>(x: Tensor<D>, options: HardtanhOptions = {}): Tensor<D> {
+  return hardtanhAs("hardtanh", x, options);
 }
 hardtanh.method = "same" as const;
+
+/** The same under the name of another operation, for errors. */
+export function hardtanhAs<D extends DType>(
+  operation: string,
+  x: Tensor<D>,
+  { minVal = -1, maxVal = 1 }: HardtanhOptions,
+): Tensor<D> {
+  if (minVal > maxVal)
+    throw new ArgumentError(operation, "invalidBounds", `expected minVal up to maxVal ${maxVal}, got ${minVal}`);
+  const dtype = operandDType(operation, x.dtype, "numbers");
+  for (const bound of [minVal, maxVal]) scalarTensor(bound, dtype, operation); // it must fit
+  return clampAs(operation, x, { min: minVal, max: maxVal }) as Tensor<D>;
+}

@@ -1,6 +1,6 @@
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { clampAs } from "../elementwise/clamp.ts";
+import { hardtanhAs } from "./hardtanh.ts";
 
 /**
  * min(max(x, 0), 6) for each element. The gradient at 0 and 6 is 0.
@@ -11,6 +11,6 @@ import { clampAs } from "../elementwise/clamp.ts";
  * @throws {DTypeError} for bools.
  */
 export function relu6<D extends DType>(x: Tensor<D>): Tensor<D> {
-  return clampAs("relu6", x, { min: 0, max: 6 }) as Tensor<D>;
+  return hardtanhAs("relu6", x, { minVal: 0, maxVal: 6 });
 }
 relu6.method = "same" as const;

@@ -6,10 +6,15 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
+import { elu } from "../../../src/ops/activation/elu.ts";
 import { gelu, geluGradient, geluTanhGradient } from "../../../src/ops/activation/gelu.ts";
+import { hardswish } from "../../../src/ops/activation/hardswish.ts";
+import { logSigmoid } from "../../../src/ops/activation/log_sigmoid.ts";
+import { mish } from "../../../src/ops/activation/mish.ts";
 import { sigmoid } from "../../../src/ops/activation/sigmoid.ts";
 import { silu } from "../../../src/ops/activation/silu.ts";
 import { softplus } from "../../../src/ops/activation/softplus.ts";
+import { tanhshrink } from "../../../src/ops/activation/tanhshrink.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { floorDivide, fmod, remainder } from "../../../src/ops/elementwise/division.ts";
 import { erf } from "../../../src/ops/elementwise/erf.ts";
@@ -37,6 +42,11 @@ const functions: Readonly<Record<string, (x: Tensor, y: Tensor) => Tensor>> = {
   "gelu by tanh": (x) => gelu(x, { approximate }),
   silu: (x) => silu(x),
   softplus: (x) => softplus(x),
+  hardswish: (x) => hardswish(x),
+  mish: (x) => mish(x),
+  logSigmoid: (x) => logSigmoid(x),
+  tanhshrink: (x) => tanhshrink(x),
+  elu: (x) => elu(x),
   "gradient of gelu": (x, y) => geluGradient(y, x),
   "gradient of gelu by tanh": (x, y) => geluTanhGradient(y, x),
   pow,

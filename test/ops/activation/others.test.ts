@@ -13,24 +13,13 @@ import { tanhshrink } from "../../../src/ops/activation/tanhshrink.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { integers } from "../elementwise/oracle.ts";
 import { testTable } from "../run.ts";
+import { tanhshrinkBySeries } from "./oracle.ts";
 import { activationRow, testDerivatives, testSecondGradients } from "./rows.ts";
 
 const isNaNOr = (x: number, value: number): number => (Number.isNaN(x) ? x : value);
 const between = (x: number, least: number, most: number): number => isNaNOr(x, Math.min(Math.max(x, least), most));
 const eluBy = (alpha: number, rate: number, scale: number) => (x: number) =>
   scale * (x > 0 ? x : alpha * Math.expm1(rate * x));
-
-/** (x·cosh x − sinh x)/cosh x, whose numerator is a series of positive terms, 2k·x²ᵏ⁺¹/(2k + 1)!, up to 2. */
-function tanhshrinkBySeries(x: number): number {
-  if (!(Math.abs(x) <= 2)) return x - Math.tanh(x);
-  let sum = 0;
-  let power = x; // x²ᵏ⁺¹/(2k + 1)!
-  for (let k = 1; k < 25; k++) {
-    power *= (x * x) / (2 * k * (2 * k + 1));
-    sum += 2 * k * power;
-  }
-  return sum / Math.cosh(x);
-}
 
 const negativeSlope = 0.3;
 const leaky = (x: Tensor): Tensor => leakyRelu(x, { negativeSlope });

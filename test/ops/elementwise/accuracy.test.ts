@@ -17,7 +17,7 @@ import { pow } from "../../../src/ops/elementwise/power.ts";
 import { atan2 } from "../../../src/ops/elementwise/trigonometric.ts";
 import * as library from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import { geluBy, geluTanh, silu as siluOracle } from "../activation/oracle.ts";
+import { geluBy, geluTanh, silu as siluOracle, tanhshrinkBySeries } from "../activation/oracle.ts";
 import { Random } from "../samples.ts";
 import { compare } from "../tolerance.ts";
 import { erf } from "./oracle.ts";
@@ -47,7 +47,9 @@ function dense(count: number): Float32Array {
 }
 
 const sigmoid = (x: number) => (x < -700 ? 0 : 1 / (1 + Math.exp(-x)));
-const smooth = (x: number) => (x > 20 ? x : Math.log1p(Math.exp(x)));
+const smoothFrom = (threshold: number) => (x: number) => (x > threshold ? x : Math.log1p(Math.exp(x)));
+const smooth = smoothFrom(20);
+const [seluAlpha, seluScale] = [1.6732632423543772, 1.0507009873554805];
 
 /**
  * A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they
@@ -105,6 +107,13 @@ const functions: readonly Case[] = [
   ["gelu", gelu, quickGelu.value, 6, () => 0],
   ["gelu by tanh", (x) => gelu(x, { approximate }), geluTanh.value, 6, () => 0],
   ["silu", silu, siluOracle.value, 6, () => 0],
+  ["hardswish", library.hardswish, (x) => x * (Math.min(Math.max(x + 3, 0), 6) / 6), 2],
+  ["softsign", library.softsign, (x) => x / (1 + Math.abs(x)), 2],
+  ["mish", library.mish, (x) => x * Math.tanh(smoothFrom(40)(x)), 6, () => 0],
+  ["logSigmoid", library.logSigmoid, (x) => (x > 0 ? 0 : x) - Math.log1p(Math.exp(-Math.abs(x))), 4],
+  ["tanhshrink", library.tanhshrink, tanhshrinkBySeries, 5],
+  ["elu", library.elu, (x) => (x > 0 ? x : Math.expm1(x)), 4],
+  ["selu", library.selu, (x) => seluScale * (x > 0 ? x : seluAlpha * Math.expm1(x)), 5],
   ["gradient of gelu", gradientOf(geluGradient), quickGelu.derivative, 6, quickGelu.magnitude],
   ["gradient of gelu by tanh", gradientOf(geluTanhGradient), geluTanh.derivative, 6, geluTanh.magnitude],
   ["gradient of silu", gradientOf(siluGradient), siluOracle.derivative, 6, siluOracle.magnitude],

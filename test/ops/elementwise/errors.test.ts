@@ -80,7 +80,7 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
   [
     "another policy",
     () => toDType(floats, "int8", { overflow: "wrap" as never }),
-    "ArgumentError [toDType] overflow is",
+    "ArgumentError [toDType] expected overflow to be",
   ],
   ["repeated elements", () => fill_(expand(tensor([1]), [3]), 2), "ArgumentError [fill_] axis 0 of float32[3] repeats"],
 ];
