@@ -42,7 +42,10 @@ export function nativeTables(): NativeTables {
   return tables;
 }
 
-const noNames: Readonly<Record<string, number>> = {};
+const known: Record<string, Readonly<Record<string, number>>> = {};
 
 /** The ordinals of a list of names of the process's dylib. */
-export const nativeOrdinals: NativeOrdinals = (type) => nativeTables().names[type] ?? noNames;
+export const nativeOrdinals: NativeOrdinals = (type) => {
+  known[type] ??= nativeTables().names[type] ?? {};
+  return known[type];
+};

@@ -62,7 +62,9 @@ export const geluTanh = activation(
   (a) => (a > 30 ? 0 : logisticSlope(twice(a)) * scale * (1 + 0.134145 * a * a)),
 );
 
-/** x − tanh x = (x·cosh x − sinh x)/cosh x, whose numerator is a series of positive terms, 2k·x²ᵏ⁺¹/(2k + 1)!, up to 2. */
+/**
+ * x − tanh x = (x·cosh x − sinh x)/cosh x, whose numerator is a series of positive terms, 2k·x²ᵏ⁺¹/(2k + 1)!, up to 2.
+ */
 export function tanhshrinkBySeries(x: number): number {
   if (!(Math.abs(x) <= 2)) return x - Math.tanh(x);
   let sum = 0;
