@@ -189,7 +189,10 @@ describe.if(hasMetal)("a training step succeeds", () => {
 
   test.each(operations)("%s: a pipeline with room for too few threads", (operation) => {
     const threads = operation === "attentionDropoutMask" ? 128 : 64; // the forward's 128 fit
-    const cause = new RegExp(`^metal: .*threads is wanted, this pipeline's most are ${threads}`);
+    const limit = "expected room for a threadgroup of \\d+ threads, got a pipeline for at most";
+    const cause = new RegExp(`^metal: .*${limit} ${threads}`);
+      `^metal: .*expected room for a threadgroup of \\d+ threads, got a pipeline for at most ${threads}`,
+    );
     expectedOf(tiled);
     startAnew();
     checkFallback(tiled, operation, cause, (pass) => withThreadLimit(threads, pass));

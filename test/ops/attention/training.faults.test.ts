@@ -61,7 +61,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses", () =>
   });
 
   test("where pipelines have room for few threads", () => {
-    const cause = /^metal: .*threads is wanted, this pipeline's most are 64/;
+    const cause = /^metal: .*expected room for a threadgroup of \d+ threads, got a pipeline for at most 64/;
     checkCurve("attentionBackward", cause, () => withThreadLimit(64, () => learn()));
   });
 
