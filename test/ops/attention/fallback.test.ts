@@ -191,8 +191,6 @@ describe.if(hasMetal)("a training step succeeds", () => {
     const threads = operation === "attentionDropoutMask" ? 128 : 64; // the forward's 128 fit
     const limit = "expected room for a threadgroup of \\d+ threads, got a pipeline for at most";
     const cause = new RegExp(`^metal: .*${limit} ${threads}`);
-      `^metal: .*expected room for a threadgroup of \\d+ threads, got a pipeline for at most ${threads}`,
-    );
     expectedOf(tiled);
     startAnew();
     checkFallback(tiled, operation, cause, (pass) => withThreadLimit(threads, pass));
