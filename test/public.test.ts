@@ -96,6 +96,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   "it takes a list of tensors": ["cat", "stack"],
   "its first operand is the equation": ["einsum"],
   "its first operand is the chance, a tensor or a number": ["bernoulli"],
+  "its first operand is the order, a number": ["polygamma"],
   "it is the method to": ["toDType"],
 };
 

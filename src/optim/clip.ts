@@ -11,7 +11,7 @@ import { stack } from "../ops/join/cat.ts";
 import { norm } from "../ops/reduction/norm.ts";
 import type { FoldName } from "../ops/reduction/primitive.ts";
 import { fold, planReduction } from "../ops/reduction/reduce.ts";
-import type { DType } from "../tensor/dtype.ts";
+import { accumulationDType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
 import { euclideanNorm, scaled } from "./gradients/foreach.ts";
@@ -96,9 +96,7 @@ const folds: ReadonlyMap<number, FoldName> = new Map([
 
 /** The norm of a tensor, in its accumulation dtype. */
 const normOf = (x: Tensor, p: number): Tensor =>
-  fold(folds.get(p) ?? "normP", x, planReduction("clipGradNorm", x, {}), accumulationDType(x), p);
-
-const accumulationDType = ({ dtype }: Tensor): DType => (dtype === "float64" ? "float64" : "float32");
+  fold(folds.get(p) ?? "normP", x, planReduction("clipGradNorm", x, {}), accumulationDType(x.dtype), p);
 
 const gradientsOf = (owners: readonly Tensor[]): Tensor[] => owners.map(({ grad }) => grad!);
 

@@ -6,6 +6,7 @@ import { mul } from "../ops/elementwise/arithmetic.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
 import { stack } from "../ops/join/cat.ts";
 import { all } from "../ops/reduction/logic.ts";
+import { accumulationDType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { replaceGradient } from "./clip.ts";
@@ -92,7 +93,7 @@ export class GradScaler {
     const areFinite = noGrad(() =>
       tidy(() => {
         for (const owner of owners)
-          replaceGradient(owner, mul(toDType(owner.grad!, accumulationDType(owner.grad!)), 1 / this.factor));
+          replaceGradient(owner, mul(toDType(owner.grad!, accumulationDType(owner.grad!.dtype)), 1 / this.factor));
         const finite = owners.map(({ grad }) => all(isfinite(grad!)));
         return finite.length === 0 || Boolean(all(stack(finite)).item());
       }),
@@ -159,8 +160,6 @@ const wholeOrZero = {
   holds: (value: number) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
 };
-
-const accumulationDType = ({ dtype }: Tensor) => (dtype === "float64" ? "float64" : "float32");
 
 function checked(options: GradScalerOptions): GradScalerOptions {
   const aboveOne = { holds: (value: number) => value > 1 && value < Infinity, expected: "a number above 1" };

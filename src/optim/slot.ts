@@ -2,6 +2,7 @@
 import { noGrad } from "../autograd/modes.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
+import { accumulationDType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import type { ParameterGroup } from "./groups.ts";
@@ -24,7 +25,7 @@ export interface Update<Options> {
 }
 
 /** The dtype of a parameter's state. */
-export const stateDType = ({ dtype }: Tensor) => (dtype === "float64" ? "float64" : "float32");
+export const stateDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 
 /**
  * Gives a slot the state tensors of these names: existing ones stay, new ones are initialized, others are disposed of.

@@ -10,7 +10,7 @@ function perceptron(environment: Record<string, string>, ...words: string[]) {
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-const accuracyIn = (out: string) => Number(/^accuracy (\d+\.\d\d) % on digits/m.exec(out)?.[1]);
+const accuracyIn = (out: string) => Number(/^accuracy (\d+\.\d\d) % on unseen digits/m.exec(out)?.[1]);
 
 /** Operation, backend, calls and reason of each row. */
 const pathsIn = (out: string) =>
@@ -28,14 +28,14 @@ describe("on the cpu backend", () => {
     const { out, err, exitCode } = perceptron(cpu, "20000", "2");
     expect(accuracyIn(out)).toBeGreaterThanOrEqual(95);
     expect(exitCode).toBe(0);
-    expect(out).toContain("20000 digits to learn from, 2 times; 10000 others to test with");
+    expect(out).toContain("20000 digits to train on for 2 epochs; 10000 others to test on");
     expect(err).toMatch(/learning \[=+\] 100 %, batch 312 of 312, loss 0\.\d{3}/); // 2 × ⌊20000 / 128⌋
   });
 
   test("two batches are not: it says so, and exits with 1", () => {
     const { out, err, exitCode } = perceptron(cpu, "256", "1");
     expect(accuracyIn(out)).toBeLessThan(95);
-    expect(err).toEndWith("At least 95 % is wanted.\n");
+    expect(err).toEndWith("expected an accuracy of at least 95 %\n");
     expect(exitCode).toBe(1);
   });
 
@@ -59,6 +59,6 @@ test("the reference backend learns the same", () => {
 
 test("fewer digits than a batch are refused", () => {
   const { err, exitCode } = perceptron({}, "127");
-  expect(err).toContain("at least 128 digits are learned from, once");
+  expect(err).toContain("expected at least 128 digits and one epoch, got 127 and");
   expect(exitCode).toBe(1);
 });

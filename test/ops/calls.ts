@@ -16,13 +16,16 @@ export const operationNames = Object.entries(functions).flatMap(([name, value]) 
   typeof value === "function" ? [name as OperationName] : [],
 );
 
+/** Elementwise operations that take integers alone, or a number first: they have rows of their own. */
+const ofTheirOwn: ReadonlySet<string> = new Set(["gcd", "lcm", "polygamma"]);
+
 /**
  * Kinds of operations whose calls and mistakes need no list: elementwise ones, and functions of real numbers made of
  * them.
  */
 export const kinds = {
   unary: named(({ operands, takes }) => operands === 1 && takes !== "bits"),
-  binary: named(({ operands, takes }) => operands === 2 && takes !== "bits"),
+  binary: named(({ operands, takes, name }) => operands === 2 && takes !== "bits" && !ofTheirOwn.has(name)),
   unaryOfBits: named(({ operands, takes }) => operands === 1 && takes === "bits"),
   binaryOfBits: named(({ operands, takes }) => operands === 2 && takes === "bits"),
   unaryOfNumbers: named(({ operands, takes }) => operands === 1 && takes === "numbers"),

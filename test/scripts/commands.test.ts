@@ -32,7 +32,7 @@ await installDependencies();
 describe("ORCHARD_SKIP_METAL=1", () => {
   const skip = { ORCHARD_SKIP_METAL: "1" };
 
-  const leftOut = "ORCHARD_SKIP_METAL=1: Swift, and with it the metal backend, is left out.\n";
+  const leftOut = "ORCHARD_SKIP_METAL=1: Swift is left out, and with it the metal backend.\n";
 
   test("setup has nothing to do, and says what it left out", () => {
     const { out, exitCode } = script("setup", skip);
@@ -104,7 +104,7 @@ describe("where Swift can't be had", () => {
 
 test("an unknown command is an error that names those that there are", () => {
   const { err, exitCode } = script("nothing", {});
-  const known = "bench, build, check, demo, fixtures, generate, setup, test, train";
+  const known = "bench, build, check, demo, fixtures, format, generate, setup, test, train";
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 
@@ -112,7 +112,7 @@ test("every script of package.json that is launched is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
-  expect(launched).toHaveLength(9);
+  expect(launched).toHaveLength(10);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {

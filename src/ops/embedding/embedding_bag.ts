@@ -39,8 +39,7 @@ export interface EmbeddingBagOptions {
  * @returns [bags, width], in weight's dtype
  *
  * @example
- * const bags = { offsets: tensor([0n, 2n]), mode: "sum" } as const;
- * embeddingBag(tensor([0n, 1n, 1n]), tensor([[1, 2], [3, 4]]), bags); // float32 [[4, 6], [3, 4]]
+ * embeddingBag(tensor([0n, 1n, 1n]), eye(2), { offsets: tensor([0n, 2n]), mode: "sum" }); // float32 [[1, 1], [0, 1]]
  *
  * @throws {ShapeError} for indices of another rank, a weight that is no matrix, weights of samples of another shape,
  * and `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read). @throws {DTypeError} for indices or

@@ -34,8 +34,7 @@ export interface CrossEntropyOptions extends LossOptions {
  * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in the logits' dtype
  *
  * @example
- * const logits = tensor([[0, 0], [0, Math.log(3)]]);
- * crossEntropy(logits, tensor([0n, 1n]), { reduction: "none" }); // float32 [0.69314718, 0.28768207]
+ * crossEntropy(tensor([[0, 0], [0, 0]]), tensor([0n, 1n]), { reduction: "none" }); // float32 [0.693147, 0.693147]
  *
  * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
  * result is read).
