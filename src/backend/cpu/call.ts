@@ -168,12 +168,16 @@ const run3: Runner = (native, ordinal, block, operands) =>
     bytesOf(operands[2], block),
   );
 
-const run6: Runner = (native, ordinal, block, [a, b, c, d, e, f]) =>
+const run6: Runner = (native, ordinal, block, operands) =>
   native.orchard_cpu_run6(
     ordinal,
     block,
-    ...[bytesOf(a, block), bytesOf(b, block), bytesOf(c, block)],
-    ...([bytesOf(d, block), bytesOf(e, block), bytesOf(f, block)] as const),
+    bytesOf(operands[0], block),
+    bytesOf(operands[1], block),
+    bytesOf(operands[2], block),
+    bytesOf(operands[3], block),
+    bytesOf(operands[4], block),
+    bytesOf(operands[5], block),
   );
 
 const padded = (count: number, block: Float64Array, operands: readonly CpuOperand[]): NodeJS.TypedArray[] =>
