@@ -18,7 +18,7 @@ import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
-import { overridden, overrideFor, routeOf } from "./overrides.ts";
+import { isInUse, overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
@@ -167,11 +167,11 @@ function dispatch<Attributes>(
   discard: (operands: Operands) => void,
 ): Tensor[] {
   for (const input of inputs) input.checkAlive(operation);
-  const first = routeOf(primitive.family) ?? getBackend();
+  const first = (isInUse ? routeOf(primitive.family) : undefined) ?? getBackend();
   let reason = PREFERRED;
   let failure: unknown;
   for (const name of orderFrom[first]) {
-    const overriding = overrideFor(primitive, name, inputs, attributes);
+    const overriding = isInUse ? overrideFor(primitive, name, inputs, attributes) : undefined;
     const chosen = overriding ? overridden(primitive, overriding) : primitive;
     const why = whyUnsupported(chosen, name, inputs, attributes);
     if (why !== undefined) {

@@ -69,6 +69,9 @@ interface Changes {
 
 const none: Changes = { overrides: [], routes: [] };
 
+/** @internal Whether any override or route was ever made: until then a dispatch looks for none. */
+export let isInUse = false;
+
 // Of the process, and of the bodies of `withOverride` and `withRoute`. A later change goes before an earlier one, one
 // of a body before one of the process.
 let ofProcess: Changes = none;
@@ -169,7 +172,6 @@ export function overrideFor(
   inputs: readonly Tensor[],
   attributes: unknown,
 ): Override | undefined {
-  if (isUnchanged("overrides")) return undefined;
   const call = { operation, inputs, attributes };
   const under = running.get();
   return inForce("overrides").find(
@@ -192,12 +194,9 @@ export const overridden = <Attributes>(
  * `withBackend`, which goes before a route of the process.
  */
 export function routeOf(family: string | undefined): BackendName | undefined {
-  if (isUnchanged("routes")) return undefined;
   const find = ({ routes }: Changes) => routes.findLast((own) => own.family === family)?.backend;
   return find(ofBody.get()) ?? getScopedBackend() ?? find(ofProcess);
 }
-
-const isUnchanged = (kind: keyof Changes): boolean => ofProcess[kind].length === 0 && ofBody.get()[kind].length === 0;
 
 const inForce = <Kind extends keyof Changes>(kind: Kind): Changes[Kind][number][] => [
   ...ofBody.get()[kind].toReversed(),
@@ -206,6 +205,7 @@ const inForce = <Kind extends keyof Changes>(kind: Kind): Changes[Kind][number][
 
 function makeRoute(called: string, family: string, backend: BackendName): Route {
   const families = new Set([...primitives.values()].map((primitive) => primitive.family));
+  isInUse = true;
   checkName(called, "family", family, families);
   checkName(called, "backend", backend, backendNames);
   return { family, backend };
@@ -218,6 +218,7 @@ function makeOverride(
   body: OverrideBody | KernelOverride,
   { name = `override of ${operation}`, when }: OverrideOptions,
 ): Override {
+  isInUse = true;
   checkName(called, "operation", operation, primitives.keys());
   checkName(called, "backend", backend, backendNames);
   const compute: OverrideBody = typeof body === "function" ? body : (call) => body.encode(call);
