@@ -7,10 +7,6 @@ import { metalContext } from "../src/backend/metal/context.ts";
 import { metalCopies } from "../src/backend/metal/copies.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { flashAttention } from "../src/ops/attention/flash_attention.ts";
-// What the copies cost that operands of attention need: a forward and a backward pass with all of them in memory that
-// the backend reaches, in any layout, which is no copy, and with some elsewhere. Metal's operands come from the host's
-// memory, the cpu's from private memory of the device. On the software device kernels complete without running: what is
-// left are copies and encoding.
 import { grad } from "../src/ops/gradient/backward.ts";
 import { randn, transpose } from "../src/ops/index.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";

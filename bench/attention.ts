@@ -6,9 +6,6 @@ import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { flashAttention } from "../src/ops/attention/flash_attention.ts";
-// `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn:
-// forward alone, and forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without
-// it the table has ours alone.
 import { grad } from "../src/ops/gradient/backward.ts";
 import { randn } from "../src/ops/random/randn.ts";
 import { unflatten } from "../src/ops/view/flatten.ts";

@@ -5,10 +5,6 @@
 
 import { noGrad } from "../src/autograd/modes.ts";
 import { withBackend } from "../src/backend/policy.ts";
-// Losses and embeddings on the cpu backend beside plain reads and copies, in one run: the cross entropy of 1,024 lines
-// of 50,257 logits (GPT-2's vocabulary), losses of 16 million elements, 16,384 tokens of a table of 50,257 rows of 768.
-// Bandwidth is bytes that have to move per second: operands once and results once. Of a read that is a sum's, of a copy
-// what it reads and what it writes. The aim: at least 0.7 of theirs.
 import { grad } from "../src/ops/gradient/backward.ts";
 import * as library from "../src/ops/index.ts";
 import type { Tensor } from "../src/tensor/tensor.ts";
