@@ -68,16 +68,11 @@ export function cpuCall<Fields extends Readonly<Record<string, Field<never>>>>(
 }
 
 function callOf<Values>(description: CpuCallDescription, block: Float64Array, fixed: Partial<Values>): CpuCall<Values> {
-  const run = runnerOf(description.operands.length);
-  let ordinal = -1;
-  let write: Writer;
+  const width = widthOf(description);
+  let run: Run | undefined;
   const status = (values: Values, given: readonly CpuOperand[]): number => {
-    if (ordinal < 0) {
-      write = writerOf(description, block, fixed);
-      ordinal = ordinalOf(description);
-    }
-    write(values);
-    return run(cpuLibrary().native, ordinal, block, given);
+    run ??= compile(description, { block, width, fixed });
+    return run(values, given, cpuLibrary().native);
   };
   const error = (operation: string, code: number): OrchardError => errorOf(cpuLibrary().native, code, operation);
   const call = (operation: string, values: Values, given: readonly CpuOperand[]): void => {
@@ -106,28 +101,51 @@ function describe(
   return description;
 }
 
-type Writer = (values: unknown) => void;
+/** Writes the block and runs the function; gives the status back. */
+type Run = (values: unknown, operands: readonly CpuOperand[], native: Native) => number;
+
+interface RunOptions {
+  readonly block: Float64Array;
+  /** How many operands the function of the dylib has. */
+  readonly width: number;
+  readonly fixed: Readonly<Record<string, unknown>>;
+}
 
 /**
- * Writes a block: a function that is compiled for its fields, with their names, their offsets and what is fixed as
- * constants. A loop over the fields would cost a one-element operation a tenth of its time.
+ * Compiles the call: names, offsets and what is fixed are constants, and no field or operand takes a turn of a loop,
+ * which would cost a one-element operation a fifth of its time.
  */
-function writerOf(
-  { fields }: CpuCallDescription,
-  block: Float64Array,
-  fixed: Readonly<Record<string, unknown>>,
-): Writer {
+function compile(description: CpuCallDescription, { block, width, fixed }: RunOptions): Run {
+  const { fields, operands } = description;
   const parameters = fields.map((_, index) => `write${index}`);
   const lines = fields.flatMap((own, index) =>
     own.name in fixed
       ? constantsOf(own, fixed[own.name]).map((number, at) => `block[${own.offset + at}] = ${number};`)
       : [`write${index}(block, ${own.offset}, values.${own.name}, ordinals);`],
   );
+  // `bun:ffi` takes no null for a buffer: the block stands in for what is left out.
+  const bytes = Array.from({ length: width }, (_, index) =>
+    index < operands.length ? `bytesOf(operands[${index}], block)` : "block",
+  );
+  lines.push(`return native.orchard_cpu_run${width}(${ordinalOf(description)}, block, ${bytes.join(", ")});`);
   const make = new globalThis.Function(
-    ...["block", "ordinals", ...parameters],
-    `return (values) => { ${lines.join(" ")} };`,
-  ) as (...values: readonly unknown[]) => Writer;
-  return make(block, nativeOrdinals, ...fields.map(({ field }) => field.write));
+    ...["block", "ordinals", "bytesOf", ...parameters],
+    `return (values, operands, native) => { ${lines.join(" ")} };`,
+  ) as (...values: readonly unknown[]) => Run;
+  return make(block, nativeOrdinals, bytesOf, ...fields.map(({ field }) => field.write));
+}
+
+const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
+  operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
+
+/** The operands of the dylib's functions. A call costs more with each argument: the narrowest that has room is used. */
+const widths: readonly number[] = [3, 6, 16, 30];
+
+function widthOf({ name, operands }: CpuCallDescription): number {
+  const found = widths.find((width) => operands.length <= width);
+  if (found === undefined)
+    throw new TypeError(`expected at most ${widths.at(-1)} operands of the cpu call ${name}, got ${operands.length}`);
+  return found;
 }
 
 /** The doubles of a field that is fixed. */
@@ -149,62 +167,6 @@ function ordinalOf({ name, length, operands }: CpuCallDescription): number {
     `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ` +
       `${found.blockBytes} and ${found.operands}. \`bun run build\` makes it anew.`,
   );
-}
-
-type Runner = (native: Native, ordinal: number, block: Float64Array, operands: readonly CpuOperand[]) => number;
-
-// `bun:ffi` takes no null for a buffer: the block stands in for what is left out. A call costs more with each argument,
-// so the narrowest function that has room is used.
-const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
-  operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
-
-// Indices in place of patterns, which would go through iterators.
-const run3: Runner = (native, ordinal, block, operands) =>
-  native.orchard_cpu_run3(
-    ordinal,
-    block,
-    bytesOf(operands[0], block),
-    bytesOf(operands[1], block),
-    bytesOf(operands[2], block),
-  );
-
-const run6: Runner = (native, ordinal, block, operands) =>
-  native.orchard_cpu_run6(
-    ordinal,
-    block,
-    bytesOf(operands[0], block),
-    bytesOf(operands[1], block),
-    bytesOf(operands[2], block),
-    bytesOf(operands[3], block),
-    bytesOf(operands[4], block),
-    bytesOf(operands[5], block),
-  );
-
-const padded = (count: number, block: Float64Array, operands: readonly CpuOperand[]): NodeJS.TypedArray[] =>
-  Array.from({ length: count }, (_, index) => bytesOf(operands[index], block));
-
-const run16: Runner = (native, ordinal, block, operands) =>
-  native.orchard_cpu_run16(ordinal, block, ...(padded(16, block, operands) as Sixteen));
-
-const run30: Runner = (native, ordinal, block, operands) =>
-  native.orchard_cpu_run30(ordinal, block, ...(padded(30, block, operands) as Thirty));
-
-type Bytes = NodeJS.TypedArray;
-type Five<T> = [T, T, T, T, T];
-type Fifteen = [...Five<Bytes>, ...Five<Bytes>, ...Five<Bytes>];
-type Sixteen = [...Fifteen, Bytes];
-type Thirty = [...Fifteen, ...Fifteen];
-
-function runnerOf(operands: number): Runner {
-  const runners: readonly (readonly [number, Runner])[] = [
-    [3, run3],
-    [6, run6],
-    [16, run16],
-    [30, run30],
-  ];
-  const found = runners.find(([most]) => operands <= most);
-  if (!found) throw new TypeError(`a cpu call has at most 30 operands, not ${operands}`);
-  return found[1];
 }
 
 const nestFields = (operands: number) => ({
