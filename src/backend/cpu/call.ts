@@ -118,19 +118,19 @@ interface RunOptions {
 function compile(description: CpuCallDescription, { block, width, fixed }: RunOptions): Run {
   const { fields, operands } = description;
   const parameters = fields.map((_, index) => `write${index}`);
-  const lines = fields.flatMap((own, index) =>
+  // Addresses first: memory that comes from a device may have this very call compute something again on the way.
+  const addresses = operands.map((_, index) => `const bytes${index} = bytesOf(operands[${index}], block);`);
+  const writes = fields.flatMap((own, index) =>
     own.name in fixed
       ? constantsOf(own, fixed[own.name]).map((number, at) => `block[${own.offset + at}] = ${number};`)
       : [`write${index}(block, ${own.offset}, values.${own.name}, ordinals);`],
   );
   // `bun:ffi` takes no null for a buffer: the block stands in for what is left out.
-  const bytes = Array.from({ length: width }, (_, index) =>
-    index < operands.length ? `bytesOf(operands[${index}], block)` : "block",
-  );
-  lines.push(`return native.orchard_cpu_run${width}(${ordinalOf(description)}, block, ${bytes.join(", ")});`);
+  const given = Array.from({ length: width }, (_, index) => (index < operands.length ? `bytes${index}` : "block"));
+  const run = `return native.orchard_cpu_run${width}(${ordinalOf(description)}, block, ${given.join(", ")});`;
   const make = new globalThis.Function(
     ...["block", "ordinals", "bytesOf", ...parameters],
-    `return (values, operands, native) => { ${lines.join(" ")} };`,
+    `return (values, operands, native) => { ${[...addresses, ...writes, run].join(" ")} };`,
   ) as (...values: readonly unknown[]) => Run;
   return make(block, nativeOrdinals, bytesOf, ...fields.map(({ field }) => field.write));
 }
