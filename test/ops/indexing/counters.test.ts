@@ -135,7 +135,7 @@ describe.if(isWatched)("traffic", () => {
 
   test("a slice that a threadgroup holds is sorted in one pass, which reads an element for key and result", () => {
     const wide = trafficOf(() => library.sort(operands.wide.x).values);
-    expect(wide.kernels).toEqual(["sort_line 1"]);
+    expect(wide.kernels).toEqual(["sort_slice 1"]);
     expect(writtenBy(wide)).toBe(SIZE * (4 + 8));
     expect(readBy(wide) - readBy(trafficOf(() => library.sort(operands.narrow.x).values))).toBe(2 * SIZE * 2);
   });
@@ -154,7 +154,7 @@ describe.if(isWatched)("traffic", () => {
   test("scatterAdd sorts the indices, then reads each element of x and of the source once", () => {
     const compute = ({ x, index, y }: Operands) => library.scatterAdd(x, index, y, { dim: 1 });
     const wide = trafficOf(() => compute(operands.wide));
-    expect(wide.kernels).toEqual(["find_out_of_range 1", "sort_line 1", "scatter_add 1"]);
+    expect(wide.kernels).toEqual(["find_out_of_range 1", "sort_slice 1", "scatter_add 1"]);
     expect(wide.dispatches.at(-1)!.counters.device_bytes_written).toBe(sizeOf(wide.result));
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrow)))).toBe(2 * SIZE * 2);
   });
