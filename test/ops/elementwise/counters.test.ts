@@ -90,7 +90,10 @@ const transposed = (x: Tensor): Tensor => onMetal(() => operations.transpose(x, 
 type Operation = (...inputs: Tensor[]) => Tensor;
 /** Those of three operands, which promote nothing, as they are. */
 const computeOf = (name: string): Operation => definitions.get(name)!.compute;
-const dtypeOf = (name: string): DType => (name.startsWith("bitwise") ? "int32" : "float32");
+const dtypeOf = (name: string): DType => {
+  const { takes } = definitions.get(name)!;
+  return takes === "bits" || takes === "integers" ? "int32" : "float32";
+};
 
 describe("unary", () => {
   test.each([...unaryOperations.names])("%s", (name) => {
