@@ -25,7 +25,7 @@ function runWith(environment: Record<string, string>, ...words: string[]) {
 test("the example of a kernel computes and counts", () => {
   const { out, err, exitCode } = run("examples/kernel.ts");
   expect([err, exitCode]).toEqual(["", 0]);
-  expect(Number(/largest difference to the same in float64: (\S+)/.exec(out)?.[1])).toBeLessThan(1e-5);
+  expect(Number(/largest difference from float64: (\S+)/.exec(out)?.[1])).toBeLessThan(1e-5);
   if (!metalContext().isSoftware) return; // Apple's device counts nothing
   expect(out).toContain("one step: 3840 threads in 18 threadgroups"); // 96 × 40 cells, 16 × 16 a threadgroup
   expect(out).toContain("4.0 written");
