@@ -33,7 +33,7 @@ test("the example of a kernel computes and counts", () => {
 
 test("the example of a kernel explains a race and its absence", () => {
   const { out } = run("examples/kernel.ts");
-  if (!metalContext().isSoftware) return expect(out).toContain("The checker belongs to the software device");
+  if (!metalContext().isSoftware) return expect(out).toContain("The checker is part of the software device");
   expect(out).toMatch(
     /without a barrier, under the checker: \n[\s\S]*threadgroup-race: kernel 'pair_sums'[\s\S]*\nWith the barrier/,
   );
