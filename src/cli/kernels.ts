@@ -5,7 +5,9 @@ import { metalContext } from "../backend/metal/context.ts";
 import { createLibrary } from "../backend/metal/pipeline.ts";
 import { KernelCompileError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
-import "../ops/index.ts"; // defines the enumerations that kernels include
+// They define the enumerations that kernels include.
+import "../ops/index.ts";
+import "../optim/primitive.ts";
 
 /**
  * Compiles a `.metal` file, on Linux with the strict typing pass, and runs nothing. Returns the compiler's diagnostics,
