@@ -142,7 +142,7 @@ export function slopesOperand(
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected a slope of alibi for each head of q, [${heads}] or [${sequences}, ${heads}], got ${given.describe()}`,
+      `expected alibi with one slope for each head of q, [${heads}] or [${sequences}, ${heads}], got ${given.describe()}`,
     );
   return toDType(isPerHead ? reshape(given, [1, heads]) : given, dtype);
 }
