@@ -40,7 +40,7 @@ export const kernelOverride = (
     const { bindings, options } = argumentsOf({ ...call, inputs });
     try {
       const own = kernel.encode(bindings, options);
-      return spanOf([copies[0] ?? own, own]);
+      return spanOf([...copies, own]);
     } finally {
       for (const [index, input] of inputs.entries()) if (input !== call.inputs[index]) input.dispose();
     }

@@ -5,7 +5,7 @@ import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { TicketRange } from "../backend.ts";
+import type { Launched, TicketRange } from "../backend.ts";
 import { enumerations } from "../enumeration.ts";
 import { Access, dataTypes } from "./abi.ts";
 import type { Fields } from "./block.ts";
@@ -116,11 +116,13 @@ export function launch(what: Launch): TicketRange {
   return { first: ticket, last: ticket };
 }
 
-/** The command buffers of several launches, in their order. */
-export const spanOf = (launches: readonly [TicketRange, ...TicketRange[]]): TicketRange => ({
-  first: launches[0].first,
-  last: launches.at(-1)!.last,
-});
+/** The command buffers of several launches, in their order; null where nothing was launched. */
+export function spanOf(launches: readonly [...Launched[], TicketRange]): TicketRange;
+export function spanOf(launches: readonly Launched[]): TicketRange | null;
+export function spanOf(launches: readonly Launched[]): TicketRange | null {
+  const done = launches.filter((launched): launched is TicketRange => Boolean(launched));
+  return done.length === 0 ? null : { first: done[0]!.first, last: done.at(-1)!.last };
+}
 
 /** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */
 function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {

@@ -1,15 +1,8 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { launch, metalTypeOf, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import {
-  launchTiled,
-  scratch,
-  sequenceCount,
-  type TiledLaunch,
-  tensorOf,
-  tilesOf,
-  unsupportedReason,
-} from "./launch.metal.ts";
+import { launchTiled, sequenceCount, type TiledLaunch, tensorOf, tilesOf, unsupportedReason } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 
@@ -19,16 +12,14 @@ export const backwardMetal: MetalImplementation<AttentionAttributes> = {
   run(operation) {
     const call = callOf(problemOf(operation));
     const { batch, heads, queries, operands } = call;
-    using delta = scratch([batch, heads, queries]);
-    const launches = [
+    using delta = scratchTensor([batch, heads, queries], "float32");
+    return spanOf([
       delta.size === 0 ? undefined : launchRows(call, delta),
       operands.gradQ && launchTiled(call, queriesLaunch(call, delta)),
       operands.gradK && launchTiled(call, keysLaunch(call, delta)),
       operands.gradBias && launchTiled(call, biasLaunch(call, delta)),
       operands.gradSinks && launchSinks(call, delta),
-    ].filter((tickets) => tickets !== undefined);
-    const [first, ...others] = launches;
-    return first ? spanOf([first, ...others]) : null;
+    ]);
   },
 };
 

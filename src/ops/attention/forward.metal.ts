@@ -1,8 +1,9 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, pipelineFor, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { launchTiled, scratch, sequenceCount, tensorOf, tilesOf, unsupportedReason } from "./launch.metal.ts";
+import { launchTiled, sequenceCount, tensorOf, tilesOf, unsupportedReason } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 import { VECTOR_QUERIES, vectorParts } from "./tiles.metal.ts";
@@ -42,7 +43,7 @@ function launchVector(call: Call): TicketRange | undefined {
   pipelineFor(metalContext(), vectorKernel(call, "vector_combine"));
   // The log-sum-exp stands in for the parts, which are not written.
   if (cut.parts === 1) return launchParts(call, cut, call.operands.logSumExp!.tensor);
-  using parts = scratch([rows, cut.parts, call.valueDim + 2]);
+  using parts = scratchTensor([rows, cut.parts, call.valueDim + 2], "float32");
   const partial = launchParts(call, cut, parts);
   const combined = launch({
     ...vectorKernel(call, "vector_combine"),

@@ -2,10 +2,8 @@
 import type { TicketRange } from "../../backend/backend.ts";
 import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
-import { MetalMemory } from "../../backend/metal/memory.ts";
 import { getOrMake } from "../../core/collections.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
 import { problemOf } from "./problem.ts";
 import { type Family, kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
@@ -59,10 +57,6 @@ export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor
   const own = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
   return own ?? call.operands.logSumExp!.tensor;
 }
-
-/** Memory of float32 for what one kernel leaves to another. */
-export const scratch = (shape: readonly number[]): Tensor =>
-  new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, "float32"))), "float32", shape);
 
 /** Tiles of `size` queries or keys that the longest sequence has. */
 export const tilesOf = (call: Call, rows: "queries" | "keys", size: number): number =>

@@ -1,11 +1,8 @@
 import type { Launched, MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { metalContext } from "../../backend/metal/context.ts";
-import { launch, metalTypeOf, noFloat64, reads, startOf, writes } from "../../backend/metal/launch.ts";
-import { MetalMemory } from "../../backend/metal/memory.ts";
-import type { DType } from "../../tensor/dtype.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
-import { checkRangeLater, findLater, spanFrom } from "../indexing/range.metal.ts";
+import { launch, metalTypeOf, noFloat64, reads, spanOf, startOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { checkRangeLater, findLater } from "../indexing/range.metal.ts";
 import { launchSort, tooLongToSort } from "../sorting/sort.metal.ts";
 import { offsetsError } from "./offsets.ts";
 import { type BagAttributes, bagModes, bagParameters, offsetsParameters } from "./primitive.ts";
@@ -32,7 +29,7 @@ export const bagMetal: MetalImplementation<BagAttributes> = {
       grid: [columns, attributes.bags],
       threadgroup: [side, Math.max(1, Math.floor(THREADS / side))],
     });
-    return spanFrom(range ?? order, launched);
+    return spanOf([range ?? order, launched]);
   },
 };
 
@@ -41,8 +38,8 @@ export const bagGradientMetal: MetalImplementation<BagAttributes> = {
   run({ inputs, outputs: [output], attributes }) {
     const [indices, offsets, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
     const own = flat(indices);
-    const keys = scratch(own.shape, own.dtype);
-    const order = scratch(own.shape, "int64");
+    const keys = scratchTensor(own.shape, own.dtype);
+    const order = scratchTensor(own.shape, "int64");
     const sorted: Launched = own.size > 0 ? launchSort(own, keys, order, { dim: 0, descending: false }) : undefined;
     const { numbers, launched } = numbersOf(offsets, indices, attributes, order);
     const threads = Math.min(THREADS, SIMD * Math.ceil(output!.shape[1]! / SIMD));
@@ -55,7 +52,7 @@ export const bagGradientMetal: MetalImplementation<BagAttributes> = {
       threadgroupMemory: [16],
     });
     for (const tensor of new Set([own, keys, order, numbers])) tensor.dispose();
-    return spanFrom(sorted ?? launched, summed);
+    return spanOf([sorted, launched, summed]);
   },
 };
 
@@ -74,7 +71,7 @@ export const bagFactorsMetal: MetalImplementation<BagAttributes> = {
       threadgroup: THREADS,
     });
     if (numbers !== indices) numbers.dispose();
-    return spanFrom(launched, multiplied);
+    return spanOf([launched, multiplied]);
   },
 };
 
@@ -87,13 +84,6 @@ const kernelOf = (name: string, { mode, hasFactors }: BagAttributes, matrix: Ten
 /** Dense indices of any shape as a vector: a view for a call. */
 const flat = ({ storage, dtype, size, offset }: Tensor): Tensor => new Tensor(storage, dtype, [size], [1], offset);
 
-/**
- * Memory of the device until it is disposed of; the allocator does not hand it out again before the kernels that use it
- * are done.
- */
-const scratch = <D extends DType>(shape: readonly number[], dtype: D): Tensor<D> =>
-  new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, dtype))), dtype, shape);
-
 /** The bag of each index, where offsets say which; `otherwise` where nothing is read. */
 function numbersOf(
   offsets: Tensor,
@@ -102,7 +92,7 @@ function numbersOf(
   otherwise: Tensor,
 ): { readonly numbers: Tensor; readonly launched?: TicketRange } {
   if (attributes.length !== null || indices.size === 0) return { numbers: otherwise };
-  const numbers = scratch([indices.size], "int64");
+  const numbers = scratchTensor([indices.size], "int64");
   const launched = launch({
     file: FILE,
     name: `bag_numbers_${metalTypeOf(offsets.dtype)}`,

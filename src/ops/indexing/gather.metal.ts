@@ -1,8 +1,8 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, metalBitsOf, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, metalBitsOf, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { gatherParameters, type IndexAttributes } from "./primitive.ts";
-import { checkRangeLater, spanFrom } from "./range.metal.ts";
+import { checkRangeLater } from "./range.metal.ts";
 
 export const gatherMetal: MetalImplementation<IndexAttributes> = {
   unsupported: noFloat64,
@@ -22,6 +22,6 @@ export const gatherMetal: MetalImplementation<IndexAttributes> = {
       grid,
       threadgroup,
     });
-    return spanFrom(check, gathered);
+    return spanOf([check, gathered]);
   },
 };

@@ -1,8 +1,8 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { oneHotParameters } from "./primitive.ts";
-import { checkRangeLater, spanFrom } from "./range.metal.ts";
+import { checkRangeLater } from "./range.metal.ts";
 
 export const oneHotMetal: MetalImplementation<undefined> = {
   run({ operation, inputs: [index], outputs: [output] }) {
@@ -20,6 +20,6 @@ export const oneHotMetal: MetalImplementation<undefined> = {
       grid,
       threadgroup,
     });
-    return spanFrom(check, encoded);
+    return spanOf([check, encoded]);
   },
 };

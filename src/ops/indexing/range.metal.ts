@@ -1,7 +1,7 @@
-import type { Launched, TicketRange } from "../../backend/backend.ts";
+import type { TicketRange } from "../../backend/backend.ts";
 import { checkLater } from "../../backend/metal/checks.ts";
 import { metalContext } from "../../backend/metal/context.ts";
-import { launch, metalTypeOf, reads, spanOf } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, reads } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import type { OrchardError } from "../../core/errors.ts";
@@ -17,7 +17,7 @@ const NONE = 0xffffffff;
  * Has the device look at every index. The error comes when the host next reads something that the device is done with;
  * until then kernels take an index out of range for none.
  *
- * @returns the command buffer of the check, for {@link spanFrom}; undefined where there is no index
+ * @returns the command buffer of the check, which goes before those of the call; undefined where there is no index
  */
 export function checkRangeLater(range: IndexRange): TicketRange | undefined {
   if (range.index.size === 0) return undefined;
@@ -44,9 +44,6 @@ export function checkRangeLater(range: IndexRange): TicketRange | undefined {
     },
   );
 }
-
-/** The command buffers from a launch, where there was one, to a later one. */
-export const spanFrom = (first: Launched, last: TicketRange): TicketRange => (first ? spanOf([first, last]) : last);
 
 /**
  * Has a kernel look for the first element of a tensor that is wrong, and throws what is wrong with it when the host

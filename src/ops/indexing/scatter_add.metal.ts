@@ -1,16 +1,13 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { metalContext } from "../../backend/metal/context.ts";
-import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
-import { MetalMemory } from "../../backend/metal/memory.ts";
-import type { DType } from "../../tensor/dtype.ts";
-import { elementCount, type Shape } from "../../tensor/shape.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { launchSort, tooLongToSort } from "../sorting/sort.metal.ts";
 import { distinct } from "./indices.ts";
 import { type IndexAttributes, scatterAddParameters } from "./primitive.ts";
-import { checkRangeLater, spanFrom } from "./range.metal.ts";
+import { checkRangeLater } from "./range.metal.ts";
 
 export const scatterAddMetal: MetalImplementation<IndexAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[1]!, call.attributes.dim),
@@ -18,20 +15,13 @@ export const scatterAddMetal: MetalImplementation<IndexAttributes> = {
   run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, axes } }) {
     const check = checkRangeLater({ operation, index: index!, size: x!.shape[dim]!, axes });
     using indices = distinct(index!);
-    using keys = scratch(indices.shape, indices.dtype);
-    using order = scratch(indices.shape, "int64");
+    using keys = scratchTensor(indices.shape, indices.dtype);
+    using order = scratchTensor(indices.shape, "int64");
     if (indices.size > 0) launchSort(indices, keys, order, { dim, descending: false });
     // The sort lies between the two.
-    return spanFrom(check, launchSums(x!, source!, keys, order, output!, dim));
+    return spanOf([check, launchSums(x!, source!, keys, order, output!, dim)]);
   },
 };
-
-/**
- * Memory of the device until it is disposed of; the allocator does not hand it out again before the kernels that use it
- * are done.
- */
-const scratch = <D extends DType>(shape: Shape, dtype: D): Tensor<D> =>
-  new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, dtype))), dtype, shape);
 
 function launchSums(x: Tensor, source: Tensor, keys: Tensor, order: Tensor, output: Tensor, dim: number): TicketRange {
   const repeated = keys.strides.map((stride, axis) => (axis === dim || keys.shape[axis] === 1 ? 0 : stride));

@@ -1,9 +1,9 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
 import { type Slices, sliceCount } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkRangeLater, spanFrom } from "../indexing/range.metal.ts";
+import { checkRangeLater } from "../indexing/range.metal.ts";
 import { classSlices, firstPlane } from "./class_slices.ts";
 import { type CrossEntropyAttributes, crossEntropyParameters } from "./primitive.ts";
 
@@ -35,7 +35,7 @@ export const crossEntropyMetal: MetalImplementation<CrossEntropyAttributes> = {
       threadgroup: columns * lanes,
       threadgroupMemory: [columns * lanes * STATE_BYTES],
     });
-    return spanFrom(checked, launched);
+    return spanOf([checked, launched]);
   },
 };
 

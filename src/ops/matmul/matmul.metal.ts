@@ -1,12 +1,10 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { metalContext } from "../../backend/metal/context.ts";
 import type { Size } from "../../backend/metal/encode.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { plainLoop } from "../../backend/metal/loop.ts";
-import { MetalMemory } from "../../backend/metal/memory.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { elementCount, rowMajorStrides } from "../../tensor/shape.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type Plan, planOf, vectorRows } from "./plan.ts";
 import { type ProductScale, productParameters } from "./primitive.ts";
 import { fieldsOf, type Matrix, matricesOf, type Problem, problemOf } from "./problem.ts";
@@ -26,7 +24,7 @@ export function launchProduct({ splits, ...plan }: Plan): TicketRange {
   const parts = problem.k === 0 ? 1 : Math.ceil(problem.k / splitLength);
   if (parts <= 1) return launchKernel(plan, { splits: 1, splitLength: problem.k, splitStride: 0 });
   const splitStride = elementCount(problem.batchShape) * problem.m * problem.n;
-  using scratch = scratchOf(problem, parts);
+  using scratch = scratchTensor([parts, ...problem.batchShape, problem.m, problem.n], "float32");
   const split = { splits: parts, splitLength, splitStride };
   return spanOf([
     launchKernel({ ...plan, problem: intoParts(problem, scratch) }, split),
@@ -47,11 +45,6 @@ interface Split {
 }
 
 const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
-
-function scratchOf({ batchShape, m, n }: Problem, parts: number): Tensor {
-  const shape = [parts, ...batchShape, m, n];
-  return new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, "float32"))), "float32", shape);
-}
 
 /** The first stage writes plain sums; what is done with them is the second's. */
 function intoParts(problem: Problem, scratch: Tensor): Problem {

@@ -22,7 +22,7 @@ export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
     using parts = scratchTensor([Math.max(sums.length * division.chunks * problem.length, 1)], "float32");
     const rows = problem.rows > 0 ? launchRows(problem, division, parts) : undefined;
     const total = sums.length > 0 ? launchSums(problem, division, parts, sums.length) : undefined;
-    return rows && total ? spanOf([rows, total]) : (rows ?? total ?? null);
+    return spanOf([rows, total]);
   },
 };
 

@@ -1,12 +1,9 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, startOf, writes } from "../../backend/metal/launch.ts";
 import { nestValues } from "../../backend/metal/loop.ts";
-import { MetalMemory } from "../../backend/metal/memory.ts";
-import { bytesOf, type DType, isFloat } from "../../tensor/dtype.ts";
-import { elementCount } from "../../tensor/shape.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type ReductionNests, reductionNests } from "./loop_nests.ts";
 import {
   type ExtremumName,
@@ -54,7 +51,7 @@ export const foldMetal = (name: FoldName): MetalImplementation<ReductionAttribut
         elements: { results: `fold_${In}_${Out}`, states: `fold_partial_${In}` },
         states: { results: `merge_${Number_}_${Out}`, states: `merge_partial_${Number_}` },
       },
-      allocate: (count) => [scratch([fields * count], state)],
+      allocate: (count) => [scratchTensor([fields * count], state)],
     });
   },
 });
@@ -70,15 +67,10 @@ export const extremumMetal = (name: ExtremumName): MetalImplementation<Reduction
         elements: { results: `extremum_${In}`, states: `extremum_partial_${In}` },
         states: { results: `extremum_merge_${In}`, states: `extremum_merge_partial_${Number_}` },
       },
-      allocate: (count) => [scratch([count], state), scratch([count], "int64")],
+      allocate: (count) => [scratchTensor([count], state), scratchTensor([count], "int64")],
     });
   },
 });
-
-/** Memory of the device that is free again after the call. */
-function scratch(shape: readonly number[], dtype: DType): Tensor {
-  return new Tensor(new Storage(new MetalMemory(metalContext(), elementCount(shape) * bytesOf(dtype))), dtype, shape);
-}
 
 interface Passes {
   readonly file: string;
@@ -100,14 +92,14 @@ function runPasses(
   const nests = reductionNests(input, axes, isOrdered);
   const kept = nestValues(nests.kept, [startOf(input), 0]);
   const reduced = nestValues(nests.reduced, [0]);
-  const launches: TicketRange[] = [];
+  let launched: TicketRange | undefined;
   let from: States | undefined;
   do {
     const pass = from ? passOver(from.count, false) : passOver(reduced.count, isSideBySide(nests));
     const { columns, lanes, count, chunk, chunks } = pass;
     const isLast = chunks === 1;
     const to = isLast ? outputs : allocate(kept.count * chunks);
-    const ticket = launch({
+    const own = launch({
       file,
       name: kernels[from ? "states" : "elements"][isLast ? "results" : "states"],
       constants: [reductions.ordinal(name), columns, lanes],
@@ -117,11 +109,11 @@ function runPasses(
       threadgroup: columns * lanes,
       threadgroupMemory: [THREADS * STATE_BYTES],
     });
-    launches.push(ticket);
+    launched = spanOf([launched, own]);
     for (const tensor of from?.tensors ?? []) tensor.dispose();
     from = isLast ? undefined : { tensors: to, count: chunks };
   } while (from);
-  return spanOf(launches as [TicketRange]);
+  return launched;
 }
 
 /** Whether adjacent results are made of adjacent elements, and those of one result are not adjacent. */
