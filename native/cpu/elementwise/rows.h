@@ -47,8 +47,9 @@ constexpr bool computes_halves<Operation, std::void_t<decltype(Operation::comput
 template <class Operation, class = void> constexpr bool has_plain = false;
 template <class Operation> constexpr bool has_plain<Operation, std::void_t<typename Operation::Plain>> = true;
 
-// Operands never overlap the result; saying so lets the loop become vectors without a test. `flatten`: a call that stays
-// a call keeps the loop scalar, ten times slower, and a compiler leaves a function that many operations use as one.
+// Operands never overlap the result; saying so lets the loop become vectors without a test. `flatten`: a call that
+// stays a call keeps the loop scalar, ten times slower, and a compiler leaves a function that many operations use as
+// one.
 template <class Operation, class Result, class... In>
 [[gnu::flatten]] inline void compute_row(Result *__restrict out, int64_t count, const In *__restrict... in) {
   for (int64_t i = 0; i < count; i++) out[i] = store<Result>(Operation::of(load(in[i])...));

@@ -142,7 +142,8 @@ export function slopesOperand(
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected alibi with one slope for each head of q, [${heads}] or [${sequences}, ${heads}], got ${given.describe()}`,
+      `expected alibi with one slope for each head of q, [${heads}] or [${sequences}, ${heads}], ` +
+        `got ${given.describe()}`,
     );
   return toDType(isPerHead ? reshape(given, [1, heads]) : given, dtype);
 }
