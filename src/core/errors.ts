@@ -80,7 +80,9 @@ export class FileFormatError extends OrchardError {
   readonly tensor: string | undefined;
 
   constructor(operation: string, code: string, path: string, message: string, tensor?: string) {
-    super(operation, code, `${path}: ${tensor === undefined ? "" : `tensor "${tensor}": `}${message}`);
+    // A broken file may have a name of megabytes.
+    const name = tensor === undefined || tensor.length <= 200 ? tensor : `${tensor.slice(0, 200)}…`;
+    super(operation, code, `${path}: ${name === undefined ? "" : `tensor "${name}": `}${message}`);
     this.path = path;
     this.tensor = tensor;
   }

@@ -1,4 +1,4 @@
-/** JSON values, and a check that `JSON.parse` does not make. */
+/** JSON values, and checks that `JSON.parse` does not make. */
 
 /** A value that JSON can represent. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -6,21 +6,105 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export const isJsonObject = (value: Json | undefined): value is { readonly [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** What is wrong with a text: it is not JSON, an object has a key twice, or it is nested too deep. */
+export type JsonProblem = "notJson" | "duplicateKey" | "tooDeep";
+
+/** The depth of nesting that the reference implementation of safetensors accepts, which is that of Rust's serde. */
+const MAX_DEPTH = 128;
+
 /**
- * The first duplicate key of an object in valid JSON; undefined if there is none. `JSON.parse` keeps the last value of
- * a duplicate key, other parsers the first: such a file is ambiguous.
+ * Parses the JSON of a file that anybody may have written, in time linear in its length. `JSON.parse` keeps the last
+ * value of a duplicate key, other parsers the first: such a text is ambiguous. A text that is nested too deep would
+ * exhaust the stack of whoever walks the value.
+ *
+ * @param fail makes the error of a problem, from a message such as `nested more than 128 deep`
  */
-export function duplicateKey(text: string): string | undefined {
+export function parseJson(
+  text: string,
+  fail: (problem: JsonProblem, message: string) => Error,
+  maxDepth: number = MAX_DEPTH,
+): Json {
+  const duplicate = scan(text, maxDepth);
+  if (duplicate === tooDeep) throw fail("tooDeep", `nested more than ${maxDepth} deep`);
+  let json: Json;
+  try {
+    json = JSON.parse(text) as Json;
+  } catch (cause) {
+    throw fail("notJson", (cause as Error).message);
+  }
+  if (duplicate !== undefined)
+    throw fail("duplicateKey", `the key ${shorten(JSON.stringify(duplicate))} more than once`);
+  return json;
+}
+
+/** A value in a message, cut off where it is long. */
+export function brief(json: Json | undefined): string {
+  if (json === undefined) return "nothing";
+  return shorten(JSON.stringify(json, numberOrText));
+}
+
+/** A number that JSON can't represent, such as the infinity that `1e400` is parsed to, would become null. */
+const numberOrText = (_: string, value: unknown): unknown =>
+  typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+
+const shorten = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+
+const tooDeep = Symbol("too deep");
+
+const codesOf = (characters: string) => new Set(Array.from(characters, (character) => character.charCodeAt(0)));
+const [quote, backslash, colon] = Array.from('"\\:', (character) => character.charCodeAt(0));
+const [opening, closing, spaces] = [codesOf("{["), codesOf("}]"), codesOf(" \t\n\r")];
+
+/**
+ * The first duplicate key, or that the text is nested too deep. What it says of text that is not JSON has no meaning,
+ * but it ends.
+ */
+function scan(text: string, maxDepth: number): string | typeof tooDeep | undefined {
   const open: Set<string>[] = [];
-  for (const [token, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[{}[\]]/g)) {
-    if (token === "{" || token === "[") open.push(new Set());
-    else if (token === "}" || token === "]") open.pop();
-    else if (colon !== undefined) {
-      const key = JSON.parse(token.slice(0, -colon.length)) as string;
-      const keys = open.at(-1)!;
-      if (keys.has(key)) return key;
-      keys.add(key);
+  let duplicate: string | undefined;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (opening.has(code)) {
+      if (open.push(new Set()) > maxDepth) return tooDeep;
+    } else if (closing.has(code)) open.pop();
+    else if (code === quote) {
+      const end = endOfString(text, at);
+      const key = isKey(text, end) ? unescaped(text.slice(at, end + 1)) : undefined;
+      if (key !== undefined && !addTo(open.at(-1), key)) duplicate ??= key;
+      at = end;
     }
   }
-  return undefined;
+  return duplicate;
+}
+
+/** Returns false for a key that is there already. */
+function addTo(keys: Set<string> | undefined, key: string): boolean {
+  if (keys?.has(key)) return false;
+  keys?.add(key);
+  return true;
+}
+
+/** The index of the quote that ends a string, or the length of the text. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  for (let code = text.charCodeAt(at); code !== quote && at < text.length; code = text.charCodeAt(at))
+    at += code === backslash ? 2 : 1;
+  return Math.min(at, text.length);
+}
+
+/** Whether a colon follows the string that ends there. */
+function isKey(text: string, end: number): boolean {
+  let at = end + 1;
+  while (spaces.has(text.charCodeAt(at))) at++;
+  return text.charCodeAt(at) === colon;
+}
+
+/** The name that a key in quotes means: `"\u0061"` is `a`. */
+function unescaped(key: string): string {
+  if (!key.includes("\\")) return key.slice(1, -1);
+  try {
+    return JSON.parse(key) as string;
+  } catch {
+    return key; // not JSON, which the parser will say
+  }
 }

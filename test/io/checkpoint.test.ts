@@ -37,6 +37,18 @@ const save = (folder: string, step: number, options = {}) =>
   io.saveCheckpoint(folder, { model: { w: tensor([step, step + 1]) }, step }, options);
 const names = (folder: string) => readdirSync(folder).sort();
 
+/** Writes a checkpoint of this metadata without tensors, with the hash that it must have. */
+function writeHashed(folder: string, metadata: Record<string, string>): string {
+  const header = Buffer.from(JSON.stringify({ __metadata__: { sha256: "0".repeat(64), ...metadata } }));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  const file = Buffer.concat([length, header]);
+  file.set(Buffer.from(new Bun.CryptoHasher("sha256").update(file).digest("hex")), file.indexOf("0".repeat(64)));
+  const path = join(folder, "checkpoint-00000009.safetensors");
+  writeFileSync(path, file);
+  return path;
+}
+
 describe("saveCheckpoint and loadCheckpoint", () => {
   test("weights, step, random state, position and everything else are restored", async () => {
     const folder = newFolder();
@@ -113,6 +125,23 @@ describe("saveCheckpoint and loadCheckpoint", () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  test("a tree is nested at most 1000 deep, when it is saved and when it is loaded", async () => {
+    const nested = (depth: number): unknown => (depth === 0 ? 1n : [nested(depth - 1)]);
+    const folder = newFolder();
+    await io.saveCheckpoint(folder, { model: {}, step: 1, extra: nested(1000) });
+    expect((await io.loadCheckpoint(folder)).extra).toEqual(nested(1000) as never);
+    const endless: Record<string, unknown> = {};
+    endless["self"] = endless;
+    for (const extra of [nested(1001), endless])
+      expect(io.saveCheckpoint(folder, { model: {}, step: 2, extra })).rejects.toMatchObject({
+        name: "ArgumentError",
+        message: expect.stringContaining("expected extra to be nested at most 1000 deep, got more"),
+      });
+    const state = `{"step":1,"model":${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
+    const path = writeHashed(folder, { format: "orchard-checkpoint", version: "1", state });
+    expect(io.loadCheckpoint(path)).rejects.toMatchObject({ name: "FileFormatError", code: "notACheckpoint" });
   });
 
   test("a tensor that occurs twice is saved once", async () => {

@@ -1,6 +1,7 @@
 /** Invalid files: each is refused, with the file, the tensor, what was expected and what was found. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import fc from "fast-check";
 import { DisposedError, DTypeError, FileError, FileFormatError } from "../../src/core/errors.ts";
 import { io } from "../../src/index.ts";
 import { zeros } from "../../src/ops/index.ts";
@@ -64,6 +65,65 @@ const bad: readonly BadHeader[] = [
     length: 3,
     code: "truncated",
     says: "header of 3 bytes, got a file of 10",
+  },
+  {
+    title: "lists 50,000 deep",
+    header: a(`${"[".repeat(50_000)}${"]".repeat(50_000)}`),
+    code: "invalidHeader",
+    says: "got a value nested more than 128 deep",
+  },
+  {
+    title: "objects 129 deep",
+    header: `${'{"a":'.repeat(129)}1${"}".repeat(129)}`,
+    code: "invalidHeader",
+    says: "got a value nested more than 128 deep",
+  },
+  {
+    title: "metadata 50,000 deep",
+    header: `{"__metadata__":${'{"x":'.repeat(50_000)}1${"}".repeat(50_000)}}`,
+    code: "invalidHeader",
+    says: "got a value nested more than 128 deep",
+  },
+  {
+    title: "five million brackets that nothing closes",
+    header: a("[".repeat(5_000_000)),
+    code: "invalidHeader",
+    says: "got a value nested more than 128 deep",
+  },
+  {
+    title: "brackets in a string, which nest nothing",
+    header: a(`"${"[{".repeat(50_000)}"`),
+    code: "invalidEntry",
+    says: 'expected an object, got "[{[{',
+    tensor: "a",
+  },
+  {
+    title: "a string that nothing ends",
+    header: `{"${'\\"'.repeat(50_000)}`,
+    code: "invalidHeader",
+    says: "to be JSON",
+  },
+  {
+    title: "numbers beyond all numbers",
+    header: a(f32("[1e400]", "[0,1e400]")),
+    code: "invalidEntry",
+    says: 'got ["Infinity"]',
+    tensor: "a",
+  },
+  {
+    title: "a shape of a million sizes beyond all numbers",
+    header: a(f32(`[${"9007199254740991,".repeat(1_000_000)}1]`, "[0,4]")),
+    data: 4,
+    code: "sizeDiffers",
+    says: "has more elements than any file",
+    tensor: "a",
+  },
+  {
+    title: "a key twice, one of them in escapes, far apart",
+    header: `{"x\\u0079":${f32("[1]", "[0,4]")},"__metadata__":{"xy":"xy"},"xy"\t:${f32("[1]", "[4,8]")}}`,
+    data: 8,
+    code: "duplicateKey",
+    says: '"xy" more than once',
   },
   { title: "an empty header", header: "", code: "invalidHeader", says: 'start with "{"' },
   {
@@ -211,6 +271,63 @@ describe("a file with", () => {
     if (tensor !== undefined) expect(error.message).toContain(`tensor "${tensor}"`);
   });
 
+  test.each(bad)("$title ends within a second", ({ header, data, length }) => {
+    const path = fileOf(header, data, length);
+    const started = performance.now();
+    refused(path);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
+  test("a name of a megabyte is refused with a short message", () => {
+    const name = "x".repeat(1_000_000);
+    const error = refused(fileOf(`{"${name}":1}`));
+    expect(error.tensor).toBe(name);
+    expect(error.message.length).toBeLessThan(500);
+  });
+
+  test("keys that are equal in different objects, and braces in names, is read", () => {
+    const header = `{"__metadata__":{"a{":"}\\"[","b":""},"a{":${f32("[1]", "[0,4]")},"b":${f32("[1]", "[4,8]")}}`;
+    using file = io.openSafetensors(fileOf(header, 8));
+    expect(file.names).toEqual(["a{", "b"]);
+    expect(file.metadata).toEqual({ "a{": '}"[', b: "" });
+  });
+
+  test("a header that is changed at random is read, or refused with a typed error, at once", () => {
+    const header = `{"__metadata__":{"format":"pt"},"a":${f32("[2,3]", "[0,24]")},"b":${f32("[]", "[24,28]")}}`;
+    const parts = [
+      "{",
+      "}",
+      "[",
+      "]",
+      '"',
+      "\\",
+      ",",
+      ":",
+      "1e400",
+      "-0",
+      "null",
+      '{"a":'.repeat(200),
+      "\u0000",
+      '"a"',
+    ];
+    const change = (text: string, at: number, cut: number, part: number) =>
+      text.slice(0, at % text.length) + parts[part % parts.length]! + text.slice((at % text.length) + (cut % 4));
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(), fc.nat(), fc.nat()), { minLength: 1, maxLength: 4 }), (changes) => {
+        const path = fileOf(
+          changes.reduce((text, [at, cut, part]) => change(text, at, cut, part), header),
+          28,
+        );
+        try {
+          io.openSafetensors(path).close();
+        } catch (error) {
+          expect(error).toBeInstanceOf(FileFormatError);
+        }
+      }),
+      { numRuns: 3000, seed: 1 },
+    );
+  });
+
   test("fewer bytes than the header's length takes is refused", () => {
     const path = folder.file("short.safetensors");
     for (const bytes of [0, 7]) {
@@ -295,6 +412,7 @@ describe("an index", () => {
 
   test.each([
     ["invalid JSON", "{", "invalidIndex", "expected JSON"],
+    ["a list 50,000 deep", `${"[".repeat(50_000)}${"]".repeat(50_000)}`, "invalidIndex", "nested more than 128 deep"],
     ["no map", { metadata: {} }, "invalidIndex", "expected weight_map"],
     [
       "a name twice",

@@ -5,10 +5,10 @@ import { warnOnce } from "../../core/warn.ts";
 import type { GeneratorState } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
-import { isJsonObject, type Json } from "../json.ts";
+import { isJsonObject, type Json, parseJson } from "../json.ts";
 import { SafetensorsFile } from "../safetensors/file.ts";
 import { checkHash, FORMAT, stepOf, VERSION } from "./format.ts";
-import { type StateTree, unflattenTree } from "./tree.ts";
+import { MAX_STATE_DEPTH, type StateTree, unflattenTree } from "./tree.ts";
 
 /**
  * The types of a checkpoint's contents besides weights. They are not checked on loading; `loadStateDict` checks them.
@@ -135,7 +135,9 @@ function checkFormat({ path, metadata }: SafetensorsFile): void {
 }
 
 function parseState({ path, metadata }: SafetensorsFile): Json {
-  const json = JSON.parse(metadata["state"] ?? "null") as Json;
+  const fail = (message: string) => new FileFormatError(operation, "notACheckpoint", path, message);
+  const invalid = (_: unknown, message: string) => fail(`its training state is not valid JSON: ${message}`);
+  const json = parseJson(metadata["state"] ?? "null", invalid, MAX_STATE_DEPTH);
   if (isJsonObject(json) && "step" in json && "model" in json) return json;
-  throw new FileFormatError(operation, "notACheckpoint", path, "its metadata has no training state");
+  throw fail("its metadata has no training state");
 }

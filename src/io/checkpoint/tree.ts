@@ -19,6 +19,11 @@ export interface FlatTree {
   readonly tensors: Record<string, Tensor>;
 }
 
+/** Deeper trees are refused, when they are saved and when they are loaded: walking them would exhaust the stack. */
+const MAX_TREE_DEPTH = 1000;
+/** The same in a file: the state has the trees by name, and a tensor or bigint in one is an object. */
+export const MAX_STATE_DEPTH: number = MAX_TREE_DEPTH + 2;
+
 const SAVEABLE = "a number, string, boolean, bigint, null, tensor, array or plain object";
 
 /**
@@ -27,17 +32,24 @@ const SAVEABLE = "a number, string, boolean, bigint, null, tensor, array or plai
  */
 export function flattenTree(operation: string, name: string, value: unknown): FlatTree {
   const tensors = new Map<Tensor, string>();
-  const visit = (item: unknown, path: string): Json => {
+  const visit = (item: unknown, path: string, depth: number): Json => {
     if (item === null || typeof item === "boolean" || typeof item === "string") return item;
     if (typeof item === "number") return encodeNumber(item);
     if (typeof item === "bigint") return { $bigint: String(item) };
     if (item instanceof Tensor) return { $tensor: nameOf(tensors, item, path) };
-    if (Array.isArray(item)) return item.map((each, index) => visit(each, `${path}.${index}`));
-    if (isPlainObject(item)) return mapValues(item, escaped, (each, key) => visit(each, `${path}.${key}`));
+    if (depth >= MAX_TREE_DEPTH) throw tooDeep(operation, name);
+    const below = depth + 1;
+    if (Array.isArray(item)) return item.map((each, index) => visit(each, `${path}.${index}`, below));
+    if (isPlainObject(item)) return mapValues(item, escaped, (each, key) => visit(each, `${path}.${key}`, below));
     throw new ArgumentError(operation, "notSaveable", `expected ${path} to be ${SAVEABLE}, got ${describe(item)}`);
   };
-  const json = visit(value, name);
+  const json = visit(value, name, 0);
   return { json, tensors: Object.fromEntries([...tensors].map(([tensor, key]) => [key, tensor])) };
+}
+
+function tooDeep(operation: string, name: string): ArgumentError {
+  const message = `expected ${name} to be nested at most ${MAX_TREE_DEPTH} deep, got more; does it contain itself?`;
+  return new ArgumentError(operation, "notSaveable", message);
 }
 
 /** A tensor that occurs twice is saved once. */

@@ -8,7 +8,7 @@
  */
 import { FileFormatError } from "../../core/errors.ts";
 import type { Shape } from "../../tensor/shape.ts";
-import { duplicateKey, isJsonObject, type Json } from "../json.ts";
+import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
 import { fileDType } from "./dtypes.ts";
 
 /** A tensor in the header. */
@@ -74,15 +74,11 @@ function parse(bytes: Uint8Array, fail: Fail): { readonly [key: string]: Json } 
   const text = decode(bytes, fail);
   if (!text.startsWith("{"))
     throw fail("invalidHeader", `expected the header to start with "{", got ${JSON.stringify(text.slice(0, 8))}`);
-  let json: Json;
-  try {
-    json = JSON.parse(text) as Json;
-  } catch (cause) {
-    throw fail("invalidHeader", `expected the header to be JSON: ${(cause as Error).message}`);
-  }
-  const duplicate = duplicateKey(text);
-  if (duplicate !== undefined)
-    throw fail("duplicateKey", `the header has the key ${JSON.stringify(duplicate)} more than once`);
+  const json = parseJson(text, (problem, message) => {
+    if (problem === "duplicateKey") return fail(problem, `the header has ${message}`);
+    const expected = problem === "tooDeep" ? "to hold tensors and metadata alone, got a value" : "to be JSON:";
+    return fail("invalidHeader", `expected the header ${expected} ${message}`);
+  });
   return json as { readonly [key: string]: Json };
 }
 
@@ -98,7 +94,10 @@ function checkMetadata(json: Json, fail: Fail): Readonly<Record<string, string>>
   if (isJsonObject(json)) {
     const other = Object.entries(json).find(([, value]) => typeof value !== "string");
     if (other === undefined) return json as Readonly<Record<string, string>>;
-    throw fail("invalidHeader", `expected ${METADATA_KEY} to have only strings, got another value for "${other[0]}"`);
+    throw fail(
+      "invalidHeader",
+      `expected ${METADATA_KEY} to have only strings, got another value for ${brief(other[0])}`,
+    );
   }
   throw fail("invalidHeader", `expected ${METADATA_KEY} to be an object of strings, got ${brief(json)}`);
 }
@@ -119,20 +118,32 @@ function readEntry(name: string, json: Json, fail: Fail): TensorEntry {
 const isCounts = (json: Json | undefined): json is readonly number[] =>
   Array.isArray(json) && json.every((item) => Number.isSafeInteger(item) && item >= 0);
 
-const brief = (json: Json | undefined): string => (JSON.stringify(json) ?? "nothing").slice(0, 60);
-
 /** The size of a dtype that is newer than this code is unknown and not checked. */
 function checkSize(name: string, dtype: string, shape: Shape, byteLength: number, fail: Fail): void {
-  const bits = shape.reduce((product, size) => product * BigInt(size), BigInt(fileDType(dtype)?.bits ?? 0));
-  if (fileDType(dtype) === undefined) return;
+  const bitsPerElement = fileDType(dtype)?.bits;
+  if (bitsPerElement === undefined) return;
+  const bits = product(shape, BigInt(bitsPerElement));
+  if (bits >= MAX_BITS) throw fail("sizeDiffers", `its shape ${brief(shape)} has more elements than any file`, name);
   if (bits % 8n !== 0n)
-    throw fail("misaligned", `${dtype}[${shape.join(", ")}] takes ${bits} bits, which is not a multiple of 8`, name);
+    throw fail("misaligned", `${dtype}${brief(shape)} takes ${bits} bits, which is not a multiple of 8`, name);
   if (bits / 8n !== BigInt(byteLength))
     throw fail(
       "sizeDiffers",
-      `expected data_offsets to span ${bits / 8n} bytes for ${dtype}[${shape.join(", ")}], got ${byteLength}`,
+      `expected data_offsets to span ${bits / 8n} bytes for ${dtype}${brief(shape)}, got ${byteLength}`,
       name,
     );
+}
+
+const MAX_BITS = 2n ** 128n;
+
+/** Ends at {@link MAX_BITS}: the product of a million sizes would take minutes. */
+function product(shape: Shape, factor: bigint): bigint {
+  let result = factor;
+  for (const size of shape) {
+    result *= BigInt(size);
+    if (result >= MAX_BITS) return result;
+  }
+  return result;
 }
 
 /** Every byte after the header must belong to exactly one tensor: no overlaps, no gaps. */

@@ -5,7 +5,7 @@ import { FileFormatError } from "../../core/errors.ts";
 import { nearestName } from "../../core/suggestion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
-import { duplicateKey, isJsonObject, type Json } from "../json.ts";
+import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
 import { SafetensorsFile, type SafetensorsReader, type TensorInfo } from "./file.ts";
 
 /**
@@ -63,15 +63,10 @@ export class ShardedSafetensors implements SafetensorsReader {
   }
 
   private parse(text: string): { readonly [key: string]: Json } {
-    let json: Json;
-    try {
-      json = JSON.parse(text) as Json;
-    } catch (cause) {
-      throw this.fail("invalidIndex", `expected JSON: ${(cause as Error).message}`);
-    }
-    const duplicate = duplicateKey(text);
-    if (duplicate !== undefined)
-      throw this.fail("duplicateKey", `it has the key ${JSON.stringify(duplicate)} more than once`);
+    const json = parseJson(text, (problem, message) => {
+      if (problem === "duplicateKey") return this.fail(problem, `it has ${message}`);
+      return this.fail("invalidIndex", problem === "tooDeep" ? `it is ${message}` : `expected JSON: ${message}`);
+    });
     if (!isJsonObject(json)) throw this.fail("invalidIndex", "expected an object");
     return json;
   }
@@ -84,7 +79,7 @@ export class ShardedSafetensors implements SafetensorsReader {
   /** Shards must be in the index's own folder: an index that was downloaded must not point anywhere else. */
   private checkName(tensor: string, file: Json): string {
     if (typeof file === "string" && file !== "" && file !== ".." && basename(file) === file) return file;
-    throw this.fail("invalidIndex", `expected a file in the index's own folder, got ${JSON.stringify(file)}`, tensor);
+    throw this.fail("invalidIndex", `expected a file in the index's own folder, got ${brief(file)}`, tensor);
   }
 
   private checkFiles(): void {
