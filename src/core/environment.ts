@@ -68,6 +68,10 @@ const own = {
     fallback: "`report`",
     meaning: "The folder in which `bun run test` leaves its reports",
   },
+  ORCHARD_TOKEN_CACHE_LIMIT: {
+    fallback: "4294967296",
+    meaning: "Bytes of the cache of texts' tokens, over which the least recently used files are removed; 0: no limit",
+  },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels and tokens of texts",

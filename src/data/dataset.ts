@@ -1,13 +1,13 @@
-import { mkdirSync, readdirSync, statSync, utimesSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ArgumentError, DataError } from "../core/errors.ts";
 import { cacheFolder } from "../core/paths.ts";
-import { remove } from "../io/atomic.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { buildTokens, type DataProgress } from "./build.ts";
 import { type FoundFile, findDeclarations, findFiles } from "./paths.ts";
 import type { SkipReason } from "./scan.ts";
-import { MANIFEST_VERSION, type Manifest, manifestPath, readManifest, TokenRange, tokenPath } from "./token_file.ts";
+import { cacheLimit, markUsed } from "./token_cache.ts";
+import { MANIFEST_VERSION, type Manifest, readManifest, TokenRange, tokenPath } from "./token_file.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { HeldOutWindows, TrainingWindows } from "./windows.ts";
 
@@ -67,13 +67,12 @@ export interface TextDataset {
 const operation = "openTextDataset";
 /** Less text than this gets a warning: a GPT learns little from it. */
 const SMALL_BYTES = 1_000_000;
-/** How many token files the cache keeps. The least recently used ones are removed. */
-const MAX_CACHED_FILES = 16;
 
 /**
  * Opens texts as windows of tokens. Binary files, files that are not UTF-8, empty files and duplicates are skipped and
  * counted. The tokens are in a cached file, which is memory-mapped. It is rebuilt when the list of files, a file's size
- * or modification time, the tokenizer or the held-out fraction changes.
+ * or modification time, the tokenizer or the held-out fraction changes. The cache keeps the 16 files that were used
+ * last, up to `ORCHARD_TOKEN_CACHE_LIMIT` bytes.
  *
  * Whole documents are held out, chosen by their contents. If they miss the fraction, as with one file, the end of the
  * text is held out.
@@ -132,11 +131,12 @@ async function tokensOf(
   files: readonly FoundFile[],
   folder: string,
 ): Promise<{ manifest: Manifest; key: string; cached: boolean }> {
+  const maxBytes = cacheLimit(operation); // before the work, in case it is not a number
   const key = keyOf(files, tokenizer, heldOut);
   withFileErrors(operation, folder, () => mkdirSync(folder, { recursive: true }));
   const known = await readManifest(folder, key);
   const manifest = known ?? (await buildTokens({ operation, files, tokenizer, heldOut, folder, key, onProgress }));
-  withFileErrors(operation, folder, () => markUsed(folder, key));
+  withFileErrors(operation, folder, () => markUsed(folder, key, maxBytes));
   return { manifest, key, cached: known !== undefined };
 }
 
@@ -147,23 +147,6 @@ function keyOf(files: readonly FoundFile[], tokenizer: Tokenizer, heldOut: numbe
     .update(JSON.stringify([facts, list]))
     .digest("hex")
     .slice(0, 32);
-}
-
-/**
- * Sets a token file's modification time to now, and evicts old files. Processes that have mapped a removed file keep
- * it.
- */
-function markUsed(folder: string, key: string): void {
-  const now = new Date();
-  utimesSync(manifestPath(folder, key), now, now);
-  const keys = readdirSync(folder).flatMap((name) => /^([0-9a-f]{32})\.json$/.exec(name)?.[1] ?? []);
-  if (keys.length <= MAX_CACHED_FILES) return;
-  const usedAt = (each: string) => statSync(manifestPath(folder, each), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const old = keys.map((each) => ({ each, time: usedAt(each) })).sort((a, b) => b.time - a.time);
-  for (const { each } of old.slice(MAX_CACHED_FILES)) {
-    remove(manifestPath(folder, each));
-    remove(tokenPath(folder, each));
-  }
 }
 
 function checkFit(

@@ -205,6 +205,58 @@ describe("the token file", () => {
     expect(readdirSync(folder).length).toBe(32);
   });
 
+  describe("of a cache over its limit", () => {
+    /** Opens texts of so many bytes, 2 for each token, in this order. Returns which of them are there after that. */
+    const keptOf = async (limit: string | undefined, sizes: readonly number[]) => {
+      const folder = root.file(`limited-${counter++}`);
+      const before = process.env["ORCHARD_TOKEN_CACHE_LIMIT"];
+      if (limit !== undefined) process.env["ORCHARD_TOKEN_CACHE_LIMIT"] = limit;
+      try {
+        const files: string[] = [];
+        for (const [index, size] of sizes.entries()) {
+          const { report } = await open(folderOf({ "a.txt": text(index, size) }), { cacheFolder: folder });
+          for (const end of ["tokens", "json"])
+            utimesSync(report.tokenFile.replace(/tokens$/, end), index + 1, index + 1); // used one after the other
+          files.push(report.tokenFile);
+        }
+        const names = readdirSync(folder);
+        return files.flatMap((file, index) => (names.some((name) => file.endsWith(name)) ? index : []));
+      } finally {
+        if (before === undefined) delete process.env["ORCHARD_TOKEN_CACHE_LIMIT"];
+        else process.env["ORCHARD_TOKEN_CACHE_LIMIT"] = before;
+      }
+    };
+    let counter = 0;
+
+    test("the least recently used are removed, and one that is used stays, whatever its size", async () => {
+      expect(await keptOf("45000", [8000, 8000, 8000])).toEqual([1, 2]); // 3 × 16 KB and their manifests
+      expect(await keptOf("50000", [8000, 30_000])).toEqual([1]);
+      expect(await keptOf("50000", [30_000, 400])).toEqual([1]);
+    });
+
+    test("0 is no limit, and the default is not reached by a few KB", async () => {
+      expect(await keptOf("0", [8000, 8000, 8000])).toEqual([0, 1, 2]);
+      expect(await keptOf(undefined, [8000, 8000, 8000])).toEqual([0, 1, 2]);
+    });
+
+    test("tokens that a killed process left without a manifest count, and are removed", async () => {
+      const folder = root.file("left");
+      mkdirSync(folder);
+      const [left, foreign] = [join(folder, `${"0".repeat(32)}.tokens`), join(folder, "mine.tokens")];
+      for (const path of [left, foreign]) writeFileSync(path, new Uint8Array(100_000));
+      utimesSync(left, 1, 1);
+      process.env["ORCHARD_TOKEN_CACHE_LIMIT"] = "50000";
+      await open(folderOf({ "a.txt": text(1) }), { cacheFolder: folder });
+      delete process.env["ORCHARD_TOKEN_CACHE_LIMIT"];
+      expect(readdirSync(folder)).toHaveLength(3);
+      expect(readdirSync(folder)).toContain("mine.tokens");
+    });
+
+    test.each(["many", "-1", "1.5"])("of %s bytes is an error", async (limit) => {
+      expect(keptOf(limit, [400])).rejects.toThrow(`expected ORCHARD_TOKEN_CACHE_LIMIT to be a number of bytes, got`);
+    });
+  });
+
   test("reports progress", async () => {
     const seen: data.DataProgress[] = [];
     await open(folderOf({ "a.txt": text(1), "b.txt": text(2) }), { onProgress: (each) => seen.push(each) });
