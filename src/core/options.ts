@@ -1,13 +1,11 @@
 /** Checks of the option objects that public functions and classes take. */
 import { ArgumentError } from "./errors.ts";
+import { unknownOption } from "./parameters.ts";
 
 /** @throws {ArgumentError} `unknownOption`: a misspelled option would be left out in silence. */
 export function checkNames(operation: string, given: object, known: object): void {
-  const unknown = Object.keys(given).filter((name) => !(name in known));
-  if (unknown.length === 0) return;
-  const names = Object.keys(known);
-  const possible = names.length === 0 ? "there are none" : `the options are ${names.join(", ")}`;
-  throw new ArgumentError(operation, "unknownOption", `there is no option "${unknown.join('", "')}"; ${possible}`);
+  for (const name of Object.keys(given))
+    if (!Object.hasOwn(known, name)) throw unknownOption(operation, name, Object.keys(known));
 }
 
 /** @throws {ArgumentError} `unknownChoice`, naming the option and its values, where a value is none of them. */

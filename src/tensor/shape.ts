@@ -125,13 +125,13 @@ export function broadcastStrides(shape: Shape, strides: readonly number[], targe
 }
 
 /** An axis counted from the front. @throws {ShapeError} where it is no whole number in [-rank, rank). */
-export function normalizeAxis(operation: string, dim: number, rank: number): number {
+export function normalizeAxis(operation: string, dim: number, rank: number, name = "dim"): number {
   const least = Math.max(rank, 1);
   if (!Number.isInteger(dim) || dim < -least || dim >= least)
     throw new ShapeError(
       operation,
       "axisOutOfRange",
-      `expected dim to be from ${-least} to ${least - 1} for a tensor of rank ${rank}, got dim ${dim}`,
+      `expected ${name} to be from ${-least} to ${least - 1} for a tensor of rank ${rank}, got ${dim}`,
     );
   return dim < 0 ? dim + least : dim;
 }

@@ -50,6 +50,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
   isKept = false;
   private leafRequiresGrad = false;
   private disposed = false;
+  /** No object has it but those that the constructor made. */
+  readonly #isTensor = true;
 
   /** @internal Shape and strides are not copied: callers pass arrays that are not changed. */
   constructor(
@@ -66,6 +68,11 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.offset = offset;
     storage.retain();
     tidyScope.get()?.add(this);
+  }
+
+  /** @internal Whether a value is a tensor: no look-alike, and no proxy. Runs no code of the value. */
+  static isTensor(value: unknown): value is Tensor {
+    return typeof value === "object" && value !== null && #isTensor in value;
   }
 
   /**

@@ -1,4 +1,5 @@
 /** A right call of every operation: what tests of all of them start from. */
+import { signatures } from "../../src/core/parameters.ts";
 import { type Definition, definitions } from "../../src/ops/elementwise/define.ts";
 import * as operations from "../../src/ops/index.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
@@ -207,7 +208,9 @@ export const calls = Object.fromEntries(
 /** Methods whose other arguments have defaults. */
 function isMethodOfOne(name: OperationName): boolean {
   const operation = functions[name] as ((...values: unknown[]) => unknown) & { readonly method?: string };
-  return operation.method !== undefined && operation.length === 1;
+  const declared = signatures.get(name)?.parameters;
+  const needed = declared ? Object.values(declared).filter(({ isRequired }) => isRequired).length : operation.length;
+  return operation.method !== undefined && needed === 1;
 }
 
 function usualArguments(name: OperationName): Arguments {

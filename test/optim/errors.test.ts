@@ -79,7 +79,7 @@ const options: readonly Mistake[] = [
     "a misspelled option",
     () => new AdamW([w()], { weight_decay: 1 } as never),
     ArgumentError,
-    /no option "weight_decay"; the options are lr, betas/,
+    /no option "weight_decay"; the options are lr, betas.*; did you mean "weightDecay"\?$/,
   ],
   [
     "a misspelled option of a group",

@@ -1,7 +1,10 @@
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
+import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { tensorList } from "../../tensor/kinds.ts";
 import { promote } from "../../tensor/promotion.ts";
 import { checkRank, normalizeAxis, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -27,12 +30,17 @@ export interface CatOptions {
  * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where a size beside the axis differs, or a
  * tensor has no axes.
  */
-export function cat<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
+export function cat<D extends DType>(tensors: readonly Tensor<D>[], ...options: AxisArguments<CatOptions>): Tensor<D>;
+export function cat(...values: unknown[]): Tensor {
+  const { tensors, dim } = catParameters(values);
   const model = tensors.find((x) => !isNothing(x)) ?? firstOf("cat", tensors);
   const axis = axisOf("cat", model, dim);
   for (const [index, x] of tensors.entries()) checkFits(x, index, model, axis);
   return joined("cat", tensors, model, axis);
 }
+
+const joining = { tensors: operand(tensorList), dim: optional(axisKind, 0) } as const;
+const catParameters = parameters("cat", joining);
 
 /** The operation itself, of tensors that fit the model. */
 function joined<D extends DType>(
@@ -63,16 +71,17 @@ function joined<D extends DType>(
  * Tensors of one shape along a new axis, in their common dtype.
  *
  * @example
- * stack([tensor([1, 2]), tensor([3, 4])], { dim: 1 }); // [[1, 3], [2, 4]]
+ * stack([tensor([1, 2]), tensor([3, 4])], 1); // [[1, 3], [2, 4]]
  *
  * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where shapes differ, or for an axis out of
  * range.
  */
-export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 }: CatOptions = {}): Tensor<D> {
+export function stack<D extends DType>(tensors: readonly Tensor<D>[], ...options: AxisArguments<CatOptions>): Tensor<D>;
+export function stack(...values: unknown[]): Tensor {
+  const { tensors, dim } = stackParameters(values);
   const first = firstOf("stack", tensors);
   const axis = normalizeAxis("stack", dim, first.rank + 1);
   checkRank("stack", first.shape.toSpliced(axis, 0, tensors.length));
-  for (const x of tensors) x.checkAlive("stack");
   for (const [index, x] of tensors.entries())
     if (!sameShape(x.shape, first.shape))
       throw new ShapeError(
@@ -83,6 +92,8 @@ export function stack<D extends DType>(tensors: readonly Tensor<D>[], { dim = 0 
   const slices = tensors.map((x) => unsqueeze(x, axis));
   return joined("stack", slices, slices[0]!, axis);
 }
+
+const stackParameters = parameters("stack", joining);
 
 /** Tensors of shape [0] join with anything, as in PyTorch. */
 const isNothing = (x: Tensor): boolean => x.rank === 1 && x.shape[0] === 0;
@@ -98,7 +109,6 @@ function firstOf<D extends DType>(operation: string, tensors: readonly Tensor<D>
 }
 
 function checkFits(x: Tensor, index: number, model: Tensor, axis: number): void {
-  x.checkAlive("cat");
   const fits =
     isNothing(x) || (x.rank === model.rank && x.shape.every((size, own) => own === axis || size === model.shape[own]));
   if (!fits)

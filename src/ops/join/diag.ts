@@ -1,5 +1,8 @@
 import { ShapeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkOffset, diagonal } from "../view/diagonal.ts";
 import { embed } from "../view/embed.ts";
@@ -15,12 +18,13 @@ export interface DiagOptions {
  *
  * @example
  * diag(tensor([1, 2])); // [[1, 0], [0, 2]]
- * diag(tensor([[1, 2], [3, 4]]), { diagonal: 1 }); // [2]
+ * diag(tensor([[1, 2], [3, 4]]), 1); // [2]
  *
  * @throws {ShapeError} for a tensor that is neither vector nor matrix.
  */
-export function diag<D extends DType>(x: Tensor<D>, { diagonal: offset = 0 }: DiagOptions = {}): Tensor<D> {
-  x.checkAlive("diag");
+export function diag<D extends DType>(x: Tensor<D>, ...options: Given<DiagOptions, ["diagonal"]>): Tensor<D>;
+export function diag(...values: unknown[]): Tensor {
+  const { x, diagonal: offset } = diagParameters(values);
   checkOffset("diag", offset);
   if (x.rank === 2) return diagonal(x, { offset });
   if (x.rank !== 1) throw new ShapeError("diag", "wrongRank", `expected a vector or a matrix, got ${x.describe()}`);
@@ -28,3 +32,4 @@ export function diag<D extends DType>(x: Tensor<D>, { diagonal: offset = 0 }: Di
   return embed(x, [size, size], (whole) => diagonal(whole, { offset }), "diag");
 }
 diag.method = "same" as const;
+const diagParameters = parameters("diag", { x: operand(aTensor), diagonal: optional(someNumber, 0) });

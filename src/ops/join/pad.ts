@@ -1,7 +1,10 @@
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
-import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { choice, listOf, someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aScalar, aTensor } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { checkShape, formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -32,15 +35,10 @@ export interface PadOptions {
 export function pad<D extends DType>(
   x: Tensor<D>,
   padding: readonly number[],
-  { value = 0, mode = "constant" }: PadOptions = {},
-): Tensor<D> {
-  if (mode !== "constant")
-    throw new ArgumentError(
-      "pad",
-      "unsupportedMode",
-      `expected mode to be "constant", got "${String(mode)}"; make the other modes of slice, flip and cat`,
-    );
-  x.checkAlive("pad");
+  ...options: Given<PadOptions, ["mode", "value"]>
+): Tensor<D>;
+export function pad(...values: unknown[]): Tensor {
+  const { x, padding, value } = padParameters(values);
   const { before, after } = paddingOf(x, padding);
   const filling = scalarTensor(value, x.dtype, "pad");
   const cropped = crop(x, before, after);
@@ -48,6 +46,12 @@ export function pad<D extends DType>(
   return padded(cropped, added(before), added(after), filling);
 }
 pad.method = "same" as const;
+const padParameters = parameters("pad", {
+  x: operand(aTensor),
+  padding: required(listOf(someNumber, "a list of numbers")),
+  mode: optional({ ...choice("constant"), expected: '"constant" (make the other modes of slice, flip and cat)' }),
+  value: optional(aScalar, 0),
+});
 
 /** The padding of every axis. */
 function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; after: number[] } {

@@ -2,7 +2,9 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
 import {
   checkShape,
   collapse,
@@ -22,19 +24,23 @@ import { reshape } from "../view/reshape.ts";
 /**
  * A copy that holds `x` several times along each axis.
  *
- * @param repeats how often along each axis; more of them than `x` has axes make new ones in front
+ * @param repeats how often along each axis, as a list or one by one; more of them than `x` has axes make new ones in front
  *
  * @example
- * repeat(tensor([1, 2]), [2, 2]); // [[1, 2, 1, 2], [1, 2, 1, 2]]
+ * repeat(tensor([1, 2]), 2, 2); // [[1, 2, 1, 2], [1, 2, 1, 2]]
  *
  * @throws {ShapeError} for fewer repeats than axes, or one that is negative or not whole.
  */
-export const repeat = <D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> =>
-  copies("repeat", x, repeats);
+export function repeat<D extends DType>(x: Tensor<D>, ...repeats: ShapeArguments): Tensor<D>;
+export function repeat(...values: unknown[]): Tensor {
+  const { x, repeats } = repeatParameters(values);
+  return copies("repeat", x, repeats);
+}
+const repeating = { x: operand(aTensor), repeats: required(aShape) } as const;
+const repeatParameters = parameters("repeat", repeating);
 repeat.method = "same" as const;
 
 function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
-  x.checkAlive(operation);
   if (repeats.length < x.rank)
     throw new ShapeError(
       operation,
@@ -50,10 +56,14 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
  * As {@link repeat}, but that fewer repeats than axes are those of the last ones.
  *
  * @example
- * tile(tensor([[1, 2]]), [2]); // [[1, 2, 1, 2]]
+ * tile(tensor([[1, 2]]), 2); // [[1, 2, 1, 2]]
  */
-export const tile = <D extends DType>(x: Tensor<D>, repeats: readonly number[]): Tensor<D> =>
-  copies("tile", x, [...new Array<number>(Math.max(0, x.rank - repeats.length)).fill(1), ...repeats]);
+export function tile<D extends DType>(x: Tensor<D>, ...repeats: ShapeArguments): Tensor<D>;
+export function tile(...values: unknown[]): Tensor {
+  const { x, repeats } = tileParameters(values);
+  return copies("tile", x, [...new Array<number>(Math.max(0, x.rank - repeats.length)).fill(1), ...repeats]);
+}
+const tileParameters = parameters("tile", repeating);
 tile.method = "same" as const;
 
 function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {

@@ -2,7 +2,10 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { axes as axesKind, either, listOf, someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -32,15 +35,16 @@ export interface RollOptions {
 export function roll<D extends DType>(
   x: Tensor<D>,
   shifts: number | readonly number[],
-  { dims }: RollOptions = {},
-): Tensor<D> {
-  x.checkAlive("roll");
+  ...options: Given<RollOptions, ["dims"]>
+): Tensor<D>;
+export function roll(...values: unknown[]): Tensor {
+  const { x, shifts, dims } = rollParameters(values);
   const given = [shifts].flat();
   for (const shift of given)
     if (!Number.isSafeInteger(shift))
       throw new ArgumentError("roll", "invalidShift", `expected a shift to be a whole number, got ${shift}`);
   if (dims === undefined && given.length === 1) return reshape(rolled(flatten(x), [given[0]!]), x.shape);
-  const axes = [dims ?? []].flat().map((dim) => normalizeAxis("roll", dim, x.rank));
+  const axes = [dims ?? []].flat().map((dim) => normalizeAxis("roll", dim, x.rank, "dims"));
   if (axes.length !== given.length)
     throw new ShapeError(
       "roll",
@@ -53,6 +57,11 @@ export function roll<D extends DType>(
   );
 }
 roll.method = "same" as const;
+const rollParameters = parameters("roll", {
+  x: operand(aTensor),
+  shifts: required(either(someNumber, listOf(someNumber, "a list of numbers"))),
+  dims: optional(axesKind),
+});
 
 /** Rolls each axis by its own shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {

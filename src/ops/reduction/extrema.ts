@@ -1,13 +1,25 @@
 import { record } from "../../autograd/record.ts";
-import { ArgumentError, DTypeError } from "../../core/errors.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { axis, flag } from "../../core/kinds.ts";
+import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
 import { selectAt, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import type { ExtremumName } from "./primitive.ts";
-import { extremum, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
+import {
+  extremum,
+  fold,
+  planReduction,
+  type ReductionArguments,
+  type ReductionOptions,
+  type ReductionPlan,
+  reductionParameters,
+  refuseEmpty,
+} from "./reduce.ts";
 import { sum } from "./sum.ts";
 
 /** Options of reductions that give an index, which are over one axis. */
@@ -16,6 +28,22 @@ export interface IndexedOptions {
   dim?: number | undefined;
   /** Keep it with size 1. Default false. */
   keepdim?: boolean | undefined;
+}
+
+/** The ways to pass {@link IndexedOptions}: by name, or the axis and `keepdim` by position. */
+export type IndexedArguments =
+  | [options?: IndexedOptions]
+  | [dim: number | undefined, options?: Omit<IndexedOptions, "dim">]
+  | [dim: number | undefined, keepdim: boolean | undefined];
+
+/** The same, with an axis. */
+export type AlongAxis =
+  | [options: IndexedOptions & { dim: number }]
+  | [dim: number, options?: Omit<IndexedOptions, "dim">]
+  | [dim: number, keepdim: boolean | undefined];
+
+function indexedParameters(operation: string) {
+  return parameters(operation, { x: operand(aTensor), dim: optional(axis), keepdim: optional(flag, false) });
 }
 
 /** What `max` and `min` along an axis give. */
@@ -33,8 +61,12 @@ export interface ValuesAndIndices<D extends DType = DType> {
  *
  * @throws {ShapeError} where there are no elements along the axes; for an axis out of range, or named twice.
  */
-export const amax = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
-  sharedExtremum("amax", "amax", x, options);
+export function amax<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<D>;
+export function amax(...values: unknown[]): Tensor {
+  const { x, dim, keepdim } = amaxParameters(values);
+  return sharedExtremum("amax", "amax", x, { dim, keepdim });
+}
+const amaxParameters = reductionParameters("amax");
 amax.method = "same" as const;
 
 /**
@@ -43,8 +75,12 @@ amax.method = "same" as const;
  * @example
  * amin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // float32 [1, 3]
  */
-export const amin = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<D> =>
-  sharedExtremum("amin", "amin", x, options);
+export function amin<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<D>;
+export function amin(...values: unknown[]): Tensor {
+  const { x, dim, keepdim } = aminParameters(values);
+  return sharedExtremum("amin", "amin", x, { dim, keepdim });
+}
+const aminParameters = reductionParameters("amin");
 amin.method = "same" as const;
 
 function sharedExtremum<D extends DType>(
@@ -81,20 +117,24 @@ export function evenShares(weights: Tensor, { axes }: ReductionPlan): Tensor {
  * for several axes.
  */
 export function max<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
-export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions & { dim: number }): ValuesAndIndices<D>;
+export function max<D extends DType>(x: Tensor<D>, ...options: AlongAxis): ValuesAndIndices<D>;
 export function max<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Tensor<D> | ValuesAndIndices<D>;
-export function max<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
-  return options.dim === undefined ? sharedExtremum("max", "amax", x, {}) : extremumAlong("max", x, options);
+export function max(...values: unknown[]): Tensor | ValuesAndIndices {
+  const { x, dim, keepdim } = maxParameters(values);
+  return dim === undefined ? sharedExtremum("max", "amax", x, {}) : extremumAlong("max", x, { dim, keepdim });
 }
+const maxParameters = indexedParameters("max");
 max.method = "own" as const;
 
 /** The smallest element. @see {@link max} */
 export function min<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
-export function min<D extends DType>(x: Tensor<D>, options: IndexedOptions & { dim: number }): ValuesAndIndices<D>;
+export function min<D extends DType>(x: Tensor<D>, ...options: AlongAxis): ValuesAndIndices<D>;
 export function min<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Tensor<D> | ValuesAndIndices<D>;
-export function min<D extends DType>(x: Tensor<D>, options: IndexedOptions = {}): Tensor<D> | ValuesAndIndices<D> {
-  return options.dim === undefined ? sharedExtremum("min", "amin", x, {}) : extremumAlong("min", x, options);
+export function min(...values: unknown[]): Tensor | ValuesAndIndices {
+  const { x, dim, keepdim } = minParameters(values);
+  return dim === undefined ? sharedExtremum("min", "amin", x, {}) : extremumAlong("min", x, { dim, keepdim });
 }
+const minParameters = indexedParameters("min");
 min.method = "own" as const;
 
 function extremumAlong<D extends DType>(
@@ -102,7 +142,7 @@ function extremumAlong<D extends DType>(
   x: Tensor<D>,
   options: IndexedOptions,
 ): ValuesAndIndices<D> {
-  const plan = planReduction(name, x, oneAxis(name, options));
+  const plan = planReduction(name, x, options);
   refuseEmpty(name, x, plan);
   const [values, indices] = extremum(name, x, plan) as [Tensor<D>, Tensor<"int64">];
   record(name, [x], [values], [indices], ([gradient], [saved]) => {
@@ -122,8 +162,12 @@ function extremumAlong<D extends DType>(
  * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for
  * bools.
  */
-export const argmax = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
-  extremeIndex("argmax", "max", x, options);
+export function argmax(x: Tensor, ...options: IndexedArguments): Tensor<"int64">;
+export function argmax(...values: unknown[]): Tensor<"int64"> {
+  const { x, dim, keepdim } = argmaxParameters(values);
+  return extremeIndex("argmax", "max", x, { dim, keepdim });
+}
+const argmaxParameters = indexedParameters("argmax");
 argmax.method = "int64" as const;
 
 /**
@@ -132,22 +176,20 @@ argmax.method = "int64" as const;
  * @example
  * argmin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [0, 0]
  */
-export const argmin = (x: Tensor, options: IndexedOptions = {}): Tensor<"int64"> =>
-  extremeIndex("argmin", "min", x, options);
+export function argmin(x: Tensor, ...options: IndexedArguments): Tensor<"int64">;
+export function argmin(...values: unknown[]): Tensor<"int64"> {
+  const { x, dim, keepdim } = argminParameters(values);
+  return extremeIndex("argmin", "min", x, { dim, keepdim });
+}
+const argminParameters = indexedParameters("argmin");
 argmin.method = "int64" as const;
 
 function extremeIndex(operation: string, name: ExtremumName, x: Tensor, options: IndexedOptions): Tensor<"int64"> {
   if (x.dtype === "bool")
     throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
-  const plan = planReduction(operation, x, oneAxis(operation, options));
+  const plan = planReduction(operation, x, options);
   refuseEmpty(operation, x, plan);
   const [values, indices] = extremum(name, x, plan) as [Tensor, Tensor<"int64">];
   values.dispose();
   return indices;
-}
-
-function oneAxis(operation: string, options: IndexedOptions): ReductionOptions {
-  const dim: unknown = options.dim;
-  if (dim === undefined || typeof dim === "number") return options;
-  throw new ArgumentError(operation, "oneAxis", `expected dim to be one axis, got ${JSON.stringify(dim)}`);
 }

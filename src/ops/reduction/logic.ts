@@ -1,6 +1,7 @@
+import type { Parsed } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { fold, planReduction, type ReductionOptions } from "./reduce.ts";
+import { type axesParameters, fold, planReduction, type ReductionArguments, reductionParameters } from "./reduce.ts";
 
 /** What `all` and `any` give: bool, but uint8 of uint8, as PyTorch has it. */
 export type TruthOf<D extends DType> = D extends "uint8" ? "uint8" : "bool";
@@ -13,8 +14,11 @@ export type TruthOf<D extends DType> = D extends "uint8" ? "uint8" : "bool";
  *
  * @throws {ShapeError} for an axis out of range, or named twice.
  */
-export const all = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<TruthOf<D>> =>
-  fold("all", x, planReduction("all", x, options), x.dtype === "uint8" ? "uint8" : "bool") as Tensor<TruthOf<D>>;
+export function all<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<TruthOf<D>>;
+export function all(...values: unknown[]): Tensor {
+  return truth("all", allParameters(values));
+}
+const allParameters = reductionParameters("all");
 all.method = "truth" as const;
 
 /**
@@ -23,6 +27,12 @@ all.method = "truth" as const;
  * @example
  * any(tensor([0, 2])); // bool true
  */
-export const any = <D extends DType>(x: Tensor<D>, options: ReductionOptions = {}): Tensor<TruthOf<D>> =>
-  fold("any", x, planReduction("any", x, options), x.dtype === "uint8" ? "uint8" : "bool") as Tensor<TruthOf<D>>;
+export function any<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<TruthOf<D>>;
+export function any(...values: unknown[]): Tensor {
+  return truth("any", anyParameters(values));
+}
+const anyParameters = reductionParameters("any");
 any.method = "truth" as const;
+
+const truth = (name: "all" | "any", { x, dim, keepdim }: Parsed<typeof axesParameters>): Tensor =>
+  fold(name, x, planReduction(name, x, { dim, keepdim }), x.dtype === "uint8" ? "uint8" : "bool");

@@ -3,8 +3,8 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { div } from "../elementwise/division.ts";
 import { expandResult } from "./expand_result.ts";
-import { floatOperand, fold, planReduction } from "./reduce.ts";
-import type { SumOptions } from "./sum.ts";
+import { floatOperand, fold, planReduction, type ReductionArguments } from "./reduce.ts";
+import { foldParameters, type SumOptions } from "./sum.ts";
 
 /**
  * The arithmetic mean over axes. That of nothing is NaN.
@@ -15,14 +15,20 @@ import type { SumOptions } from "./sum.ts";
  * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range,
  * or named twice.
  */
-export function mean<D extends DType, E extends DType = D>(x: Tensor<D>, options: SumOptions<E> = {}): Tensor<E> {
-  const input = floatOperand("mean", x, options.dtype);
-  const plan = planReduction("mean", input, options);
+export function mean<D extends DType, E extends DType = D>(
+  x: Tensor<D>,
+  ...options: ReductionArguments<SumOptions<E>>
+): Tensor<E>;
+export function mean(...values: unknown[]): Tensor {
+  const { x, dim, keepdim, dtype } = meanParameters(values);
+  const input = floatOperand("mean", x, dtype);
+  const plan = planReduction("mean", input, { dim, keepdim });
   const output = fold("mean", input, plan, input.dtype);
   const whole = input.shape;
   record("mean", [input], [output], [], ([gradient]) => [
     expandResult(div(gradient!, plan.count) as Tensor, plan, whole),
   ]);
-  return output as Tensor<E>;
+  return output;
 }
+const meanParameters = foldParameters("mean");
 mean.method = "averaged" as const;

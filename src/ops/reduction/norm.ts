@@ -1,6 +1,8 @@
 import { record } from "../../autograd/record.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { aNumber, axes, flag } from "../../core/kinds.ts";
+import { type Given, type Kind, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { dividedWhereNotZero, powerDerivative, signOf, ties } from "./derivatives.ts";
@@ -15,6 +17,11 @@ export interface NormOptions extends ReductionOptions {
   p?: number | undefined;
 }
 
+/** The ways to pass them: by name, or the order, the axes and `keepdim` by position. */
+export type NormArguments = Given<NormOptions, ["p", "dim", "keepdim"]>;
+
+const order: Kind<number> = aNumber({ holds: (p) => !Number.isNaN(p), expected: "a number, ±Infinity included" });
+
 /**
  * The vector norm over axes, (Σ |x|ᵖ)^(1/p): the largest |x| for p = ∞, the smallest for −∞, the number of elements
  * other than 0 for p = 0. The gradient is 0 where the norm is; equally large elements share that of ±∞.
@@ -25,21 +32,26 @@ export interface NormOptions extends ReductionOptions {
  * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for
  * p = ∞ or below 0 of nothing. @throws {ArgumentError} where p is NaN.
  */
-export function norm<D extends DType>(x: Tensor<D>, options: NormOptions = {}): Tensor<D> {
-  const { p = 2 } = options;
-  if (typeof p !== "number" || Number.isNaN(p))
-    throw new ArgumentError("norm", "invalidOrder", `expected p to be a number, got ${String(p)}`);
+export function norm<D extends DType>(x: Tensor<D>, ...options: NormArguments): Tensor<D>;
+export function norm(...values: unknown[]): Tensor {
+  const { x, p, dim, keepdim } = normParameters(values);
   const input = floatOperand("norm", x, undefined);
-  const plan = planReduction("norm", input, options);
+  const plan = planReduction("norm", input, { dim, keepdim });
   if (p < 0 || p === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
   const output = fold(foldOf(p), input, plan, input.dtype, p);
   record("norm", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const derivative = normDerivative(saved!, expandResult(result!, plan, saved!.shape), p, plan);
     return [mul(expandResult(gradient!, plan, saved!.shape), derivative)];
   });
-  return output as Tensor<D>;
+  return output;
 }
 norm.method = "same" as const;
+const normParameters = parameters("norm", {
+  x: operand(aTensor),
+  p: optional(order, 2),
+  dim: optional(axes),
+  keepdim: optional(flag, false),
+});
 
 function foldOf(p: number): FoldName {
   const special: ReadonlyMap<number, FoldName> = new Map([

@@ -5,8 +5,8 @@ import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { productOfOthers } from "../scan/product_of_others.ts";
 import { expandResult } from "./expand_result.ts";
-import { planReduction } from "./reduce.ts";
-import { accumulate, type SumOf, type SumOptions } from "./sum.ts";
+import { planReduction, type ReductionArguments } from "./reduce.ts";
+import { accumulate, foldParameters, type SumOf, type SumOptions } from "./sum.ts";
 
 /**
  * The product over axes; integers and bools multiply in int64, which wraps around. The product of nothing is 1. The
@@ -19,13 +19,16 @@ import { accumulate, type SumOf, type SumOptions } from "./sum.ts";
  */
 export function prod<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
-  options: SumOptions<E> = {},
-): Tensor<E> {
-  const plan = planReduction("prod", x, options);
-  const { input, output } = accumulate("prod", x, plan, options.dtype);
+  ...options: ReductionArguments<SumOptions<E>>
+): Tensor<E>;
+export function prod(...values: unknown[]): Tensor {
+  const { x, dim, keepdim, dtype } = prodParameters(values);
+  const plan = planReduction("prod", x, { dim, keepdim });
+  const { input, output } = accumulate("prod", x, plan, dtype);
   record("prod", [input], [output], [input], ([gradient], [saved]) => [
     mul(expandResult(gradient!, plan, saved!.shape), productOfOthers(saved!, plan.axes)),
   ]);
-  return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
+  return toDType(output, dtype ?? output.dtype);
 }
+const prodParameters = foldParameters("prod");
 prod.method = "summed" as const;

@@ -3,7 +3,10 @@ import { execute, executeMany } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { axes, flag } from "../../core/kinds.ts";
+import { operand, optional, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -53,16 +56,28 @@ export interface ReductionPlan {
   readonly count: number;
 }
 
+/** The ways to pass {@link ReductionOptions}, or options with more: by name, or the axes and `keepdim` by position. */
+export type ReductionArguments<O extends ReductionOptions = ReductionOptions> =
+  | [options?: O]
+  | [dim: O["dim"], options?: Omit<O, "dim">]
+  | [dim: O["dim"], keepdim: boolean | undefined, options?: Omit<O, "dim" | "keepdim">];
+
+/** Reads the arguments of a reduction over any axes. */
+export const reductionParameters = (operation: string) => parameters(operation, axesParameters);
+
+/** The parameters of a reduction over any axes. */
+export const axesParameters = { x: operand(aTensor), dim: optional(axes), keepdim: optional(flag, false) } as const;
+
 /** @throws {ShapeError} for an axis out of range, or twice. */
 export function planReduction(operation: string, x: Tensor, { dim, keepdim = false }: ReductionOptions): ReductionPlan {
   x.checkAlive(operation);
-  const axes = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
-  const kept = x.shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
+  const own = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
+  const kept = x.shape.map((size, axis) => (own.includes(axis) ? 1 : size));
   return {
-    axes,
+    axes: own,
     kept,
-    shape: keepdim ? kept : x.shape.filter((_, axis) => !axes.includes(axis)),
-    count: axes.reduce((product, axis) => product * x.shape[axis]!, 1),
+    shape: keepdim ? kept : x.shape.filter((_, axis) => !own.includes(axis)),
+    count: own.reduce((product, axis) => product * x.shape[axis]!, 1),
   };
 }
 
@@ -72,12 +87,12 @@ export const fold = (name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DTyp
 
 /** Runs a reduction to values and indices. */
 export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Tensor[] => {
-  const { shape, axes } = plan;
+  const { shape } = plan;
   const specs = [
     { shape, dtype: x.dtype },
     { shape, dtype: "int64" as const },
   ];
-  return executeMany(extrema[name], [x], specs, { axes, parameter: 0 });
+  return executeMany(extrema[name], [x], specs, { axes: plan.axes, parameter: 0 });
 };
 
 /** @throws {ShapeError} where there is a result of no elements, and the reduction has no value for it. */

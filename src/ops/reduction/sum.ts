@@ -1,11 +1,19 @@
 import { record } from "../../autograd/record.ts";
+import { named, parameters } from "../../core/parameters.ts";
 import { type DType, type FloatDType, isFloat } from "../../tensor/dtype.ts";
+import { aDType } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { checkDType } from "../creation/create.ts";
 import { expandResult } from "./expand_result.ts";
 import type { FoldName } from "./primitive.ts";
-import { fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
+import {
+  axesParameters,
+  fold,
+  planReduction,
+  type ReductionArguments,
+  type ReductionOptions,
+  type ReductionPlan,
+} from "./reduce.ts";
 
 /** What sums and products make of a dtype: floats stay, integers and bools become int64. */
 export type SumOf<D extends DType> = D extends FloatDType ? D : "int64";
@@ -22,21 +30,33 @@ export interface SumOptions<D extends DType = DType> extends ReductionOptions {
  *
  * @example
  * sum(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [3, 7]
+ * sum(tensor([[1, 2], [3, 4]]), 1, true); // float32 [[3], [7]]
  *
  * @throws {ShapeError} for an axis out of range, or named twice.
  */
-export function sum<D extends DType, E extends DType = SumOf<D>>(x: Tensor<D>, options: SumOptions<E> = {}): Tensor<E> {
-  const plan = planReduction("sum", x, options);
-  const { input, output } = accumulate("sum", x, plan, options.dtype);
+export function sum<D extends DType, E extends DType = SumOf<D>>(
+  x: Tensor<D>,
+  ...options: ReductionArguments<SumOptions<E>>
+): Tensor<E>;
+export function sum(...values: unknown[]): Tensor {
+  const { x, dim, keepdim, dtype } = sumParameters(values);
+  const plan = planReduction("sum", x, { dim, keepdim });
+  const { input, output } = accumulate("sum", x, plan, dtype);
   const whole = input.shape;
   record("sum", [input], [output], [], ([gradient]) => [expandResult(gradient!, plan, whole)]);
-  return toDType(output, options.dtype ?? output.dtype) as Tensor<E>;
+  return toDType(output, dtype ?? output.dtype);
 }
 sum.method = "summed" as const;
 
+const sumParameters = foldParameters("sum");
+
+/** @internal Reads the arguments of a reduction that takes a dtype. */
+export function foldParameters(operation: string) {
+  return parameters(operation, { ...axesParameters, dtype: named(aDType) });
+}
+
 /** @internal A sum or product: in the given dtype where that is a float, else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
-  checkDType(name, dtype);
   const input = isFloat(dtype) || isFloat(x.dtype) ? toDType(x, dtype) : x;
   const output = fold(name, input, plan, isFloat(dtype) ? dtype : "int64");
   return { input, output };

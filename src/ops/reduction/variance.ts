@@ -1,4 +1,7 @@
 import { record } from "../../autograd/record.ts";
+import { aNumber } from "../../core/kinds.ts";
+import { finite } from "../../core/options.ts";
+import { named, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
@@ -6,7 +9,15 @@ import { div } from "../elementwise/division.ts";
 import { dividedWhereNotZero } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { mean } from "./mean.ts";
-import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
+import {
+  axesParameters,
+  floatOperand,
+  fold,
+  planReduction,
+  type ReductionArguments,
+  type ReductionOptions,
+  type ReductionPlan,
+} from "./reduce.ts";
 
 /**
  * Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the
@@ -28,17 +39,20 @@ export interface VarianceOptions extends ReductionOptions {
  *
  * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
  */
-export function variance<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): Tensor<D> {
-  const { correction = 1 } = options;
+export function variance<D extends DType>(x: Tensor<D>, ...options: ReductionArguments<VarianceOptions>): Tensor<D>;
+export function variance(...values: unknown[]): Tensor {
+  const { x, dim, keepdim, correction } = varianceParameters(values);
   const input = floatOperand("var", x, undefined);
-  const plan = planReduction("var", input, options);
+  const plan = planReduction("var", input, { dim, keepdim });
   const output = fold("var", input, plan, input.dtype, correction);
   record("var", [input], [output], [input], ([gradient], [saved]) => {
     const scaled = mul(gradient!, 2 / freedom(plan, correction)) as Tensor;
     return [mul(expandResult(scaled, plan, saved!.shape), centred(saved!, plan))];
   });
-  return output as Tensor<D>;
+  return output;
 }
+const variances = { ...axesParameters, correction: named(aNumber(finite), 1) } as const;
+const varianceParameters = parameters("var", variances);
 variance.method = "same" as const;
 
 export { variance as var };
@@ -51,18 +65,20 @@ export { variance as var };
  *
  * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
  */
-export function std<D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): Tensor<D> {
-  const { correction = 1 } = options;
+export function std<D extends DType>(x: Tensor<D>, ...options: ReductionArguments<VarianceOptions>): Tensor<D>;
+export function std(...values: unknown[]): Tensor {
+  const { x, dim, keepdim, correction } = stdParameters(values);
   const input = floatOperand("std", x, undefined);
-  const plan = planReduction("std", input, options);
+  const plan = planReduction("std", input, { dim, keepdim });
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const scaled = div(gradient!, freedom(plan, correction)) as Tensor;
     const derivative = dividedWhereNotZero(scaled, result!);
     return [mul(expandResult(derivative, plan, saved!.shape), centred(saved!, plan))];
   });
-  return output as Tensor<D>;
+  return output;
 }
+const stdParameters = parameters("std", variances);
 std.method = "same" as const;
 
 /** What {@link varMean} returns: both of the shape that the reduction leaves. */
@@ -72,11 +88,16 @@ export interface VarianceAndMean<D extends DType> {
 }
 
 /** The {@link variance} and the mean over the same axes. */
-export const varMean = <D extends DType>(x: Tensor<D>, options: VarianceOptions = {}): VarianceAndMean<D> => {
-  planReduction("varMean", floatOperand("varMean", x, undefined), options); // its errors name this operation
-  const { dim, keepdim } = options;
-  return { variance: variance(x, options), mean: mean(x, { dim, keepdim }) as Tensor<D> };
-};
+export function varMean<D extends DType>(
+  x: Tensor<D>,
+  ...options: ReductionArguments<VarianceOptions>
+): VarianceAndMean<D>;
+export function varMean(...values: unknown[]): VarianceAndMean<DType> {
+  const { x, dim, keepdim, correction } = varMeanParameters(values);
+  planReduction("varMean", floatOperand("varMean", x, undefined), { dim }); // its errors name this operation
+  return { variance: variance(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
+}
+const varMeanParameters = parameters("varMean", variances);
 varMean.method = "own" as const;
 
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);

@@ -1,9 +1,10 @@
-import { ArgumentError } from "../../core/errors.ts";
+import { type Along, axis as axisKind } from "../../core/kinds.ts";
+import { named, operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { checkDType } from "../creation/create.ts";
 import type { SumOf } from "../reduction/sum.ts";
 import type { ScanAttributes } from "./primitive.ts";
 import { runningProduct, runningSum } from "./scan.ts";
@@ -20,14 +21,18 @@ export interface CumulativeOptions<D extends DType = DType> {
  * Sums of the elements up to each one along an axis; integers and bools add up in int64, which wraps around.
  *
  * @example
- * cumsum(tensor([[1, 2], [3, 4]]), { dim: 0 }); // float32 [[1, 2], [4, 6]]
+ * cumsum(tensor([[1, 2], [3, 4]]), 0); // float32 [[1, 2], [4, 6]]
  *
  * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} without one.
  */
-export const cumsum = <D extends DType, E extends DType = SumOf<D>>(
+export function cumsum<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
-  options: CumulativeOptions<E>,
-): Tensor<E> => cumulative("cumsum", x, options, runningSum);
+  ...options: Along<CumulativeOptions<E>>
+): Tensor<E>;
+export function cumsum(...values: unknown[]): Tensor {
+  return cumulative("cumsum", cumsumParameters(values), runningSum);
+}
+const cumsumParameters = scanParameters("cumsum");
 cumsum.method = "summed" as const;
 
 /**
@@ -39,30 +44,28 @@ cumsum.method = "summed" as const;
  *
  * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} without one.
  */
-export const cumprod = <D extends DType, E extends DType = SumOf<D>>(
+export function cumprod<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
-  options: CumulativeOptions<E>,
-): Tensor<E> => cumulative("cumprod", x, options, runningProduct);
+  ...options: Along<CumulativeOptions<E>>
+): Tensor<E>;
+export function cumprod(...values: unknown[]): Tensor {
+  return cumulative("cumprod", cumprodParameters(values), runningProduct);
+}
+const cumprodParameters = scanParameters("cumprod");
 cumprod.method = "summed" as const;
 
-function cumulative<E extends DType>(
+function scanParameters(operation: string) {
+  return parameters(operation, { x: operand(aTensor), dim: required(axisKind), dtype: named(aDType) });
+}
+
+function cumulative(
   operation: string,
-  x: Tensor,
-  options: CumulativeOptions<E>,
+  { x, dim, dtype }: ReturnType<ReturnType<typeof scanParameters>>,
   scan: (x: Tensor, along: ScanAttributes) => Tensor,
-): Tensor<E> {
-  x.checkAlive(operation);
-  const { dim, dtype } = options ?? {};
-  if (typeof dim !== "number")
-    throw new ArgumentError(
-      operation,
-      "noAxis",
-      `expected dim, the axis to run along, to be a number, got ${String(dim)}`,
-    );
+): Tensor {
   const axis = normalizeAxis(operation, dim, x.rank);
   const target: DType = dtype ?? x.dtype;
-  checkDType(operation, target);
   const input = isFloat(target) || isFloat(x.dtype) ? toDType(x, target) : x;
   const output = scan(input, { axis, reverse: false });
-  return toDType(output, dtype ?? output.dtype) as Tensor<E>;
+  return toDType(output, dtype ?? output.dtype);
 }

@@ -2,7 +2,10 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
+import { named, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, neg, sub } from "../elementwise/arithmetic.ts";
@@ -34,18 +37,19 @@ export interface SoftmaxOptions<D extends DType = DType> {
  * exp(x) / Σ exp(x) along an axis, without overflow. NaN where a slice along it has a NaN, an ∞, or nothing but −∞.
  *
  * @example
- * softmax(tensor([[0, 0], [0, Math.log(3)]]), { dim: 1 }); // float32 [[0.5, 0.5], [0.25, 0.75]]
+ * softmax(tensor([[0, 0], [0, Math.log(3)]]), 1); // float32 [[0.5, 0.5], [0.25, 0.75]]
  *
  * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range.
  */
 export function softmax<D extends DType, E extends DType = D>(
   x: Tensor<D>,
-  options: SoftmaxOptions<E> = {},
-): Tensor<E> {
-  const { input, axis } = operands("softmax", x, options);
+  ...options: AxisArguments<SoftmaxOptions<E>>
+): Tensor<E>;
+export function softmax(...values: unknown[]): Tensor {
+  const { input, axis } = operands("softmax", softmaxParameters(values));
   const output = run("softmax", [input], axis);
   record("softmax", [input], [output], [output], ([gradient], [y]) => [softmaxGradient(gradient!, y!, axis)]);
-  return output as Tensor<E>;
+  return output;
 }
 softmax.method = "averaged" as const;
 
@@ -59,16 +63,21 @@ softmax.method = "averaged" as const;
  */
 export function logSoftmax<D extends DType, E extends DType = D>(
   x: Tensor<D>,
-  options: SoftmaxOptions<E> = {},
-): Tensor<E> {
-  const { input, axis } = operands("logSoftmax", x, options);
+  ...options: AxisArguments<SoftmaxOptions<E>>
+): Tensor<E>;
+export function logSoftmax(...values: unknown[]): Tensor {
+  const { input, axis } = operands("logSoftmax", logSoftmaxParameters(values));
   const output = run("logSoftmax", [input], axis);
   record("logSoftmax", [input], [output], [output], ([gradient], [y]) => [logSoftmaxGradient(gradient!, y!, axis)]);
-  return output as Tensor<E>;
+  return output;
 }
 logSoftmax.method = "averaged" as const;
 
-function operands(operation: string, x: Tensor, { dim = -1, dtype }: SoftmaxOptions) {
+const declared = { x: operand(aTensor), dim: optional(axisKind, -1), dtype: named(aDType) } as const;
+const softmaxParameters = parameters("softmax", declared);
+const logSoftmaxParameters = parameters("logSoftmax", declared);
+
+function operands(operation: string, { x, dim, dtype }: Parsed<typeof declared>) {
   const axis = normalizeAxis(operation, dim, x.rank);
   return { input: floatOperand(operation, x, dtype), axis };
 }

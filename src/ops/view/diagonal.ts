@@ -1,5 +1,8 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { axis, someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { embed } from "./embed.ts";
@@ -26,17 +29,19 @@ export interface DiagonalOptions {
  */
 export function diagonal<D extends DType>(
   x: Tensor<D>,
-  { offset = 0, dim1 = 0, dim2 = 1 }: DiagonalOptions = {},
-): Tensor<D> {
-  const row = normalizeAxis("diagonal", dim1, x.rank);
-  const column = normalizeAxis("diagonal", dim2, x.rank);
+  ...options: Given<DiagonalOptions, ["offset", "dim1", "dim2"]>
+): Tensor<D>;
+export function diagonal(...values: unknown[]): Tensor {
+  const { x, offset, dim1, dim2 } = diagonalParameters(values);
+  const row = normalizeAxis("diagonal", dim1, x.rank, "dim1");
+  const column = normalizeAxis("diagonal", dim2, x.rank, "dim2");
   if (row === column || x.rank < 2)
     throw new ShapeError("diagonal", "axisTwice", `dim1 ${dim1} and dim2 ${dim2} are one axis of ${x.describe()}`);
   checkOffset("diagonal", offset);
   const [rows, columns] = [x.shape[row]! + Math.min(offset, 0), x.shape[column]! - Math.max(offset, 0)];
   const length = Math.max(0, Math.min(rows, columns));
   const start = offset < 0 ? -offset * x.strides[row]! : offset * x.strides[column]!;
-  const others = (values: readonly number[]) => values.filter((_, axis) => axis !== row && axis !== column);
+  const others = (values: readonly number[]) => values.filter((_, own) => own !== row && own !== column);
   const own = x.shape;
   return viewOf(
     "diagonal",
@@ -48,6 +53,12 @@ export function diagonal<D extends DType>(
   );
 }
 diagonal.method = "same" as const;
+const diagonalParameters = parameters("diagonal", {
+  x: operand(aTensor),
+  offset: optional(someNumber, 0),
+  dim1: optional(axis, 0),
+  dim2: optional(axis, 1),
+});
 
 /** @throws {ArgumentError} where a diagonal's offset is not a whole number. */
 export function checkOffset(operation: string, offset: number): void {

@@ -3,9 +3,12 @@
  * this file. They are made of a view and the primitive of a sum, because every operation that broadcasts depends on
  * them.
  */
+
 import { record } from "../../autograd/record.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
 import { broadcastStrides, checkShape, formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { fold, planReduction } from "../reduction/reduce.ts";
@@ -15,13 +18,16 @@ import { viewOf } from "./view.ts";
 /**
  * A view of a larger shape that repeats axes of size 1, and new axes in front, without a copy. −1 keeps an axis' size.
  *
+ * @param shape as a list or size by size
+ *
  * @example
  * expand(tensor([[1], [2]]), [2, 3]); // float32 [[1, 1, 1], [2, 2, 2]]
  *
  * @throws {ShapeError} where an axis is neither 1 nor of the new size.
  */
-export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
-  x.checkAlive("expand");
+export function expand<D extends DType>(x: Tensor<D>, ...shape: ShapeArguments): Tensor<D>;
+export function expand(...values: unknown[]): Tensor {
+  const { x, shape } = expandParameters(values);
   const lead = shape.length - x.rank;
   const target = shape.map((size, axis) => (size === -1 && axis >= lead ? x.shape[axis - lead]! : size));
   checkShape("expand", target);
@@ -39,6 +45,7 @@ export function expand<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
   ]);
 }
 expand.method = "same" as const;
+const expandParameters = parameters("expand", { x: operand(aTensor), shape: required(aShape) });
 
 /** @internal The sum over the axes along which `shape` was broadcast to the tensor's shape. */
 export function sumTo(x: Tensor, shape: Shape): Tensor {

@@ -1,5 +1,8 @@
 import { ShapeError } from "../../core/errors.ts";
+import { axis as axisKind } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aShape, aTensor } from "../../tensor/kinds.ts";
 import { checkRank, elementCount, normalizeAxis, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
@@ -17,14 +20,18 @@ export interface FlattenOptions {
  * gets one.
  *
  * @example
- * flatten(zeros([2, 3, 5]), { startDim: 1 }); // [2, 15]
+ * flatten(zeros([2, 3, 5]), 1); // [2, 15]
  *
  * @throws {ShapeError} for an axis out of range, or where the range ends before it starts.
  */
-export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = -1 }: FlattenOptions = {}): Tensor<D> {
-  x.checkAlive("flatten");
-  const start = normalizeAxis("flatten", startDim, x.rank);
-  const end = normalizeAxis("flatten", endDim, x.rank);
+export function flatten<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<FlattenOptions, ["startDim", "endDim"]>
+): Tensor<D>;
+export function flatten(...values: unknown[]): Tensor {
+  const { x, startDim, endDim } = flattenParameters(values);
+  const start = normalizeAxis("flatten", startDim, x.rank, "startDim");
+  const end = normalizeAxis("flatten", endDim, x.rank, "endDim");
   if (start > end)
     throw new ShapeError(
       "flatten",
@@ -35,6 +42,11 @@ export function flatten<D extends DType>(x: Tensor<D>, { startDim = 0, endDim = 
   return reshape(x, [...x.shape.slice(0, start), run, ...x.shape.slice(end + 1)]);
 }
 flatten.method = "same" as const;
+const flattenParameters = parameters("flatten", {
+  x: operand(aTensor),
+  startDim: optional(axisKind, 0),
+  endDim: optional(axisKind, -1),
+});
 
 /**
  * One axis made several, in row-major order: always a view. One size may be −1: it is what the others leave.
@@ -44,8 +56,9 @@ flatten.method = "same" as const;
  *
  * @throws {ShapeError} where the sizes do not multiply to the axis' own, or for a rank over 8.
  */
-export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Shape): Tensor<D> {
-  x.checkAlive("unflatten");
+export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Shape): Tensor<D>;
+export function unflatten(...values: unknown[]): Tensor {
+  const { x, dim, sizes } = unflattenParameters(values);
   const axis = normalizeAxis("unflatten", dim, x.rank);
   const size = x.shape[axis] ?? 1;
   const known = sizes.reduce((product, own) => (own === -1 ? product : product * own), 1);
@@ -63,3 +76,8 @@ export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Sha
   return reshape(x, shape);
 }
 unflatten.method = "same" as const;
+const unflattenParameters = parameters("unflatten", {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  sizes: required(aShape),
+});

@@ -1,5 +1,8 @@
 import { ShapeError } from "../../core/errors.ts";
+import { axes, axesInline, axis as axisKind } from "../../core/kinds.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { viewOf } from "./view.ts";
@@ -7,14 +10,17 @@ import { viewOf } from "./view.ts";
 /**
  * A view with the axes in another order: axis i of the result is axis `dims[i]` of `x`. Nothing is copied.
  *
- * @param dims every axis of `x` once; negative ones count from the end
+ * @param dims every axis of `x` once, as a list or one by one; negative ones count from the end
  *
  * @example
- * permute(zeros([2, 3, 5]), [2, 0, 1]); // [5, 2, 3]
+ * permute(zeros([2, 3, 5]), 2, 0, 1); // [5, 2, 3]
  *
  * @throws {ShapeError} where an axis is missing, out of range or named twice.
  */
-export function permute<D extends DType>(x: Tensor<D>, dims: readonly number[]): Tensor<D> {
+export function permute<D extends DType>(x: Tensor<D>, ...dims: [dims: readonly number[]] | number[]): Tensor<D>;
+export function permute(...values: unknown[]): Tensor {
+  const { x, dims: given } = permuteParameters(values);
+  const dims = [given].flat();
   if (dims.length !== x.rank)
     throw new ShapeError(
       "permute",
@@ -24,6 +30,7 @@ export function permute<D extends DType>(x: Tensor<D>, dims: readonly number[]):
   return inOrder("permute", x, checkedOrder("permute", dims, x.rank));
 }
 permute.method = "same" as const;
+const permuteParameters = parameters("permute", { x: operand(aTensor), dims: required(axesInline) });
 
 /**
  * A view with two axes swapped. Nothing is copied.
@@ -33,13 +40,20 @@ permute.method = "same" as const;
  *
  * @throws {ShapeError} for an axis out of range.
  */
-export function transpose<D extends DType>(x: Tensor<D>, dim0: number, dim1: number): Tensor<D> {
-  const first = normalizeAxis("transpose", dim0, x.rank);
-  const second = normalizeAxis("transpose", dim1, x.rank);
+export function transpose<D extends DType>(x: Tensor<D>, dim0: number, dim1: number): Tensor<D>;
+export function transpose(...values: unknown[]): Tensor {
+  const { x, dim0, dim1 } = transposeParameters(values);
+  const first = normalizeAxis("transpose", dim0, x.rank, "dim0");
+  const second = normalizeAxis("transpose", dim1, x.rank, "dim1");
   const order = x.shape.map((_, axis) => (axis === first ? second : axis === second ? first : axis));
   return inOrder("transpose", x, order);
 }
 transpose.method = "same" as const;
+const transposeParameters = parameters("transpose", {
+  x: operand(aTensor),
+  dim0: required(axisKind),
+  dim1: required(axisKind),
+});
 
 /**
  * Another name of {@link transpose}.
@@ -64,9 +78,11 @@ export function movedim<D extends DType>(
   x: Tensor<D>,
   source: number | readonly number[],
   destination: number | readonly number[],
-): Tensor<D> {
-  const from = checkedOrder("movedim", [source].flat(), x.rank);
-  const to = checkedOrder("movedim", [destination].flat(), x.rank);
+): Tensor<D>;
+export function movedim(...values: unknown[]): Tensor {
+  const { x, source, destination } = movedimParameters(values);
+  const from = checkedOrder("movedim", [source].flat(), x.rank, "source");
+  const to = checkedOrder("movedim", [destination].flat(), x.rank, "destination");
   if (from.length !== to.length)
     throw new ShapeError(
       "movedim",
@@ -78,11 +94,16 @@ export function movedim<D extends DType>(
   return inOrder("movedim", x, order);
 }
 movedim.method = "same" as const;
+const movedimParameters = parameters("movedim", {
+  x: operand(aTensor),
+  source: required(axes),
+  destination: required(axes),
+});
 
-function checkedOrder(operation: string, dims: readonly number[], rank: number): number[] {
-  const order = dims.map((dim) => normalizeAxis(operation, dim, rank));
+function checkedOrder(operation: string, dims: readonly number[], rank: number, name = "dims"): number[] {
+  const order = dims.map((dim) => normalizeAxis(operation, dim, rank, name));
   if (new Set(order).size !== order.length)
-    throw new ShapeError(operation, "axisTwice", `dims ${formatShape(dims)} names an axis twice`);
+    throw new ShapeError(operation, "axisTwice", `${name} ${formatShape(dims)} names an axis twice`);
   return order;
 }
 

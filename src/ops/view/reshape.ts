@@ -1,5 +1,7 @@
 import { ShapeError } from "../../core/errors.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
 import {
   checkShape,
   elementCount,
@@ -17,13 +19,16 @@ import { viewOf } from "./view.ts";
  * The same elements in row-major order under another shape: a view where the strides allow it, else a copy. One size
  * may be −1: it is what the others leave.
  *
+ * @param shape as a list or size by size
+ *
  * @example
- * reshape(tensor([1, 2, 3, 4]), [2, -1]); // float32 [[1, 2], [3, 4]]
+ * reshape(tensor([1, 2, 3, 4]), 2, -1); // float32 [[1, 2], [3, 4]]
  *
  * @throws {ShapeError} where the number of elements differs.
  */
-export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> {
-  x.checkAlive("reshape");
+export function reshape<D extends DType>(x: Tensor<D>, ...shape: ShapeArguments): Tensor<D>;
+export function reshape(...values: unknown[]): Tensor {
+  const { x, shape } = reshapeParameters(values);
   const target = inferSize(x, shape);
   if (sameShape(target, x.shape)) return x;
   const own = x.shape;
@@ -32,6 +37,7 @@ export function reshape<D extends DType>(x: Tensor<D>, shape: Shape): Tensor<D> 
   return viewOf("reshape", x, target, strides, x.offset, ([gradient]) => [reshape(gradient!, own)]);
 }
 reshape.method = "same" as const;
+const reshapeParameters = parameters("reshape", { x: operand(aTensor), shape: required(aShape) });
 
 function inferSize(x: Tensor, shape: Shape): Shape {
   const open = shape.indexOf(-1);

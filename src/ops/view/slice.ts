@@ -1,5 +1,8 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { axis as axisKind, either, nothing, someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { embed } from "./embed.ts";
@@ -27,7 +30,12 @@ export interface SliceOptions {
  * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a step below 1: {@link flip} reverses an
  * axis.
  */
-export function slice<D extends DType>(x: Tensor<D>, { dim = 0, start, end, step = 1 }: SliceOptions = {}): Tensor<D> {
+export function slice<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<SliceOptions, ["dim", "start", "end", "step"]>
+): Tensor<D>;
+export function slice(...values: unknown[]): Tensor {
+  const { x, dim, start, end, step } = sliceParameters(values);
   const axis = axisOf("slice", x, dim);
   if (!Number.isSafeInteger(step) || step < 1)
     throw new ArgumentError(
@@ -41,6 +49,14 @@ export function slice<D extends DType>(x: Tensor<D>, { dim = 0, start, end, step
   return cut("slice", x, axis, first, Math.max(0, Math.ceil((last - first) / step)), step);
 }
 slice.method = "same" as const;
+const index = either(someNumber, nothing);
+const sliceParameters = parameters("slice", {
+  x: operand(aTensor),
+  dim: optional(axisKind, 0),
+  start: optional(index),
+  end: optional(index),
+  step: optional(someNumber, 1),
+});
 
 /** An index as Python reads a slice's: from the end where negative, and within the axis. */
 function bound(name: string, index: number, size: number): number {
@@ -59,7 +75,9 @@ function bound(name: string, index: number, size: number): number {
  *
  * @throws {ShapeError} where the axis does not hold them.
  */
-export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number, length: number): Tensor<D> {
+export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number, length: number): Tensor<D>;
+export function narrow(...values: unknown[]): Tensor {
+  const { x, dim, start, length } = narrowParameters(values);
   const axis = axisOf("narrow", x, dim);
   const size = x.shape[axis]!;
   const first = start < 0 ? start + size : start;
@@ -74,6 +92,12 @@ export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number
   return cut("narrow", x, axis, first, length, 1);
 }
 narrow.method = "same" as const;
+const narrowParameters = parameters("narrow", {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  start: required(someNumber),
+  length: required(someNumber),
+});
 
 /**
  * A view of one index of an axis, without that axis.
@@ -85,7 +109,9 @@ narrow.method = "same" as const;
  *
  * @throws {ShapeError} for an axis or an index out of range.
  */
-export function select<D extends DType>(x: Tensor<D>, dim: number, index: number): Tensor<D> {
+export function select<D extends DType>(x: Tensor<D>, dim: number, index: number): Tensor<D>;
+export function select(...values: unknown[]): Tensor {
+  const { x, dim, index } = selectParameters(values);
   const axis = axisOf("select", x, dim);
   const size = x.shape[axis]!;
   if (!Number.isInteger(index) || index < -size || index >= size)
@@ -106,6 +132,11 @@ export function select<D extends DType>(x: Tensor<D>, dim: number, index: number
   );
 }
 select.method = "same" as const;
+const selectParameters = parameters("select", {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  index: required(someNumber),
+});
 
 /** An axis that can be sliced. @throws {ShapeError} also where there is none. */
 export function axisOf(operation: string, x: Tensor, dim: number): number {

@@ -1,7 +1,10 @@
 import { record } from "../../autograd/record.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { type AxisArguments, axis as axisKind, either, listOf, someNumber } from "../../core/kinds.ts";
+import { operand, optional, parameters, required } from "../../core/parameters.ts";
 import { adjacentAxis } from "../../tensor/adjacent.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { cat, stack } from "../join/cat.ts";
@@ -28,8 +31,10 @@ export interface SplitOptions {
 export function split<D extends DType>(
   x: Tensor<D>,
   splitSize: number | readonly number[],
-  { dim = 0 }: SplitOptions = {},
-): Tensor<D>[] {
+  ...options: AxisArguments<SplitOptions>
+): Tensor<D>[];
+export function split(...values: unknown[]): Tensor[] {
+  const { x, splitSize, dim } = splitParameters(values);
   const axis = axisOf("split", x, dim);
   const size = x.shape[axis]!;
   const sizes = typeof splitSize === "number" ? equalSizes("split", size, splitSize) : splitSize;
@@ -45,6 +50,11 @@ export function split<D extends DType>(
   return parts("split", x, axis, sizes);
 }
 split.method = "parts" as const;
+const splitParameters = parameters("split", {
+  x: operand(aTensor),
+  splitSize: required(either(someNumber, listOf(someNumber, "a list of sizes"))),
+  dim: optional(axisKind, 0),
+});
 
 /**
  * Views of at most `chunks` parts of an axis, all of one size but for the last one, which may be smaller.
@@ -54,7 +64,13 @@ split.method = "parts" as const;
  *
  * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a number of chunks below 1.
  */
-export function chunk<D extends DType>(x: Tensor<D>, chunks: number, { dim = 0 }: SplitOptions = {}): Tensor<D>[] {
+export function chunk<D extends DType>(
+  x: Tensor<D>,
+  chunks: number,
+  ...options: AxisArguments<SplitOptions>
+): Tensor<D>[];
+export function chunk(...values: unknown[]): Tensor[] {
+  const { x, chunks, dim } = chunkParameters(values);
   const axis = axisOf("chunk", x, dim);
   if (!Number.isSafeInteger(chunks) || chunks < 1)
     throw new ArgumentError(
@@ -67,6 +83,11 @@ export function chunk<D extends DType>(x: Tensor<D>, chunks: number, { dim = 0 }
   return parts("chunk", x, axis, sizes);
 }
 chunk.method = "parts" as const;
+const chunkParameters = parameters("chunk", {
+  x: operand(aTensor),
+  chunks: required(someNumber),
+  dim: optional(axisKind, 0),
+});
 
 /**
  * Views of each index of an axis, without that axis.
@@ -76,7 +97,9 @@ chunk.method = "parts" as const;
  *
  * @throws {ShapeError} for an axis out of range.
  */
-export function unbind<D extends DType>(x: Tensor<D>, { dim = 0 }: SplitOptions = {}): Tensor<D>[] {
+export function unbind<D extends DType>(x: Tensor<D>, ...options: AxisArguments<SplitOptions>): Tensor<D>[];
+export function unbind(...values: unknown[]): Tensor[] {
+  const { x, dim } = unbindParameters(values);
   const axis = axisOf("unbind", x, dim);
   x.checkAlive("unbind");
   const shape = x.shape.toSpliced(axis, 1);
@@ -90,6 +113,7 @@ export function unbind<D extends DType>(x: Tensor<D>, { dim = 0 }: SplitOptions 
   return views;
 }
 unbind.method = "parts" as const;
+const unbindParameters = parameters("unbind", { x: operand(aTensor), dim: optional(axisKind, 0) });
 
 function equalSizes(operation: string, size: number, each: number): number[] {
   checkSize(operation, each);

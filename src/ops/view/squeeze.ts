@@ -1,4 +1,7 @@
+import { type AxisArguments, axes, axis as axisKind } from "../../core/kinds.ts";
+import { operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { checkRank, normalizeAxes, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
@@ -14,11 +17,13 @@ export interface SqueezeOptions {
  * A view without axes of size 1. Axes of another size stay, also where `dim` names them.
  *
  * @example
- * squeeze(zeros([1, 2, 1]), { dim: 0 }); // [2, 1]
+ * squeeze(zeros([1, 2, 1]), 0); // [2, 1]
  *
  * @throws {ShapeError} for an axis out of range or named twice.
  */
-export function squeeze<D extends DType>(x: Tensor<D>, { dim }: SqueezeOptions = {}): Tensor<D> {
+export function squeeze<D extends DType>(x: Tensor<D>, ...options: AxisArguments<SqueezeOptions>): Tensor<D>;
+export function squeeze(...values: unknown[]): Tensor {
+  const { x, dim } = squeezeParameters(values);
   const named = normalizeAxes("squeeze", dim, x.rank);
   const stays = x.shape.map((size, axis) => size !== 1 || !named.includes(axis));
   const own = x.shape;
@@ -32,6 +37,7 @@ export function squeeze<D extends DType>(x: Tensor<D>, { dim }: SqueezeOptions =
   );
 }
 squeeze.method = "same" as const;
+const squeezeParameters = parameters("squeeze", { x: operand(aTensor), dim: optional(axes) });
 
 /**
  * A view with a new axis of size 1.
@@ -43,7 +49,9 @@ squeeze.method = "same" as const;
  *
  * @throws {ShapeError} for an axis out of range, or a rank over 8.
  */
-export function unsqueeze<D extends DType>(x: Tensor<D>, dim: number): Tensor<D> {
+export function unsqueeze<D extends DType>(x: Tensor<D>, dim: number): Tensor<D>;
+export function unsqueeze(...values: unknown[]): Tensor {
+  const { x, dim } = unsqueezeParameters(values);
   const axis = normalizeAxis("unsqueeze", dim, x.rank + 1);
   const shape = x.shape.toSpliced(axis, 0, 1);
   checkRank("unsqueeze", shape);
@@ -54,3 +62,4 @@ export function unsqueeze<D extends DType>(x: Tensor<D>, dim: number): Tensor<D>
   ]);
 }
 unsqueeze.method = "same" as const;
+const unsqueezeParameters = parameters("unsqueeze", { x: operand(aTensor), dim: required(axisKind) });

@@ -1,0 +1,50 @@
+/** Values in messages: what a caller passed, in few words, whatever it is. */
+
+/** Longer texts and lists are cut. */
+const MOST = 60;
+
+/** Such as `"max"` (with its quotes), `5n`, `[1, 2]`, `float32[2, 3]` or `a Map`. Never throws, whatever the value. */
+export function describeValue(value: unknown): string {
+  try {
+    return described(value, 0);
+  } catch {
+    return "an object that can't be printed"; // a proxy that was revoked, a getter that throws
+  }
+}
+
+function described(value: unknown, depth: number): string {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value.length > MOST ? `${value.slice(0, MOST)}…` : value);
+    case "bigint":
+      return `${value.toString().length > MOST ? "a large bigint" : value}n`;
+    case "function":
+      return value.name ? `the function ${value.name}` : "a function";
+    case "object":
+      return value === null ? "null" : describedObject(value, depth);
+    default:
+      return Object.is(value, -0) ? "-0" : String(value);
+  }
+}
+
+function describedObject(value: object, depth: number): string {
+  if (Array.isArray(value)) return describedList(value, depth);
+  const { describe } = value as { describe?: unknown };
+  const own: unknown = typeof describe === "function" ? describe.call(value) : undefined; // tensors have it
+  if (typeof own === "string") return own;
+  const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
+  if (ArrayBuffer.isView(value) && "length" in value) return `a ${String(name)} of ${String(value.length)}`;
+  if (name !== "Object" && typeof name === "string" && name !== "") return `a ${name}`;
+  const keys = Object.keys(value);
+  return keys.length === 0 ? "an empty object" : `an object with ${cut(keys.join(", "))}`;
+}
+
+function describedList(values: readonly unknown[], depth: number): string {
+  if (depth > 1) return `an array of ${values.length}`;
+  const shown = Array.from({ length: Math.min(values.length, 9) }, (_, at) =>
+    at in values ? described(values[at], depth + 1) : "a hole",
+  );
+  return `[${cut(shown.join(", "), 2 * MOST)}${values.length > 9 ? `, … ${values.length} in all` : ""}]`;
+}
+
+const cut = (text: string, most = MOST): string => (text.length > most ? `${text.slice(0, most)}…` : text);

@@ -1,0 +1,104 @@
+/** Kinds of parameters that need no tensors: flags, choices, numbers, texts, functions. */
+import { ArgumentError } from "./errors.ts";
+import type { NumberRule } from "./options.ts";
+import type { Kind } from "./parameters.ts";
+
+/** True or false. */
+export const flag: Kind<boolean> = {
+  expected: "true or false",
+  parse: (value) => (typeof value === "boolean" ? value : undefined),
+};
+
+/** One of some texts. */
+export const choice = <const C extends string>(...choices: readonly C[]): Kind<C> => ({
+  expected: choices.map((own) => `"${own}"`).join(" or "),
+  parse: (value) => choices.find((own) => own === value),
+  error: [ArgumentError, "unknownChoice"],
+});
+
+/** A number that a rule holds for. */
+export const aNumber = ({ holds, expected }: NumberRule): Kind<number> => ({
+  expected,
+  parse: (value) => (typeof value === "number" && holds(value) ? value : undefined),
+});
+
+/** Any number, of which the operation says more. */
+export const someNumber: Kind<number> = aNumber({ holds: () => true, expected: "a number" });
+
+/** Any text. */
+export const text: Kind<string> = {
+  expected: "a string",
+  parse: (value) => (typeof value === "string" ? value : undefined),
+};
+
+/** A function to call. */
+export const aFunction = <F extends (...values: never) => unknown>(): Kind<F> => ({
+  expected: "a function",
+  parse: (value) => (typeof value === "function" ? (value as F) : undefined),
+});
+
+/** An object of a class. */
+export const instanceOf = <T>(Class: abstract new (...values: never) => T, expected: string): Kind<T> => ({
+  expected,
+  parse: (value) => (value instanceof Class ? value : undefined),
+});
+
+/** Of several kinds the first that a value is of. */
+export const either = <K extends readonly Kind<unknown>[]>(
+  ...kinds: K
+): Kind<K[number] extends Kind<infer T> ? T : never> => ({
+  expected: kinds.map(({ expected }) => expected).join(" or "),
+  parse(value, operation, name) {
+    for (const kind of kinds) {
+      const parsed = kind.parse(value, operation, name);
+      if (parsed !== undefined) return parsed as never;
+    }
+    return undefined;
+  },
+  ...(kinds[0]?.error && { error: kinds[0].error }),
+});
+
+/** Null, where it says that there is none. */
+export const nothing: Kind<null> = { expected: "null", parse: (value) => (value === null ? null : undefined) };
+
+/** A list of values of one kind, copied. Typed arrays are lists too. */
+export const listOf = <T>(kind: Kind<T>, expected: string): Kind<T[]> => ({
+  expected,
+  parse(value, operation, name) {
+    const values = listed(value);
+    if (values === undefined) return undefined;
+    const result: T[] = [];
+    for (const item of values) {
+      const parsed = kind.parse(item, operation, name);
+      if (parsed === undefined) return undefined;
+      result.push(parsed);
+    }
+    return result;
+  },
+});
+
+/** What is in an array or a typed array, holes as undefined; undefined where a value is neither. */
+export function listed(value: unknown): unknown[] | undefined {
+  if (Array.isArray(value)) return Array.from(value);
+  return ArrayBuffer.isView(value) && !(value instanceof DataView) ? Array.from(value as never) : undefined;
+}
+
+/** An axis, a negative one counted from the back. Whether the tensor has it is the operation's to say. */
+export const axis: Kind<number> = { expected: "an axis (a number, negative from the back)", parse: someNumber.parse };
+
+/** The ways to pass options with an axis: by name, or the axis by position. */
+export type AxisArguments<O extends { dim?: unknown }> = [options?: O] | [dim: O["dim"], options?: Omit<O, "dim">];
+
+/** The same, where the axis has to be given. */
+export type Along<O extends { dim: unknown }> = [options: O] | [dim: O["dim"], options?: Omit<O, "dim">];
+
+const axisList = listOf(axis, "a list of axes");
+
+/** Axes: one, or a list. */
+export const axes: Kind<number | number[]> = {
+  expected: "an axis (a number, negative from the back) or a list of axes",
+  parse: (value, operation, name) => someNumber.parse(value, operation, name) ?? axisList.parse(value, operation, name),
+};
+
+/** Axes that may also be given one by one: `flip(x, 0, 1)`. */
+export const axesInline: Kind<number | number[]> = { ...axes, starts: (value) => typeof value === "number" };

@@ -1,0 +1,256 @@
+/**
+ * The parameters of public functions: one declaration of each, from which come the check of what a caller passes, its
+ * errors, and a table of all functions that tests read.
+ *
+ * A function is called with its operands, then with options: those that PyTorch takes by position in its order, or all
+ * of them by name in one object that comes last. What is passed is used, or refused.
+ *
+ * @example
+ * const sumParameters = parameters("sum", {
+ *   x: operand(aTensor),
+ *   dim: optional(axes),
+ *   keepdim: optional(flag, false),
+ *   dtype: named(aDType),
+ * });
+ * function sum(...values: unknown[]) {
+ *   const { x, dim, keepdim, dtype } = sumParameters(values); // sum(x, 1, true), sum(x, 1, { keepdim: true })
+ */
+import { describeValue } from "./describe.ts";
+import { ArgumentError, OrchardError } from "./errors.ts";
+import { nearestName } from "./suggestion.ts";
+
+type ErrorClass = new (operation: string, code: string, message: string) => OrchardError;
+
+/** What the value of a parameter has to be. */
+export interface Kind<T> {
+  /** Such as `"a number above 0"`, for errors. */
+  readonly expected: string;
+  /**
+   * The value as the operation uses it, a copy where the caller could change it later; undefined where it is not of
+   * this kind. May throw an error of its own that says more.
+   */
+  readonly parse: (value: unknown, operation: string, name: string) => T | undefined;
+  /** The class and the code of its error. Default: ArgumentError, `invalidOption` or `invalidOperand`. */
+  readonly error?: readonly [ErrorClass, code: string];
+  /** Whether a value starts a list that is given element by element, as in `zeros(2, 3)`. */
+  readonly starts?: (value: unknown) => boolean;
+}
+
+/** A kind in its place among a function's parameters. */
+export interface Parameter<T> {
+  readonly kind: Kind<T>;
+  /** `operand`: by position only; `position`: by position or by name; `name`: by name only. */
+  readonly by: "operand" | "position" | "name";
+  readonly isRequired: boolean;
+  /** What it is where nothing is given. */
+  readonly fallback: T | undefined;
+}
+
+/** A parameter that is given by position and has no name for the caller: a tensor, mostly. */
+export const operand = <T>(kind: Kind<T>): Parameter<T> => ({
+  kind,
+  by: "operand",
+  isRequired: true,
+  fallback: undefined,
+});
+
+/** As {@link operand}, but that it may be left out. */
+export function optionalOperand<T>(kind: Kind<T>): Parameter<T | undefined> {
+  return { kind, by: "operand", isRequired: false, fallback: undefined };
+}
+
+/** A parameter that has to be given, by position or by name. */
+export const required = <T>(kind: Kind<T>): Parameter<T> => ({
+  kind,
+  by: "position",
+  isRequired: true,
+  fallback: undefined,
+});
+
+/** A parameter that may be given by position or by name. */
+export function optional<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
+export function optional<T>(kind: Kind<T>): Parameter<T | undefined>;
+export function optional<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
+  return { kind, by: "position", isRequired: false, fallback };
+}
+
+/** A parameter that may be given by name: what stands after the `*` in PyTorch, and what PyTorch does not have. */
+export function named<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
+export function named<T>(kind: Kind<T>): Parameter<T | undefined>;
+export function named<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
+  return { kind, by: "name", isRequired: false, fallback };
+}
+
+/** A function's parameters by name: those that are given by position first, in their order. */
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
+
+/** What a caller gave, checked, with defaults for the rest. */
+export type Parsed<P extends Parameters> = {
+  readonly [Name in keyof P]: P[Name] extends Parameter<infer T> ? T : never;
+};
+
+/**
+ * How the options `O` may be given: all by name, or some by position in this order and the others by name.
+ *
+ * @example
+ * type Rest = Given<{ dim?: number; keepdim?: boolean }, ["dim", "keepdim"]>; // sum(x, 1, true)
+ */
+export type Given<O, Order extends readonly (keyof O)[]> = Order extends readonly [
+  infer First extends keyof O,
+  ...infer Others extends readonly (keyof O)[],
+]
+  ? [options?: O] | [value: O[First], ...others: GivenAfter<O, First, Others>]
+  : [options?: O];
+type GivenAfter<O, First extends keyof O, Others extends readonly (keyof O)[]> = Others extends readonly (keyof Omit<
+  O,
+  First
+>)[]
+  ? Given<Omit<O, First>, Others>
+  : never;
+
+/** A function in the table: how it is called. */
+export interface Signature {
+  readonly operation: string;
+  readonly parameters: Parameters;
+  /** Such as `sum(x, dim?, keepdim?, { dtype? })`. */
+  readonly text: string;
+}
+
+const table = new Map<string, Signature>();
+
+/** Every public function and constructor with its parameters, by the name that errors call it. */
+export const signatures: ReadonlyMap<string, Signature> = table;
+
+/** The signature with what parsing needs of it at hand. */
+interface Plan extends Signature {
+  readonly positional: readonly (readonly [name: string, Parameter<unknown>])[];
+  readonly required: readonly string[];
+  readonly operands: number;
+  readonly defaults: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Declares the parameters of a function, and returns what reads the values of a call.
+ *
+ * @throws {ArgumentError} (the function that is returned) `unknownOption`, `tooManyArguments`, `givenTwice`,
+ * `missingArgument`; and what a kind says, by default `invalidOperand` or `invalidOption`.
+ */
+export function parameters<P extends Parameters>(
+  operation: string,
+  declared: P,
+): (values: readonly unknown[]) => Parsed<P> {
+  const plan = planOf(operation, declared);
+  table.set(operation, plan);
+  return (values) => {
+    try {
+      return parse(plan, values) as Parsed<P>;
+    } catch (cause) {
+      throw cause instanceof OrchardError ? cause : unreadable(operation, cause);
+    }
+  };
+}
+
+function planOf(operation: string, declared: Parameters): Plan {
+  if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
+  const entries = Object.entries(declared);
+  return {
+    operation,
+    parameters: declared,
+    text: textOf(operation, entries),
+    positional: entries.filter(([, { by }]) => by !== "name"),
+    required: entries.filter(([, { isRequired }]) => isRequired).map(([name]) => name),
+    operands: entries.filter(([, { by }]) => by === "operand").length,
+    defaults: Object.fromEntries(entries.map(([name, { fallback }]) => [name, fallback])),
+  };
+}
+
+function textOf(operation: string, entries: readonly (readonly [string, Parameter<unknown>])[]): string {
+  const namesOf = (given: readonly (readonly [string, Parameter<unknown>])[]) =>
+    given.map(([name, { isRequired }]) => (isRequired ? name : `${name}?`));
+  const byName = namesOf(entries.filter(([, { by }]) => by === "name"));
+  const options = byName.length > 0 ? [`{ ${byName.join(", ")} }`] : [];
+  return `${operation}(${[...namesOf(entries.filter(([, { by }]) => by !== "name")), ...options].join(", ")})`;
+}
+
+function parse(plan: Plan, values: readonly unknown[]): Record<string, unknown> {
+  const { positional, operation, operands } = plan;
+  const result = { ...plan.defaults };
+  let count = values.length;
+  while (count > 0 && values[count - 1] === undefined) count--; // arguments that were passed on as they came
+  const options = count > operands ? optionsOf(values[count - 1]) : undefined;
+  if (options !== undefined) count--;
+  for (let at = 0; at < count; at++) {
+    const entry = positional[at];
+    if (entry === undefined) throw tooMany(plan, values, at);
+    const [name, { kind, by }] = entry;
+    let value = values[at];
+    if (kind.starts?.(value)) {
+      value = values.slice(at, count);
+      count = at;
+    }
+    if (value !== undefined) result[name] = parsed(operation, name, kind, value, by === "operand");
+  }
+  if (options !== undefined) readOptions(plan, options, values, result);
+  for (const name of plan.required) if (result[name] === undefined) throw missing(plan, name);
+  return result;
+}
+
+/** The last argument where it is an object of options: one without a class. */
+function optionsOf(value: unknown): Options | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null ? (value as Options) : undefined;
+}
+
+type Options = Readonly<Record<string, unknown>>;
+
+function readOptions(plan: Plan, options: Options, values: readonly unknown[], result: Record<string, unknown>): void {
+  for (const name of Object.keys(options)) {
+    const parameter = Object.hasOwn(plan.parameters, name) ? plan.parameters[name] : undefined;
+    if (parameter === undefined || parameter.by === "operand")
+      throw unknownOption(plan.operation, name, optionNames(plan));
+    const value = options[name];
+    if (value === undefined) continue;
+    const at = plan.positional.findIndex(([own]) => own === name);
+    if (at >= 0 && values[at] !== undefined && values[at] !== options) throw givenTwice(plan, name);
+    result[name] = parsed(plan.operation, name, parameter.kind, value, false);
+  }
+}
+
+function parsed(operation: string, name: string, kind: Kind<unknown>, value: unknown, isOperand: boolean): unknown {
+  const result = kind.parse(value, operation, name);
+  if (result !== undefined) return result;
+  const [Class, code] = kind.error ?? [ArgumentError, isOperand ? "invalidOperand" : "invalidOption"];
+  throw new Class(operation, code, `expected ${name} to be ${kind.expected}, got ${describeValue(value)}`);
+}
+
+const optionNames = ({ parameters }: Signature): string[] =>
+  Object.keys(parameters).filter((name) => parameters[name]!.by !== "operand");
+
+/** The error of an option that a function does not have, with the one that was probably meant. */
+export function unknownOption(operation: string, name: string, names: readonly string[]): ArgumentError {
+  const nearest = nearestName(name, names);
+  const meant = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
+  const known = names.length === 0 ? "; there are none" : `; the options are ${names.join(", ")}`;
+  return new ArgumentError(operation, "unknownOption", `there is no option ${describeValue(name)}${known}${meant}`);
+}
+
+function givenTwice({ operation, text }: Signature, name: string): ArgumentError {
+  return new ArgumentError(operation, "givenTwice", `${name} is given by position and by name; expected ${text}`);
+}
+
+function missing({ operation, text }: Signature, name: string): ArgumentError {
+  return new ArgumentError(operation, "missingArgument", `expected ${name}, got nothing for it; expected ${text}`);
+}
+
+function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {
+  const most = positional.length === 1 ? "1 argument" : `${positional.length} arguments`;
+  const extra = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
+  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}; expected ${text}`);
+}
+
+/** Reading what was passed failed: a getter threw, a proxy was revoked. */
+const unreadable = (operation: string, cause: unknown): ArgumentError =>
+  new ArgumentError(operation, "unreadable", "reading the arguments failed with an error of their own (the cause)", {
+    cause,
+  });

@@ -1,0 +1,65 @@
+/** Kinds of parameters that have to do with tensors: tensors, numbers in their place, dtypes, shapes. */
+import { DTypeError, ShapeError } from "../core/errors.ts";
+import { listed } from "../core/kinds.ts";
+import type { Kind } from "../core/parameters.ts";
+import { type DType, dtypes, isDType } from "./dtype.ts";
+import type { Scalar } from "./promotion.ts";
+import type { Shape } from "./shape.ts";
+import { Tensor } from "./tensor.ts";
+
+/** A tensor that was not disposed of. */
+export const aTensor: Kind<Tensor> = {
+  expected: "a tensor",
+  parse(value, operation) {
+    if (!Tensor.isTensor(value)) return undefined;
+    value.checkAlive(operation);
+    return value;
+  },
+};
+
+/** A plain number, a bigint or a boolean. */
+export const aScalar: Kind<Scalar> = {
+  expected: "a number, a bigint or a boolean",
+  parse: (value) =>
+    typeof value === "number" || typeof value === "bigint" || typeof value === "boolean" ? value : undefined,
+};
+
+/** A tensor or a plain number. */
+export const tensorOrScalar: Kind<Tensor | Scalar> = {
+  expected: `a tensor, ${aScalar.expected}`,
+  parse: (value, operation, name) => aTensor.parse(value, operation, name) ?? aScalar.parse(value, operation, name),
+};
+
+/** Tensors, at least one, in an array that is copied. */
+export const tensorList: Kind<readonly Tensor[]> = {
+  expected: "an array of tensors",
+  parse(value, operation, name) {
+    if (!Array.isArray(value)) return undefined;
+    const items = Array.from(value, (item) => aTensor.parse(item, operation, name));
+    return items.includes(undefined) ? undefined : (items as Tensor[]);
+  },
+};
+
+/** The name of an element type. */
+export const aDType: Kind<DType> = {
+  expected: `a dtype of ${dtypes.join(", ")}`,
+  parse: (value) => (isDType(value) ? value : undefined),
+  error: [DTypeError, "unknownDType"],
+};
+
+/**
+ * A list of sizes, copied, of which operations say what negative ones and fractions are. Also given one by one, as in
+ * `reshape(x, 3, 2)`.
+ */
+export const aShape: Kind<Shape> = {
+  expected: "a list of sizes",
+  parse(value) {
+    const list = listed(value);
+    return list?.every((size) => typeof size === "number") ? (list as number[]) : undefined;
+  },
+  error: [ShapeError, "invalidShape"],
+  starts: (value) => typeof value === "number",
+};
+
+/** A shape as a list, or size by size. */
+export type ShapeArguments = [shape: Shape] | number[];
