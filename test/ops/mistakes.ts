@@ -420,11 +420,12 @@ const axes = rowsOf("an axis out of range", ShapeError, [
   ["scatterAdd", ({ x, indices }) => [x, indices, x, { dim: 2 }], "got 2", outside],
   ["indexAdd", ({ x, places }) => [x, places, x, { dim: 2 }], "got 2", outside],
   ...each(
-    "slice select narrow",
+    "slice narrow",
     ({ value }) => [value, 0, 0, 1],
     "got float32[]",
     "expected a tensor of at least rank 1",
   ),
+  ["select", ({ value }) => [value, 0, 0], "got float32[]", "expected a tensor of at least rank 1"],
 ]);
 
 const far = () => tensor([0n, 7n, -1n]);
