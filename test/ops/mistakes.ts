@@ -419,12 +419,7 @@ const axes = rowsOf("an axis out of range", ShapeError, [
   ["indexSelect", ({ x, places }) => [x, places, { dim: 2 }], "got 2", outside],
   ["scatterAdd", ({ x, indices }) => [x, indices, x, { dim: 2 }], "got 2", outside],
   ["indexAdd", ({ x, places }) => [x, places, x, { dim: 2 }], "got 2", outside],
-  ...each(
-    "slice narrow",
-    ({ value }) => [value, 0, 0, 1],
-    "got float32[]",
-    "expected a tensor of at least rank 1",
-  ),
+  ...each("slice narrow", ({ value }) => [value, 0, 0, 1], "got float32[]", "expected a tensor of at least rank 1"),
   ["select", ({ value }) => [value, 0, 0], "got float32[]", "expected a tensor of at least rank 1"],
 ]);
 

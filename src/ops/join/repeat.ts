@@ -24,7 +24,8 @@ import { reshape } from "../view/reshape.ts";
 /**
  * A copy that holds `x` several times along each axis.
  *
- * @param repeats how often along each axis, as a list or one by one; more of them than `x` has axes make new ones in front
+ * @param repeats how often along each axis, as a list or one by one; more of them than `x` has axes make new ones in
+ * front
  *
  * @example
  * repeat(tensor([1, 2]), 2, 2); // [[1, 2, 1, 2], [1, 2, 1, 2]]
