@@ -5,5 +5,7 @@ import type { RunEvent } from "../events.ts";
 
 /** The path of the WebSocket. */
 export const EVENTS_PATH = "/events";
+/** Each address has the server's token as this parameter. */
+export const TOKEN_PARAMETER = "token";
 
 export type Message = readonly RunEvent[];

@@ -1,24 +1,39 @@
 import { ArgumentError } from "../../core/errors.ts";
 import type { Listener, RunEvent } from "../events.ts";
-import page from "./page/page.html";
+import { bundlePage, type Document } from "./bundle.ts";
+import { Guard } from "./guard.ts";
 import { EVENTS_PATH, type Message } from "./protocol.ts";
 
 const TOPIC = "run";
 /** How many step events the history keeps. When there are twice as many, every second one is dropped. */
 const MAX_STEPS = 10_000;
 
-/** Serves a page with the live curves of a run to browsers on this machine, until `close()`. */
+/**
+ * Serves a page with the live curves of a run to browsers on this machine, until `close()`. Every request must have the
+ * token of {@link url}, a name of the loopback interface as its host, and no foreign origin.
+ */
 export class Dashboard implements Listener {
   private history: RunEvent[] = [];
   private readonly server: Bun.Server<undefined>;
+  private readonly guard: Guard;
 
   /** @param port 0 for any free port. @throws {ArgumentError} for a port in use. */
   constructor(port = 0) {
-    this.server = serve(port, () => this.history);
+    const page = bundlePage();
+    page.catch(() => undefined); // whoever asks for the page gets the error
+    this.server = serve(port, {
+      fetch: (request) => this.answer(request, page),
+      open: (socket) => {
+        socket.send(encode(this.history));
+        socket.subscribe(TOPIC);
+      },
+    });
+    this.guard = new Guard(this.server.port!);
   }
 
+  /** The address of the page, with the token. */
   get url(): string {
-    return this.server.url.href;
+    return this.guard.address("/");
   }
 
   on(event: RunEvent): void {
@@ -30,27 +45,47 @@ export class Dashboard implements Listener {
   close(): Promise<void> {
     return this.server.stop(true);
   }
+
+  private async answer(request: Request, page: Promise<Document>): Promise<Response | undefined> {
+    const reason = this.guard.reasonAgainst(request);
+    if (reason !== undefined) return respond(`Refused: ${reason}.\n`, 403);
+    const { pathname } = new URL(request.url);
+    if (request.method !== "GET") return respond("Expected GET.\n", 405, { Allow: "GET" });
+    if (pathname === EVENTS_PATH)
+      return this.server.upgrade(request)
+        ? undefined
+        : respond("Expected a WebSocket.\n", 426, { Upgrade: "websocket" });
+    if (pathname !== "/") return respond("Not found.\n", 404);
+    const { html, script, styles } = await page;
+    const policy = [
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:",
+      `script-src ${script}; style-src ${styles}; connect-src 'self' ws://${request.headers.get("host")}`,
+    ].join("; ");
+    return respond(html, 200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": policy });
+  }
 }
 
-function serve(port: number, history: () => Message): Bun.Server<undefined> {
+/** The address has the token, so no other server may see it, and no cache may keep it. */
+const PRIVATE = {
+  "Referrer-Policy": "no-referrer",
+  "Cache-Control": "no-store",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "X-Content-Type-Options": "nosniff",
+} as const;
+
+const respond = (text: string, status: number, headers: Record<string, string> = {}): Response =>
+  new Response(text, { status, headers: { "Content-Type": "text/plain; charset=utf-8", ...PRIVATE, ...headers } });
+
+interface Handlers {
+  readonly fetch: (request: Request) => Promise<Response | undefined>;
+  readonly open: (socket: Bun.ServerWebSocket<undefined>) => void;
+}
+
+function serve(port: number, { fetch, open }: Handlers): Bun.Server<undefined> {
+  const message = () => undefined; // pages send no messages
   try {
-    return Bun.serve({
-      port,
-      hostname: "127.0.0.1",
-      development: false,
-      routes: { "/": page },
-      fetch: (request, server) =>
-        new URL(request.url).pathname === EVENTS_PATH && server.upgrade(request)
-          ? undefined
-          : new Response("Not found.\n", { status: 404 }),
-      websocket: {
-        open(socket) {
-          socket.send(encode(history()));
-          socket.subscribe(TOPIC);
-        },
-        message: () => undefined, // pages send no messages
-      },
-    });
+    const websocket = { open, message, maxPayloadLength: 1024 };
+    return Bun.serve({ port, hostname: "127.0.0.1", development: false, fetch, websocket });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const text = `the dashboard cannot use port ${port}: ${reason}; choose another port, or 0 for any free port`;

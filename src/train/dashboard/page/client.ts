@@ -143,7 +143,8 @@ function prepend(list: string, tag: string, text: string): void {
   element(list).prepend(item);
 }
 
-const socket = new WebSocket(`ws://${location.host}${EVENTS_PATH}`);
+// The page's address has the token.
+const socket = new WebSocket(`ws://${location.host}${EVENTS_PATH}${location.search}`);
 socket.onmessage = ({ data }) => {
   for (const event of JSON.parse(data) as Message) handle(event);
   for (const chart of charts) chart.draw();

@@ -1,0 +1,26 @@
+/** The page as one document: with script and styles in it there is nothing else to ask the server for. */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+
+export interface Document {
+  readonly html: string;
+  /** Hashes of the script and the styles as a Content-Security-Policy names them: nothing else runs in the page. */
+  readonly script: string;
+  readonly styles: string;
+}
+
+/** Bundles the page. @throws {AggregateError} where its source does not compile */
+export async function bundlePage(): Promise<Document> {
+  const entry = join(import.meta.dir, "page", "page.html");
+  const { outputs } = await Bun.build({ entrypoints: [entry], minify: true, target: "browser" });
+  const textOf = async (extension: string) =>
+    (await outputs.find(({ path }) => path.endsWith(extension))!.text()).trim();
+  const [html, script, styles] = await Promise.all([textOf(".html"), textOf(".js"), textOf(".css")]);
+  const code = script.replaceAll("</script", "<\\/script"); // would end the element
+  const inlined = html
+    .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${styles}</style>`)
+    .replace(/<script type="module"[^>]*><\/script>/, () => `<script type="module">${code}</script>`);
+  return { html: inlined, script: hashOf(code), styles: hashOf(styles) };
+}
+
+const hashOf = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
