@@ -47,6 +47,7 @@ export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } 
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as io from "./io/index.ts";
+export * as linalg from "./linalg/index.ts";
 export * as nn from "./nn/index.ts";
 export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
 export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/function.ts";

@@ -29,6 +29,21 @@ export class ShapeError extends OrchardError {
   override readonly name = "ShapeError";
 }
 
+/** A matrix that can't be factorised or solved with: it is singular, or not positive definite. */
+export class LinAlgError extends OrchardError {
+  override readonly name = "LinAlgError";
+  /** Which matrix of the batch: its index along each batch axis; empty where there is one matrix. */
+  readonly batch: readonly number[];
+  /** The pivot, diagonal element or minor at which it failed, counted from 1. */
+  readonly pivot: number;
+
+  constructor(operation: string, message: string, batch: readonly number[], pivot: number) {
+    super(operation, "linAlg", message);
+    this.batch = batch;
+    this.pivot = pivot;
+  }
+}
+
 /** An element type does not fit the operation. */
 export class DTypeError extends OrchardError {
   override readonly name = "DTypeError";

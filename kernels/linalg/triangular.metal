@@ -1,0 +1,55 @@
+// X of A X = B for triangular matrices A: a thread for each column of B, 64 columns and their matrix a threadgroup.
+// Row by row: X[i] = (B[i] - Σ A[i, k] X[k] over the rows k that are known) / A[i, i].
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "linalg/matrix.h"
+
+struct SolveTriangular {
+    long batch;
+    long rows;
+    long columns;
+    uint upper;          // 1 or 0
+    uint unit_diagonal;  // 1 or 0
+};
+
+// a  [[buffer(0)]]  batch × rows × rows; one triangle is read
+// b  [[buffer(1)]]  batch × rows × columns
+// x  [[buffer(2)]]  batch × rows × columns
+kernel void solve_triangular(
+    device const float *a [[buffer(0)]],
+    device const float *b [[buffer(1)]],
+    device float *x [[buffer(2)]],
+    constant SolveTriangular &problem [[buffer(3)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint2 lane [[thread_position_in_threadgroup]],
+    uint2 threads [[threads_per_threadgroup]]) {
+    threadgroup float factor[MAX_SIZE * ROW];
+    uint size = uint(problem.rows);
+    bool upper = problem.upper != 0;
+    long matrix = long(group.y);
+    for (uint at = lane.x; at < size * size; at += threads.x) {
+        uint i = at / size;
+        uint j = at % size;
+        bool is_read = upper ? j >= i : j <= i;
+        factor[i * ROW + j] = is_read ? a[matrix * size * size + at] : 0.0f;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    long column = long(group.x) * threads.x + lane.x;
+    if (column >= problem.columns) {
+        return;
+    }
+    long first = matrix * size * problem.columns + column;
+    float solution[MAX_SIZE];
+    for (uint step = 0; step < size; step++) {
+        uint i = upper ? size - 1 - step : step;
+        float rest = b[first + i * problem.columns];
+        for (uint known = 0; known < step; known++) {
+            uint k = upper ? size - 1 - known : known;
+            rest -= factor[i * ROW + k] * solution[k];
+        }
+        solution[i] = problem.unit_diagonal != 0 ? rest : precise::divide(rest, factor[i * ROW + i]);
+        x[first + i * problem.columns] = solution[i];
+    }
+}

@@ -1,0 +1,61 @@
+// The functions of linear algebra.
+#include "linalg.h"
+
+#include "../functions.h"
+#include "../parallel.h"
+
+#include <algorithm>
+
+using namespace orchard;
+
+namespace {
+
+constexpr int64_t columns_of_task = 64;
+
+void cholesky(const CholeskyBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t batch = block.batch, n = block.size;
+  with_real(dtype, [&](auto real) {
+    using T = decltype(real);
+    auto [a, factor, info] = operands.first<3>();
+    const T *from = static_cast<const T *>(a);
+    T *to = static_cast<T *>(factor);
+    int32_t *codes = static_cast<int32_t *>(info);
+    parallel_for(batch, matrices_of_task(n * n * n / 3), [&](int64_t begin, int64_t end) {
+      for (int64_t matrix = begin; matrix < end; matrix++) {
+        T *own = to + matrix * n * n;
+        std::copy_n(from + matrix * n * n, n * n, own);
+        codes[matrix] = static_cast<int32_t>(linalg_kernels().of<T>().cholesky(own, n));
+      }
+    });
+  });
+}
+
+ORCHARD_FUNCTION("cholesky", cholesky, CholeskyBlock, 3)
+
+void solve_triangular(const SolveTriangularBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t batch = block.batch, n = block.rows, columns = block.columns;
+  with_real(dtype, [&](auto real) {
+    using T = decltype(real);
+    auto [a, b, x] = operands.first<3>();
+    const T *factors = static_cast<const T *>(a), *right = static_cast<const T *>(b);
+    T *solution = static_cast<T *>(x);
+    const int64_t parts = (columns + columns_of_task - 1) / columns_of_task;
+    parallel_for(batch * parts, matrices_of_task(n * n * std::min(columns, columns_of_task)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t task = begin; task < end; task++) {
+                     int64_t matrix = task / parts, first = task % parts * columns_of_task;
+                     int64_t width = std::min(columns - first, columns_of_task), at = matrix * n * columns + first;
+                     for (int64_t row = 0; row < n; row++)
+                       std::copy_n(right + at + row * columns, width, solution + at + row * columns);
+                     linalg_kernels().of<T>().solve_triangular({factors + matrix * n * n, solution + at, n, width,
+                                                                columns, block.upper, block.unit_diagonal});
+                   }
+                 });
+  });
+}
+
+ORCHARD_FUNCTION("solveTriangular", solve_triangular, SolveTriangularBlock, 3)
+
+} // namespace

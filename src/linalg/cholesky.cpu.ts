@@ -1,0 +1,9 @@
+import type { Implementation } from "../backend/backend.ts";
+import { choleskyCall, matricesOf } from "./primitive.ts";
+
+export const choleskyCpu: Implementation<undefined> = {
+  run({ operation, inputs: [a], outputs: [factor, info] }) {
+    const { batch, rows: size } = matricesOf(a!);
+    choleskyCall(operation, { dtype: a!.dtype, batch, size }, [a, factor, info]);
+  },
+};

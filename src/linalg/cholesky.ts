@@ -1,0 +1,101 @@
+import { record } from "../autograd/record.ts";
+import { executeMany } from "../backend/dispatch.ts";
+import { definePrimitive } from "../backend/primitive.ts";
+import { toDType } from "../ops/copy/cast.ts";
+import { add, mul } from "../ops/elementwise/arithmetic.ts";
+import { tril } from "../ops/indexing/triangle.ts";
+import { matmul } from "../ops/matmul/matmul.ts";
+import type { DType } from "../tensor/dtype.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { choleskyCpu } from "./cholesky.cpu.ts";
+import { choleskyMetal } from "./cholesky.metal.ts";
+import { choleskyReference } from "./cholesky.reference.ts";
+import { checkInfo } from "./info.ts";
+import { dense, mT, squareOperand } from "./matrices.ts";
+import { solveTriangular } from "./triangular.ts";
+
+const choleskyPrimitive = definePrimitive<undefined>({
+  name: "cholesky",
+  family: "linalg",
+  implementations: { metal: choleskyMetal, cpu: choleskyCpu, reference: choleskyReference },
+});
+
+/** Options of {@link cholesky}. */
+export interface CholeskyOptions {
+  /** Whether the factor is the upper one, U of A = Uᵀ U, read from the upper triangle. Default false. */
+  upper?: boolean;
+}
+
+/** A Cholesky factor, and for each matrix 0, or the order of the leading minor that is not positive definite. */
+export interface CholeskyResult<D extends DType = DType> {
+  readonly factor: Tensor<D>;
+  /** int32, of the shape of the batch. */
+  readonly info: Tensor<"int32">;
+}
+
+/**
+ * The Cholesky factor of symmetric positive definite matrices: A = L Lᵀ with L lower triangular and a positive
+ * diagonal. Only the lower triangle of A is read.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […, n, n], of the dtype of `a`
+ *
+ * @example
+ * linalg.cholesky(tensor([[4, 2], [2, 5]])); // float32 [[2, 0], [1, 2]]
+ *
+ * @throws {LinAlgError} for a matrix that is not positive definite, naming it and the minor; {@link choleskyEx} gives
+ * `info` instead. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no
+ * float.
+ */
+export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions = {}): Tensor<D> {
+  const { factor, info } = factorise("cholesky", a, options);
+  checkInfo("cholesky", info, (minor) => `is not positive definite: its leading minor of order ${minor} is not`);
+  info.dispose();
+  return factor;
+}
+
+/**
+ * As {@link cholesky}, with `info` in place of an error. The factor of a matrix that is not positive definite has the
+ * rows before the minor, and is 0 from there on.
+ *
+ * @example
+ * linalg.choleskyEx(tensor([[1, 2], [2, 1]])).info.item(); // 2
+ */
+export const choleskyEx = <D extends DType>(a: Tensor<D>, options: CholeskyOptions = {}): CholeskyResult<D> =>
+  factorise("choleskyEx", a, options);
+
+function factorise<D extends DType>(
+  operation: string,
+  a: Tensor<D>,
+  { upper = false }: CholeskyOptions,
+): CholeskyResult<D> {
+  const own = squareOperand(operation, a);
+  const { factor, info } = lowerFactor(operation, upper ? mT(own) : own);
+  return { factor: toDType(upper ? mT(factor) : factor, a.dtype), info };
+}
+
+/**
+ * The lower factor of a float32 or float64 matrix.
+ *
+ * With Φ(X) the lower triangle of X whose diagonal is halved, the gradient is L⁻ᵀ sym(Φ(Lᵀ L̄)) L⁻¹, where sym adds the
+ * transpose and halves. Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
+ */
+function lowerFactor(operation: string, a: Tensor): CholeskyResult {
+  const [factor, info] = executeMany(
+    choleskyPrimitive,
+    [dense(a)],
+    [
+      { shape: a.shape, dtype: a.dtype },
+      { shape: a.shape.slice(0, -2), dtype: "int32" },
+    ],
+    undefined,
+    operation,
+  ) as [Tensor, Tensor<"int32">];
+  record(operation, [a], [factor], [factor], ([gradient], [l]) => {
+    const inner = tril(matmul(mT(l!), gradient!));
+    const symmetric = mul(add(inner, mT(tril(inner, { diagonal: -1 }))), 0.5);
+    const left = solveTriangular(mT(l!), symmetric, { upper: true });
+    return [solveTriangular(l!, left, { upper: false, left: false })];
+  });
+  return { factor, info };
+}

@@ -1,0 +1,8 @@
+import type { Implementation } from "../backend/backend.ts";
+import { matricesOf, type TriangularAttributes, triangularCall } from "./primitive.ts";
+
+export const triangularCpu: Implementation<TriangularAttributes> = {
+  run({ operation, inputs: [a, b], outputs: [x], attributes }) {
+    triangularCall(operation, { dtype: a!.dtype, ...matricesOf(b!), ...attributes }, [a, b, x]);
+  },
+};

@@ -1,0 +1,22 @@
+import type { MetalImplementation } from "../backend/backend.ts";
+import { launch, noFloat64, reads, writes } from "../backend/metal/launch.ts";
+import { tooLargeForThreadgroup } from "./metal.ts";
+import { matricesOf, type TriangularAttributes, triangularParameters } from "./primitive.ts";
+
+/** Columns of B that a threadgroup takes, a thread each. */
+const COLUMNS = 64;
+
+export const triangularMetal: MetalImplementation<TriangularAttributes> = {
+  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  run({ inputs: [a, b], outputs: [x], attributes }) {
+    const { batch, rows, columns } = matricesOf(b!);
+    return launch({
+      file: "linalg/triangular.metal",
+      name: "solve_triangular",
+      operands: [reads(a!), reads(b!), writes(x!)],
+      parameters: triangularParameters.bytes({ batch, rows, columns, ...attributes }),
+      threadgroups: [Math.ceil(columns / COLUMNS), batch],
+      threadgroup: COLUMNS,
+    });
+  },
+};

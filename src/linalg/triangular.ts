@@ -1,0 +1,89 @@
+import { record } from "../autograd/record.ts";
+import { execute } from "../backend/dispatch.ts";
+import { definePrimitive } from "../backend/primitive.ts";
+import { ShapeError } from "../core/errors.ts";
+import { toDType } from "../ops/copy/cast.ts";
+import { neg } from "../ops/elementwise/arithmetic.ts";
+import { tril, triu } from "../ops/indexing/triangle.ts";
+import { matmul } from "../ops/matmul/matmul.ts";
+import type { DType } from "../tensor/dtype.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { broadcastBatches, checkSameDType, dense, matrixOperand, mT, squareOperand } from "./matrices.ts";
+import type { TriangularAttributes } from "./primitive.ts";
+import { triangularCpu } from "./triangular.cpu.ts";
+import { triangularMetal } from "./triangular.metal.ts";
+import { triangularReference } from "./triangular.reference.ts";
+
+const triangularPrimitive = definePrimitive<TriangularAttributes>({
+  name: "solveTriangular",
+  family: "linalg",
+  implementations: { metal: triangularMetal, cpu: triangularCpu, reference: triangularReference },
+});
+
+/** Options of {@link solveTriangular}. */
+export interface SolveTriangularOptions {
+  /** Whether A is the upper triangle of `a`, else the lower one. The other triangle is not read. */
+  upper: boolean;
+  /** Whether A X = B is solved, else X A = B. Default true. */
+  left?: boolean;
+  /** Whether the diagonal of A is taken to be 1, and not read. Default false. */
+  unitriangular?: boolean;
+}
+
+/**
+ * The solution X of A X = B, or X A = B, for triangular matrices A. A zero on the diagonal gives infinity or NaN, as in
+ * PyTorch.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param b […, n, k], or […, k, n] where `left` is false, of the same dtype; batches broadcast
+ * @returns X, of the shape of `b` with the broadcast batch
+ *
+ * @example
+ * const a = tensor([[2, 0], [1, 4]]);
+ * linalg.solveTriangular(a, tensor([[2], [9]]), { upper: false }); // float32 [[1], [2]]
+ *
+ * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ */
+export function solveTriangular<D extends DType>(
+  a: Tensor<D>,
+  b: Tensor<D>,
+  { upper, left = true, unitriangular = false }: SolveTriangularOptions,
+): Tensor<D> {
+  const operation = "solveTriangular";
+  const square = squareOperand(operation, a);
+  const right = matrixOperand(operation, b, "b");
+  checkSameDType(operation, a, b);
+  checkInnerSize(a, b, left);
+  if (!left) {
+    const options = { upper: !upper, unitDiagonal: unitriangular };
+    return toDType(mT(solve(...broadcastBatches(operation, mT(square), mT(right)), options)), a.dtype);
+  }
+  return toDType(solve(...broadcastBatches(operation, square, right), { upper, unitDiagonal: unitriangular }), a.dtype);
+}
+
+function checkInnerSize(a: Tensor, b: Tensor, left: boolean): void {
+  const size = a.shape.at(-1)!;
+  if (b.shape.at(left ? -2 : -1) === size) return;
+  throw new ShapeError(
+    "solveTriangular",
+    "shapesDiffer",
+    `expected b with ${size} ${left ? "rows" : "columns"} for a ${a.describe()}, got ${b.describe()}`,
+  );
+}
+
+/**
+ * With Y = A⁻ᵀ X̄, which is the gradient of B, that of A is the triangle of −Y Xᵀ, without the diagonal where it is 1.
+ */
+function solve(a: Tensor, b: Tensor, attributes: TriangularAttributes): Tensor {
+  const { upper, unitDiagonal } = attributes;
+  const operation = "solveTriangular";
+  const x = execute(triangularPrimitive, [dense(a), dense(b)], b.shape, b.dtype, attributes, operation);
+  record(operation, [a, b], [x], [a, x], ([gradient], [factor, solution], needs) => {
+    const own = solve(mT(factor!), gradient!, { upper: !upper, unitDiagonal });
+    if (!needs[0]) return [null, own];
+    const product = neg(matmul(own, mT(solution!)));
+    const edge = unitDiagonal ? 1 : 0;
+    return [upper ? triu(product, { diagonal: edge }) : tril(product, { diagonal: -edge }), needs[1] ? own : null];
+  });
+  return x;
+}

@@ -1,0 +1,184 @@
+/** Cholesky factors and triangular systems, by the residuals of LAPACK's test suite (dpot01, dtrt02). */
+import { describe, expect, test } from "bun:test";
+import { LinAlgError } from "../../src/core/errors.ts";
+import { cholesky, choleskyEx } from "../../src/linalg/cholesky.ts";
+import { solveTriangular } from "../../src/linalg/triangular.ts";
+import { toDType } from "../../src/ops/copy/cast.ts";
+import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add, mul } from "../../src/ops/elementwise/arithmetic.ts";
+import { stack } from "../../src/ops/join/cat.ts";
+import { transpose } from "../../src/ops/view/permute.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { errorOf } from "../support/errors.ts";
+import { checkGradients, leaf } from "./gradients.ts";
+import {
+  definiteFamilies,
+  difference,
+  families,
+  type Matrix,
+  matrix,
+  norm1,
+  product,
+  rounded,
+  transposed,
+} from "./matrices.ts";
+import { largeSizes, on, places, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+
+const inDType = (x: Matrix, dtype: string): Matrix => (dtype === "float32" ? rounded(x) : x);
+
+for (const { backend, dtype } of places) {
+  describe(`${backend} ${dtype}`, () => {
+    const all = backend === "metal" ? sizes : [...sizes, ...largeSizes];
+    for (const [family, make] of Object.entries(definiteFamilies))
+      test(`cholesky, ${family}`, () => {
+        for (const size of all) {
+          const a = inDType(make(size, size + 1), dtype);
+          const l = on(backend, true, () => toMatrix(cholesky(toTensor(a, dtype))));
+          expect(l.values.findIndex((value, at) => at % size > Math.floor(at / size) && value !== 0)).toBe(-1);
+          const residual = norm1(difference(a, product(l, transposed(l))));
+          expect(ratio(residual, size * norm1(a), dtype)).toBeLessThan(THRESHOLD);
+        }
+      });
+
+    for (const [family, make] of Object.entries(families)) {
+      if (["zero", "diagonal", "rank-deficient"].includes(family)) continue; // they have zeros on the diagonal
+      test(`solveTriangular, ${family}`, () => {
+        for (const size of all.filter((own) => own > 0 && (own < 40 || family === "random"))) checkTriangular(size);
+      });
+      const checkTriangular = (size: number): void => {
+        const full = make(size, size, size + 2);
+        const b = inDType(families.random!(size, 3, size + 9), dtype);
+        for (const upper of [false, true]) {
+          const a = inDType(
+            matrix(size, size, (i, j) => {
+              if (i === j) return full.values[i * size + j]! || norm1(full);
+              return (upper ? j > i : j < i) ? full.values[i * size + j]! / size : Number.NaN;
+            }),
+            dtype,
+          );
+          const read = { ...a, values: a.values.map((value) => (Number.isNaN(value) ? 0 : value)) };
+          const x = on(backend, true, () =>
+            toMatrix(solveTriangular(toTensor(a, dtype), toTensor(b, dtype), { upper })),
+          );
+          if (!x.values.every(Number.isFinite)) continue; // the solution itself overflows
+          const residual = norm1(difference(product(read, x), b));
+          expect(ratio(residual, norm1(read) * norm1(x), dtype)).toBeLessThan(THRESHOLD);
+        }
+      };
+    }
+
+    test("a matrix that is not positive definite", () => {
+      const good = tensor(
+        [
+          [4, 2],
+          [2, 5],
+        ],
+        { dtype },
+      );
+      const bad = tensor(
+        [
+          [1, 2],
+          [2, 1],
+        ],
+        { dtype },
+      );
+      on(backend, true, () => {
+        const batch = stack([good, good, bad, good]);
+        const error = errorOf(() => cholesky(batch)) as LinAlgError;
+        expect(error).toBeInstanceOf(LinAlgError);
+        expect(error.message).toBe(
+          "[cholesky] the matrix at [2] of the batch is not positive definite: its leading minor of order 2 is not",
+        );
+        expect([error.batch, error.pivot]).toEqual([[2], 2]);
+        const { factor, info } = choleskyEx(batch);
+        expect(info.toArray()).toEqual([0, 0, 2, 0]);
+        expect(factor.toArray()).toEqual([
+          [
+            [2, 0],
+            [1, 2],
+          ],
+          [
+            [2, 0],
+            [1, 2],
+          ],
+          [
+            [1, 0],
+            [0, 0],
+          ],
+          [
+            [2, 0],
+            [1, 2],
+          ],
+        ]);
+        for (const value of [Number.NaN, -1, 0]) expect(choleskyEx(tensor([[value]], { dtype })).info.item()).toBe(1);
+      });
+    });
+
+    test("upper, transposed operands and 16 bits", () => {
+      const a = tensor(
+        [
+          [4, 2],
+          [-9, 5],
+        ],
+        { dtype },
+      );
+      on(backend, true, () => {
+        expect(cholesky(a, { upper: true }).toArray()).toEqual([
+          [2, 1],
+          [0, 2],
+        ]);
+        expect(cholesky(transpose(a, 0, 1)).toArray()).toEqual([
+          [2, 0],
+          [1, 2],
+        ]);
+        for (const short of ["float16", "bfloat16"] as const) {
+          const l = cholesky(
+            toDType(
+              tensor([
+                [4, 2],
+                [2, 5],
+              ]),
+              short,
+            ),
+          );
+          expect([l.dtype, l.toArray()]).toEqual([
+            short,
+            [
+              [2, 0],
+              [1, 2],
+            ],
+          ]);
+        }
+      });
+    });
+  });
+}
+
+describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
+  const a = leaf(definiteFamilies.random!(3, 1));
+  const b = leaf(families.random!(3, 2, 5));
+  const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
+
+  test.each([false, true])("cholesky, upper %p", (upper) => {
+    on(backend, true, () => checkGradients((x) => cholesky(symmetric(x), { upper }), [a]));
+  });
+
+  test("cholesky of a batch", () => {
+    const batch = leaf(definiteFamilies.random!(2, 1));
+    on(backend, true, () => checkGradients((x) => cholesky(stack([symmetric(x), mul(symmetric(x), 3)])), [batch]));
+  });
+
+  for (const upper of [false, true])
+    test.each([false, true])(`solveTriangular, upper ${upper}, unitriangular %p`, (unitriangular) => {
+      on(backend, true, () => checkGradients((x, y) => solveTriangular(x, y, { upper, unitriangular }), [a, b]));
+    });
+
+  test("solveTriangular from the right, over a broadcast batch", () => {
+    on(backend, true, () =>
+      checkGradients(
+        (x, y) => solveTriangular(x, stack([transpose(y, 0, 1), transpose(y, 0, 1)]), { upper: false, left: false }),
+        [a, b],
+      ),
+    );
+  });
+});

@@ -1,0 +1,128 @@
+/** Matrices that tests factorise, and arithmetic on them in float64: row-major, without the library. */
+import { randomNumbers } from "./random.ts";
+
+/** A matrix in float64, row-major. */
+export interface Matrix {
+  readonly rows: number;
+  readonly columns: number;
+  readonly values: Float64Array;
+}
+
+export const matrix = (rows: number, columns: number, at: (i: number, j: number) => number): Matrix => ({
+  rows,
+  columns,
+  values: Float64Array.from({ length: rows * columns }, (_, index) => at(Math.floor(index / columns), index % columns)),
+});
+
+export const identity = (size: number): Matrix => matrix(size, size, (i, j) => Number(i === j));
+export const transposed = ({ rows, columns, values }: Matrix): Matrix =>
+  matrix(columns, rows, (i, j) => values[j * columns + i]!);
+export const scaled = (x: Matrix, factor: number): Matrix => ({
+  ...x,
+  values: x.values.map((value) => value * factor),
+});
+
+export function product(a: Matrix, b: Matrix): Matrix {
+  const values = new Float64Array(a.rows * b.columns);
+  for (let i = 0; i < a.rows; i++)
+    for (let k = 0; k < a.columns; k++) {
+      const factor = a.values[i * a.columns + k]!;
+      if (factor === 0) continue;
+      for (let j = 0; j < b.columns; j++) values[i * b.columns + j]! += factor * b.values[k * b.columns + j]!;
+    }
+  return { rows: a.rows, columns: b.columns, values };
+}
+
+export const difference = (a: Matrix, b: Matrix): Matrix => ({
+  ...a,
+  values: a.values.map((value, index) => value - b.values[index]!),
+});
+
+/** The largest sum of absolute values in a column; NaN where there is one. */
+export function norm1({ columns, values }: Matrix): number {
+  const sums = new Float64Array(columns);
+  for (const [index, value] of values.entries()) sums[index % columns]! += Math.abs(value);
+  return Math.max(0, ...sums);
+}
+
+/** The matrix with each element rounded to float32. */
+export const rounded = (x: Matrix): Matrix => ({ ...x, values: x.values.map(Math.fround) });
+
+/** An orthogonal matrix: the product of two reflections. */
+function orthogonal(size: number, seed: number): Matrix {
+  const reflection = (own: number): Matrix => {
+    const v = randomNumbers(size, own);
+    const square = v.reduce((sum, value) => sum + value * value, 0) || 1;
+    return matrix(size, size, (i, j) => Number(i === j) - (2 * v[i]! * v[j]!) / square);
+  };
+  return product(reflection(seed), reflection(seed + 1));
+}
+
+/** U diag(values) Vᵀ with orthogonal U and V. */
+function withSingularValues(rows: number, columns: number, value: (k: number) => number, seed: number): Matrix {
+  const middle = matrix(rows, columns, (i, j) => (i === j ? value(i) : 0));
+  return product(product(orthogonal(rows, seed), middle), transposed(orthogonal(columns, seed + 7)));
+}
+
+type Family = (rows: number, columns: number, seed: number) => Matrix;
+
+const random: Family = (rows, columns, seed) => {
+  const values = randomNumbers(rows * columns, seed);
+  return { rows, columns, values };
+};
+
+/** 10^power of a row or column of which there are `count`: from 10^-15 to 10^15. */
+const grade = (at: number, count: number): number => 10 ** (count < 2 ? 0 : -15 + (30 * at) / (count - 1));
+
+/** General matrices, of any shape. */
+export const families: Readonly<Record<string, Family>> = {
+  random,
+  "graded rows": (rows, columns, seed) => {
+    const { values } = random(rows, columns, seed);
+    return matrix(rows, columns, (i, j) => values[i * columns + j]! * grade(i, rows));
+  },
+  "graded columns": (rows, columns, seed) => {
+    const { values } = random(rows, columns, seed);
+    return matrix(rows, columns, (i, j) => values[i * columns + j]! * grade(j, columns));
+  },
+  "rank-deficient": (rows, columns, seed) => {
+    const rank = Math.ceil(Math.min(rows, columns) / 2);
+    return product(random(rows, rank, seed), random(rank, columns, seed + 1));
+  },
+  "clustered values": (rows, columns, seed) => withSingularValues(rows, columns, (k) => 1 + k * 1e-6, seed),
+  "repeated values": (rows, columns, seed) => withSingularValues(rows, columns, (k) => (k % 2 ? 2 : 1), seed),
+  "geometric values": (rows, columns, seed) => withSingularValues(rows, columns, (k) => 2 ** -k, seed),
+  hilbert: (rows, columns) => matrix(rows, columns, (i, j) => 1 / (i + j + 1)),
+  vandermonde: (rows, columns) => matrix(rows, columns, (i, j) => ((i + 1) / rows) ** j),
+  orthogonal: (rows, columns, seed) => withSingularValues(rows, columns, () => 1, seed),
+  diagonal: (rows, columns) => matrix(rows, columns, (i, j) => (i === j ? (i % 3) - 1 : 0)),
+  "near overflow": (rows, columns, seed) => scaled(random(rows, columns, seed), 1e30),
+  "near underflow": (rows, columns, seed) => scaled(random(rows, columns, seed), 1e-30),
+  companion: (rows, columns) => matrix(rows, columns, (i, j) => (i === 0 ? -(j + 1) : Number(i === j + 1))),
+  wilkinson: (rows, columns) =>
+    matrix(rows, columns, (i, j) => (i === j ? Math.abs((rows - 1) / 2 - i) : Number(Math.abs(i - j) === 1))),
+  zero: (rows, columns) => matrix(rows, columns, () => 0),
+};
+
+const gram = (x: Matrix, shift: number): Matrix => {
+  const square = product(x, transposed(x));
+  return matrix(x.rows, x.rows, (i, j) => square.values[i * x.rows + j]! + (i === j ? shift : 0));
+};
+const congruent = (x: Matrix, scale: (i: number) => number): Matrix =>
+  matrix(x.rows, x.rows, (i, j) => x.values[i * x.rows + j]! * scale(i) * scale(j));
+
+/** Symmetric positive definite matrices. */
+export const definiteFamilies: Readonly<Record<string, (size: number, seed: number) => Matrix>> = {
+  random: (size, seed) => gram(random(size, size, seed), 1),
+  graded: (size, seed) => congruent(gram(random(size, size, seed), size), (i) => Math.sqrt(grade(i, size))),
+  clustered: (size, seed) =>
+    gram(
+      withSingularValues(size, size, (k) => 1 + k * 1e-6, seed),
+      0,
+    ),
+  lehmer: (size) => matrix(size, size, (i, j) => (Math.min(i, j) + 1) / (Math.max(i, j) + 1)),
+  "minimum of indices": (size) => matrix(size, size, (i, j) => Math.min(i, j) + 1),
+  diagonal: (size) => matrix(size, size, (i, j) => (i === j ? i + 1 : 0)),
+  "near overflow": (size, seed) => scaled(gram(random(size, size, seed), 1), 1e30),
+  "near underflow": (size, seed) => scaled(gram(random(size, size, seed), 1), 1e-30),
+};
