@@ -1,12 +1,18 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
+import { eq } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
 import { exp } from "../elementwise/exponential.ts";
 import type { FloatOf } from "../elementwise/types.ts";
+import { where } from "../elementwise/where.ts";
+import { reshape } from "../view/reshape.ts";
 import { expandResult } from "./expand_result.ts";
-import { fold, planReduction, type ReductionArguments, reductionParameters } from "./reduce.ts";
+import { fold, planReduction, type ReductionArguments, type ReductionPlan, reductionParameters } from "./reduce.ts";
+import { sum } from "./sum.ts";
 
 /**
  * log Σ exp(x) over axes, without overflow, in one pass; integers become float32. −∞ of nothing.
@@ -23,10 +29,22 @@ export function logsumexp(...values: unknown[]): Tensor {
   const plan = planReduction("logsumexp", input, { dim, keepdim });
   const output = fold("logsumexp", input, plan, input.dtype);
   record("logsumexp", [input], [output], [input, output], ([gradient], [saved, result]) => {
-    const whole = saved!.shape;
-    return [mul(expandResult(gradient!, plan, whole), exp(sub(saved!, expandResult(result!, plan, whole))))];
+    const { shape } = saved!;
+    const shift = noGrad(() => expandResult(result!, plan, shape));
+    const parts = exp(sub(saved!, shift)) as Tensor;
+    const factor = div(reshape(gradient!, plan.kept), sumOf(parts, plan)) as Tensor;
+    return [mul(parts, expandResult(factor, plan, shape))];
   });
   return output;
 }
 const logsumexpParameters = reductionParameters("logsumexp");
 logsumexp.method = "float" as const;
+
+/**
+ * Σ parts, by which they become exact shares: of large elements the logarithm is rounded by far more than its parts. 1
+ * where it is NaN, next to an ∞: what is finite there has no share.
+ */
+function sumOf(parts: Tensor, { axes }: ReductionPlan): Tensor {
+  const sums = sum(parts, { dim: axes, keepdim: true });
+  return where(eq(sums, sums), sums, 1) as Tensor;
+}
