@@ -131,7 +131,8 @@ function isStale(path: string, writer: number): boolean {
   return Date.now() - mtimeMs > MAX_IDLE_MILLISECONDS; // the process id was reused
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process with this number runs on this machine. */
+export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (cause) {

@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
-import { withFileErrors } from "../io/file_errors.ts";
+import { fileError, withFileErrors } from "../io/file_errors.ts";
+import { lockFolder } from "../io/lock.ts";
 
 /** The default parent folder of runs, in the working directory. */
 export const RUNS = "runs";
@@ -11,19 +12,53 @@ export const checkpointsIn = (run: string): string => join(run, "checkpoints");
 
 const isRun = (folder: string): boolean => existsSync(checkpointsIn(folder));
 
+/** A run's folder, which this process alone trains in until it is disposed of. */
+export interface RunFolder extends Disposable {
+  readonly path: string;
+}
+
 /**
  * Creates the folder of a new run: the one that is named, or one named by the time.
  *
- * @throws {ArgumentError} if the folder already has a run. @throws {FileError}
+ * @throws {ArgumentError} if the folder already has a run. @throws {FileError} `locked` if another process is making
+ * one. @throws {FileError}
  */
-export function makeRunFolder(named: string | undefined, now = new Date()): string {
-  const folder = resolve(named ?? join(RUNS, timestamp(now)));
-  if (isRun(folder)) {
-    const advice = `resume it with --resume ${folder}, or name another folder with --out`;
-    throw new ArgumentError("train", "runExists", `${folder} already has a run; ${advice}`);
+export function makeRunFolder(named: string | undefined, now = new Date()): RunFolder {
+  const path = named === undefined ? makeNewFolder(join(RUNS, timestamp(now))) : resolve(named);
+  if (isRun(path)) throw runExists(path);
+  withFileErrors("train", path, () => mkdirSync(path, { recursive: true }));
+  const folder = lockRun(path);
+  try {
+    if (isRun(path)) throw runExists(path); // another process came first, and has ended
+    withFileErrors("train", path, () => mkdirSync(checkpointsIn(path)));
+    return folder;
+  } catch (error) {
+    folder[Symbol.dispose]();
+    throw error;
   }
-  withFileErrors("train", folder, () => mkdirSync(checkpointsIn(folder), { recursive: true }));
-  return folder;
+}
+
+/** @throws {FileError} `locked` if another process trains in the folder, with the number of that process. */
+export const lockRun = (path: string): RunFolder => ({ path, ...lockFolder("train", path) });
+
+function runExists(path: string): ArgumentError {
+  const advice = `resume it with --resume ${path}, or name another folder with --out`;
+  return new ArgumentError("train", "runExists", `${path} already has a run; ${advice}`);
+}
+
+/** Runs that are started within a second get names that end in -2, -3 and so on. */
+function makeNewFolder(name: string): string {
+  withFileErrors("train", RUNS, () => mkdirSync(RUNS, { recursive: true }));
+  for (let count = 1; ; count++) {
+    const path = resolve(count === 1 ? name : `${name}-${count}`);
+    if (existsSync(path)) continue;
+    try {
+      mkdirSync(path);
+      return path;
+    } catch (cause) {
+      if (!existsSync(path)) throw fileError("train", path, cause);
+    }
+  }
 }
 
 /** The time in UTC, such as `2026-01-31-235959`. */

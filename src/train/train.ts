@@ -9,7 +9,7 @@ import type { Curves, Point } from "./curve.ts";
 import { Dashboard } from "./dashboard/server.ts";
 import { reportErrors } from "./errors.ts";
 import type { EvaluationEvent, Listener, StepEvent } from "./events.ts";
-import { checkpointsIn, findRun, makeRunFolder } from "./folder.ts";
+import { checkpointsIn, findRun, lockRun, makeRunFolder, type RunFolder } from "./folder.ts";
 import { formatBytes, formatCount } from "./format.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { Listeners } from "./listeners/all.ts";
@@ -48,7 +48,9 @@ export function runTrain(flags: RunFlags): Promise<number> {
 }
 
 async function train(flags: RunFlags, page: Dashboard | undefined): Promise<number> {
-  const { session, folder } = await open(flags);
+  const { session, folder: held } = await open(flags);
+  using _ = held;
+  const folder = held.path;
   console.log(describe(session, folder));
   if (page) console.log(`dashboard   ${page.url}`);
   const samples: string[] = [];
@@ -70,16 +72,24 @@ async function train(flags: RunFlags, page: Dashboard | undefined): Promise<numb
   }
 }
 
-async function open(flags: RunFlags): Promise<{ session: Session; folder: string }> {
+async function open(flags: RunFlags): Promise<{ session: Session; folder: RunFolder }> {
   if (flags.resume === undefined) {
     const settings = checkSettings(settingsOf(flags, presets[flags.preset ?? presetFor(getBackend())]));
     const session = await Session.start(settings);
     return { session, folder: makeRunFolder(flags.out) }; // after the text was found to be valid
   }
-  const folder = findRun("train", flags.resume === true ? flags.out : flags.resume);
+  const folder = lockRun(findRun("train", flags.resume === true ? flags.out : flags.resume));
+  try {
+    return { session: await resume(flags, folder.path), folder };
+  } catch (error) {
+    folder[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function resume(flags: RunFlags, folder: string): Promise<Session> {
   const checkpoint = await loadRun(checkpointsIn(folder));
-  const settings = checkSettings(settingsOf(flags, checkpoint.extra.settings));
-  return { session: await Session.resume(checkpoint, settings), folder };
+  return Session.resume(checkpoint, checkSettings(settingsOf(flags, checkpoint.extra.settings)));
 }
 
 /** The settings from the command line, over those of the preset or the checkpoint. */

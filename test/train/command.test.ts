@@ -1,7 +1,6 @@
 /** `orchard train` and `orchard generate` as processes: what they print and leave behind, and what stops them. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { checkpointName, stepOf } from "../../src/io/checkpoint/format.ts";
@@ -13,59 +12,9 @@ import { Generator } from "../../src/random/generator.ts";
 import { readLog } from "../../src/train/listeners/log.ts";
 import { makeModel } from "../../src/train/model.ts";
 import { presets } from "../../src/train/settings.ts";
+import { lossesOf, pointsDrawn, reaches, tiny, trainingCommands } from "./command.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-train-"));
-const text = join(folder, "text.ts");
-beforeAll(async () => {
-  const lines = Array.from({ length: 500 }, (_, k) => `export const value${k}: number = ${(k * 7919) % 1000};\n`);
-  await Bun.write(text, lines.join(""));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-const environment = { ...process.env, ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: join(folder, "cache") };
-const tiny = ["--preset", "tiny", "--width", "16", "--context", "16", "--sample-tokens", "20", "--save-every", "5"];
-
-function start(words: readonly string[]) {
-  return Bun.spawn([process.execPath, "src/cli/orchard.ts", ...words], {
-    ...({ stdout: "pipe", stderr: "pipe" } as const),
-    cwd: packageRoot,
-    env: environment,
-  });
-}
-
-async function orchard(...words: string[]) {
-  const child = start(words);
-  const [out, err, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { out, err, exitCode };
-}
-
-let runs = 0;
-const newRun = () => join(folder, `run-${runs++}`);
-const train = (run: string, ...words: string[]) => orchard("train", text, ...tiny, "--out", run, ...words);
-
-const lossesOf = (run: string): number[] => {
-  const losses = new Map(readLog(run).flatMap((event) => (event.kind === "step" ? [[event.step, event.loss]] : [])));
-  return [...losses.values()];
-};
-
-const pointsDrawn = (run: string): number =>
-  /class="training" d="([^"]*)"/.exec(readFileSync(join(run, "loss.svg"), "utf8"))![1]!.split("L").length;
-
-/** Waits until the log of a process has this step. Fails with what it said where it ends before. */
-async function reaches(run: string, step: number, child: ReturnType<typeof start>): Promise<void> {
-  const log = join(run, "log.jsonl");
-  const isThere = () => existsSync(log) && readFileSync(log, "utf8").includes(`"step","step":${step},`);
-  while (!isThere()) {
-    await Bun.sleep(5);
-    if (child.exitCode === null || isThere()) continue;
-    const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-    throw new Error(`the run ended with ${child.exitCode} before step ${step}:\n${out}\n${err}`);
-  }
-}
+const { folder, text, environment, start, orchard, train, newRun } = trainingCommands();
 
 describe("a run", () => {
   test("prints model, text, sample and code paths, and leaves log, curve and checkpoints", async () => {
@@ -273,7 +222,7 @@ describe("generate", () => {
       ],
     ];
     test.each(cases)("%s", async (_, write, sentence) => {
-      const path = join(folder, `bad-${runs++}.safetensors`);
+      const path = `${newRun()}.safetensors`;
       await write(path);
       await checkRefused(path, sentence);
     });

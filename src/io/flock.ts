@@ -1,0 +1,48 @@
+/** The system call flock(2), which Node's API lacks. */
+import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
+
+/** flock(2)'s `LOCK_EX | LOCK_NB`, on Linux and macOS. */
+const EXCLUSIVE_NO_WAIT = 2 | 4;
+/** errno where another open file has the lock; where a signal came first. */
+const [HELD, INTERRUPTED] = [process.platform === "darwin" ? 35 : 11, 4];
+
+interface Libc {
+  flock(file: number, operation: number): number;
+  errno(): Pointer | null;
+}
+
+/**
+ * Locks an open file, until it is closed or the process ends, however it ends.
+ *
+ * @returns `held` if another process, or another open file of this one, has the lock; `unsupported` where the file
+ * system or the system has none
+ */
+export function tryLock(file: number): "locked" | "held" | "unsupported" {
+  libc ??= openLibc();
+  if (libc === null) return "unsupported";
+  for (;;) {
+    if (libc.flock(file, EXCLUSIVE_NO_WAIT) === 0) return "locked";
+    const errno = read.i32(libc.errno()!);
+    if (errno !== INTERRUPTED) return errno === HELD ? "held" : "unsupported";
+  }
+}
+
+let libc: Libc | null | undefined;
+
+function openLibc(): Libc | null {
+  const isMac = process.platform === "darwin";
+  const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
+  const errnoName = isMac ? "__error" : "__errno_location";
+  for (const name of isMac ? ["libSystem.B.dylib"] : ["libc.so.6", musl]) {
+    try {
+      const { symbols } = dlopen(name, {
+        flock: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
+        [errnoName]: { args: [], returns: FFIType.ptr },
+      } as const);
+      return { flock: symbols.flock, errno: symbols[errnoName] as unknown as Libc["errno"] };
+    } catch {
+      // not this libc
+    }
+  }
+  return null;
+}

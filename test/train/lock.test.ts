@@ -1,0 +1,164 @@
+/** Two processes and one run: the second is refused, until the first has ended, however it ended. */
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { FileError } from "../../src/core/errors.ts";
+import { forgetWarnings } from "../../src/core/warn.ts";
+import { LOCK_FILE, type LockSystem, lockFolder } from "../../src/io/lock.ts";
+import { makeRunFolder } from "../../src/train/folder.ts";
+import { readLog } from "../../src/train/listeners/log.ts";
+import { lossesOf, outputOf, reaches, tiny, trainingCommands } from "./command.ts";
+
+const { folder, text, start, orchard, train, newRun } = trainingCommands();
+const startsOf = (run: string) => readLog(run).filter(({ kind }) => kind === "start").length;
+
+describe("a run that a process is training", () => {
+  test("is resumed by no other, which names the folder and the process, and goes on undisturbed", async () => {
+    const [whole, run] = [newRun(), newRun()];
+    await train(whole, "--steps", "300", "--save-every", "0");
+    const first = start(["train", text, ...tiny, "--out", run, "--steps", "300", "--save-every", "0"]);
+    await reaches(run, 3, first);
+    for (const words of [
+      ["--resume", run],
+      ["--resume", "--out", run],
+    ]) {
+      const { out, err, exitCode } = await orchard("train", ...words);
+      expect([out, exitCode]).toEqual(["", 1]);
+      expect(err).toBe(`[train] ${run}: process ${first.pid} is using it; wait until it ends, or end it\n`);
+    }
+    expect((await outputOf(first)).exitCode).toBe(0);
+    expect([startsOf(run), existsSync(join(run, LOCK_FILE))]).toEqual([1, false]);
+    expect(lossesOf(run)).toEqual(lossesOf(whole));
+  });
+
+  test("is free after kill -9 of that process, and only one of two that resume it then gets it", async () => {
+    const [whole, run] = [newRun(), newRun()];
+    await train(whole, "--steps", "300");
+    const first = start(["train", text, ...tiny, "--out", run, "--steps", "300"]);
+    await reaches(run, 8, first);
+    first.kill("SIGKILL");
+    await first.exited;
+    expect(JSON.parse(readFileSync(join(run, LOCK_FILE), "utf8"))).toMatchObject({ pid: first.pid }); // only the file
+    const both = [start(["train", "--resume", run]), start(["train", "--resume", run])];
+    const results = await Promise.all(both.map(outputOf));
+    expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);
+    const winner = both[results.findIndex(({ exitCode }) => exitCode === 0)]!;
+    const refused = results.find(({ exitCode }) => exitCode === 1)!;
+    expect(refused.err).toContain(`${run}: process ${winner.pid} is using it`);
+    expect(startsOf(run)).toBe(2);
+    expect(lossesOf(run)).toEqual(lossesOf(whole));
+    expect(existsSync(join(run, LOCK_FILE))).toBe(false);
+  });
+});
+
+describe("a folder", () => {
+  const made = () => {
+    const path = newRun();
+    mkdirSync(path);
+    return path;
+  };
+
+  test("is locked once, until it is released; the file is gone then", () => {
+    const path = made();
+    const lock = lockFolder("test", path);
+    expect(readdirSync(path)).toEqual([LOCK_FILE]);
+    const refused = () => lockFolder("test", path);
+    expect(refused).toThrow(FileError);
+    expect(refused).toThrow(`[test] ${path}: process ${process.pid} is using it`);
+    lock[Symbol.dispose]();
+    lock[Symbol.dispose]();
+    expect(readdirSync(path)).toEqual([]);
+    lockFolder("test", path)[Symbol.dispose]();
+  });
+
+  test.each(["", "{", '{"pid":1,"host":"elsewhere"}', "x".repeat(10)])(
+    "with a lock file of a process that crashed, %p, is free",
+    (content) => {
+      const path = made();
+      writeFileSync(join(path, LOCK_FILE), content);
+      using _ = lockFolder("test", path);
+      expect(() => lockFolder("test", path)).toThrow(`process ${process.pid} is using it`);
+    },
+  );
+
+  test("whose lock file was removed behind the holder's back is not removed by that holder", () => {
+    const path = made();
+    const first = lockFolder("test", path);
+    Bun.spawnSync(["rm", join(path, LOCK_FILE)]);
+    using _ = lockFolder("test", path);
+    first[Symbol.dispose]();
+    expect(() => lockFolder("test", path)).toThrow("is using it");
+  });
+
+  test("whose lock file cannot be written is an error that says why", () => {
+    const path = made();
+    mkdirSync(join(path, LOCK_FILE));
+    expect(() => lockFolder("test", path)).toThrow("expected a file, got a folder (EISDIR)");
+  });
+
+  describe("on a file system", () => {
+    const warned = spyOn(console, "warn").mockImplementation(() => undefined);
+    afterEach(() => {
+      warned.mockClear();
+      forgetWarnings();
+    });
+    const warningsOf = (system: Partial<LockSystem>) => {
+      using _ = lockFolder("test", made(), { tryLock: () => "locked", kindOf: () => undefined, ...system });
+      return warned.mock.calls.flat().join();
+    };
+
+    test.each([
+      ["NFS: a process on another machine may not be kept from using it", { kindOf: () => 0x6969 }],
+      ["SMB: a process on another machine may not be kept from using it", { kindOf: () => 0xff534d42 }],
+      ["FUSE: a process on another machine may not be kept from using it", { kindOf: () => 0x65735546 }],
+      [
+        "a file system without locks: nothing keeps a second process from using it",
+        { tryLock: () => "unsupported" as const },
+      ],
+    ])("such as %s, and it is said", (sentence, system: Partial<LockSystem>) => {
+      expect(warningsOf(system)).toEndWith(`is on ${sentence}`);
+    });
+
+    test("of this machine nothing is said", () => {
+      for (const kind of [0xef53, 0x9123683e, undefined]) expect(warningsOf({ kindOf: () => kind })).toBe("");
+    });
+  });
+
+  test("is never locked by two of many processes at once", async () => {
+    const path = made();
+    const program = `
+      import { lockFolder } from "./src/io/lock.ts";
+      import { existsSync, rmSync, writeFileSync } from "node:fs";
+      const mark = ${JSON.stringify(join(path, "mark"))};
+      let [held, broken] = [0, 0];
+      for (const end = Date.now() + 1500; Date.now() < end; ) {
+        try {
+          using lock = lockFolder("test", ${JSON.stringify(path)});
+          held++;
+          try { writeFileSync(mark, "", { flag: "wx" }); } catch { broken++; }
+          rmSync(mark, { force: true });
+        } catch (error) { if (error.code !== "locked") throw error; }
+      }
+      console.log(JSON.stringify([held, broken]));`;
+    const children = Array.from({ length: 4 }, () =>
+      Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "inherit" }),
+    );
+    const counts = await Promise.all(children.map(async ({ stdout }) => JSON.parse(await stdout.text()) as number[]));
+    expect(counts.reduce((sum, [held]) => sum + held!, 0)).toBeGreaterThan(100);
+    expect(counts.map(([, broken]) => broken)).toEqual([0, 0, 0, 0]);
+  });
+});
+
+test("runs that are started within a second get folders of their own", () => {
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    const now = new Date("2026-01-31T23:59:59.999Z");
+    const runs = [1, 2, 3].map(() => makeRunFolder(undefined, now));
+    const names = ["2026-01-31-235959", "2026-01-31-235959-2", "2026-01-31-235959-3"];
+    expect(runs.map(({ path }) => path)).toEqual(names.map((name) => join(process.cwd(), "runs", name)));
+    for (const run of runs) run[Symbol.dispose]();
+  } finally {
+    process.chdir(before);
+  }
+});
