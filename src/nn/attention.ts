@@ -1,4 +1,6 @@
 import { ArgumentError, ShapeError } from "../core/errors.ts";
+import { flag } from "../core/kinds.ts";
+import { named, parameters, required } from "../core/parameters.ts";
 import { flashAttention } from "../ops/attention/flash_attention.ts";
 import { type RopeOptions, rope } from "../ops/position/rope.ts";
 import { unflatten } from "../ops/view/flatten.ts";
@@ -7,8 +9,8 @@ import { reshape } from "../ops/view/reshape.ts";
 import { split } from "../ops/view/split.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { AttentionCache } from "./cache.ts";
-import { checkCounts, checkProbability } from "./checks.ts";
 import { type LayerOptions, layerOptions } from "./initialization.ts";
+import { layerParameters, optionsNamed, probability, size } from "./kinds.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
 
@@ -42,6 +44,23 @@ export interface AttentionInputs {
   /** bool, true = attends; broadcast to [batch, heads, tokens, keys]. */
   readonly mask?: Tensor<"bool"> | undefined;
 }
+
+/** @internal What {@link MultiHeadAttention} and the blocks around it take. */
+export const attentionParameters = {
+  width: required(size),
+  heads: required(size),
+  keyValueHeads: named(size),
+  headWidth: named(size),
+  bias: named(flag, true),
+  causal: named(flag, false),
+  rotary: named(optionsNamed<RotaryOptions>("base", "interleaved", "dim", "scaling")),
+  ...layerParameters,
+} as const;
+
+const multiHeadAttentionParameters = parameters("MultiHeadAttention", {
+  ...attentionParameters,
+  dropout: named(probability, 0),
+});
 
 /**
  * Multi-head self-attention:
@@ -77,19 +96,18 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
   readonly queryKeyValue: Linear;
   readonly output: Linear;
 
-  constructor(options: AttentionOptions) {
+  constructor(given: AttentionOptions) {
     super();
-    const { width, heads, keyValueHeads = heads, bias = true, causal = false, dropout = 0, rotary } = options;
-    checkCounts("MultiHeadAttention", { width, heads, keyValueHeads });
+    const options = multiHeadAttentionParameters([given]);
+    const { width, heads, keyValueHeads = heads, bias, causal, dropout, rotary } = options;
     const headWidth = options.headWidth ?? dividedWidth(width, heads);
-    checkCounts("MultiHeadAttention", { headWidth });
     checkGroups(heads, keyValueHeads);
     this.width = width;
     this.heads = heads;
     this.keyValueHeads = keyValueHeads;
     this.headWidth = headWidth;
     this.causal = causal;
-    this.dropout = checkProbability("MultiHeadAttention", "dropout", dropout);
+    this.dropout = dropout;
     this.rotary = rotary;
     this.queryKeyValue = new Linear(width, (heads + 2 * keyValueHeads) * headWidth, { ...layerOptions(options), bias });
     this.output = new Linear(heads * headWidth, width, { ...layerOptions(options), bias, residual: true });

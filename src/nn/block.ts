@@ -1,11 +1,14 @@
+import { choice, flag } from "../core/kinds.ts";
+import { named, parameters } from "../core/parameters.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
 import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
-import { type AttentionInputs, type AttentionOptions, MultiHeadAttention } from "./attention.ts";
+import { type AttentionInputs, type AttentionOptions, attentionParameters, MultiHeadAttention } from "./attention.ts";
 import { Dropout } from "./dropout.ts";
 import { type FeedForwardOptions, MLP, SwiGLU } from "./feed_forward.ts";
 import { layerOptions } from "./initialization.ts";
+import { epsilon, probability, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 import { LayerNorm, type Normalization, RMSNorm } from "./normalization.ts";
 
@@ -33,6 +36,17 @@ const feedForwards = {
   swiglu: (options: FeedForwardOptions) => new SwiGLU(options),
 } as const;
 
+const blockParameters = parameters("TransformerBlock", {
+  ...attentionParameters,
+  norm: named(choice("layerNorm", "rmsNorm"), "layerNorm"),
+  eps: named(epsilon),
+  feedForward: named(choice("gelu", "geluTanh", "swiglu"), "gelu"),
+  hidden: named(size),
+  feedForwardBias: named(flag),
+  dropout: named(probability, 0),
+  attentionDropout: named(probability, 0),
+});
+
 /**
  * A transformer layer, normalized before each part (pre-norm):
  *
@@ -53,14 +67,18 @@ export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInput
   readonly feedForward: MLP | SwiGLU;
   readonly dropout: Dropout;
 
-  constructor({ attentionDropout, dropout = 0, ...options }: BlockOptions) {
+  constructor(given: BlockOptions) {
     super();
-    const { width, bias = true, feedForward = "gelu", feedForwardBias = bias } = options;
-    const layer = layerOptions(options);
-    this.attentionNorm = normOf(options);
-    this.attention = new MultiHeadAttention({ ...options, dropout: attentionDropout });
-    this.feedForwardNorm = normOf(options);
-    this.feedForward = feedForwards[feedForward]({ ...layer, width, hidden: options.hidden, bias: feedForwardBias });
+    const { norm, eps, feedForward, hidden, feedForwardBias, dropout, attentionDropout, ...attention } =
+      blockParameters([given]);
+    const { width, bias } = attention;
+    const layer = layerOptions(attention);
+    const newNorm = (): Normalization =>
+      norm === "layerNorm" ? new LayerNorm(width, { ...layer, eps, bias }) : new RMSNorm(width, { ...layer, eps });
+    this.attentionNorm = newNorm();
+    this.attention = new MultiHeadAttention({ ...attention, dropout: attentionDropout });
+    this.feedForwardNorm = newNorm();
+    this.feedForward = feedForwards[feedForward]({ ...layer, width, hidden, bias: feedForwardBias ?? bias });
     this.dropout = new Dropout(dropout);
   }
 
@@ -94,10 +112,3 @@ export const normalize = (norm: Normalization, { residual, addition }: ResidualS
   addition ? norm.addForward(addition, residual) : { sum: residual, out: norm.forward(residual) };
 
 const sumOf = ({ residual, addition }: Required<ResidualStream>): Tensor => add(addition, residual);
-
-/** @internal The norm layer that the options name. */
-export const normOf = ({
-  norm = "layerNorm",
-  ...options
-}: Pick<BlockOptions, "norm" | "width" | "eps" | "bias" | "dtype">): Normalization =>
-  norm === "layerNorm" ? new LayerNorm(options.width, options) : new RMSNorm(options.width, options);

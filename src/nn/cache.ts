@@ -1,11 +1,12 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ShapeError } from "../core/errors.ts";
+import { operand, parameters } from "../core/parameters.ts";
 import { copy_ } from "../ops/copy/inplace.ts";
 import { empty } from "../ops/creation/full.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
-import { checkCounts } from "./checks.ts";
+import { size } from "./kinds.ts";
 
 /** Keys and values of one attention layer: [batch, heads, tokens, dim]. */
 export interface KeysAndValues {
@@ -17,6 +18,9 @@ export interface KeysAndValues {
 const INITIAL_CAPACITY = 64;
 /** The axis of tokens. */
 const TOKENS = 2;
+
+const attentionCacheParameters = parameters("AttentionCache", { limit: operand(size) });
+const keyValueCacheParameters = parameters("KeyValueCache", { layers: operand(size), limit: operand(size) });
 
 /**
  * The keys and values of the tokens that one attention layer has seen, so that the next token computes only its own.
@@ -32,9 +36,9 @@ export class AttentionCache implements Disposable {
   private buffers: KeysAndValues | null = null;
 
   /** @throws {ArgumentError} for a limit below 1. */
-  constructor(limit: number) {
-    checkCounts("AttentionCache", { limit });
-    this.limit = limit;
+  constructor(limit: number);
+  constructor(...values: unknown[]) {
+    this.limit = attentionCacheParameters(values).limit;
   }
 
   /** The position of the next token: how many tokens were appended, including overwritten ones. */
@@ -136,8 +140,9 @@ export class KeyValueCache implements Disposable {
   readonly layers: readonly AttentionCache[];
 
   /** @param limit how many tokens each layer can hold @throws {ArgumentError} for a number below 1. */
-  constructor(layers: number, limit: number) {
-    checkCounts("KeyValueCache", { layers });
+  constructor(layers: number, limit: number);
+  constructor(...values: unknown[]) {
+    const { layers, limit } = keyValueCacheParameters(values);
     this.layers = Array.from({ length: layers }, () => new AttentionCache(limit));
   }
 

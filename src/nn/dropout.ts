@@ -1,7 +1,16 @@
+import { type Given, optional, parameters } from "../core/parameters.ts";
 import { dropout } from "../ops/activation/dropout.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { checkProbability } from "./checks.ts";
+import { probability } from "./kinds.ts";
 import { Module } from "./module.ts";
+
+/** Options of {@link Dropout}. */
+export interface DropoutOptions {
+  /** The probability with which an element becomes 0. Default 0.5. */
+  p?: number | undefined;
+}
+
+const dropoutParameters = parameters("Dropout", { p: optional(probability, 0.5) });
 
 /**
  * In training mode, zeroes each element with probability p and scales the others by 1 / (1 − p). After `eval()` it
@@ -17,9 +26,10 @@ import { Module } from "./module.ts";
 export class Dropout extends Module<[x: Tensor], Tensor> {
   readonly p: number;
 
-  constructor(p = 0.5) {
+  constructor(...options: Given<DropoutOptions, ["p"]>);
+  constructor(...values: unknown[]) {
     super();
-    this.p = checkProbability("Dropout", "p", p);
+    this.p = dropoutParameters(values).p;
   }
 
   override forward(x: Tensor): Tensor {

@@ -1,13 +1,15 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { choice, flag, someNumber } from "../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
 import { zero_ } from "../ops/copy/inplace.ts";
 import { embedding } from "../ops/embedding/embedding.ts";
 import { embeddingBag } from "../ops/embedding/embedding_bag.ts";
 import type { BagMode } from "../ops/embedding/primitive.ts";
 import { select } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { checkCounts } from "./checks.ts";
 import { type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
+import { layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 
 /** Options of {@link Embedding}. */
@@ -18,6 +20,13 @@ export interface EmbeddingOptions extends LayerOptions {
    */
   paddingIndex?: number | undefined;
 }
+
+const embeddingParameters = parameters("Embedding", {
+  rows: operand(size),
+  width: operand(size),
+  paddingIndex: optional(someNumber),
+  ...layerParameters,
+});
 
 /**
  * Looks up rows of a table by index.
@@ -37,8 +46,10 @@ export class Embedding extends Module<[indices: Tensor], Tensor> {
   readonly paddingIndex: number | undefined;
   readonly weight: Tensor;
 
-  constructor(rows: number, width: number, { paddingIndex, ...options }: EmbeddingOptions = {}) {
+  constructor(rows: number, width: number, ...options: Given<EmbeddingOptions, ["paddingIndex"]>);
+  constructor(...values: unknown[]) {
     super();
+    const { rows, width, paddingIndex, ...options } = embeddingParameters(values);
     this.rows = rows;
     this.width = width;
     this.paddingIndex = paddingIndex;
@@ -72,6 +83,15 @@ export interface EmbeddingBagInputs {
   readonly perSampleWeights?: Tensor | undefined;
 }
 
+const embeddingBagParameters = parameters("EmbeddingBag", {
+  rows: operand(size),
+  width: operand(size),
+  mode: named(choice("sum", "mean", "max"), "mean"),
+  includeLastOffset: named(flag, false),
+  paddingIndex: named(someNumber),
+  ...layerParameters,
+});
+
 /**
  * The sum, mean or maximum of the rows of each bag of indices.
  *
@@ -93,12 +113,10 @@ export class EmbeddingBag extends Module<[indices: Tensor, inputs?: EmbeddingBag
   readonly paddingIndex: number | undefined;
   readonly weight: Tensor;
 
-  constructor(
-    rows: number,
-    width: number,
-    { mode = "mean", includeLastOffset = false, paddingIndex, ...options }: EmbeddingBagOptions = {},
-  ) {
+  constructor(rows: number, width: number, options?: EmbeddingBagOptions);
+  constructor(...values: unknown[]) {
     super();
+    const { rows, width, mode, includeLastOffset, paddingIndex, ...options } = embeddingBagParameters(values);
     this.rows = rows;
     this.width = width;
     this.mode = mode;
@@ -126,7 +144,6 @@ function table(
   paddingIndex: number | undefined,
   options: LayerOptions,
 ): Tensor {
-  checkCounts(layer, { rows, width });
   if (paddingIndex !== undefined && !(Number.isInteger(paddingIndex) && paddingIndex >= -rows && paddingIndex < rows))
     throw new ArgumentError(
       layer,

@@ -1,7 +1,10 @@
+import { choice, flag } from "../core/kinds.ts";
+import { named, parameters, required } from "../core/parameters.ts";
 import { type GeluOptions, gelu } from "../ops/activation/gelu.ts";
 import { swiglu } from "../ops/activation/swiglu.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { LayerOptions } from "./initialization.ts";
+import { layerParameters, size } from "./kinds.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
 
@@ -21,6 +24,14 @@ export interface MLPOptions extends FeedForwardOptions {
   approximate?: GeluOptions["approximate"];
 }
 
+const mlpParameters = parameters("MLP", {
+  width: required(size),
+  hidden: named(size),
+  bias: named(flag, true),
+  approximate: named(choice("none", "tanh"), "none"),
+  ...layerParameters,
+});
+
 /**
  * y = down(gelu(up(x))).
  *
@@ -39,8 +50,9 @@ export class MLP extends Module<[x: Tensor], Tensor> {
   readonly up: Linear;
   readonly down: Linear;
 
-  constructor({ width, hidden = 4 * width, approximate = "none", ...options }: MLPOptions) {
+  constructor(given: MLPOptions) {
     super();
+    const { width, hidden = 4 * width, approximate, ...options } = mlpParameters([given]);
     this.approximate = approximate;
     this.up = new Linear(width, hidden, options);
     this.down = new Linear(hidden, width, { ...options, residual: true });
@@ -56,6 +68,13 @@ export class MLP extends Module<[x: Tensor], Tensor> {
     return this.approximate === "none" ? "gelu" : `gelu, approximate: "${this.approximate}"`;
   }
 }
+
+const swigluParameters = parameters("SwiGLU", {
+  width: required(size),
+  hidden: named(size),
+  bias: named(flag, false),
+  ...layerParameters,
+});
 
 /**
  * y = down(silu(gate(x)) · up(x)).
@@ -78,11 +97,12 @@ export class SwiGLU extends Module<[x: Tensor], Tensor> {
   readonly up: Linear;
   readonly down: Linear;
 
-  constructor({ width, hidden = 4 * width, bias = false, ...options }: FeedForwardOptions) {
+  constructor(given: FeedForwardOptions) {
     super();
-    this.gate = new Linear(width, hidden, { ...options, bias });
-    this.up = new Linear(width, hidden, { ...options, bias });
-    this.down = new Linear(hidden, width, { ...options, bias, residual: true });
+    const { width, hidden = 4 * width, ...options } = swigluParameters([given]);
+    this.gate = new Linear(width, hidden, options);
+    this.up = new Linear(width, hidden, options);
+    this.down = new Linear(hidden, width, { ...options, residual: true });
   }
 
   /** @param x [..., width] @returns [..., width] */

@@ -1,16 +1,17 @@
-import { ArgumentError } from "../core/errors.ts";
+import { choice, either, flag } from "../core/kinds.ts";
+import { named, parameters, required } from "../core/parameters.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { TransformerBlock } from "./block.ts";
-import { checkCounts } from "./checks.ts";
 import { Dropout } from "./dropout.ts";
 import { Embedding } from "./embedding.ts";
 import { type Gpt2Config, gpt2Mappings, optionsOfGpt2 } from "./gpt.hugging_face.ts";
 import { readConfig } from "./hugging_face/config.ts";
 import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
 import { gpt2Initialization, type LayerOptions, noInitialization } from "./initialization.ts";
+import { epsilon, layerParameters, optionsNamed, probability, size } from "./kinds.ts";
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { LayerNorm } from "./normalization.ts";
@@ -52,6 +53,24 @@ export interface GPTOptions extends LayerOptions {
   tied?: boolean | undefined;
 }
 
+/** One probability for all kinds of dropout, or one for each. */
+const dropouts = either(probability, optionsNamed<GPTDropout>("embedding", "attention", "residual"));
+
+const gptParameters = parameters("GPT", {
+  vocabularySize: required(size),
+  contextLength: required(size),
+  layers: required(size),
+  heads: required(size),
+  width: required(size),
+  hidden: named(size),
+  dropout: named(dropouts, 0),
+  bias: named(flag, true),
+  activation: named(choice("gelu", "geluTanh"), "geluTanh"),
+  eps: named(epsilon, 1e-5),
+  tied: named(flag, true),
+  ...layerParameters,
+});
+
 /**
  * A language model in GPT-2's architecture: learned position embeddings, pre-norm {@link TransformerBlock}s, gelu with
  * tanh, and an output head tied to the token embedding. Weights are initialized as GPT-2's: {@link gpt2Initialization}.
@@ -83,10 +102,10 @@ export class GPT extends LanguageModel {
   override readonly finalNorm: LayerNorm;
   override readonly head: Linear | null;
 
-  constructor(options: GPTOptions) {
+  constructor(given: GPTOptions) {
     super();
-    const { vocabularySize, contextLength, layers, heads, width, tied = true, bias = true, eps = 1e-5 } = options;
-    checkCounts("GPT", { vocabularySize, contextLength, layers, heads, width });
+    const options = gptParameters([given]);
+    const { vocabularySize, contextLength, layers, heads, width, tied, bias, eps } = options;
     const { dtype, generator, initialization = gpt2Initialization(layers) } = options;
     const layer = { dtype, generator, initialization };
     const dropout = dropoutOf(options.dropout);
@@ -101,7 +120,7 @@ export class GPT extends LanguageModel {
         new TransformerBlock({
           ...layer,
           ...{ width, heads, bias, eps, causal: true, hidden: options.hidden },
-          ...{ feedForward: options.activation ?? "geluTanh" },
+          ...{ feedForward: options.activation },
           ...{ dropout: dropout.residual, attentionDropout: dropout.attention },
         }),
     );
@@ -162,13 +181,7 @@ export class GPT extends LanguageModel {
   }
 }
 
-function dropoutOf(dropout: GPTOptions["dropout"] = 0): GPTDropout {
-  if (typeof dropout === "number") return { embedding: dropout, attention: dropout, residual: dropout };
-  if (typeof dropout === "object" && dropout !== null)
-    return { embedding: dropout.embedding ?? 0, attention: dropout.attention ?? 0, residual: dropout.residual ?? 0 };
-  throw new ArgumentError(
-    "GPT",
-    "invalidProbability",
-    `expected dropout to be a probability or an object of probabilities, got ${String(dropout)}`,
-  );
-}
+const dropoutOf = (dropout: number | GPTDropout): GPTDropout =>
+  typeof dropout === "number"
+    ? { embedding: dropout, attention: dropout, residual: dropout }
+    : { embedding: dropout.embedding ?? 0, attention: dropout.attention ?? 0, residual: dropout.residual ?? 0 };

@@ -1,7 +1,9 @@
+import { flag } from "../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
 import { linear } from "../ops/matmul/linear.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { checkCounts } from "./checks.ts";
 import { type Initializer, type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
+import { layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 
 /** Options of {@link Linear}. */
@@ -11,6 +13,14 @@ export interface LinearOptions extends LayerOptions {
   /** Whether its output is added to the residual stream: selects the initializer. Default false. */
   residual?: boolean | undefined;
 }
+
+const linearParameters = parameters("Linear", {
+  inputs: operand(size),
+  outputs: operand(size),
+  bias: optional(flag, true),
+  residual: named(flag, false),
+  ...layerParameters,
+});
 
 /**
  * y = x weightᵀ + bias.
@@ -22,6 +32,7 @@ export interface LinearOptions extends LayerOptions {
  *
  * @example
  * new Linear(784, 10).forward(randn([32, 784])); // [32, 10]
+ * new Linear(784, 10, false).bias; // null
  *
  * @throws {ArgumentError} for sizes below 1.
  */
@@ -31,9 +42,10 @@ export class Linear extends Module<[x: Tensor], Tensor> {
   readonly weight: Tensor;
   readonly bias: Tensor | null;
 
-  constructor(inputs: number, outputs: number, { bias = true, residual = false, ...options }: LinearOptions = {}) {
+  constructor(inputs: number, outputs: number, ...options: Given<LinearOptions, ["bias"]>);
+  constructor(...values: unknown[]) {
     super();
-    checkCounts("Linear", { inputs, outputs });
+    const { inputs, outputs, bias, residual, ...options } = linearParameters(values);
     const start = options.initialization ?? pytorchInitialization;
     const weight: Initializer = residual ? start.residual : start.weight;
     this.inputs = inputs;

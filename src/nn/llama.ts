@@ -1,12 +1,15 @@
+import { aNumber, flag } from "../core/kinds.ts";
+import { positive } from "../core/options.ts";
+import { named, parameters, required } from "../core/parameters.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
 import type { RopeScaling } from "../ops/position/rope.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { TransformerBlock } from "./block.ts";
-import { checkCounts } from "./checks.ts";
 import { Embedding } from "./embedding.ts";
 import { readConfig } from "./hugging_face/config.ts";
 import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, noInitialization } from "./initialization.ts";
+import { epsilon, layerParameters, probability, ropeScaling, size } from "./kinds.ts";
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { type LlamaConfig, llamaMappings, optionsOfLlama } from "./llama.hugging_face.ts";
@@ -47,6 +50,25 @@ export interface LlamaOptions extends LayerOptions {
   tied?: boolean | undefined;
 }
 
+const llamaParameters = parameters("Llama", {
+  vocabularySize: required(size),
+  contextLength: required(size),
+  layers: required(size),
+  heads: required(size),
+  keyValueHeads: named(size),
+  width: required(size),
+  headWidth: named(size),
+  hidden: named(size),
+  eps: named(epsilon, 1e-5),
+  ropeBase: named(aNumber(positive)),
+  ropeScaling: named(ropeScaling),
+  attentionBias: named(flag, false),
+  feedForwardBias: named(flag, false),
+  attentionDropout: named(probability, 0),
+  tied: named(flag, false),
+  ...layerParameters,
+});
+
 /**
  * A language model in Llama's architecture: rotary position embeddings in Hugging Face's convention (pairs from the two
  * halves of a row), {@link RMSNorm}, {@link SwiGLU} and grouped-query attention. Weights are initialized by
@@ -76,10 +98,10 @@ export class Llama extends LanguageModel {
   override readonly finalNorm: RMSNorm;
   override readonly head: Linear | null;
 
-  constructor(options: LlamaOptions) {
+  constructor(given: LlamaOptions) {
     super();
-    const { vocabularySize, contextLength, layers, heads, width, tied = false, eps = 1e-5 } = options;
-    checkCounts("Llama", { vocabularySize, contextLength, layers, heads, width });
+    const options = llamaParameters([given]);
+    const { vocabularySize, contextLength, layers, width, tied, eps } = options;
     const { dtype, generator, initialization = llamaInitialization() } = options;
     const layer = { dtype, generator, initialization };
     this.vocabularySize = vocabularySize;

@@ -1,10 +1,12 @@
+import { either, flag, listOf } from "../core/kinds.ts";
+import { type Given, type Kind, named, operand, optional, parameters } from "../core/parameters.ts";
 import { addLayerNorm, layerNorm } from "../ops/normalization/layer_norm.ts";
 import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import { addRmsNorm, rmsNorm } from "../ops/normalization/rms_norm.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { checkCounts } from "./checks.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
+import { epsilon, layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 
 /** The interface of {@link LayerNorm} and {@link RMSNorm}. */
@@ -20,6 +22,15 @@ export interface LayerNormOptions extends LayerOptions {
   /** Whether there is a bias. Default true. */
   bias?: boolean | undefined;
 }
+
+const sizes: Kind<number[]> = listOf(size, "a whole number of at least 1, or a list of them");
+
+const layerNormParameters = parameters("LayerNorm", {
+  normalizedShape: operand({ ...either(size, sizes), expected: sizes.expected }),
+  eps: optional(epsilon, 1e-5),
+  bias: named(flag, true),
+  ...layerParameters,
+});
 
 /**
  * (x − mean) / √(variance + eps) · weight + bias, over the last axes.
@@ -42,10 +53,11 @@ export class LayerNorm extends Module<[x: Tensor], Tensor> implements Normalizat
   readonly weight: Tensor;
   readonly bias: Tensor | null;
 
-  constructor(normalizedShape: number | Shape, { eps = 1e-5, bias = true, ...options }: LayerNormOptions = {}) {
+  constructor(normalizedShape: number | Shape, ...options: Given<LayerNormOptions, ["eps"]>);
+  constructor(...values: unknown[]) {
     super();
-    const shape = typeof normalizedShape === "number" ? [normalizedShape] : normalizedShape;
-    for (const size of shape) checkCounts("LayerNorm", { normalizedShape: size });
+    const { normalizedShape, eps, bias, ...options } = layerNormParameters(values);
+    const shape = Object.freeze([normalizedShape].flat());
     this.normalizedShape = shape;
     this.eps = eps;
     this.weight = oneParameter(shape, options);
@@ -78,6 +90,12 @@ export interface RMSNormOptions extends LayerOptions {
   eps?: number | undefined;
 }
 
+const rmsNormParameters = parameters("RMSNorm", {
+  width: operand(size),
+  eps: optional(epsilon, 1e-6),
+  ...layerParameters,
+});
+
 /**
  * x / √(mean(x²) + eps) · weight, over the last axis.
  *
@@ -95,9 +113,10 @@ export class RMSNorm extends Module<[x: Tensor], Tensor> implements Normalizatio
   readonly eps: number;
   readonly weight: Tensor;
 
-  constructor(width: number, { eps = 1e-6, ...options }: RMSNormOptions = {}) {
+  constructor(width: number, ...options: Given<RMSNormOptions, ["eps"]>);
+  constructor(...values: unknown[]) {
     super();
-    checkCounts("RMSNorm", { width });
+    const { width, eps, ...options } = rmsNormParameters(values);
     this.width = width;
     this.eps = eps;
     this.weight = oneParameter([width], options);

@@ -1,3 +1,5 @@
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError } from "../core/errors.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
 
@@ -14,6 +16,13 @@ export class Sequential extends Module<[x: Tensor], Tensor> {
 
   constructor(...modules: readonly Module<[x: Tensor], Tensor>[]) {
     super();
+    for (const [at, module] of modules.entries())
+      if (!(module instanceof Module))
+        throw new ArgumentError(
+          "Sequential",
+          "notAModule",
+          `expected modules, got ${describeValue(module)} as argument ${at + 1}`,
+        );
     this.#modules = modules;
     Object.assign(this, modules);
   }

@@ -1,7 +1,8 @@
 import { checkNumber, notNegative } from "../core/options.ts";
+import type { Given } from "../core/parameters.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
-import { checkBetas } from "./options.ts";
+import { checkBetas, optimizerParameters } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
 import type { Slot } from "./slot.ts";
 
@@ -61,6 +62,9 @@ abstract class AdamBase extends FusedOptimizer<AdamOptions> {
   }
 }
 
+const adamWDefaults: AdamOptions = { ...defaults, weightDecay: 0.01 };
+const adamWParameters = optimizerParameters("AdamW", adamWDefaults);
+
 /**
  * Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019), as PyTorch's
  * AdamW. For a parameter p with gradient g in step t:
@@ -83,16 +87,22 @@ abstract class AdamBase extends FusedOptimizer<AdamOptions> {
 export class AdamW extends AdamBase {
   protected override readonly isDecoupled = true;
 
-  constructor(parameters: Parameters<AdamOptions>, options: Partial<AdamOptions> = {}) {
-    super("AdamW", parameters, { ...defaults, weightDecay: 0.01 }, options);
+  constructor(parameters: Parameters<AdamOptions>, ...options: Given<Partial<AdamOptions>, ["lr"]>);
+  constructor(...values: unknown[]) {
+    const { parameters, options } = adamWParameters(values);
+    super("AdamW", parameters, adamWDefaults, options);
   }
 }
+
+const adamParameters = optimizerParameters("Adam", defaults);
 
 /** Adam (Kingma and Ba, 2015), as PyTorch's: {@link AdamW} with the weight decay added to the gradient. */
 export class Adam extends AdamBase {
   protected override readonly isDecoupled = false;
 
-  constructor(parameters: Parameters<AdamOptions>, options: Partial<AdamOptions> = {}) {
+  constructor(parameters: Parameters<AdamOptions>, ...options: Given<Partial<AdamOptions>, ["lr"]>);
+  constructor(...values: unknown[]) {
+    const { parameters, options } = adamParameters(values);
     super("Adam", parameters, defaults, options);
   }
 }

@@ -1,7 +1,9 @@
 /** Gradient clipping. */
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { checkNumber, notNegative } from "../core/options.ts";
+import { aNumber, flag } from "../core/kinds.ts";
+import { notNegative } from "../core/options.ts";
+import { parameters as declare, type Given, type Kind, operand, optional } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
@@ -46,10 +48,10 @@ const EPSILON = 1e-6;
 export function clipGradNorm(
   parameters: Tensor | readonly Tensor[],
   maxNorm: number,
-  { normType = 2, errorIfNonfinite = false }: ClipGradNormOptions = {},
-): Tensor {
-  checkNumber("clipGradNorm", "maxNorm", maxNorm, limit);
-  checkNumber("clipGradNorm", "normType", normType, aboveZero);
+  ...options: Given<ClipGradNormOptions, ["normType", "errorIfNonfinite"]>
+): Tensor;
+export function clipGradNorm(...values: unknown[]): Tensor {
+  const { parameters, maxNorm, normType, errorIfNonfinite } = clipGradNormParameters(values);
   const owners = withGradients("clipGradNorm", parameters);
   return noGrad(() => {
     const total = gradientNorm(owners, normType);
@@ -64,6 +66,24 @@ export function clipGradNorm(
   });
 }
 
+/** {@link withGradients} says what is wrong with them. */
+const parameterList: Kind<Tensor | readonly Tensor[]> = {
+  expected: "a tensor or a list of tensors",
+  parse: (value) => value as Tensor,
+};
+
+const clipGradNormParameters = declare("clipGradNorm", {
+  parameters: operand(parameterList),
+  maxNorm: operand(aNumber({ holds: (value) => value >= 0, expected: "a number of at least 0, or Infinity" })),
+  normType: optional(aNumber({ holds: (value) => value > 0, expected: "a number above 0, or Infinity" }), 2),
+  errorIfNonfinite: optional(flag, false),
+});
+
+const clipGradValueParameters = declare("clipGradValue", {
+  parameters: operand(parameterList),
+  clipValue: operand(aNumber(notNegative)),
+});
+
 function checkFiniteNorm(norm: number): void {
   if (Number.isFinite(norm)) return;
   throw new ArgumentError(
@@ -72,9 +92,6 @@ function checkFiniteNorm(norm: number): void {
     `expected a finite norm of the gradients, got ${norm}; find the cause with detectAnomaly, or skip the step`,
   );
 }
-
-const limit = { holds: (value: number) => value >= 0, expected: "a number of at least 0, or Infinity" };
-const aboveZero = { holds: (value: number) => value > 0, expected: "a number above 0, or Infinity" };
 
 /**
  * The norm of all elements of all gradients. The norm of each gradient is accumulated in float32 or wider, then the
@@ -105,8 +122,9 @@ const gradientsOf = (owners: readonly Tensor[]): Tensor[] => owners.map(({ grad 
  *
  * @throws {ArgumentError} for a clipValue that is negative or NaN.
  */
-export function clipGradValue(parameters: Tensor | readonly Tensor[], clipValue: number): void {
-  checkNumber("clipGradValue", "clipValue", clipValue, notNegative);
+export function clipGradValue(parameters: Tensor | readonly Tensor[], clipValue: number): void;
+export function clipGradValue(...values: unknown[]): void {
+  const { parameters, clipValue } = clipGradValueParameters(values);
   const owners = withGradients("clipGradValue", parameters);
   noGrad(() =>
     tidy(() => {

@@ -1,6 +1,9 @@
 import { noGrad } from "../autograd/modes.ts";
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { aNumber } from "../core/kinds.ts";
 import { checkNames, checkNumber, count, positive } from "../core/options.ts";
+import { named, parameters } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
@@ -32,7 +35,16 @@ export interface GradScalerState extends GradScalerOptions {
   readonly growthTracker: number;
 }
 
-const defaults: GradScalerOptions = { initialScale: 65536, growthFactor: 2, backoffFactor: 0.5, growthInterval: 2000 };
+const aboveOne = aNumber({ holds: (value) => value > 1 && value < Infinity, expected: "a number above 1" });
+const belowOne = aNumber({ holds: (value) => value > 0 && value < 1, expected: "a number between 0 and 1" });
+
+const declared = {
+  initialScale: named(aNumber(positive), 65536),
+  growthFactor: named(aboveOne, 2),
+  backoffFactor: named(belowOne, 0.5),
+  growthInterval: named(aNumber(count), 2000),
+};
+const scalerParameters = parameters("GradScaler", declared);
 
 type AnyOptimizer = Pick<Optimizer<LearningRate>, "step" | "slots">;
 
@@ -60,9 +72,9 @@ export class GradScaler {
   private readonly unscaled = new Map<AnyOptimizer, boolean>();
   private readonly stepped = new Set<AnyOptimizer>();
 
-  constructor(options: Partial<GradScalerOptions> = {}) {
-    checkNames("GradScaler", options, defaults);
-    this.options = checked({ ...defaults, ...options });
+  constructor(options?: Partial<GradScalerOptions>);
+  constructor(...values: unknown[]) {
+    this.options = { ...scalerParameters(values) };
     this.factor = this.options.initialScale;
   }
 
@@ -146,11 +158,12 @@ export class GradScaler {
   }
 
   /** @throws {ArgumentError} for an invalid state. */
-  loadStateDict({ scale, growthTracker, ...options }: GradScalerState): void {
-    checkNames("GradScaler.loadStateDict", options, defaults);
+  loadStateDict(state: GradScalerState): void {
+    const { scale, growthTracker, ...options } = checkState(state);
+    checkNames("GradScaler.loadStateDict", options, declared);
     checkNumber("GradScaler.loadStateDict", "scale", scale, positive);
     checkNumber("GradScaler.loadStateDict", "growthTracker", growthTracker, wholeOrZero);
-    Object.assign(this.options, checked(options));
+    Object.assign(this.options, scalerParameters([options]));
     this.factor = scale;
     this.growthTracker = growthTracker;
   }
@@ -161,12 +174,11 @@ const wholeOrZero = {
   expected: "a whole number of at least 0",
 };
 
-function checked(options: GradScalerOptions): GradScalerOptions {
-  const aboveOne = { holds: (value: number) => value > 1 && value < Infinity, expected: "a number above 1" };
-  const belowOne = { holds: (value: number) => value > 0 && value < 1, expected: "a number between 0 and 1" };
-  checkNumber("GradScaler", "initialScale", options.initialScale, positive);
-  checkNumber("GradScaler", "growthFactor", options.growthFactor, aboveOne);
-  checkNumber("GradScaler", "backoffFactor", options.backoffFactor, belowOne);
-  checkNumber("GradScaler", "growthInterval", options.growthInterval, count);
-  return options;
+function checkState(state: GradScalerState): GradScalerState {
+  if (typeof state === "object" && state !== null) return state;
+  throw new ArgumentError(
+    "GradScaler.loadStateDict",
+    "invalidOperand",
+    `expected a state of stateDict(), got ${describeValue(state)}`,
+  );
 }

@@ -1,7 +1,8 @@
 import { checkNumber, notNegative } from "../core/options.ts";
+import type { Given } from "../core/parameters.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
-import { checkBetas } from "./options.ts";
+import { checkBetas, optimizerParameters } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
 import type { Slot } from "./slot.ts";
 
@@ -23,6 +24,8 @@ const defaults: LionOptions = {
   masterWeights: false,
 };
 
+const lionParameters = optimizerParameters("Lion", defaults);
+
 /**
  * Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023): the update is the sign of the momentum. It
  * takes half of Adam's memory.
@@ -37,7 +40,9 @@ const defaults: LionOptions = {
  * @throws {ArgumentError} for an invalid option or parameter list. @throws {DTypeError} for integer parameters.
  */
 export class Lion extends FusedOptimizer<LionOptions> {
-  constructor(parameters: Parameters<LionOptions>, options: Partial<LionOptions> = {}) {
+  constructor(parameters: Parameters<LionOptions>, ...options: Given<Partial<LionOptions>, ["lr"]>);
+  constructor(...values: unknown[]) {
+    const { parameters, options } = lionParameters(values);
     super("Lion", parameters, defaults, options);
   }
 

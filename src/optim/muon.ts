@@ -1,5 +1,6 @@
 import { ShapeError } from "../core/errors.ts";
 import { belowOne, checkNumber, count, notNegative } from "../core/options.ts";
+import type { Given } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { add, mul, sub } from "../ops/elementwise/arithmetic.ts";
@@ -12,6 +13,7 @@ import { transpose } from "../ops/view/permute.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
 import { Optimizer } from "./optimizer.ts";
+import { optimizerParameters } from "./options.ts";
 import { stateDType, type Update } from "./slot.ts";
 
 /** Options of {@link Muon}. */
@@ -37,6 +39,8 @@ const defaults: MuonOptions = {
   masterWeights: false,
 };
 
+const muonParameters = optimizerParameters("Muon", defaults);
+
 /**
  * Muon (Keller Jordan, "Muon: An optimizer for hidden layers in neural networks", 2024): the update is the momentum of
  * a matrix, approximately orthogonalized.
@@ -55,7 +59,9 @@ const defaults: MuonOptions = {
  * option or parameter list. @throws {DTypeError} for integer parameters.
  */
 export class Muon extends Optimizer<MuonOptions> {
-  constructor(parameters: Parameters<MuonOptions>, options: Partial<MuonOptions> = {}) {
+  constructor(parameters: Parameters<MuonOptions>, ...options: Given<Partial<MuonOptions>, ["lr"]>);
+  constructor(...values: unknown[]) {
+    const { parameters, options } = muonParameters(values);
     super("Muon", parameters, defaults, options);
     const others = this.slots.filter(({ parameter }) => parameter.rank !== 2);
     if (others.length === 0) return;

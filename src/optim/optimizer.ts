@@ -27,7 +27,6 @@ export abstract class Optimizer<Options extends LearningRate> {
     defaults: Options,
     options: Partial<Options>,
   ) {
-    checkNames(name, options, defaults);
     const parsed = parseGroups(name, parameters, withDefaults(options, defaults));
     const slots: Slot<Options>[] = [];
     this.groups = parsed.map(({ named, options }) => {

@@ -1,6 +1,30 @@
-/** Checks of hyperparameters that several optimizers have. */
+/** How optimizers are called, and checks of hyperparameters that several of them have. */
+
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { belowOne, checkNumber } from "../core/options.ts";
+import { type Kind, named, operand, optional, parameters } from "../core/parameters.ts";
+import type { LearningRate, Parameters } from "./groups.ts";
+
+/** Any value: each optimizer checks its parameters and options before every step, as they can be changed. */
+const anything: Kind<unknown> = { expected: "a value", parse: (value) => value };
+
+/**
+ * Declares how an optimizer is constructed: its parameters, and the options that its defaults name, of which the
+ * learning rate may also be given by position.
+ */
+export function optimizerParameters<Options extends LearningRate>(name: string, defaults: Options) {
+  const others = Object.keys(defaults).map((option) => [option, named(anything)] as const);
+  const read = parameters(name, {
+    parameters: operand(anything),
+    ...Object.fromEntries(others),
+    lr: optional(anything),
+  });
+  return (values: readonly unknown[]): { parameters: Parameters<Options>; options: Partial<Options> } => {
+    const { parameters: own, ...options } = read(values);
+    return { parameters: own as Parameters<Options>, options: options as Partial<Options> };
+  };
+}
 
 /** Two decay rates of averages. @throws {ArgumentError} `invalidOption` */
 export function checkBetas(operation: string, betas: unknown): void {
@@ -8,7 +32,7 @@ export function checkBetas(operation: string, betas: unknown): void {
     throw new ArgumentError(
       operation,
       "invalidOption",
-      `expected betas to be two numbers, such as [0.9, 0.999], got ${String(betas)}`,
+      `expected betas to be two numbers, such as [0.9, 0.999], got ${describeValue(betas)}`,
     );
   for (const [index, beta] of betas.entries()) checkNumber(operation, `betas[${index}]`, beta, belowOne);
 }

@@ -3,7 +3,9 @@
  * its step.
  */
 import { ArgumentError } from "../core/errors.ts";
-import { checkNames, checkNumber, count, notNegative, positive } from "../core/options.ts";
+import { aNumber, choice, someNumber } from "../core/kinds.ts";
+import { count, notNegative, positive } from "../core/options.ts";
+import { named, parameters, required } from "../core/parameters.ts";
 
 /** The factor in a step, counted from 0: `optimizer.scaleLearningRate(schedule(step))`. */
 export type Schedule = (step: number) => number;
@@ -26,13 +28,16 @@ export interface LinearOptions {
  *
  * @throws {ArgumentError}
  */
-export function linear({ total, from = 1, to = 0, ...unknown }: LinearOptions): Schedule {
-  checkNames("linear", unknown, {});
-  checkNumber("linear", "total", total, count);
-  checkNumber("linear", "from", from, notNegative);
-  checkNumber("linear", "to", to, notNegative);
+export function linear(options: LinearOptions): Schedule {
+  const { total, from, to } = linearParameters([options]);
   return (step) => from + (to - from) * Math.min(1, step / total);
 }
+
+const linearParameters = parameters("optim.linear", {
+  total: required(aNumber(count)),
+  from: named(aNumber(notNegative), 1),
+  to: named(aNumber(notNegative), 0),
+});
 
 /** Options of {@link cosineWithWarmup}. */
 export interface CosineOptions {
@@ -52,21 +57,27 @@ export interface CosineOptions {
  *
  * @throws {ArgumentError}
  */
-export function cosineWithWarmup({ warmup, total, floor = 0, ...unknown }: CosineOptions): Schedule {
-  checkNames("cosineWithWarmup", unknown, {});
-  checkNumber("cosineWithWarmup", "total", total, count);
-  checkNumber("cosineWithWarmup", "floor", floor, fraction);
+export function cosineWithWarmup(options: CosineOptions): Schedule {
+  const { warmup, total, floor } = cosineParameters([options]);
   if (!Number.isSafeInteger(warmup) || warmup < 0 || warmup >= total)
     throw new ArgumentError(
       "cosineWithWarmup",
       "invalidOption",
-      `expected warmup to be a whole number from 0 to below total, which is ${total}, got ${String(warmup)}`,
+      `expected warmup to be a whole number from 0 to below total, which is ${total}, got ${warmup}`,
     );
   return (step) => {
     if (step < warmup) return (step + 1) / (warmup + 1);
     return cosine(1, floor, Math.min(1, (step - warmup) / (total - warmup)));
   };
 }
+
+const fraction = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" });
+
+const cosineParameters = parameters("cosineWithWarmup", {
+  warmup: required(someNumber),
+  total: required(aNumber(count)),
+  floor: named(fraction, 0),
+});
 
 /** Options of {@link oneCycle}. */
 export interface OneCycleOptions {
@@ -90,18 +101,7 @@ export interface OneCycleOptions {
  * @throws {ArgumentError}
  */
 export function oneCycle(options: OneCycleOptions): Schedule {
-  const { total, warmupShare = 0.3, divFactor = 25, finalDivFactor = 1e4, anneal = "cosine", ...unknown } = options;
-  checkNames("oneCycle", unknown, {});
-  checkNumber("oneCycle", "total", total, count);
-  checkNumber("oneCycle", "warmupShare", warmupShare, fraction);
-  checkNumber("oneCycle", "divFactor", divFactor, positive);
-  checkNumber("oneCycle", "finalDivFactor", finalDivFactor, positive);
-  if (anneal !== "cosine" && anneal !== "linear")
-    throw new ArgumentError(
-      "oneCycle",
-      "invalidOption",
-      `expected anneal to be "cosine" or "linear", got ${String(anneal)}`,
-    );
+  const { total, warmupShare, divFactor, finalDivFactor, anneal } = oneCycleParameters([options]);
   const first = 1 / divFactor;
   const top = warmupShare * total - 1;
   const interpolate = anneal === "cosine" ? cosine : line;
@@ -112,7 +112,13 @@ export function oneCycle(options: OneCycleOptions): Schedule {
   };
 }
 
-const fraction = { holds: (value: number) => value >= 0 && value <= 1, expected: "a number from 0 to 1" };
+const oneCycleParameters = parameters("oneCycle", {
+  total: required(aNumber(count)),
+  warmupShare: named(fraction, 0.3),
+  divFactor: named(aNumber(positive), 25),
+  finalDivFactor: named(aNumber(positive), 1e4),
+  anneal: named(choice("cosine", "linear"), "cosine"),
+});
 
 /** Half a cosine from one value to another, at t in [0, 1]. */
 const cosine = (from: number, to: number, t: number): number => to + ((from - to) / 2) * (1 + Math.cos(Math.PI * t));

@@ -1,7 +1,9 @@
 import { ArgumentError } from "../core/errors.ts";
 import { checkNumber, finite, notNegative } from "../core/options.ts";
+import type { Given } from "../core/parameters.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
 import type { ParameterGroup, Parameters } from "./groups.ts";
+import { optimizerParameters } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
 import type { Slot } from "./slot.ts";
 
@@ -27,6 +29,8 @@ const defaults: SGDOptions = {
   masterWeights: false,
 };
 
+const sgdParameters = optimizerParameters("SGD", defaults);
+
 /**
  * Stochastic gradient descent, as PyTorch's. With g ← g + λ p:
  *
@@ -40,7 +44,9 @@ const defaults: SGDOptions = {
  * @throws {ArgumentError} for an invalid option or parameter list. @throws {DTypeError} for integer parameters.
  */
 export class SGD extends FusedOptimizer<SGDOptions> {
-  constructor(parameters: Parameters<SGDOptions>, options: Partial<SGDOptions> = {}) {
+  constructor(parameters: Parameters<SGDOptions>, ...options: Given<Partial<SGDOptions>, ["lr"]>);
+  constructor(...values: unknown[]) {
+    const { parameters, options } = sgdParameters(values);
     super("SGD", parameters, defaults, options);
   }
 

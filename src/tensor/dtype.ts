@@ -83,7 +83,7 @@ export const bytesOf = (dtype: DType): number => dtypeFacts[dtype].bytes;
  * everything else.
  */
 export const accumulationDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
-export const isDType = (name: unknown): name is DType => typeof name === "string" && name in dtypeFacts;
+export const isDType = (name: unknown): name is DType => typeof name === "string" && Object.hasOwn(dtypeFacts, name);
 
 const integerRanges: Readonly<Record<IntegerDType | "bool", readonly [bigint, bigint]>> = {
   int64: [-(2n ** 63n), 2n ** 63n - 1n],

@@ -1,5 +1,6 @@
 /** Generation: sampling, the cache, the end of a text, and freed memory. */
 import { beforeEach, describe, expect, test } from "bun:test";
+import { parameters } from "../../src/core/parameters.ts";
 import {
   ArgumentError,
   amax,
@@ -13,7 +14,7 @@ import {
   type Tensor,
   tensor,
 } from "../../src/index.ts";
-import { samplingOf } from "../../src/nn/generation/options.ts";
+import { samplingParameters } from "../../src/nn/generation/options.ts";
 import { candidatesOf, chooseToken, penalizeRepetition } from "../../src/nn/generation/sampling.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, width: 16 } as const;
@@ -25,6 +26,9 @@ const models = {
     new nn.Llama({ ...sizes, keyValueHeads: 2, generator: generator(), initialization: nn.llamaInitialization(0.4) }),
 } as const;
 const kinds = ["GPT", "Llama"] as const;
+
+const readSampling = parameters("sampling of a test", samplingParameters);
+const samplingOf = (options: nn.SamplingOptions) => readSampling([options]);
 
 const row = (tokens: readonly number[]) => tensor([tokens as number[]], { dtype: "int32" });
 
@@ -45,7 +49,7 @@ describe("the choice of a token", () => {
   };
   /** Probabilities by token. */
   const chances = (options: nn.SamplingOptions, come: readonly number[] = []): Map<number, number> => {
-    const sampling = samplingOf("test", options);
+    const sampling = samplingOf(options);
     const { tokens, weights } = candidatesOf(penalizeRepetition(logits, come, sampling.repetitionPenalty), sampling);
     const sum = Array.from(weights).reduce((total, weight) => total + weight, 0);
     return new Map(Array.from(tokens, (token, at) => [token, weights[at]! / sum]));
@@ -91,7 +95,7 @@ describe("the choice of a token", () => {
     const [come, draws, source] = [[1, 4], 4000, new Generator(11)];
     const counts = new Map<number, number>();
     for (let draw = 0; draw < draws; draw++) {
-      const token = chooseToken(logits, come, samplingOf("test", options), source);
+      const token = chooseToken(logits, come, samplingOf(options), source);
       counts.set(token, (counts.get(token) ?? 0) + 1);
     }
     const wanted = chances(options, come);
@@ -105,14 +109,14 @@ describe("the choice of a token", () => {
 
   test("temperature 0 takes the argmax, the first of ties, and no random number", () => {
     const source = new Generator(1);
-    const greedy = samplingOf("test", { temperature: 0 });
+    const greedy = samplingOf({ temperature: 0 });
     expect(chooseToken(logits, [], greedy, source)).toBe(1);
-    expect(chooseToken(logits, [1], samplingOf("test", { temperature: 0, repetitionPenalty: 2 }), source)).toBe(3);
+    expect(chooseToken(logits, [1], samplingOf({ temperature: 0, repetitionPenalty: 2 }), source)).toBe(3);
     expect(source.getState().offset).toBe(0n);
   });
 
   test("a logit of −∞ is never drawn, NaN is an error", () => {
-    const sampling = samplingOf("test", {});
+    const sampling = samplingOf({});
     const source = new Generator(2);
     const drawn = Array.from({ length: 50 }, () => chooseToken([0, -Infinity, 0], [], sampling, source));
     expect(new Set(drawn)).toEqual(new Set([0, 2]));

@@ -222,6 +222,6 @@ describe("models refuse", () => {
     const message = "expected heads to be a multiple of keyValueHeads";
     expect(() => llama({ width: 8, heads: 4, keyValueHeads: 3 })).toThrow(message);
     expect(() => gpt({ layers: 0 })).toThrow("expected layers to be a whole number of at least 1, got 0");
-    expect(() => gpt({ dropout: 1 })).toThrow("expected p to be a probability in [0, 1), got 1");
+    expect(() => gpt({ dropout: 1 })).toThrow("expected dropout to be a probability in [0, 1) or an object");
   });
 });

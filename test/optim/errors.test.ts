@@ -123,7 +123,7 @@ const others: readonly Mistake[] = [
     "another curve",
     () => oneCycle({ total: 3, anneal: "step" as never }),
     ArgumentError,
-    /"cosine" or "linear", got step/,
+    /"cosine" or "linear", got "step"/,
   ],
 ];
 

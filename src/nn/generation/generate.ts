@@ -1,13 +1,15 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { listed } from "../../core/kinds.ts";
+import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import type { KeyValueCache } from "../cache.ts";
-import type { LanguageModel } from "../language_model.ts";
+import { LanguageModel } from "../language_model.ts";
 import { inEvaluation } from "../module.ts";
-import { type GenerateOptions, type GenerateSettings, settingsOf } from "./options.ts";
+import { type GenerateOptions, type GenerateSettings, generateParameters, settingsOf } from "./options.ts";
 import { chooseToken } from "./sampling.ts";
 
 /** Token ids: a list, or an integer tensor [tokens] or [1, tokens]. */
@@ -35,11 +37,29 @@ export type Tokens = ArrayLike<number> | Tensor;
 export function generate(
   model: LanguageModel,
   tokens: Tokens,
-  options: GenerateOptions = {},
-): AsyncGenerator<number, void, undefined> {
-  const settings = settingsOf("generate", options);
-  return run(model, checkTokens(tokens, model.vocabularySize), settings);
+  options?: GenerateOptions,
+): AsyncGenerator<number, void, undefined>;
+export function generate(...values: unknown[]): AsyncGenerator<number, void, undefined> {
+  const { model, tokens, ...options } = readCall(values);
+  return run(model, checkTokens(tokens, model.vocabularySize), settingsOf("generate", options));
 }
+
+/** @internal */
+export const aModel: Kind<LanguageModel> = {
+  expected: "a language model",
+  parse: (value) => (value instanceof LanguageModel ? value : undefined),
+};
+
+const prompt: Kind<ArrayLike<unknown> | Tensor> = {
+  expected: "a list of tokens or a tensor",
+  parse(value, operation) {
+    if (!Tensor.isTensor(value)) return listed(value);
+    value.checkAlive(operation);
+    return value;
+  },
+};
+
+const readCall = parameters("generate", { model: operand(aModel), tokens: operand(prompt), ...generateParameters });
 
 async function* run(
   model: LanguageModel,
@@ -97,8 +117,8 @@ class Decoder implements Disposable {
 
 const rowOf = (tokens: readonly number[]): Tensor => tensor([tokens as number[]], { dtype: "int32" });
 
-function checkTokens(tokens: Tokens, vocabularySize: number): number[] {
-  const list = Array.from(tokens instanceof Tensor ? numbersOf(tokens) : tokens, Number);
+function checkTokens(tokens: ArrayLike<unknown> | Tensor, vocabularySize: number): number[] {
+  const list = Array.from<unknown, number>(tokens instanceof Tensor ? numbersOf(tokens) : tokens, toToken);
   if (list.length === 0)
     throw new ArgumentError("generate", "noTokens", "expected at least one token in the prompt, got none");
   const wrong = list.find((token) => !(Number.isInteger(token) && token >= 0 && token < vocabularySize));
@@ -109,6 +129,9 @@ function checkTokens(tokens: Tokens, vocabularySize: number): number[] {
     `expected tokens from 0 to ${vocabularySize - 1}, got ${wrong}; is this the model's tokenizer?`,
   );
 }
+
+const toToken = (value: unknown): number =>
+  typeof value === "number" || typeof value === "bigint" ? Number(value) : Number.NaN;
 
 function numbersOf(tokens: Tensor): ArrayLike<number | bigint> {
   if (tokens.rank === 1 || (tokens.rank === 2 && tokens.shape[0] === 1)) return tokens.dataSync();

@@ -1,5 +1,8 @@
 /** The options of `generate` and their checks. */
 import { ArgumentError } from "../../core/errors.ts";
+import { aNumber, flag, instanceOf } from "../../core/kinds.ts";
+import type { NumberRule } from "../../core/options.ts";
+import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import { Generator } from "../../random/generator.ts";
 
 /** How the next token is sampled from logits. */
@@ -43,11 +46,6 @@ export interface GenerateSettings {
   readonly useCache: boolean;
 }
 
-interface Range {
-  readonly holds: (value: number) => boolean;
-  readonly expected: string;
-}
-
 const isCount = (value: number): boolean => value === Infinity || (Number.isSafeInteger(value) && value >= 1);
 
 const ranges = {
@@ -56,35 +54,57 @@ const ranges = {
   topP: { holds: (value) => value > 0 && value <= 1, expected: "a probability above 0" },
   repetitionPenalty: { holds: (value) => value > 0 && value < Infinity, expected: "a finite number above 0" },
   maxTokens: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0, or Infinity" },
-} as const satisfies Readonly<Record<string, Range>>;
+} as const satisfies Readonly<Record<string, NumberRule>>;
 
-function check(operation: string, name: keyof typeof ranges, value: number): number {
-  if (typeof value === "number" && ranges[name].holds(value)) return value;
-  throw new ArgumentError(
-    operation,
-    "invalidOption",
-    `expected ${name} to be ${ranges[name].expected}, got ${String(value)}`,
-  );
-}
+/** Iterables of token ids: a list, a set. */
+const tokens: Kind<ReadonlySet<number>> = {
+  expected: "a list or a set of tokens",
+  parse(value) {
+    if (typeof value !== "object" || value === null || !(Symbol.iterator in value)) return undefined;
+    const own = [...(value as Iterable<unknown>)];
+    return own.every((token) => Number.isSafeInteger(token)) ? new Set(own as number[]) : undefined;
+  },
+};
 
-/** @internal @throws {ArgumentError} naming the option and its range. */
-export const samplingOf = (operation: string, options: SamplingOptions): Sampling => ({
-  temperature: check(operation, "temperature", options.temperature ?? 1),
-  topK: check(operation, "topK", options.topK ?? Infinity),
-  topP: check(operation, "topP", options.topP ?? 1),
-  repetitionPenalty: check(operation, "repetitionPenalty", options.repetitionPenalty ?? 1),
-});
+const aSeed: Kind<number | bigint> = {
+  expected: "a whole number of at least 0",
+  parse: (value) =>
+    (typeof value === "bigint" && value >= 0n) || (Number.isSafeInteger(value) && (value as number) >= 0)
+      ? (value as number | bigint)
+      : undefined,
+};
 
-/** @internal @throws {ArgumentError} naming the option and its range. */
-export function settingsOf(operation: string, options: GenerateOptions): GenerateSettings {
-  const { maxTokens = 256, stopTokens = [], seed, generator, signal, useCache = true } = options;
+/** @internal */
+export const samplingParameters = {
+  temperature: named(aNumber(ranges.temperature), 1),
+  topK: named(aNumber(ranges.topK), Infinity),
+  topP: named(aNumber(ranges.topP), 1),
+  repetitionPenalty: named(aNumber(ranges.repetitionPenalty), 1),
+} as const;
+
+/** @internal What `generate` and `generateText` take by name. */
+export const generateParameters = {
+  ...samplingParameters,
+  maxTokens: named(aNumber(ranges.maxTokens), 256),
+  stopTokens: named(tokens),
+  seed: named(aSeed),
+  generator: named(instanceOf(Generator, "a Generator")),
+  signal: named(instanceOf(AbortSignal, "an AbortSignal")),
+  useCache: named(flag, true),
+} as const;
+
+/** @internal @throws {ArgumentError} for a seed beside a generator. */
+export function settingsOf(
+  operation: string,
+  { maxTokens, stopTokens, seed, generator, signal, useCache, ...options }: Parsed<typeof generateParameters>,
+): GenerateSettings {
   if (seed !== undefined && generator !== undefined)
     throw new ArgumentError(operation, "twoSources", "expected a seed or a generator, got both; pass one of them");
+  const { temperature, topK, topP, repetitionPenalty } = options;
   return {
-    sampling: samplingOf(operation, options),
-    maxTokens: check(operation, "maxTokens", maxTokens),
-    stopTokens: new Set(stopTokens),
+    sampling: { temperature, topK, topP, repetitionPenalty },
+    ...{ maxTokens, signal, useCache },
+    stopTokens: stopTokens ?? new Set(),
     generator: generator ?? new Generator(seed),
-    ...{ signal, useCache },
   };
 }

@@ -1,6 +1,8 @@
+import { text } from "../../core/kinds.ts";
+import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import type { LanguageModel } from "../language_model.ts";
-import { generate } from "./generate.ts";
-import type { GenerateOptions } from "./options.ts";
+import { aModel, generate } from "./generate.ts";
+import { type GenerateOptions, generateParameters } from "./options.ts";
 
 /** What {@link generateText} needs of a tokenizer. The tokenizers of `data` implement it. */
 export interface TextCodec {
@@ -29,11 +31,28 @@ export function generateText(
   model: LanguageModel,
   tokenizer: TextCodec,
   prompt: string,
-  options: GenerateOptions = {},
-): AsyncGenerator<string, void, undefined> {
+  options?: GenerateOptions,
+): AsyncGenerator<string, void, undefined>;
+export function generateText(...values: unknown[]): AsyncGenerator<string, void, undefined> {
+  const { model, tokenizer, prompt, ...options } = readCall(values);
   const stopTokens = options.stopTokens ?? [tokenizer.endOfText ?? []].flat();
   return pieces(generate(model, tokenizer.encode(prompt), { ...options, stopTokens }), tokenizer.decoder());
 }
+
+const codec: Kind<TextCodec> = {
+  expected: "a tokenizer",
+  parse(value) {
+    const own = value as Partial<TextCodec> | null | undefined;
+    return typeof own?.encode === "function" && typeof own.decoder === "function" ? (value as TextCodec) : undefined;
+  },
+};
+
+const readCall = parameters("generateText", {
+  model: operand(aModel),
+  tokenizer: operand(codec),
+  prompt: operand(text),
+  ...generateParameters,
+});
 
 async function* pieces(
   tokens: AsyncIterable<number>,
