@@ -1,6 +1,7 @@
 /** Reading a tensor's elements in row-major order, whatever its strides are. */
 import { bfloat16ToNumber } from "./bfloat16.ts";
 import { type DataOf, type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
+import { plainList } from "./frozen.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A copy of a tensor's elements. */
@@ -55,7 +56,9 @@ export class ElementCopy<D extends DType> {
   }
 
   private copyStrided(source: StorageArray<D>, end: number): void {
-    const { shape, strides, offset, dtype } = this.tensor;
+    const { offset, dtype } = this.tensor;
+    const shape = plainList(this.tensor.shape);
+    const strides = plainList(this.tensor.strides);
     const target = this.result as Writable;
     const isBits = dtype === "bfloat16";
     const coordinates = coordinatesOf(this.done, shape);

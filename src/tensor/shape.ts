@@ -1,5 +1,6 @@
 /** Shapes, strides and axes. Strides and offsets are in elements; strides may be zero or negative. */
 import { ShapeError } from "../core/errors.ts";
+import { freezeList, isEqual, plainList, rowMajor } from "./frozen.ts";
 
 /** The size of each axis, the outermost first; `[]` is a scalar. At most 8 axes. */
 export type Shape = readonly number[];
@@ -8,21 +9,14 @@ export const MAX_RANK = 8;
 
 /** The number of elements of a shape; 1 for the empty shape. */
 export function elementCount(shape: Shape): number {
+  const sizes = plainList(shape);
   let count = 1;
-  for (let axis = 0; axis < shape.length; axis++) count *= shape[axis]!;
+  for (let axis = 0; axis < sizes.length; axis++) count *= sizes[axis]!;
   return count;
 }
 
 /** The strides of a row-major tensor without gaps. */
-export function rowMajorStrides(shape: Shape): number[] {
-  const strides = new Array<number>(shape.length);
-  let stride = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    strides[axis] = stride;
-    stride *= Math.max(shape[axis]!, 1);
-  }
-  return strides;
-}
+export const rowMajorStrides = (shape: Shape): number[] => rowMajor(plainList(shape));
 
 /**
  * The strides of a tensor without gaps whose axes lie in memory in the order of others' strides; row-major where an
@@ -40,41 +34,46 @@ export function denseStrides(shape: Shape, like: readonly number[]): number[] {
  * matter.
  */
 export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
+  const sizes = plainList(shape);
+  const steps = plainList(strides);
   let stride = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = shape[axis]!;
+  for (let axis = sizes.length - 1; axis >= 0; axis--) {
+    const size = sizes[axis]!;
     if (size === 0) return true;
-    if (size !== 1 && strides[axis] !== stride) return shape.includes(0);
+    if (size !== 1 && steps[axis] !== stride) return sizes.includes(0);
     stride *= size;
   }
   return true;
 }
 
 export function sameShape(a: Shape, b: Shape): boolean {
-  if (a === b) return true;
-  if (a.length !== b.length) return false;
-  for (let axis = 0; axis < a.length; axis++) if (a[axis] !== b[axis]) return false;
-  return true;
+  return a === b || isEqual(plainList(a), plainList(b));
 }
 
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
-/** Checks a shape that a caller gave. @throws {ShapeError} for a size that is no whole number ≥ 0, or a rank over 8. */
+/**
+ * Checks a shape that a caller gave, and returns it, frozen: what the caller does with its own array afterwards does
+ * not matter.
+ *
+ * @throws {ShapeError} for a size that is no whole number ≥ 0, or a rank over 8.
+ */
 export function checkShape(operation: string, shape: Shape): Shape {
   if (!Array.isArray(shape))
     throw new ShapeError(operation, "invalidShape", `expected shape to be a list of sizes, got ${String(shape)}`);
-  checkRank(operation, shape);
-  for (const size of shape) {
+  const own = [...plainList(shape)];
+  checkRank(operation, own);
+  for (const size of own) {
     if (!Number.isSafeInteger(size) || size < 0)
       throw new ShapeError(
         operation,
         "invalidShape",
-        `expected sizes to be whole numbers of at least 0, got ${formatShape(shape)}`,
+        `expected sizes to be whole numbers of at least 0, got ${formatShape(own)}`,
       );
   }
-  if (!Number.isSafeInteger(elementCount(shape)))
-    throw new ShapeError(operation, "invalidShape", `${formatShape(shape)} has more elements than a number can count`);
-  return shape;
+  if (!Number.isSafeInteger(elementCount(own)))
+    throw new ShapeError(operation, "invalidShape", `${formatShape(own)} has more elements than a number can count`);
+  return freezeList(own);
 }
 
 export function checkRank(operation: string, shape: Shape): void {
@@ -91,9 +90,9 @@ export function checkRank(operation: string, shape: Shape): void {
  *
  * @throws {ShapeError} naming the shapes and the axis where they differ.
  */
-export function broadcastShapes(operation: string, ...shapes: readonly Shape[]): Shape {
-  const [first] = shapes;
-  if (first !== undefined && shapes.every((shape) => sameShape(shape, first))) return first;
+export function broadcastShapes(operation: string, ...given: readonly Shape[]): Shape {
+  if (given.length > 0 && areSame(given)) return given[0]!;
+  const shapes = given.map(plainList);
   const rank = Math.max(...shapes.map((shape) => shape.length));
   const result = new Array<number>(rank).fill(1);
   for (const shape of shapes) {
@@ -115,13 +114,17 @@ export function broadcastShapes(operation: string, ...shapes: readonly Shape[]):
   return result;
 }
 
+function areSame(shapes: readonly Shape[]): boolean {
+  for (let index = 1; index < shapes.length; index++) if (!sameShape(shapes[index]!, shapes[0]!)) return false;
+  return true;
+}
+
 /** The strides with which a tensor reads as the larger shape: 0 along what is repeated. */
 export function broadcastStrides(shape: Shape, strides: readonly number[], target: Shape): readonly number[] {
   if (sameShape(shape, target)) return strides;
-  const lead = target.length - shape.length;
-  return target.map((size, axis) =>
-    axis < lead || (shape[axis - lead] === 1 && size !== 1) ? 0 : strides[axis - lead]!,
-  );
+  const [from, to, steps] = [plainList(shape), plainList(target), plainList(strides)];
+  const lead = to.length - from.length;
+  return to.map((size, axis) => (axis < lead || (from[axis - lead] === 1 && size !== 1) ? 0 : steps[axis - lead]!));
 }
 
 /** An axis counted from the front. @throws {ShapeError} where it is no whole number in [-rank, rank). */
@@ -156,7 +159,9 @@ export interface LoopNest {
  * Drops axes of one element and merges adjacent axes that are contiguous in every operand, so that a contiguous call
  * has rank 1 (0 for one element) and kernels see few axes.
  */
-export function collapse(shape: Shape, operands: readonly (readonly number[])[]): LoopNest {
+export function collapse(given: Shape, strided: readonly (readonly number[])[]): LoopNest {
+  const shape = plainList(given);
+  const operands = strided.map(plainList);
   const merged = { shape: [] as number[], strides: operands.map((): number[] => []) };
   for (let axis = 0; axis < shape.length; axis++) {
     const size = shape[axis]!;

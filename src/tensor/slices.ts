@@ -1,4 +1,6 @@
 /** Slices of tensors along one axis: what lies along that axis, for each index of the others. */
+
+import { plainList } from "./frozen.ts";
 import { collapse, elementCount, type LoopNest } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -28,7 +30,8 @@ export function slicesOf(
   axis: number,
   { reverse = false, isOrdered = false }: SliceOrder = {},
 ): Slices {
-  const { shape, strides } = operands[0]!;
+  const shape = plainList(operands[0]!.shape);
+  const strides = plainList(operands[0]!.strides);
   const length = shape[axis] ?? 1;
   const along = operands.map((operand) => operand.strides[axis] ?? 1);
   const others = shape.map((_, other) => other).filter((other) => other !== axis);
@@ -36,7 +39,10 @@ export function slicesOf(
   if (!isOrdered) others.sort((a, b) => distance(b) - distance(a));
   const nest = collapse(
     others.map((other) => shape[other]!),
-    operands.map((operand) => others.map((other) => operand.strides[other]!)),
+    operands.map((operand) => {
+      const steps = plainList(operand.strides);
+      return others.map((other) => steps[other]!);
+    }),
   );
   return {
     length,

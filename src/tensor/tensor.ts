@@ -2,8 +2,9 @@ import { ArgumentError, DisposedError } from "../core/errors.ts";
 import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";
+import { freezeList, frozenRowMajor } from "./frozen.ts";
 import type { StorageMode } from "./memory.ts";
-import { elementCount, isRowMajor, rowMajorStrides, type Shape } from "./shape.ts";
+import { elementCount, isRowMajor, type Shape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
 import { tidyScope } from "./tidy.ts";
 
@@ -34,13 +35,12 @@ export interface GradientEdge {
  * await x.matmul(x).data(); // Float32Array [7, 10, 15, 22]
  */
 export class Tensor<D extends DType = DType> implements Disposable {
-  readonly shape: Shape;
-  readonly dtype: D;
-  /** In elements, for each axis; 0 repeats. */
-  readonly strides: readonly number[];
-  /** Of the first element in its storage, in elements. */
-  readonly offset: number;
-  /** @internal */ readonly storage: Storage;
+  // Private, for readers alone: native code relies on them, and JavaScript does not know `readonly`.
+  readonly #shape: Shape;
+  readonly #dtype: D;
+  readonly #strides: readonly number[];
+  readonly #offset: number;
+  readonly #storage: Storage;
   /** The gradient that `backward()` summed up, on tensors that require one. */
   grad: Tensor<D> | null = null;
   /** @internal Where it comes from in the graph; null on a leaf and on what needs no gradient. */
@@ -50,29 +50,45 @@ export class Tensor<D extends DType = DType> implements Disposable {
   isKept = false;
   private leafRequiresGrad = false;
   private disposed = false;
-  /** No object has it but those that the constructor made. */
-  readonly #isTensor = true;
 
-  /** @internal Shape and strides are not copied: callers pass arrays that are not changed. */
-  constructor(
-    storage: Storage,
-    dtype: D,
-    shape: Shape,
-    strides: readonly number[] = rowMajorStrides(shape),
-    offset = 0,
-  ) {
-    this.storage = storage;
-    this.dtype = dtype;
-    this.shape = shape;
-    this.strides = strides;
-    this.offset = offset;
+  /** @internal */
+  constructor(storage: Storage, dtype: D, shape: Shape, strides?: readonly number[], offset = 0) {
+    this.#storage = storage;
+    this.#dtype = dtype;
+    this.#shape = freezeList(shape);
+    this.#strides = strides === undefined ? frozenRowMajor(this.#shape) : freezeList(strides);
+    this.#offset = offset;
     storage.retain();
     tidyScope.get()?.add(this);
   }
 
   /** @internal Whether a value is a tensor: no look-alike, and no proxy. Runs no code of the value. */
   static isTensor(value: unknown): value is Tensor {
-    return typeof value === "object" && value !== null && #isTensor in value;
+    return typeof value === "object" && value !== null && #storage in value;
+  }
+
+  /** The size of each axis, frozen. */
+  get shape(): Shape {
+    return this.#shape;
+  }
+
+  get dtype(): D {
+    return this.#dtype;
+  }
+
+  /** In elements, for each axis, frozen; 0 repeats. */
+  get strides(): readonly number[] {
+    return this.#strides;
+  }
+
+  /** Of the first element in its storage, in elements. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /** @internal */
+  get storage(): Storage {
+    return this.#storage;
   }
 
   /**

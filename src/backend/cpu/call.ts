@@ -1,5 +1,6 @@
 /** Calls of the cpu dylib's functions: a block of named fields, and the storages of the operands. */
 import { BackendError, type OrchardError } from "../../core/errors.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import type { LoopNest } from "../../tensor/shape.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -180,12 +181,14 @@ export const nest = (operands: number): Field<LoopNest> => ({
   cpu: {
     type: `NestBlock<${operands}>`,
     ...cpuMembers(nestFields(operands)),
-    write(block, at, { shape, strides }) {
+    write(block, at, { shape: sizes, strides }) {
+      const shape = plainList(sizes);
       block[at] = shape.length;
       for (let axis = 0; axis < shape.length; axis++) block[at + 1 + axis] = shape[axis]!;
-      for (let operand = 0; operand < operands; operand++)
-        for (let axis = 0; axis < shape.length; axis++)
-          block[at + 1 + MAX_RANK * (1 + operand) + axis] = strides[operand]![axis]!;
+      for (let operand = 0; operand < operands; operand++) {
+        const steps = plainList(strides[operand]!);
+        for (let axis = 0; axis < shape.length; axis++) block[at + 1 + MAX_RANK * (1 + operand) + axis] = steps[axis]!;
+      }
     },
   },
 });
@@ -199,7 +202,7 @@ export const loop = (operands: number): Field<readonly Tensor[]> => ({
     type: `LoopBlock<${operands}>`,
     ...cpuMembers({ nest: nest(operands), offsets: array(whole, operands) }),
     write(block, at, tensors) {
-      const { shape } = tensors[operands - 1]!;
+      const shape = plainList(tensors[operands - 1]!.shape);
       const rank = shape.length;
       block[at] = rank;
       for (let axis = 0; axis < rank; axis++) block[at + 1 + axis] = shape[axis]!;
@@ -214,7 +217,9 @@ export const loop = (operands: number): Field<readonly Tensor[]> => ({
 });
 
 /** An operand's strides along the loop's axes, 0 along those that it repeats. */
-function writeStrides(block: Float64Array, at: number, { shape, strides }: Tensor, rank: number): void {
+function writeStrides(block: Float64Array, at: number, tensor: Tensor, rank: number): void {
+  const shape = plainList(tensor.shape);
+  const strides = plainList(tensor.strides);
   const lead = rank - shape.length;
   for (let axis = 0; axis < lead; axis++) block[at + axis] = 0;
   for (let axis = 0; axis < shape.length; axis++) block[at + lead + axis] = shape[axis] === 1 ? 0 : strides[axis]!;

@@ -4,6 +4,7 @@
  */
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { broadcastStrides, elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -14,18 +15,20 @@ export function forEachIndex(
   body: (offsets: readonly number[], index: number) => void,
 ): void {
   const offsets = operands.map(({ offset }) => offset);
+  const steps = operands.map(({ strides }) => plainList(strides));
+  const sizes = plainList(shape);
   let index = 0;
   const level = (axis: number): void => {
-    const size = shape[axis];
+    const size = sizes[axis];
     if (size === undefined) {
       body(offsets, index++);
       return;
     }
     for (let step = 0; step < size; step++) {
       level(axis + 1);
-      for (const [operand, { strides }] of operands.entries()) offsets[operand]! += strides[axis]!;
+      for (const [operand, strides] of steps.entries()) offsets[operand]! += strides[axis]!;
     }
-    for (const [operand, { strides }] of operands.entries()) offsets[operand]! -= size * strides[axis]!;
+    for (const [operand, strides] of steps.entries()) offsets[operand]! -= size * strides[axis]!;
   };
   level(0);
 }

@@ -86,7 +86,7 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
   checkDType("tensor", dtype);
   const storage = checkStorage("tensor", options.storage);
   const hint = { label: options.label, storage: "shared" } as const; // the host writes it
-  const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, [...shape]);
+  const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, shape);
   fill(result, elements);
   result.storage.memory.moveToHint?.(storage);
   if (options.requiresGrad) result.requiresGrad = true;
@@ -97,12 +97,12 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
  * A tensor over a typed array's own memory, without a copy: changes of one show in the other. (A backend that can't
  * reach JavaScript's memory copies it at the first use, and the two part.)
  *
- * @param shape default `[array.length]`
+ * @param sizes the shape; default `[array.length]`
  *
  * @example
  * fromArray(new Int32Array([1, 2, 3, 4]), [2, 2]); // int32 [[1, 2], [3, 4]]
  */
-export function fromArray<A extends TensorArray>(array: A, shape: Shape = [array.length]): Tensor<DTypeOfArray<A>> {
+export function fromArray<A extends TensorArray>(array: A, sizes: Shape = [array.length]): Tensor<DTypeOfArray<A>> {
   const dtype = dtypeOfArray(array) as DTypeOfArray<A> | undefined;
   if (dtype === undefined || !(array.buffer instanceof ArrayBuffer))
     throw new DTypeError(
@@ -110,7 +110,7 @@ export function fromArray<A extends TensorArray>(array: A, shape: Shape = [array
       "unknownArray",
       `expected a typed array with elements of a dtype, got a ${array.constructor.name}`,
     );
-  checkShape("fromArray", shape);
+  const shape = checkShape("fromArray", sizes);
   if (elementCount(shape) !== array.length)
     throw new ShapeError(
       "fromArray",
@@ -120,7 +120,7 @@ export function fromArray<A extends TensorArray>(array: A, shape: Shape = [array
   return new Tensor(
     new Storage(new ScriptMemory(array.buffer)),
     dtype,
-    [...shape],
+    shape,
     undefined,
     array.byteOffset / bytesOf(dtype),
   );

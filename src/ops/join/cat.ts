@@ -4,6 +4,7 @@ import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { tensorList } from "../../tensor/kinds.ts";
 import { promote } from "../../tensor/promotion.ts";
 import { checkRank, normalizeAxis, sameShape } from "../../tensor/shape.ts";
@@ -52,7 +53,7 @@ function joined<D extends DType>(
   const sizes = tensors.map((x) => (isNothing(x) ? 0 : x.shape[axis]!));
   const starts = sizes.map((_, index) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0));
   const total = sizes.reduce((sum, size) => sum + size, 0);
-  const output = empty(model.shape.with(axis, total), commonDType(tensors), {}, operation) as Tensor<D>;
+  const output = empty(plainList(model.shape).with(axis, total), commonDType(tensors), {}, operation) as Tensor<D>;
   for (const [index, x] of tensors.entries()) {
     using part = narrow(output, axis, starts[index]!, sizes[index]!);
     if (x.size > 0) copyInto(part, x);

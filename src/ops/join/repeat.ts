@@ -48,9 +48,9 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
       "wrongRank",
       `expected at least ${x.rank} repeats for ${x.describe()}, got ${formatShape(repeats)}`,
     );
-  checkShape(operation, repeats);
-  const own = reshape(x, [...new Array<number>(repeats.length - x.rank).fill(1), ...x.shape]);
-  return repeated(operation, own, repeats);
+  const times = checkShape(operation, repeats); // a copy
+  const own = reshape(x, [...new Array<number>(times.length - x.rank).fill(1), ...x.shape]);
+  return repeated(operation, own, times);
 }
 
 /**

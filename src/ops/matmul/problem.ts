@@ -4,6 +4,7 @@
  * a batch of adjacent matrices times one matrix is one tall matrix.
  */
 import type { OperationCall } from "../../backend/backend.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { broadcastStrides, collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { ProductScale } from "./primitive.ts";
@@ -47,19 +48,19 @@ export const fieldsOf = (problem: Problem) => {
 
 /** The problem that a call poses, with as few axes of the batch as its strides allow. */
 export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): Problem {
-  const { shape } = out!;
+  const shape = plainList(out!.shape);
   const batch = shape.slice(0, -2);
   const tensors = [a!, b!, out!, ...(input ? [input] : [])];
   const nest = collapse(
     batch,
-    tensors.map((tensor) => broadcastStrides(tensor.shape.slice(0, -2), tensor.strides.slice(0, -2), batch)),
+    tensors.map((tensor) =>
+      broadcastStrides(plainList(tensor.shape).slice(0, -2), plainList(tensor.strides).slice(0, -2), batch),
+    ),
   );
-  const [first, second, result, addend] = tensors.map((tensor, index) => ({
-    tensor,
-    row: tensor.strides.at(-2)!,
-    column: tensor.strides.at(-1)!,
-    batch: nest.strides[index]!,
-  }));
+  const [first, second, result, addend] = tensors.map((tensor, index) => {
+    const strides = plainList(tensor.strides);
+    return { tensor, row: strides.at(-2)!, column: strides.at(-1)!, batch: nest.strides[index]! };
+  });
   return foldBatch({
     ...attributes,
     m: shape.at(-2)!,

@@ -1,3 +1,4 @@
+import { plainList } from "../../tensor/frozen.ts";
 import { collapse, type LoopNest, rowMajorStrides } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -16,7 +17,8 @@ export interface ReductionNests {
  */
 export function reductionNests(input: Tensor, axes: readonly number[], isOrdered = false): ReductionNests {
   const reducedAxes = new Set(axes);
-  const all = input.shape.map((size, axis) => ({ size, stride: input.strides[axis]!, axis, out: 0 }));
+  const strides = plainList(input.strides);
+  const all = plainList(input.shape).map((size, axis) => ({ size, stride: strides[axis]!, axis, out: 0 }));
   const kept = all.filter(({ axis }) => !reducedAxes.has(axis));
   const outStrides = rowMajorStrides(kept.map(({ size }) => size));
   for (const [index, axis] of kept.entries()) axis.out = outStrides[index]!;

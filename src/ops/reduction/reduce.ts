@@ -6,6 +6,7 @@ import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axes, flag } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -72,12 +73,13 @@ export const axesParameters = { x: operand(aTensor), dim: optional(axes), keepdi
 export function planReduction(operation: string, x: Tensor, { dim, keepdim = false }: ReductionOptions): ReductionPlan {
   x.checkAlive(operation);
   const own = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
-  const kept = x.shape.map((size, axis) => (own.includes(axis) ? 1 : size));
+  const sizes = plainList(x.shape);
+  const kept = sizes.map((size, axis) => (own.includes(axis) ? 1 : size));
   return {
     axes: own,
     kept,
-    shape: keepdim ? kept : x.shape.filter((_, axis) => !own.includes(axis)),
-    count: own.reduce((product, axis) => product * x.shape[axis]!, 1),
+    shape: keepdim ? kept : sizes.filter((_, axis) => !own.includes(axis)),
+    count: own.reduce((product, axis) => product * sizes[axis]!, 1),
   };
 }
 

@@ -8,6 +8,7 @@ import { record } from "../../autograd/record.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
 import { broadcastStrides, checkShape, formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -29,10 +30,13 @@ export function expand<D extends DType>(x: Tensor<D>, ...shape: ShapeArguments):
 export function expand(...values: unknown[]): Tensor {
   const { x, shape } = expandParameters(values);
   const lead = shape.length - x.rank;
-  const target = shape.map((size, axis) => (size === -1 && axis >= lead ? x.shape[axis - lead]! : size));
-  checkShape("expand", target);
+  const sizes = plainList(x.shape);
+  const target = checkShape(
+    "expand",
+    plainList(shape).map((size, axis) => (size === -1 && axis >= lead ? sizes[axis - lead]! : size)),
+  );
   if (sameShape(target, x.shape)) return x;
-  const fits = lead >= 0 && x.shape.every((size, axis) => size === 1 || size === target[axis + lead]);
+  const fits = lead >= 0 && sizes.every((size, axis) => size === 1 || size === target[axis + lead]);
   if (!fits)
     throw new ShapeError(
       "expand",
@@ -51,7 +55,8 @@ const expandParameters = parameters("expand", { x: operand(aTensor), shape: requ
 export function sumTo(x: Tensor, shape: Shape): Tensor {
   if (sameShape(x.shape, shape)) return x;
   const lead = x.rank - shape.length;
-  const axes = x.shape.flatMap((size, axis) => (axis < lead || (shape[axis - lead] === 1 && size !== 1) ? [axis] : []));
+  const sizes = plainList(x.shape);
+  const axes = sizes.flatMap((size, axis) => (axis < lead || (shape[axis - lead] === 1 && size !== 1) ? [axis] : []));
   return reshape(axes.length === 0 ? x : sumOver(x, axes), shape);
 }
 

@@ -2,6 +2,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { axes, axesInline, axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -45,7 +46,7 @@ export function transpose(...values: unknown[]): Tensor {
   const { x, dim0, dim1 } = transposeParameters(values);
   const first = normalizeAxis("transpose", dim0, x.rank, "dim0");
   const second = normalizeAxis("transpose", dim1, x.rank, "dim1");
-  const order = x.shape.map((_, axis) => (axis === first ? second : axis === second ? first : axis));
+  const order = plainList(x.shape).map((_, axis) => (axis === first ? second : axis === second ? first : axis));
   return inOrder("transpose", x, order);
 }
 transpose.method = "same" as const;
@@ -109,11 +110,13 @@ function checkedOrder(operation: string, dims: readonly number[], rank: number, 
 
 function inOrder<D extends DType>(operation: string, x: Tensor<D>, order: readonly number[]): Tensor<D> {
   const inverse = order.map((_, axis) => order.indexOf(axis));
+  const shape = plainList(x.shape);
+  const strides = plainList(x.strides);
   return viewOf(
     operation,
     x,
-    order.map((axis) => x.shape[axis]!),
-    order.map((axis) => x.strides[axis]!),
+    order.map((axis) => shape[axis]!),
+    order.map((axis) => strides[axis]!),
     x.offset,
     ([gradient]) => [inOrder(operation, gradient!, inverse)],
   );

@@ -1,6 +1,7 @@
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
 import {
   checkShape,
@@ -63,9 +64,10 @@ function inferSize(x: Tensor, shape: Shape): Shape {
  * @internal The strides with which the elements read under another shape without a copy; null where there are none.
  * Axes that are one run in memory are merged, and each run is split into new axes.
  */
-export function viewStrides(x: Pick<Tensor, "shape" | "strides">, target: Shape): readonly number[] | null {
-  if (isRowMajor(x.shape, x.strides)) return rowMajorStrides(target);
-  const axes = x.shape.flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: x.strides[axis]! }]));
+export function viewStrides(x: Pick<Tensor, "shape" | "strides">, shape: Shape): readonly number[] | null {
+  if (isRowMajor(x.shape, x.strides)) return rowMajorStrides(shape);
+  const [target, strides] = [plainList(shape), plainList(x.strides)];
+  const axes = plainList(x.shape).flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: strides[axis]! }]));
   const result = new Array<number>(target.length).fill(1);
   let to = target.length - 1;
   while (axes.length > 0) {

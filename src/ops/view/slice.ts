@@ -2,6 +2,7 @@ import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, either, nothing, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -122,12 +123,13 @@ export function select(...values: unknown[]): Tensor {
     );
   const at = index < 0 ? index + size : index;
   const own = x.shape;
+  const strides = plainList(x.strides);
   return viewOf(
     "select",
     x,
-    x.shape.toSpliced(axis, 1),
-    x.strides.toSpliced(axis, 1),
-    x.offset + at * x.strides[axis]!,
+    plainList(own).toSpliced(axis, 1),
+    strides.toSpliced(axis, 1),
+    x.offset + at * strides[axis]!,
     ([gradient]) => [embed(gradient!, own, (whole) => select(whole, axis, at))],
   );
 }
@@ -154,13 +156,14 @@ function cut<D extends DType>(
   length: number,
   step: number,
 ): Tensor<D> {
-  const stride = x.strides[axis]!;
+  const strides = plainList(x.strides);
+  const stride = strides[axis]!;
   const own = x.shape;
   return viewOf(
     operation,
     x,
-    x.shape.with(axis, length),
-    x.strides.with(axis, stride * step),
+    plainList(own).with(axis, length),
+    strides.with(axis, stride * step),
     length === 0 ? x.offset : x.offset + start * stride,
     ([gradient]) => [embed(gradient!, own, (whole) => cut(operation, whole, axis, start, length, step))],
   );

@@ -37,7 +37,7 @@ export function split(...values: unknown[]): Tensor[] {
   const { x, splitSize, dim } = splitParameters(values);
   const axis = axisOf("split", x, dim);
   const size = x.shape[axis]!;
-  const sizes = typeof splitSize === "number" ? equalSizes("split", size, splitSize) : splitSize;
+  const sizes = typeof splitSize === "number" ? equalSizes("split", size, splitSize) : [...splitSize];
   for (const own of sizes) checkSize("split", own);
   const total = sizes.reduce((sum, own) => sum + own, 0);
   if (total !== size)
