@@ -61,5 +61,6 @@ export const viewAfter = (x: Tensor, list: readonly Step[]): Tensor =>
   list.reduce((view, step) => {
     if (view.rank === 0) return view;
     if (step.kind === "transpose") return transpose(view, step.first % view.rank, step.second % view.rank);
-    return slice(view, { ...step, dim: step.dim % view.rank });
+    const { start, end, step: every } = step;
+    return slice(view, { start, end, step: every, dim: step.dim % view.rank });
   }, x);
