@@ -1,6 +1,7 @@
 /** The tape: what each operation needs to carry gradients back. */
 import { OrchardError } from "../core/errors.ts";
-import { isFloat } from "../tensor/dtype.ts";
+import { bytesOf, isFloat } from "../tensor/dtype.ts";
+import { reachOf } from "../tensor/reach.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { type GradientHook, Tensor } from "../tensor/tensor.ts";
 
@@ -132,11 +133,14 @@ function gradientTarget(input: Tensor): GradientTarget {
 /** A tensor that backward needs: it owns the storage too, so that disposing of the tensor does no harm. */
 class SavedTensor {
   private readonly version: number;
+  /** Of elements that the caller can change without a new version; null of others. */
+  private readonly hash: bigint | null;
   private readonly leaf: Tensor | null;
   private readonly edge: GraphEdge | null;
 
   constructor(private readonly tensor: Tensor) {
     this.version = tensor.storage.version;
+    this.hash = tensor.storage.isBorrowed ? hashOf(tensor) : null;
     this.edge = edgeOf(tensor);
     this.leaf = tensor.edge === null && tensor.requiresGrad ? tensor : null;
     tensor.storage.retain();
@@ -151,13 +155,36 @@ class SavedTensor {
         `a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed in place since ` +
           `(version ${storage.version}, ${this.version} was saved); change a clone() instead`,
       );
+    if (this.hash !== null) this.checkArray(operation, this.hash);
     if (this.leaf !== null && !this.leaf.isDisposed) return this.leaf;
     const view = new Tensor(storage, dtype, shape, strides, offset);
     view.edge = this.edge;
     return view;
   }
 
+  /** The array's owner can also have taken it away, or an operation have moved its elements to a device. */
+  private checkArray(operation: string, hash: bigint): void {
+    const { storage } = this.tensor;
+    if (storage.isClosed) throw storage.closedError("backward", this.tensor.describe());
+    if (hashOf(this.tensor) === hash) return;
+    throw new AutogradError(
+      "backward",
+      "savedArrayChanged",
+      `the array behind a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed ` +
+        "between forward and backward; change it after backward(), or copy it: tensor(array) instead of " +
+        "fromArray(array)",
+    );
+  }
+
   free(): void {
     this.tensor.storage.release();
   }
+}
+
+/** A hash of the bytes from a tensor's first element in memory to its last. */
+function hashOf(tensor: Tensor): bigint {
+  const { first, count } = reachOf(tensor);
+  const bytes = bytesOf(tensor.dtype);
+  if (count === 0) return 0n;
+  return Bun.hash.xxHash3(tensor.storage.hostBytes().subarray(first * bytes, (first + count) * bytes));
 }

@@ -14,7 +14,7 @@ const LINE = 80;
 export function formatTensor(tensor: Tensor): string {
   const grad = tensor.requiresGrad ? ", requires grad" : "";
   const head = `Tensor ${tensor.describe()}${grad}`;
-  if (tensor.storage.isClosed) return `${head} (its Metal context was closed)`;
+  if (tensor.storage.isClosed) return `${head} (${tensor.storage.closing.summary})`;
   if (tensor.size === 0) return head;
   const kept = tensor.shape.map((size) => keptIndices(size, tensor.size > CUT_ABOVE));
   const texts: string[] = [];

@@ -1,5 +1,5 @@
 /** Bytes that tensors live in, and where they are. */
-import { ArgumentError, OutOfMemoryError } from "../core/errors.ts";
+import { ArgumentError, DisposedError, OutOfMemoryError } from "../core/errors.ts";
 import { observer } from "../observe/observer.ts";
 
 /** Where memory is. The CPU accesses the host's at any time, and a Metal buffer once the device is done with it. */
@@ -16,8 +16,12 @@ export interface Memory {
   readonly byteLength: number;
   /** The mode of a Metal buffer; host memory has none. */
   readonly storage?: StorageMode;
-  /** Whether the bytes are gone with the device context that they were in; memory of the host is in none. */
+  /** Whether the bytes are gone, with the device context that they were in or by what the caller did to them. */
   readonly isClosed?: boolean;
+  /** Of closed memory, what became of it: a code, and the end of a sentence on a tensor. */
+  readonly closing?: Closing;
+  /** Whether a caller has the same memory, and may change it at any time. */
+  readonly isBorrowed?: true;
   /** The bytes as the CPU sees them. Waits for the device where it still works on them. */
   hostBuffer(): ArrayBuffer;
   /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */
@@ -36,6 +40,14 @@ export interface Memory {
   release(): void;
 }
 
+/** What became of memory: a code for programs, and what follows "a tensor float32[2] …". */
+export interface Closing {
+  readonly code: string;
+  readonly reason: string;
+  /** Of a tensor that is printed. */
+  readonly summary: string;
+}
+
 /** Wishes for an allocation. */
 export interface AllocationHint {
   /**
@@ -52,6 +64,7 @@ export class ScriptMemory implements Memory {
   readonly device = "host";
   private readonly bytes: Uint8Array<ArrayBuffer>;
 
+  /** @param content a length, or a buffer that nobody else has */
   constructor(content: number | ArrayBuffer) {
     // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times
     // as fast as a buffer, which is made when it is asked for.
@@ -73,6 +86,61 @@ export class ScriptMemory implements Memory {
   }
   release(): void {
     // Garbage collection frees it.
+  }
+}
+
+/**
+ * The memory of a caller's typed array. The caller may transfer the buffer, which leaves nothing of it here, or resize
+ * it: whoever asks for the bytes then gets an error instead.
+ */
+export class BorrowedMemory implements Memory {
+  readonly device = "host";
+  readonly isBorrowed = true;
+  /** From the buffer's start to the array's end. */
+  readonly byteLength: number;
+  private readonly bytes: Uint8Array<ArrayBuffer>;
+  private readonly bufferBytes: number;
+
+  constructor({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>) {
+    this.byteLength = byteOffset + byteLength;
+    this.bytes = new Uint8Array(buffer, 0, this.byteLength); // of length 0 once the buffer is shorter, or gone
+    this.bufferBytes = buffer.byteLength;
+  }
+
+  get isClosed(): boolean {
+    return this.bytes.byteLength < this.byteLength;
+  }
+  get closing(): Closing {
+    const advice = "tensor(array) copies an array";
+    if (this.bytes.buffer.detached)
+      return {
+        code: "detached",
+        summary: "its buffer was transferred",
+        reason:
+          "lay in the memory of an array whose buffer was transferred (by postMessage or structuredClone, or because " +
+          `its WebAssembly memory grew): it is not here any more. ${advice}`,
+      };
+    return {
+      code: "resized",
+      summary: "its buffer was resized",
+      reason:
+        `lay in the memory of an array whose buffer was resized, from ${this.bufferBytes} to ` +
+        `${this.bytes.buffer.byteLength} bytes. ${advice}`,
+    };
+  }
+  hostBuffer(): ArrayBuffer {
+    return this.hostBytes().buffer;
+  }
+  hostBytes(): Uint8Array<ArrayBuffer> {
+    if (this.bytes.byteLength >= this.byteLength) return this.bytes;
+    const { code, reason } = this.closing;
+    throw new DisposedError("storage", code, `a tensor ${reason}`);
+  }
+  whenReady(): null {
+    return null;
+  }
+  release(): void {
+    // It is the caller's.
   }
 }
 

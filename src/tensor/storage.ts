@@ -1,8 +1,14 @@
 import { DisposedError } from "../core/errors.ts";
 import { type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
-import type { Memory } from "./memory.ts";
+import type { Closing, Memory } from "./memory.ts";
 
 let created = 0;
+
+const inClosedContext: Closing = {
+  code: "closed",
+  summary: "its Metal context was closed",
+  reason: "lay in a Metal context that was closed; read its data before close()",
+};
 
 /**
  * The memory behind one or more tensors. It counts its owners (tensors and what autograd has saved): when the last one
@@ -34,9 +40,25 @@ export class Storage {
     return this.current === null;
   }
 
-  /** Whether the contents went with the device context that they were in. */
+  /** Whether the contents are gone: with the device context that they were in, or by what their owner did. */
   get isClosed(): boolean {
     return this.current?.isClosed === true;
+  }
+
+  /** The error of whoever uses a tensor whose contents are gone. */
+  closedError(operation: string, tensor: string): DisposedError {
+    const { code, reason } = this.closing;
+    return new DisposedError(operation, code, `a tensor ${tensor} ${reason}`);
+  }
+
+  /** What became of contents that are gone. */
+  get closing(): Closing {
+    return this.current?.closing ?? inClosedContext;
+  }
+
+  /** Whether a caller has the same memory, and may change it at any time. */
+  get isBorrowed(): boolean {
+    return this.current?.isBorrowed === true;
   }
 
   /** The contents were never computed and can't be: reading them throws the cause. */
@@ -71,7 +93,8 @@ export class Storage {
     const cached = this.array_ as StorageArray<D> | null;
     if (cached !== null && this.arrayDType === dtype && cached.buffer === buffer) return cached;
     const { array: ArrayOf, bytes } = dtypeFacts[dtype];
-    const array = new ArrayOf(buffer, 0, Math.floor(buffer.byteLength / bytes)) as StorageArray<D>;
+    const byteLength = Math.min(buffer.byteLength, this.memory.byteLength); // a caller's buffer may be longer
+    const array = new ArrayOf(buffer, 0, Math.floor(byteLength / bytes)) as StorageArray<D>;
     this.array_ = array;
     this.arrayDType = dtype;
     return array;

@@ -148,12 +148,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   checkAlive(operation: string): void {
     if (this.disposed)
       throw new DisposedError(operation, "disposed", `a tensor ${this.describe()} was used after dispose()`);
-    if (this.storage.isClosed)
-      throw new DisposedError(
-        operation,
-        "closed",
-        `a tensor ${this.describe()} lay in a Metal context that was closed; read its data before close()`,
-      );
+    if (this.storage.isClosed) throw this.storage.closedError(operation, this.describe());
   }
 
   /** `float32[2, 3]`, for messages. */

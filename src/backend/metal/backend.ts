@@ -34,7 +34,7 @@ export const metalBackend: Backend = {
   makeResident({ storage }: Tensor) {
     if (storage.memory.device === "metal") return;
     const memory = new MetalMemory(metalContext(), storage.memory.byteLength, { storage: "shared" });
-    new Uint8Array(memory.contents()).set(new Uint8Array(storage.memory.hostBuffer()));
+    new Uint8Array(memory.contents()).set(new Uint8Array(storage.memory.hostBuffer(), 0, storage.memory.byteLength));
     storage.moveTo(memory);
     memory.moveToHint();
   },

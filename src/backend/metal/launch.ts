@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
-import { plainList } from "../../tensor/frozen.ts";
+import { reachOf } from "../../tensor/reach.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Launched, TicketRange } from "../backend.ts";
 import { enumerations } from "../enumeration.ts";
@@ -74,20 +74,6 @@ export interface Launch extends KernelName {
 
 export const reads = (tensor: Tensor): Operand => ({ tensor, access: "read" });
 export const writes = (tensor: Tensor): Operand => ({ tensor, access: "write" });
-
-/** The elements of its storage that a tensor reaches: the first, and how many from there to the last. */
-export function reachOf({ shape, strides: steps, offset }: Tensor): { first: number; count: number } {
-  const strides = plainList(steps);
-  let first = offset;
-  let last = offset;
-  for (const [axis, size] of plainList(shape).entries()) {
-    if (size === 0) return { first: offset, count: 0 };
-    const span = (size - 1) * strides[axis]!;
-    if (span < 0) first += span;
-    else last += span;
-  }
-  return { first, count: last - first + 1 };
-}
 
 /**
  * The offset of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is

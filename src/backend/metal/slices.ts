@@ -1,9 +1,9 @@
 /** Slices along an axis, for kernels (`kernels/common/slices.h`). */
 import { getOrMake } from "../../core/collections.ts";
+import { reachOf } from "../../tensor/reach.ts";
 import type { Slices } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { array, whole } from "../fields.ts";
-import { reachOf } from "./launch.ts";
 import { loopNestOf, type NestValues, nestValues } from "./loop.ts";
 import { type Struct, struct } from "./struct.ts";
 

@@ -2,7 +2,7 @@ import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { bytesOf, type DType, dtypeOfArray, integerRange, isFloat } from "../../tensor/dtype.ts";
-import { type AllocationHint, checkStorage, ScriptMemory } from "../../tensor/memory.ts";
+import { type AllocationHint, BorrowedMemory, checkStorage } from "../../tensor/memory.ts";
 import { checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, type NestedArray, Tensor } from "../../tensor/tensor.ts";
@@ -97,19 +97,28 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
  * A tensor over a typed array's own memory, without a copy: changes of one show in the other. (A backend that can't
  * reach JavaScript's memory copies it at the first use, and the two part.)
  *
+ * What a backward pass needs must not change before it is over: where the array was changed, `backward()` throws. For
+ * that, elements that an operation saves for its gradient are hashed, once forward and once backward. {@link tensor}
+ * copies the array, and its elements are not hashed. Once the array's buffer is transferred or shrunk, every use of the
+ * tensor throws.
+ *
  * @param sizes the shape; default `[array.length]`
  *
  * @example
  * fromArray(new Int32Array([1, 2, 3, 4]), [2, 2]); // int32 [[1, 2], [3, 4]]
+ *
+ * @throws {ShapeError} where the number of elements differs. @throws {DTypeError} for an array whose elements are no
+ * dtype's. @throws {ArgumentError} `sharedBuffer`, `detached` for a buffer that threads share, or that is not here.
  */
 export function fromArray<A extends TensorArray>(array: A, sizes: Shape = [array.length]): Tensor<DTypeOfArray<A>> {
   const dtype = dtypeOfArray(array) as DTypeOfArray<A> | undefined;
-  if (dtype === undefined || !(array.buffer instanceof ArrayBuffer))
+  if (dtype === undefined)
     throw new DTypeError(
       "fromArray",
       "unknownArray",
       `expected a typed array with elements of a dtype, got a ${array.constructor.name}`,
     );
+  checkBuffer(array.buffer);
   const shape = checkShape("fromArray", sizes);
   if (elementCount(shape) !== array.length)
     throw new ShapeError(
@@ -118,12 +127,29 @@ export function fromArray<A extends TensorArray>(array: A, sizes: Shape = [array
       `expected ${elementCount(shape)} elements for shape ${formatShape(shape)}, got ${array.length}`,
     );
   return new Tensor(
-    new Storage(new ScriptMemory(array.buffer)),
+    new Storage(new BorrowedMemory(array as ArrayBufferView<ArrayBuffer>)),
     dtype,
     shape,
     undefined,
     array.byteOffset / bytesOf(dtype),
   );
+}
+
+/** @throws {ArgumentError} for memory that is not, or not only, this thread's. */
+function checkBuffer(buffer: ArrayBufferLike): void {
+  if (!(buffer instanceof ArrayBuffer))
+    throw new ArgumentError(
+      "fromArray",
+      "sharedBuffer",
+      "expected an array over an ArrayBuffer, got one over a SharedArrayBuffer, which other threads may change while " +
+        "an operation reads it; tensor(array) copies it",
+    );
+  if (buffer.detached)
+    throw new ArgumentError(
+      "fromArray",
+      "detached",
+      "expected an array whose buffer is here, got one whose buffer was transferred",
+    );
 }
 
 function dtypeOf(elements: ArrayLike<Value>): DType {

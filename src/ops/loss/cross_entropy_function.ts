@@ -50,7 +50,10 @@ export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, c
   const saved = [logits, targets, logSums!, ...factors, ...(divisor ? [divisor] : [])];
   record("crossEntropy", [logits], [result], saved, ([gradient], [x, y, sums, ...others]) => {
     const classes = y as Tensor<IndexDType>;
-    if (isGradEnabled()) return composedGradients(([own]) => fromClasses(own!, classes, call), [x!], [true], gradient!);
+    if (isGradEnabled()) {
+      const own = { ...call, weight: weight && others[0] };
+      return composedGradients(([variable]) => fromClasses(variable!, classes, own), [x!], [true], gradient!);
+    }
     const own = toDType(gradient!, dtype);
     const scale = expand(divisor ? div(own, others.at(-1)!) : own, classes.shape);
     const operands = [x!, classes, sums!, scale, ...others.slice(0, factors.length)];
