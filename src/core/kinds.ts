@@ -25,6 +25,12 @@ export const aNumber = ({ holds, expected }: NumberRule): Kind<number> => ({
 /** Any number, of which the operation says more. */
 export const someNumber: Kind<number> = aNumber({ holds: () => true, expected: "a number" });
 
+/** A bigint. */
+export const aBigint: Kind<bigint> = {
+  expected: "a bigint",
+  parse: (value) => (typeof value === "bigint" ? value : undefined),
+};
+
 /** Any text. */
 export const text: Kind<string> = {
   expected: "a string",

@@ -108,6 +108,9 @@ type GivenAfter<O, First extends keyof O, Others extends readonly (keyof O)[]> =
   ? Given<Omit<O, First>, Others>
   : never;
 
+/** Reads the values of a call. */
+export type Reader<P extends Parameters> = (values: readonly unknown[]) => Parsed<P>;
+
 /** A function in the table: how it is called. */
 export interface Signature {
   readonly operation: string;
@@ -135,23 +138,28 @@ interface Plan extends Signature {
  * @throws {ArgumentError} (the function that is returned) `unknownOption`, `tooManyArguments`, `givenTwice`,
  * `missingArgument`; and what a kind says, by default `invalidOperand` or `invalidOption`.
  */
-export function parameters<P extends Parameters>(
-  operation: string,
-  declared: P,
-): (values: readonly unknown[]) => Parsed<P> {
+export function parameters<P extends Parameters>(operation: string, declared: P): Reader<P> {
+  if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
   const plan = planOf(operation, declared);
   table.set(operation, plan);
+  return readerOf(plan);
+}
+
+/** As {@link parameters}, of a function that is not in the table: another one calls it. */
+export const unlisted = <P extends Parameters>(operation: string, declared: P): Reader<P> =>
+  readerOf(planOf(operation, declared));
+
+function readerOf<P extends Parameters>(plan: Plan): Reader<P> {
   return (values) => {
     try {
       return parse(plan, values) as Parsed<P>;
     } catch (cause) {
-      throw cause instanceof OrchardError ? cause : unreadable(operation, cause);
+      throw cause instanceof OrchardError ? cause : unreadable(plan.operation, cause);
     }
   };
 }
 
 function planOf(operation: string, declared: Parameters): Plan {
-  if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
   const entries = Object.entries(declared);
   return {
     operation,

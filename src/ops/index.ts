@@ -36,9 +36,19 @@ export * from "./creation/eye.ts";
 export * from "./creation/full.ts";
 export * from "./creation/linspace.ts";
 export * from "./creation/tensor.ts";
-export * from "./elementwise/arithmetic.ts";
+export {
+  type AlphaOptions,
+  abs,
+  add,
+  mul,
+  neg,
+  reciprocal,
+  sign,
+  square,
+  sub,
+} from "./elementwise/arithmetic.ts";
 export * from "./elementwise/bitwise.ts";
-export { type ClampOptions, clamp } from "./elementwise/clamp.ts";
+export { type ClampArguments, type ClampOptions, clamp } from "./elementwise/clamp.ts";
 export * from "./elementwise/comparison.ts";
 export * from "./elementwise/copysign.ts";
 export { type DivOptions, div, floorDivide, fmod, remainder } from "./elementwise/division.ts";
@@ -101,10 +111,12 @@ export * from "./random/randint.ts";
 export * from "./random/randn.ts";
 export { randperm } from "./random/randperm.ts";
 export {
+  type AlongAxis,
   amax,
   amin,
   argmax,
   argmin,
+  type IndexedArguments,
   type IndexedOptions,
   max,
   min,
@@ -115,6 +127,7 @@ export * from "./reduction/logsumexp.ts";
 export * from "./reduction/mean.ts";
 export * from "./reduction/norm.ts";
 export * from "./reduction/prod.ts";
+export type { ReductionArguments, ReductionOptions } from "./reduction/reduce.ts";
 export { type SumOf, type SumOptions, sum } from "./reduction/sum.ts";
 export * from "./reduction/variance.ts";
 export * from "./scan/cumsum.ts";

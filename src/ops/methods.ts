@@ -15,6 +15,7 @@
  */
 
 import type { BackwardOptions } from "../autograd/pass.ts";
+import type { AxisArguments } from "../core/kinds.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { backward, detach } from "./gradient/backward.ts";
@@ -54,19 +55,19 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
 
 interface OwnMethods<D extends DType> {
   /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
-  clamp(options?: operations.ClampOptions): Tensor;
+  clamp(...bounds: operations.ClampArguments): Tensor;
   /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
   max(options?: { dim?: undefined }): Tensor<D>;
-  max(options: operations.IndexedOptions & { dim: number }): operations.ValuesAndIndices<D>;
+  max(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
   /** The smallest element; with `dim` along that axis, with its index. @see {@link operations.min} */
   min(options?: { dim?: undefined }): Tensor<D>;
-  min(options: operations.IndexedOptions & { dim: number }): operations.ValuesAndIndices<D>;
+  min(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
   /** The elements along an axis in order, and their indices. @see {@link operations.sort} */
-  sort(options?: operations.SortOptions): operations.Sorted<D>;
+  sort(...options: operations.SortArguments): operations.Sorted<D>;
   /** The k largest elements along an axis, and their indices. @see {@link operations.topk} */
-  topk(k: number, options?: operations.TopkOptions): operations.Sorted<D>;
+  topk(k: number, ...options: operations.TopkArguments): operations.Sorted<D>;
   /** The variance and the mean over the same axes. @see {@link operations.varMean} */
-  varMean(options?: operations.VarianceOptions): operations.VarianceAndMean<D>;
+  varMean(...options: AxisArguments<operations.VarianceOptions>): operations.VarianceAndMean<D>;
 }
 
 interface CoreMethods<D extends DType> {

@@ -40,6 +40,9 @@ export const tensorList: Kind<readonly Tensor[]> = {
   },
 };
 
+/** Tensors that may also be given one by one. */
+export const tensorsInline: Kind<readonly Tensor[]> = { ...tensorList, starts: Tensor.isTensor };
+
 /** The name of an element type. */
 export const aDType: Kind<DType> = {
   expected: `a dtype of ${dtypes.join(", ")}`,

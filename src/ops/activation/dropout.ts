@@ -2,10 +2,13 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { flag, someNumber } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
-import { type GeneratorOptions, nextStart } from "../random/distribution.ts";
+import { aGenerator, type GeneratorOptions, nextStart } from "../random/distribution.ts";
 import { dropoutCpu } from "./dropout.cpu.ts";
 import { dropoutMetal } from "./dropout.metal.ts";
 import { dropoutReference } from "./dropout.reference.ts";
@@ -34,15 +37,13 @@ export interface DropoutOptions extends GeneratorOptions {
  * make no difference. The mask is not kept: the gradient makes it again.
  *
  * @example
- * dropout(x, { p: 0.1 });
+ * dropout(x, 0.1);
  *
  * @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} for a tensor that is no float.
  */
-export function dropout<D extends DType>(
-  x: Tensor<D>,
-  { p = 0.5, training = true, generator }: DropoutOptions = {},
-): Tensor<D> {
-  x.checkAlive("dropout");
+export function dropout<D extends DType>(x: Tensor<D>, ...options: Given<DropoutOptions, ["p", "training"]>): Tensor<D>;
+export function dropout(...values: unknown[]): Tensor {
+  const { x, p, training, generator } = dropoutParameters(values);
   checkFloat("dropout", x.dtype);
   if (!(p >= 0 && p <= 1))
     throw new ArgumentError("dropout", "invalidProbability", `expected a probability p in [0, 1], got ${String(p)}`);
@@ -50,6 +51,12 @@ export function dropout<D extends DType>(
   return dropped(x, { ...nextStart({ generator }), ...shareOf(p) });
 }
 dropout.method = "same" as const;
+const dropoutParameters = parameters("dropout", {
+  x: operand(aTensor),
+  p: optional(someNumber, 0.5),
+  training: optional(flag, true),
+  generator: named(aGenerator),
+});
 
 const WORDS = 2 ** 32;
 

@@ -1,5 +1,8 @@
 import { named } from "../../backend/dispatch.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
@@ -38,8 +41,11 @@ export function scaledElu<D extends DType>(
 /** Options of {@link elu}. */
 export interface EluOptions {
   /** The limit at −∞ is −alpha. Default 1. */
-  alpha?: number;
+  alpha?: number | undefined;
 }
+
+/** The ways to pass it: by name or by position. */
+export type EluArguments = Given<EluOptions, ["alpha"]>;
 
 /**
  * x for each element above 0, and alpha·(eˣ − 1) for the others; integers become float32. The gradient at 0 is alpha.
@@ -49,7 +55,13 @@ export interface EluOptions {
  * @example
  * elu(tensor([-1, 0, 2])); // float32 [-0.632121, 0, 2]
  */
-export function elu<D extends DType>(x: Tensor<D>, { alpha = 1 }: EluOptions = {}): Tensor<FloatOf<D>> {
+export function elu<D extends DType>(x: Tensor<D>, ...options: EluArguments): Tensor<FloatOf<D>>;
+export function elu(...values: unknown[]): Tensor {
+  const { x, alpha } = readElu(values);
   return scaledElu("elu", x, { alpha });
 }
 elu.method = "float" as const;
+
+/** @internal */
+export const eluParameters = { x: operand(aTensor), alpha: optional(someNumber, 1) } as const;
+const readElu = parameters("elu", eluParameters);

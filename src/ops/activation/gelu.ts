@@ -1,5 +1,7 @@
-import { checkChoice } from "../../core/options.ts";
+import { choice } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
 import { defineBinary, defineUnary } from "../elementwise/define.ts";
@@ -48,6 +50,7 @@ function geluTanhSecondDerivative(x: Tensor): Tensor {
 }
 
 const exactGelu: FloatOperation = defineUnary("gelu", {
+  isPublic: false,
   takes: "floats",
   saves: "input",
   reference: { float: (x) => gated(normalShare, x) },
@@ -81,8 +84,10 @@ export interface GeluOptions {
  *
  * @throws {ArgumentError} for another approximation.
  */
-export function gelu<D extends DType>(x: Tensor<D>, { approximate = "none" }: GeluOptions = {}): Tensor<FloatOf<D>> {
-  checkChoice("gelu", "approximate", approximate, ["none", "tanh"]);
+export function gelu<D extends DType>(x: Tensor<D>, options?: GeluOptions): Tensor<FloatOf<D>>;
+export function gelu(...values: unknown[]): Tensor {
+  const { x, approximate } = geluParameters(values);
   return approximate === "tanh" ? tanhGelu(x) : exactGelu(x);
 }
 gelu.method = "float" as const;
+const geluParameters = parameters("gelu", { x: operand(aTensor), approximate: named(choice("none", "tanh"), "none") });

@@ -1,5 +1,8 @@
 import { ArgumentError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { clampAs } from "../elementwise/clamp.ts";
 import { operandDType, scalarTensor } from "../elementwise/operands.ts";
@@ -21,10 +24,20 @@ export interface HardtanhOptions {
  * @throws {ArgumentError} where minVal is above maxVal.
  * @throws {DTypeError} for bools, and where integers can't hold a bound.
  */
-export function hardtanh<D extends DType>(x: Tensor<D>, options: HardtanhOptions = {}): Tensor<D> {
-  return hardtanhAs("hardtanh", x, options);
+export function hardtanh<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<HardtanhOptions, ["minVal", "maxVal"]>
+): Tensor<D>;
+export function hardtanh(...values: unknown[]): Tensor {
+  const { x, minVal, maxVal } = hardtanhParameters(values);
+  return hardtanhAs("hardtanh", x, { minVal, maxVal });
 }
 hardtanh.method = "same" as const;
+const hardtanhParameters = parameters("hardtanh", {
+  x: operand(aTensor),
+  minVal: optional(someNumber, -1),
+  maxVal: optional(someNumber, 1),
+});
 
 /** The same under the name of another operation, for errors. */
 export function hardtanhAs<D extends DType>(

@@ -1,4 +1,7 @@
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
@@ -10,6 +13,7 @@ import { where } from "../elementwise/where.ts";
 
 /** x where it is above 0, x · slope elsewhere. */
 export const leaky: BinaryOperation = defineBinary("leaky", {
+  isPublic: false,
   takes: "floats",
   saves: "operands",
   reference: { float: (x, slope) => (x > 0 ? x : x * slope) },
@@ -32,15 +36,17 @@ export interface LeakyReluOptions {
  * negativeSlope.
  *
  * @example
- * leakyRelu(tensor([-2, 3]), { negativeSlope: 0.1 }); // float32 [-0.2, 3]
+ * leakyRelu(tensor([-2, 3]), 0.1); // float32 [-0.2, 3]
  */
 export function leakyRelu<D extends DType>(
   x: Tensor<D>,
-  { negativeSlope = 0.01 }: LeakyReluOptions = {},
-): Tensor<FloatOf<D>> {
-  x.checkAlive("leakyRelu");
+  ...options: Given<LeakyReluOptions, ["negativeSlope"]>
+): Tensor<FloatOf<D>>;
+export function leakyRelu(...values: unknown[]): Tensor {
+  const { x, negativeSlope } = leakyReluParameters(values);
   const dtype = operandDType("leakyRelu", x.dtype, "floats");
   const computed = accumulationDType(dtype); // in which the slope keeps its precision
-  return toDType(leakyOf(toDType(x, computed), scalarTensor(negativeSlope, computed)), dtype) as Tensor<FloatOf<D>>;
+  return toDType(leakyOf(toDType(x, computed), scalarTensor(negativeSlope, computed)), dtype);
 }
 leakyRelu.method = "float" as const;
+const leakyReluParameters = parameters("leakyRelu", { x: operand(aTensor), negativeSlope: optional(someNumber, 0.01) });

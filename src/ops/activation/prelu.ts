@@ -1,5 +1,7 @@
 import { ShapeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { renamed } from "../elementwise/define.ts";
@@ -23,12 +25,13 @@ const leakyOf = renamed("prelu", leaky);
  *
  * @throws {ShapeError} for other weights.
  */
-export function prelu<D extends DType, E extends DType>(x: Tensor<D>, weight: Tensor<E>): Tensor<Promote<D, E>> {
-  x.checkAlive("prelu");
-  weight.checkAlive("prelu");
-  return leakyOf(x, reshape(weight, weightShape(x, weight))) as Tensor<Promote<D, E>>;
+export function prelu<D extends DType, E extends DType>(x: Tensor<D>, weight: Tensor<E>): Tensor<Promote<D, E>>;
+export function prelu(...values: unknown[]): Tensor {
+  const { x, weight } = preluParameters(values);
+  return leakyOf(x, reshape(weight, weightShape(x, weight)));
 }
 prelu.method = "promoted" as const;
+const preluParameters = parameters("prelu", { x: operand(aTensor), weight: operand(aTensor) });
 
 /** The shape with which weights are broadcast. */
 function weightShape(x: Tensor, weight: Tensor): readonly number[] {

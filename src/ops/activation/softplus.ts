@@ -1,4 +1,7 @@
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
@@ -35,13 +38,19 @@ export interface SoftplusOptions {
  */
 export function softplus<D extends DType>(
   x: Tensor<D>,
-  { beta = 1, threshold = 20 }: SoftplusOptions = {},
-): Tensor<FloatOf<D>> {
-  x.checkAlive("softplus");
+  ...options: Given<SoftplusOptions, ["beta", "threshold"]>
+): Tensor<FloatOf<D>>;
+export function softplus(...values: unknown[]): Tensor {
+  const { x, beta, threshold } = softplusParameters(values);
   const dtype = operandDType("softplus", x.dtype, "floats");
   // Beta keeps the precision of float32 where x has less.
   const computed = accumulationDType(dtype);
-  const parameters = [scalarTensor(beta, computed), scalarTensor(threshold, computed)] as const;
-  return toDType(softplusOf([toDType(x, computed), ...parameters]), dtype) as Tensor<FloatOf<D>>;
+  const bend = [scalarTensor(beta, computed), scalarTensor(threshold, computed)] as const;
+  return toDType(softplusOf([toDType(x, computed), ...bend]), dtype);
 }
 softplus.method = "float" as const;
+const softplusParameters = parameters("softplus", {
+  x: operand(aTensor),
+  beta: optional(someNumber, 1),
+  threshold: optional(someNumber, 20),
+});

@@ -1,9 +1,11 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError } from "../../core/errors.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import { checkDType } from "../creation/create.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { choice } from "../../core/kinds.ts";
+import { named, operand, parameters, required } from "../../core/parameters.ts";
+import { type DType, integerRange, isDType, isFloat } from "../../tensor/dtype.ts";
+import { aDType, aTensor } from "../../tensor/kinds.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { copyPrimitive } from "./copy.ts";
 
 /** Options of {@link toDType}. */
@@ -13,7 +15,7 @@ export interface CastOptions {
    * there is, NaN 0; integers wrap around. `"error"`: the first such value is an error; it is looked for on the CPU,
    * and waits for the device.
    */
-  overflow?: "saturate" | "error";
+  overflow?: "saturate" | "error" | undefined;
 }
 
 /**
@@ -27,24 +29,27 @@ export interface CastOptions {
  * @throws {DTypeError} for a dtype that there is not, and `overflow` for a value that does not fit, with `{ overflow:
  *   "error" }`.
  */
-export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D> {
+export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D>;
+export function toDType(x: Tensor, dtype: DType, ...options: unknown[]): Tensor {
+  if (options.length > 0 || !Tensor.isTensor(x) || !isDType(dtype)) {
+    const { overflow } = castParameters([x, dtype, ...options]);
+    if (x.dtype !== dtype) checkOverflow(x, dtype, overflow);
+  }
   x.checkAlive("toDType");
-  checkDType("toDType", dtype);
-  if (x.dtype === dtype) return x as Tensor<D>;
-  if (options !== undefined) checkOverflow(x, dtype, options);
+  if (x.dtype === dtype) return x;
   const output = execute(copyPrimitive, [x], x.shape, dtype, undefined, "toDType");
   const from = x.dtype;
   if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient!, from)]);
   return output;
 }
 
-function checkOverflow(x: Tensor, dtype: DType, { overflow = "saturate" }: CastOptions): void {
-  if (overflow !== "saturate" && overflow !== "error")
-    throw new ArgumentError(
-      "toDType",
-      "unknownOverflow",
-      `expected overflow to be "saturate" or "error", got ${String(overflow)}`,
-    );
+const castParameters = parameters("toDType", {
+  x: operand(aTensor),
+  dtype: required(aDType),
+  overflow: named(choice("saturate", "error"), "saturate"),
+});
+
+function checkOverflow(x: Tensor, dtype: DType, overflow: "saturate" | "error"): void {
   if (overflow === "saturate" || isFloat(dtype) || dtype === "bool") return;
   const [least, most] = integerRange(dtype);
   const data = x.dataSync() as ArrayLike<number | bigint>;

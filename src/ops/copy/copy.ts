@@ -1,7 +1,9 @@
 import { record } from "../../autograd/record.ts";
 import { execute, executeInto } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { copyCpu } from "./copy.cpu.ts";
 import { copyMetal } from "./copy.metal.ts";
@@ -17,8 +19,12 @@ export const copyPrimitive = definePrimitive({
 });
 
 /** A copy with memory of its own, row-major. */
-export const clone = <D extends DType>(x: Tensor<D>): Tensor<D> => copyOf("clone", x);
+export function clone<D extends DType>(x: Tensor<D>): Tensor<D>;
+export function clone(...values: unknown[]): Tensor {
+  return copyOf("clone", cloneParameters(values).x);
+}
 clone.method = "same" as const;
+const cloneParameters = parameters("clone", { x: operand(aTensor) });
 
 /** @internal A copy under the name of another operation, for errors. */
 export function copyOf<D extends DType>(operation: string, x: Tensor<D>): Tensor<D> {
@@ -28,11 +34,13 @@ export function copyOf<D extends DType>(operation: string, x: Tensor<D>): Tensor
 }
 
 /** The tensor itself where its elements lie row-major without gaps, else a copy that does. */
-export function contiguous<D extends DType>(x: Tensor<D>): Tensor<D> {
-  x.checkAlive("contiguous");
+export function contiguous<D extends DType>(x: Tensor<D>): Tensor<D>;
+export function contiguous(...values: unknown[]): Tensor {
+  const { x } = contiguousParameters(values);
   return x.isContiguous ? x : copyOf("contiguous", x);
 }
 contiguous.method = "same" as const;
+const contiguousParameters = parameters("contiguous", { x: operand(aTensor) });
 
 /** @internal Copies into a view that is there, converting the dtype. Not recorded. */
 export function copyInto(target: Tensor, source: Tensor): void {

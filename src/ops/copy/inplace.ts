@@ -4,15 +4,18 @@
  * Each computes a new tensor and copies it, so operands may share memory with the target. Each increases the version of
  * the storage, so a backward pass detects that a saved tensor has changed.
  */
+
 import { AutogradError } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aScalar, aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { add, mul, sub } from "../elementwise/arithmetic.ts";
+import { type AlphaOptions, alphaParameter, mul, plainAdd, plainSub, scaledBy } from "../elementwise/arithmetic.ts";
 import { renamed } from "../elementwise/define.ts";
-import { trueDivide } from "../elementwise/division.ts";
+import { type DivOptions, floorDivide, roundingParameter, trueDivide, truncDivide } from "../elementwise/division.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import type { BinaryOperation, Operand } from "../elementwise/types.ts";
 import { clone, copyInto } from "./copy.ts";
@@ -31,22 +34,33 @@ import { clone, copyInto } from "./copy.ts";
  * @throws {ShapeError} where the source can't be broadcast to x's shape. @throws {ArgumentError} where x repeats
  *   elements (`expand`).
  */
-export function copy_<T extends Tensor>(x: T, source: Operand): T {
+export function copy_<T extends Tensor>(x: T, source: Operand): T;
+export function copy_(...values: unknown[]): Tensor {
+  const { x, source } = copyParameters(values);
   return assign("copy_", x, source instanceof Tensor ? source : scalarTensor(source, x.dtype, "copy_"));
 }
 copy_.method = "same" as const;
+const copyParameters = parameters("copy_", { x: operand(aTensor), source: operand(tensorOrScalar) });
 
 /** Changes every element of x to a number. @returns x @throws as {@link copy_} */
-export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean): T {
+export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean): T;
+export function fill_(...values: unknown[]): Tensor {
+  const { x, value } = fillParameters(values);
   return assign("fill_", x, scalarTensor(value, x.dtype, "fill_"));
 }
 fill_.method = "same" as const;
+const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(aScalar) });
 
 /** Changes every element of x to 0. @returns x @throws as {@link copy_} */
-export function zero_<T extends Tensor>(x: T): T {
+export function zero_<T extends Tensor>(x: T): T;
+export function zero_(...values: unknown[]): Tensor {
+  const { x } = zeroParameters(values);
   return assign("zero_", x, scalarTensor(0, x.dtype));
 }
 zero_.method = "same" as const;
+const zeroParameters = parameters("zero_", { x: operand(aTensor) });
+
+const updating = { x: operand(aTensor), other: operand(tensorOrScalar) } as const;
 
 /**
  * x + other in x's memory.
@@ -55,23 +69,45 @@ zero_.method = "same" as const;
  *
  * @throws {DTypeError} where the sum's kind does not fit x: a float into integers. @throws as {@link copy_}
  */
-export const add_ = <T extends Tensor>(x: T, other: Operand): T => update("add_", x, other, compute.add);
+export function add_<T extends Tensor>(x: T, other: Operand, options?: AlphaOptions): T;
+export function add_(...values: unknown[]): Tensor {
+  const { x, other, alpha } = addParameters(values);
+  return update("add_", x, scaledBy("add_", x, other, alpha), compute.add);
+}
 add_.method = "same" as const;
+const addParameters = parameters("add_", { ...updating, alpha: alphaParameter });
 /** x − other in x's memory. @see {@link add_} */
-export const sub_ = <T extends Tensor>(x: T, other: Operand): T => update("sub_", x, other, compute.sub);
+export function sub_<T extends Tensor>(x: T, other: Operand, options?: AlphaOptions): T;
+export function sub_(...values: unknown[]): Tensor {
+  const { x, other, alpha } = subParameters(values);
+  return update("sub_", x, scaledBy("sub_", x, other, alpha), compute.sub);
+}
 sub_.method = "same" as const;
+const subParameters = parameters("sub_", { ...updating, alpha: alphaParameter });
 /** x · other in x's memory. @see {@link add_} */
-export const mul_ = <T extends Tensor>(x: T, other: Operand): T => update("mul_", x, other, compute.mul);
+export function mul_<T extends Tensor>(x: T, other: Operand): T;
+export function mul_(...values: unknown[]): Tensor {
+  const { x, other } = mulParameters(values);
+  return update("mul_", x, other, compute.mul);
+}
 mul_.method = "same" as const;
+const mulParameters = parameters("mul_", updating);
 /** x / other in x's memory. @see {@link add_} */
-export const div_ = <T extends Tensor>(x: T, other: Operand): T => update("div_", x, other, compute.div);
+export function div_<T extends Tensor>(x: T, other: Operand, options?: DivOptions): T;
+export function div_(...values: unknown[]): Tensor {
+  const { x, other, roundingMode } = divParameters(values);
+  return update("div_", x, other, compute[roundingMode ?? "div"]);
+}
 div_.method = "same" as const;
+const divParameters = parameters("div_", { ...updating, roundingMode: roundingParameter });
 
 const compute = {
-  add: renamed("add_", add),
-  sub: renamed("sub_", sub),
+  add: renamed("add_", plainAdd),
+  sub: renamed("sub_", plainSub),
   mul: renamed("mul_", mul),
   div: renamed("div_", trueDivide),
+  floor: renamed("div_", floorDivide),
+  trunc: renamed("div_", truncDivide),
 };
 
 function update<T extends Tensor>(operation: string, x: T, other: Operand, computeWith: BinaryOperation): T {

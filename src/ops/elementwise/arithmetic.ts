@@ -1,35 +1,89 @@
+import { ArgumentError } from "../../core/errors.ts";
+import { aBigint, either, someNumber } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { defineBinary, defineUnary } from "./define.ts";
-import { zerosLike } from "./operands.ts";
-import type { BinaryOperation, FloatOperation, UnaryOperation } from "./types.ts";
+import { promoteOperands, zerosLike } from "./operands.ts";
+import type { BinaryOperation, FloatOperation, Operand, ResultOf, UnaryOperation } from "./types.ts";
 
-/**
- * a + b for each pair of elements, broadcast; integers wrap around, bools are joined by or.
- *
- * @example
- * add(tensor([1, 2]), 0.5); // float32 [1.5, 2.5]
- *
- * @throws {ShapeError} where the shapes can't be broadcast together.
- * @throws {DTypeError} where a number does not fit the integer tensor that it meets.
- */
-export const add: BinaryOperation = defineBinary("add", {
+/** Options of {@link add} and {@link sub}. */
+export interface AlphaOptions {
+  /** A factor of b; whole where the result is. Default 1. */
+  alpha?: number | bigint | undefined;
+}
+
+/** a + b */
+export const plainAdd: BinaryOperation = defineBinary("add", {
+  isPublic: false,
   takes: "everything",
   reference: { float: (a, b) => a + b, integer: (a, b) => a + b },
   gradient: (g) => [g, g],
 });
 
 /**
- * a − b for each pair of elements, broadcast; integers wrap around.
+ * a + alpha · b for each pair of elements, broadcast; integers wrap around, bools are joined by or.
+ *
+ * @example
+ * add(tensor([1, 2]), 0.5); // float32 [1.5, 2.5]
+ * add(tensor([1, 2]), tensor([10, 20]), { alpha: 2 }); // float32 [21, 42]
+ *
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} where a number does not fit the integer tensor that it meets.
+ * @throws {ArgumentError} for an alpha with a fraction where the result has none.
+ */
+export function add<A extends Operand, B extends Operand>(a: A, b: B, options?: AlphaOptions): Tensor<ResultOf<A, B>>;
+export function add(augend: Operand, addend: Operand, ...options: unknown[]): Tensor {
+  if (options.length === 0) return plainAdd(augend, addend);
+  const { a, b, alpha } = addParameters([augend, addend, ...options]);
+  return plainAdd(a, scaledBy("add", a, b, alpha));
+}
+add.method = "promoted" as const;
+
+/** a − b */
+export const plainSub: BinaryOperation = defineBinary("sub", {
+  isPublic: false,
+  takes: "numbers",
+  reference: { float: (a, b) => a - b, integer: (a, b) => a - b },
+  gradient: (g, _a, _b, needs) => [g, needs[1] ? neg(g) : null],
+});
+
+/**
+ * a − alpha · b for each pair of elements, broadcast; integers wrap around.
  *
  * @example
  * sub(tensor([3, 5]), 1); // float32 [2, 4]
  *
  * @throws {DTypeError} for bools. @see {@link add}
  */
-export const sub: BinaryOperation = defineBinary("sub", {
-  takes: "numbers",
-  reference: { float: (a, b) => a - b, integer: (a, b) => a - b },
-  gradient: (g, _a, _b, needs) => [g, needs[1] ? neg(g) : null],
-});
+export function sub<A extends Operand, B extends Operand>(a: A, b: B, options?: AlphaOptions): Tensor<ResultOf<A, B>>;
+export function sub(minuend: Operand, subtrahend: Operand, ...options: unknown[]): Tensor {
+  if (options.length === 0) return plainSub(minuend, subtrahend);
+  const { a, b, alpha } = subParameters([minuend, subtrahend, ...options]);
+  return plainSub(a, scaledBy("sub", a, b, alpha));
+}
+sub.method = "promoted" as const;
+
+/** @internal The factor of b. */
+export const alphaParameter = named(either(someNumber, aBigint), 1);
+const withAlpha = { a: operand(tensorOrScalar), b: operand(tensorOrScalar), alpha: alphaParameter } as const;
+const addParameters = parameters("add", withAlpha);
+const subParameters = parameters("sub", withAlpha);
+
+/** @internal alpha · b in the dtype of the result. */
+export function scaledBy(operation: string, a: Operand, b: Operand, alpha: number | bigint): Operand {
+  if (Number(alpha) === 1) return b;
+  const [, factor] = promoteOperands(operation, [a, b]) as [Tensor, Tensor];
+  const { dtype } = factor;
+  if (!isFloat(dtype) && typeof alpha === "number" && !Number.isInteger(alpha))
+    throw new ArgumentError(
+      operation,
+      "invalidAlpha",
+      `expected alpha to be a whole number for ${dtype}, got ${alpha}`,
+    );
+  return mul(factor, dtype === "bool" ? alpha !== 0 && alpha !== 0n : alpha);
+}
 
 /**
  * a · b for each pair of elements, broadcast; integers wrap around, bools are joined by and. @see {@link add}

@@ -1,6 +1,9 @@
 import { named } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { either, nothing } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { add, mul } from "./arithmetic.ts";
@@ -60,25 +63,33 @@ function taken(g: Tensor, parts: readonly (readonly [share: number, condition: (
 /** The bounds of {@link clamp}. */
 export interface ClampOptions {
   /** The least value: a number, or a tensor that is broadcast. Default: no bound. */
-  min?: Tensor | Scalar | null;
+  min?: Tensor | Scalar | null | undefined;
   /** The largest value; it wins where it is below `min`. Default: no bound. */
-  max?: Tensor | Scalar | null;
+  max?: Tensor | Scalar | null | undefined;
 }
+
+/** The ways to pass the bounds: by name or by position. */
+export type ClampArguments = Given<ClampOptions, ["min", "max"]>;
 
 /**
  * min(max(x, least), most) for each element, promoted to a common dtype with the bounds. NaN stays, and a bound that is
  * NaN gives NaN. Where x equals a bound, a tensor takes half of the gradient, and a number lets nothing pass.
  *
  * @example
- * clamp(tensor([-2, 0.5, 2]), { min: -1, max: 1 }); // float32 [-1, 0.5, 1]
+ * clamp(tensor([-2, 0.5, 2]), -1, 1); // float32 [-1, 0.5, 1]
+ * clamp(tensor([-2, 0.5, 2]), { max: 1 }); // float32 [-2, 0.5, 1]
  *
  * @throws {ArgumentError} `noBound` where neither bound is given. @throws {DTypeError} for bools.
  * @throws {ShapeError} where the shapes can't be broadcast together.
  */
-export function clamp<D extends DType>(x: Tensor<D>, bounds: ClampOptions = {}): Tensor {
-  return clampAs("clamp", x, bounds);
+export function clamp(x: Tensor, ...bounds: ClampArguments): Tensor;
+export function clamp(...values: unknown[]): Tensor {
+  const { x, min, max } = clampParameters(values);
+  return clampAs("clamp", x, { min, max });
 }
 clamp.method = "own" as const;
+const bound = either(tensorOrScalar, nothing);
+const clampParameters = parameters("clamp", { x: operand(aTensor), min: optional(bound), max: optional(bound) });
 
 /** The same under the name of another operation, for errors. */
 export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions): Tensor {

@@ -4,17 +4,20 @@
  *
  * A row's gradient uses operations of files below its own, so that no two files need each other.
  */
+
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { operand, parameters, unlisted } from "../../core/parameters.ts";
+import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { sumTo } from "../view/expand.ts";
 import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
 import { type BinaryFormula, binaryReference } from "./binary.reference.ts";
-import { operandDType, promoteOperands } from "./operands.ts";
+import { isOperand, operandDType, promoteOperands } from "./operands.ts";
 import type { BinaryName, TernaryName, UnaryName } from "./primitive.ts";
 import { ternaryCpu } from "./ternary.cpu.ts";
 import { ternaryMetal } from "./ternary.metal.ts";
@@ -32,12 +35,17 @@ import { unaryCpu } from "./unary.cpu.ts";
 import { unaryMetal } from "./unary.metal.ts";
 import { type UnaryFormula, unaryReference } from "./unary.reference.ts";
 
+const unaryOperand = { x: operand(aTensor) };
+const binaryOperands = { a: operand(tensorOrScalar), b: operand(tensorOrScalar) };
+
 interface Row<Formula> {
   readonly takes: Kind;
   /** The definition, for the reference backend. */
   readonly reference: Formula;
   /** What errors call the operation. Default: its name. */
   readonly operation?: string;
+  /** False where a function of another file is called by its name. Default true. */
+  readonly isPublic?: boolean;
 }
 
 /** An operation on each element. */
@@ -118,18 +126,22 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
       reference: unaryReference(row.reference),
     },
   });
-  const make = (operation: string) => (x: Tensor) => {
-    x.checkAlive(operation);
-    const input = toDType(x, operandDType(operation, x.dtype, takes));
-    const dtype = isPredicate ? "bool" : input.dtype;
-    const output = execute(primitive, [input], input.shape, dtype, undefined, operation);
-    if (gradient === undefined || !input.requiresGrad) return output;
-    const save = saves === undefined ? [] : [saves === "input" ? input : output];
-    record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming!, saved ?? incoming!)]);
-    return output;
+  const make = (operation: string) => {
+    const read = unlisted(operation, unaryOperand);
+    return (x: Tensor, ...extra: unknown[]) => {
+      if (extra.length > 0 || !Tensor.isTensor(x)) read([x, ...extra]); // which throws
+      x.checkAlive(operation);
+      const input = toDType(x, operandDType(operation, x.dtype, takes));
+      const dtype = isPredicate ? "bool" : input.dtype;
+      const output = execute(primitive, [input], input.shape, dtype, undefined, operation);
+      if (gradient === undefined || !input.requiresGrad) return output;
+      const save = saves === undefined ? [] : [saves === "input" ? input : output];
+      record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming!, saved ?? incoming!)]);
+      return output;
+    };
   };
   const method = isPredicate ? "bool" : takes === "floats" ? "float" : "same";
-  return publish({ name, operands: 1, takes, isPredicate }, make, row.operation, method);
+  return publish({ name, operands: 1, takes, isPredicate }, make, row, method);
 }
 
 /** Defines an operation on pairs of elements. */
@@ -147,22 +159,26 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       reference: binaryReference(row.reference),
     },
   });
-  const make = (operation: string) => (a: Operand, b: Operand) => {
-    const operands = promoteOperands(operation, [a, b], takes);
-    const [left, right] = operands as [Tensor, Tensor];
-    const shape = broadcastShapes(operation, left.shape, right.shape);
-    const dtype = isPredicate ? "bool" : left.dtype;
-    const output = execute(primitive, operands, shape, dtype, undefined, operation);
-    if (gradient === undefined || !(left.requiresGrad || right.requiresGrad)) return output;
-    const shapes = [left.shape, right.shape] as const;
-    record(name, operands, [output], saves ? operands : [], ([incoming], [x, y], needs) =>
-      gradient(incoming!, x!, y!, needs).map((result, operand) =>
-        result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
-      ),
-    );
-    return output;
+  const make = (operation: string) => {
+    const read = unlisted(operation, binaryOperands);
+    return (a: Operand, b: Operand, ...extra: unknown[]) => {
+      if (extra.length > 0 || !isOperand(a) || !isOperand(b)) read([a, b, ...extra]); // which throws
+      const operands = promoteOperands(operation, [a, b], takes);
+      const [left, right] = operands as [Tensor, Tensor];
+      const shape = broadcastShapes(operation, left.shape, right.shape);
+      const dtype = isPredicate ? "bool" : left.dtype;
+      const output = execute(primitive, operands, shape, dtype, undefined, operation);
+      if (gradient === undefined || !(left.requiresGrad || right.requiresGrad)) return output;
+      const shapes = [left.shape, right.shape] as const;
+      record(name, operands, [output], saves ? operands : [], ([incoming], [x, y], needs) =>
+        gradient(incoming!, x!, y!, needs).map((result, operand) =>
+          result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
+        ),
+      );
+      return output;
+    };
   };
-  return publish({ name, operands: 2, takes, isPredicate }, make, row.operation, isPredicate ? "bool" : "promoted");
+  return publish({ name, operands: 2, takes, isPredicate }, make, row, isPredicate ? "bool" : "promoted");
 }
 
 /** Computes an operation on three elements. Another gradient may be given for the one call. */
@@ -197,11 +213,15 @@ type Make = (operation: string) => (...operands: never[]) => Tensor;
 function publish(
   definition: Omit<Definition, "compute">,
   make: Make,
-  operation = definition.name,
+  {
+    operation = definition.name,
+    isPublic = operation === definition.name,
+  }: Pick<Row<unknown>, "operation" | "isPublic">,
   method: string,
 ): unknown {
   const marked = (own: string) => Object.assign(make(own), { method });
   const compute = marked(operation);
+  if (isPublic) parameters(operation, definition.operands === 1 ? unaryOperand : binaryOperands);
   makers.set(compute, marked);
   remember({ ...definition, compute: compute as unknown as Definition["compute"] });
   return compute;

@@ -1,13 +1,16 @@
-import { ArgumentError } from "../../core/errors.ts";
+import { choice, either, nothing } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, neg } from "./arithmetic.ts";
-import { defineBinary } from "./define.ts";
+import { defineBinary, renamed } from "./define.ts";
 import { zerosLike } from "./operands.ts";
 import type { BinaryOperation, Operand, ResultOf } from "./types.ts";
 import { divisionByZero } from "./zero_divisor.ts";
 
 /** a/b for each pair of elements. */
 export const trueDivide: BinaryOperation = defineBinary("div", {
+  isPublic: false, // {@link div} is
   takes: "floats",
   saves: "operands",
   reference: { float: (a, b) => a / b },
@@ -85,7 +88,7 @@ export interface DivOptions {
    * `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true
    * division.
    */
-  rounding?: "floor" | "trunc" | null;
+  roundingMode?: "floor" | "trunc" | null | undefined;
 }
 
 /**
@@ -93,32 +96,31 @@ export interface DivOptions {
  *
  * @example
  * div(tensor([7, -7]), 2); // float32 [3.5, -3.5]
- * div(tensor([7, -7]), 2, { rounding: "floor" }); // float32 [3, -4]
+ * div(tensor([7, -7]), 2, { roundingMode: "floor" }); // float32 [3, -4]
  *
  * @throws {ShapeError} where the shapes can't be broadcast together.
  * @throws {ArgumentError} as {@link remainder}, where it is rounded.
  */
-export function div<A extends Operand, B extends Operand>(
-  a: A,
-  b: B,
-  { rounding = null }: DivOptions = {},
-): Tensor<ResultOf<A, B>> {
-  const divide = divisions.get(rounding);
-  if (divide === undefined)
-    throw new ArgumentError(
-      "div",
-      "unknownRounding",
-      `expected rounding to be "floor", "trunc" or null, got ${String(rounding)}`,
-    );
-  return divide(a, b);
+export function div<A extends Operand, B extends Operand>(a: A, b: B, options?: DivOptions): Tensor<ResultOf<A, B>>;
+export function div(dividend: Operand, by: Operand, ...options: unknown[]): Tensor {
+  if (options.length === 0) return trueDivide(dividend, by);
+  const { a, b, roundingMode } = divParameters([dividend, by, ...options]);
+  return divisions[roundingMode ?? "true"](a, b);
 }
 div.method = "promoted" as const;
+/** @internal How a quotient is rounded. */
+export const roundingParameter = named(either(choice("floor", "trunc"), nothing));
+const divParameters = parameters("div", {
+  a: operand(tensorOrScalar),
+  b: operand(tensorOrScalar),
+  roundingMode: roundingParameter,
+});
 
-const divisions = new Map<unknown, BinaryOperation>([
-  [null, trueDivide],
-  ["floor", floorDivide],
-  ["trunc", truncDivide],
-]);
+const divisions = {
+  true: trueDivide,
+  floor: renamed("div", floorDivide),
+  trunc: truncDivide,
+} as const;
 
 function divisor(operation: string, b: bigint): bigint {
   if (b === 0n) throw divisionByZero(operation);

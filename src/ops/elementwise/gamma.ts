@@ -1,5 +1,8 @@
 import { ArgumentError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { add, mul } from "./arithmetic.ts";
 import { defineBinary, defineUnary, renamed } from "./define.ts";
@@ -8,6 +11,7 @@ import type { BinaryOperation, FloatOf, FloatOperation } from "./types.ts";
 
 /** Its first operand is the order. */
 const polygammaOf: BinaryOperation = defineBinary("polygamma", {
+  isPublic: false,
   takes: "floats",
   saves: "operands",
   reference: { float: exactPolygamma },
@@ -57,8 +61,11 @@ const ofOrder0: FloatOperation = renamed("polygamma", digamma);
  *
  * @throws {ArgumentError} for another order.
  */
-export function polygamma<D extends DType>(n: number, x: Tensor<D>): Tensor<FloatOf<D>> {
+export function polygamma<D extends DType>(n: number, x: Tensor<D>): Tensor<FloatOf<D>>;
+export function polygamma(...values: unknown[]): Tensor {
+  const { n, x } = polygammaParameters(values);
   if (!Number.isInteger(n) || n < 0 || n > MOST)
     throw new ArgumentError("polygamma", "invalidOrder", `expected n to be a whole number from 0 to ${MOST}, got ${n}`);
-  return n === 0 ? ofOrder0(x) : (polygammaOf(n, x) as Tensor<FloatOf<D>>);
+  return n === 0 ? ofOrder0(x) : polygammaOf(n, x);
 }
+const polygammaParameters = parameters("polygamma", { n: operand(someNumber), x: operand(aTensor) });

@@ -1,5 +1,7 @@
 import { DTypeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { mul, sub } from "./arithmetic.ts";
 import { defineTernary, type Ternary } from "./define.ts";
@@ -28,11 +30,18 @@ const interpolate: Ternary = defineTernary("lerp", {
  *
  * @throws {DTypeError} for integers. @throws {ShapeError} where the shapes can't be broadcast together.
  */
-export function lerp<A extends Operand, B extends Operand>(a: A, b: B, weight: Operand): Tensor<ResultOf<A, B>> {
+export function lerp<A extends Operand, B extends Operand>(a: A, b: B, weight: Operand): Tensor<ResultOf<A, B>>;
+export function lerp(...values: unknown[]): Tensor {
+  const { a, b, weight } = lerpParameters(values);
   const operands = promoteOperands("lerp", [a, b, weight]);
   for (const operand of [a, b])
     if (operand instanceof Tensor && !isFloat(operand.dtype))
       throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; toDType() converts`);
-  return interpolate(operands as unknown as [Tensor, Tensor, Tensor]) as Tensor<ResultOf<A, B>>;
+  return interpolate(operands as unknown as [Tensor, Tensor, Tensor]);
 }
 lerp.method = "promoted" as const;
+const lerpParameters = parameters("lerp", {
+  a: operand(tensorOrScalar),
+  b: operand(tensorOrScalar),
+  weight: operand(tensorOrScalar),
+});

@@ -61,6 +61,10 @@ function checkScalar(operation: string, value: unknown): Scalar {
   );
 }
 
+/** Whether a value is a tensor or a plain number. */
+export const isOperand = (value: unknown): value is Tensor | Scalar =>
+  Tensor.isTensor(value) || typeof value === "number" || typeof value === "bigint" || typeof value === "boolean";
+
 const MOST_SCALARS = 512;
 const scalars: Record<BackendName, Partial<Record<DType, Map<Scalar, Tensor>>>> = { metal: {}, cpu: {}, reference: {} };
 

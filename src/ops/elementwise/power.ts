@@ -1,5 +1,7 @@
 import { ArgumentError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { mul, square, sub } from "./arithmetic.ts";
 import { eq, ge } from "./comparison.ts";
@@ -7,6 +9,7 @@ import { defineBinary, defineUnary } from "./define.ts";
 import { div } from "./division.ts";
 import { log } from "./logarithm.ts";
 import { logicalAnd } from "./logic.ts";
+import { isOperand } from "./operands.ts";
 import type { BinaryOperation, FloatOperation, Operand, ResultOf } from "./types.ts";
 import { where } from "./where.ts";
 
@@ -37,6 +40,7 @@ export const rsqrt: FloatOperation = defineUnary("rsqrt", {
 });
 
 const power: BinaryOperation = defineBinary("pow", {
+  isPublic: false,
   takes: "numbers",
   saves: "operands",
   reference: { float: powerOf, integer: integerPower },
@@ -63,7 +67,9 @@ const gradientOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
  * @throws {ArgumentError} where integers are raised to a negative number; a tensor of exponents gives 0 there, or ±1
  *   for ±1.
  */
-export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>> {
+export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
+export function pow<A extends Operand, B extends Operand>(a: A, b: B, ...extra: unknown[]): Tensor<ResultOf<A, B>> {
+  if (extra.length > 0 || !isOperand(a) || !isOperand(b)) powParameters([a, b, ...extra]);
   if (a instanceof Tensor && b === 2 && a.dtype !== "bool") return square(a as Tensor) as Tensor<ResultOf<A, B>>;
   if (a instanceof Tensor && typeof b !== "object" && Number(b) < 0 && isWhole(a.dtype, b))
     throw new ArgumentError(
@@ -74,6 +80,7 @@ export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<Re
   return power(a, b);
 }
 pow.method = "promoted" as const;
+const powParameters = parameters("pow", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });
 
 const isWhole = (dtype: DType, exponent: unknown): boolean =>
   !isFloat(dtype) && (typeof exponent === "bigint" || Number.isInteger(exponent));

@@ -1,4 +1,6 @@
 import { DTypeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { defineTernary, type Ternary } from "./define.ts";
 import { promoteOperands } from "./operands.ts";
@@ -24,7 +26,9 @@ const choose: Ternary = defineTernary("where", {
  * @throws {DTypeError} where the condition is not bool. @throws {ShapeError} where the shapes can't be broadcast
  *   together.
  */
-export function where<A extends Operand, B extends Operand>(condition: Tensor, a: A, b: B): Tensor<ResultOf<A, B>> {
+export function where<A extends Operand, B extends Operand>(condition: Tensor, a: A, b: B): Tensor<ResultOf<A, B>>;
+export function where(...values: unknown[]): Tensor {
+  const { condition, a, b } = whereParameters(values);
   if (condition.dtype !== "bool")
     throw new DTypeError(
       "where",
@@ -32,5 +36,10 @@ export function where<A extends Operand, B extends Operand>(condition: Tensor, a
       `expected the condition to be bool, got ${condition.describe()}; ne(x, 0) makes one`,
     );
   const [yes, no] = promoteOperands("where", [a, b]) as [Tensor, Tensor];
-  return choose([condition, yes, no]) as Tensor<ResultOf<A, B>>;
+  return choose([condition, yes, no]);
 }
+const whereParameters = parameters("where", {
+  condition: operand(aTensor),
+  a: operand(tensorOrScalar),
+  b: operand(tensorOrScalar),
+});

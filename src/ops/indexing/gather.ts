@@ -1,17 +1,31 @@
 import { ShapeError } from "../../core/errors.ts";
+import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
+import { operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { expand } from "../view/expand.ts";
 import { flatten } from "../view/flatten.ts";
 import { gatherAlong, indexSelectAlong } from "./adjoint.ts";
-import { checkIndexDType, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
+import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
 
 /** The axis of {@link gather}, {@link indexSelect}, `scatterAdd` and `indexAdd`. */
 export interface IndexOptions {
   /** The axis that is indexed; negative ones count from the end. */
   dim: number;
 }
+
+/** The ways to pass an axis and indices: as PyTorch has them, or the axis by name. */
+export type IndexArguments =
+  | [dim: number, index: Tensor<IndexDType>]
+  | [index: Tensor<IndexDType>, options: IndexOptions];
+
+const indexing = { x: operand(aTensor), dim: required(axisKind), index: required(anIndex) } as const;
+
+/** @internal Values with the axis before the indices, where PyTorch has it; undefined where it is given by name. */
+export const withAxisFirst = (values: readonly unknown[]): readonly unknown[] =>
+  Tensor.isTensor(values[1]) ? values.toSpliced(1, 0, undefined) : values;
 
 /**
  * `result[…, i, …] = x[…, index[…, i, …], …]`: for each element of `index`, the element of `x` with the same
@@ -24,14 +38,15 @@ export interface IndexOptions {
  * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
  * large (on Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32.
  */
-export function gather<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>, { dim }: IndexOptions): Tensor<D> {
-  checkIndexDType("gather", index);
-  x.checkAlive("gather");
+export function gather<D extends DType>(x: Tensor<D>, ...indices: IndexArguments): Tensor<D>;
+export function gather(...values: unknown[]): Tensor {
+  const { x, dim, index } = gatherParameters(withAxisFirst(values));
   const axis = normalizeAxis("gather", dim, x.rank);
   checkIndexShape("gather", x, index, axis);
   return gatherAlong("gather", x, index, axis);
 }
 gather.method = "same" as const;
+const gatherParameters = parameters("gather", indexing);
 
 /**
  * Slices of an axis: `result[…, i, …] = x[…, index[i], …]`.
@@ -44,21 +59,19 @@ gather.method = "same" as const;
  * @throws {ShapeError} for an index of a higher rank, and `indexOutOfRange` for one that is negative or too large (on
  * Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32.
  */
-export function indexSelect<D extends DType>(
-  x: Tensor<D>,
-  index: Tensor<IndexDType>,
-  { dim }: IndexOptions,
-): Tensor<D> {
-  x.checkAlive("indexSelect");
+export function indexSelect<D extends DType>(x: Tensor<D>, ...indices: IndexArguments): Tensor<D>;
+export function indexSelect(...values: unknown[]): Tensor {
+  const { x, dim, index } = indexSelectParameters(withAxisFirst(values));
   const axis = normalizeAxis("indexSelect", dim, x.rank);
   return indexSelectAlong(x, checkVector("indexSelect", index), axis);
 }
 indexSelect.method = "same" as const;
+const indexSelectParameters = parameters("indexSelect", indexing);
 
 /** Options of {@link takeAlongDim}. */
 export interface TakeAlongDimOptions {
   /** The axis; where it is left out, both tensors are taken as one row. */
-  dim?: number;
+  dim?: number | undefined;
 }
 
 /**
@@ -74,10 +87,10 @@ export interface TakeAlongDimOptions {
 export function takeAlongDim<D extends DType>(
   x: Tensor<D>,
   index: Tensor<IndexDType>,
-  { dim }: TakeAlongDimOptions = {},
-): Tensor<D> {
-  x.checkAlive("takeAlongDim");
-  checkIndexDType("takeAlongDim", index);
+  ...options: AxisArguments<TakeAlongDimOptions>
+): Tensor<D>;
+export function takeAlongDim(...values: unknown[]): Tensor {
+  const { x, index, dim } = takeAlongDimParameters(values);
   if (dim === undefined) return gatherAlong("takeAlongDim", flatten(x), flatten(index), 0);
   const axis = normalizeAxis("takeAlongDim", dim, x.rank);
   if (index.rank !== x.rank)
@@ -96,3 +109,8 @@ export function takeAlongDim<D extends DType>(
   );
 }
 takeAlongDim.method = "same" as const;
+const takeAlongDimParameters = parameters("takeAlongDim", {
+  x: operand(aTensor),
+  index: operand(anIndex),
+  dim: optional(axisKind),
+});

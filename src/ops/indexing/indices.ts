@@ -1,10 +1,23 @@
 /** Tensors of indices: their dtype and shape, and the errors of an index that is out of range. */
+
 import { DTypeError, ShapeError } from "../../core/errors.ts";
+import type { Kind } from "../../core/parameters.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "../view/reshape.ts";
 
 /** Dtypes that index. */
 export type IndexDType = "int64" | "int32";
+
+/** A tensor that indexes. */
+export const anIndex: Kind<Tensor<IndexDType>> = {
+  expected: "a tensor of indices",
+  parse(value, operation, name) {
+    const index = aTensor.parse(value, operation, name);
+    if (index !== undefined) checkIndexDType(operation, index);
+    return index as Tensor<IndexDType> | undefined;
+  },
+};
 
 /** @throws {DTypeError} for a dtype that does not index. @throws {DisposedError} */
 export function checkIndexDType(operation: string, index: Tensor): void {

@@ -2,7 +2,9 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -26,7 +28,9 @@ import { sumTo } from "../view/expand.ts";
  * @throws {DTypeError} for a mask that is not bool, or a number that `x`'s dtype can't hold. @throws {ShapeError} where
  * the shapes can't be broadcast together, or a value has axes.
  */
-export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, value: Tensor | Scalar): Tensor<D> {
+export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, value: Tensor | Scalar): Tensor<D>;
+export function maskedFill(...values: unknown[]): Tensor {
+  const { x, mask, value } = maskedFillParameters(values);
   const filling = fillingOf("maskedFill", x, mask, value);
   const output = filledWhere(x, mask, filling);
   const { shape } = x;
@@ -40,6 +44,9 @@ export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, 
   return output;
 }
 maskedFill.method = "same" as const;
+const aMask: Kind<Tensor<"bool">> = { ...aTensor, parse: aTensor.parse as Kind<Tensor<"bool">>["parse"] };
+const masking = { x: operand(aTensor), mask: operand(aMask), value: operand(tensorOrScalar) } as const;
+const maskedFillParameters = parameters("maskedFill", masking);
 
 /**
  * As {@link maskedFill}, in `x`'s memory: the mask is broadcast to `x`'s shape.
@@ -49,7 +56,9 @@ maskedFill.method = "same" as const;
  * @throws {AutogradError} `inPlace` where `x` or the value requires a gradient, outside `noGrad`.
  * @throws {ArgumentError} where `x` repeats elements (`expand`). @throws as {@link maskedFill}
  */
-export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value: Tensor | Scalar): T {
+export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value: Tensor | Scalar): T;
+export function maskedFill_(...values: unknown[]): Tensor {
+  const { x, mask, value } = maskedFillInPlaceParameters(values);
   const filling = fillingOf("maskedFill_", x, mask, value);
   checkTarget("maskedFill_", x, [filling]);
   checkBroadcast("maskedFill_", x, mask);
@@ -59,6 +68,7 @@ export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value:
   return x;
 }
 maskedFill_.method = "same" as const;
+const maskedFillInPlaceParameters = parameters("maskedFill_", masking);
 
 /** The elements alone; nothing is recorded. */
 const filledWhere = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>

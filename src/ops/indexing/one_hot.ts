@@ -1,9 +1,11 @@
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkIndexDType, type IndexDType } from "./indices.ts";
+import { anIndex, type IndexDType } from "./indices.ts";
 import { oneHotCpu } from "./one_hot.cpu.ts";
 import { oneHotMetal } from "./one_hot.metal.ts";
 import { oneHotReference } from "./one_hot.reference.ts";
@@ -17,21 +19,22 @@ const oneHotPrimitive = definePrimitive({
 /** Options of {@link oneHot}. */
 export interface OneHotOptions {
   /** Size of the new axis. Default: one more than the largest index, for which the indices are read, blocking. */
-  numClasses?: number;
+  numClasses?: number | undefined;
 }
 
 /**
  * For each index a row of zeros with a 1 at the index, int64: a new last axis.
  *
  * @example
- * oneHot(tensor([0n, 2n]), { numClasses: 3 }); // [[1, 0, 0], [0, 0, 1]]
+ * oneHot(tensor([0n, 2n]), 3); // [[1, 0, 0], [0, 0, 1]]
  *
  * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
  * @throws {DTypeError} for an index that is neither int64 nor int32. @throws {ArgumentError} for a number of classes
  * that is not whole or below 1, or none given for an empty tensor.
  */
-export function oneHot(index: Tensor<IndexDType>, { numClasses }: OneHotOptions = {}): Tensor<"int64"> {
-  checkIndexDType("oneHot", index);
+export function oneHot(index: Tensor<IndexDType>, ...options: Given<OneHotOptions, ["numClasses"]>): Tensor<"int64">;
+export function oneHot(...values: unknown[]): Tensor<"int64"> {
+  const { index, numClasses } = oneHotParameters(values);
   const classes = numClasses ?? classesOf(index);
   if (!Number.isSafeInteger(classes) || classes < 1)
     throw new ArgumentError(
@@ -44,6 +47,7 @@ export function oneHot(index: Tensor<IndexDType>, { numClasses }: OneHotOptions 
   return execute(oneHotPrimitive, [index], shape, "int64", undefined);
 }
 oneHot.method = "int64" as const;
+const oneHotParameters = parameters("oneHot", { index: operand(anIndex), numClasses: optional(someNumber) });
 
 /** One more than the largest index; of negative ones at least 1, so that they are reported as what they are. */
 function classesOf(index: Tensor<IndexDType>): number {

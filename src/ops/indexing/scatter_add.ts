@@ -1,10 +1,14 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { axis as axisKind, someNumber } from "../../core/kinds.ts";
+import { named, operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { indexAddAlong, scatterAddAlong } from "./adjoint.ts";
 import type { IndexOptions } from "./gather.ts";
-import { checkIndexDType, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
+import { withAxisFirst } from "./gather.ts";
+import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
 
 /**
  * `x` with `source[…, i, …]` added at `[…, index[…, i, …], …]`: the gradient of `gather`. What one element gets is
@@ -21,13 +25,9 @@ import { checkIndexDType, checkIndexShape, checkVector, type IndexDType } from "
  * large (on Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32, or a
  * source of another dtype.
  */
-export function scatterAdd<D extends DType>(
-  x: Tensor<D>,
-  index: Tensor<IndexDType>,
-  source: Tensor<D>,
-  { dim }: IndexOptions,
-): Tensor<D> {
-  checkIndexDType("scatterAdd", index);
+export function scatterAdd<D extends DType>(x: Tensor<D>, ...indices: ScatterArguments<D>): Tensor<D>;
+export function scatterAdd(...values: unknown[]): Tensor {
+  const { x, dim, index, source } = scatterAddParameters(withAxisFirst(values));
   checkSourceDType("scatterAdd", x, source);
   const axis = normalizeAxis("scatterAdd", dim, x.rank);
   checkIndexShape("scatterAdd", x, index, axis);
@@ -36,10 +36,23 @@ export function scatterAdd<D extends DType>(
 }
 scatterAdd.method = "same" as const;
 
+/** The ways to pass an axis, indices and a source: as PyTorch has them, or the axis by name. */
+export type ScatterArguments<D extends DType, O extends IndexOptions = IndexOptions> =
+  | [dim: number, index: Tensor<IndexDType>, source: Tensor<D>, options?: Omit<O, "dim">]
+  | [index: Tensor<IndexDType>, source: Tensor<D>, options: O];
+
+const scattering = {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  index: required(anIndex),
+  source: required(aTensor),
+} as const;
+const scatterAddParameters = parameters("scatterAdd", scattering);
+
 /** Options of {@link indexAdd}. */
 export interface IndexAddOptions extends IndexOptions {
   /** A factor of the source. Default 1. */
-  alpha?: number;
+  alpha?: number | undefined;
 }
 
 /**
@@ -57,12 +70,9 @@ export interface IndexAddOptions extends IndexOptions {
  * another dtype.
  * @throws {ArgumentError} for an alpha with a fraction where the dtype has none.
  */
-export function indexAdd<D extends DType>(
-  x: Tensor<D>,
-  index: Tensor<IndexDType>,
-  source: Tensor<D>,
-  { dim, alpha = 1 }: IndexAddOptions,
-): Tensor<D> {
+export function indexAdd<D extends DType>(x: Tensor<D>, ...indices: ScatterArguments<D, IndexAddOptions>): Tensor<D>;
+export function indexAdd(...values: unknown[]): Tensor {
+  const { x, dim, index, source, alpha } = indexAddParameters(withAxisFirst(values));
   checkSourceDType("indexAdd", x, source);
   const axis = normalizeAxis("indexAdd", dim, x.rank);
   const vector = checkVector("indexAdd", index);
@@ -76,6 +86,7 @@ export function indexAdd<D extends DType>(
   return indexAddAlong(x, vector, source, axis, alpha);
 }
 indexAdd.method = "same" as const;
+const indexAddParameters = parameters("indexAdd", { ...scattering, alpha: named(someNumber, 1) });
 
 function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
   for (const tensor of [x, source]) tensor.checkAlive(operation);

@@ -2,7 +2,10 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkOffset } from "../view/diagonal.ts";
 import type { TriangleAttributes } from "./primitive.ts";
@@ -22,6 +25,8 @@ export interface TriangleOptions {
   diagonal?: number;
 }
 
+const triangular = { x: operand(aTensor), diagonal: optional(someNumber, 0) } as const;
+
 /**
  * The lower triangle of the last two axes: what lies above the diagonal becomes 0, NaN and infinity too.
  *
@@ -30,20 +35,28 @@ export interface TriangleOptions {
  *
  * @throws {ShapeError} for a tensor with fewer than two axes.
  */
-export const tril = <D extends DType>(x: Tensor<D>, { diagonal = 0 }: TriangleOptions = {}): Tensor<D> =>
-  triangle("tril", x, { lower: true, diagonal });
+export function tril<D extends DType>(x: Tensor<D>, ...options: Given<TriangleOptions, ["diagonal"]>): Tensor<D>;
+export function tril(...values: unknown[]): Tensor {
+  const { x, diagonal } = trilParameters(values);
+  return triangle("tril", x, { lower: true, diagonal });
+}
+const trilParameters = parameters("tril", triangular);
 tril.method = "same" as const;
 
 /**
  * The upper triangle of the last two axes: what lies below the diagonal becomes 0, NaN and infinity too.
  *
  * @example
- * triu(tensor([[1, 2], [3, 4]]), { diagonal: 1 }); // [[0, 2], [0, 0]]
+ * triu(tensor([[1, 2], [3, 4]]), 1); // [[0, 2], [0, 0]]
  *
  * @throws {ShapeError} for a tensor with fewer than two axes.
  */
-export const triu = <D extends DType>(x: Tensor<D>, { diagonal = 0 }: TriangleOptions = {}): Tensor<D> =>
-  triangle("triu", x, { lower: false, diagonal });
+export function triu<D extends DType>(x: Tensor<D>, ...options: Given<TriangleOptions, ["diagonal"]>): Tensor<D>;
+export function triu(...values: unknown[]): Tensor {
+  const { x, diagonal } = triuParameters(values);
+  return triangle("triu", x, { lower: false, diagonal });
+}
+const triuParameters = parameters("triu", triangular);
 triu.method = "same" as const;
 
 function triangle<D extends DType>(operation: string, x: Tensor<D>, attributes: TriangleAttributes): Tensor<D> {

@@ -1,16 +1,19 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkFactors, checkRanks, checkSameDType } from "./checks.ts";
+import { checkFactors, checkRanks, checkSameDType, factors } from "./checks.ts";
 import { productWithInput } from "./product.ts";
 
 /** The two factors of {@link addmm}: beta · input + alpha · (a · b). */
 export interface AddmmOptions {
   /** Factor of the input; 0 leaves it out, NaN and infinities included. Default 1. */
-  beta?: number;
+  beta?: number | undefined;
   /** Factor of the product. Default 1. */
-  alpha?: number;
+  alpha?: number | undefined;
 }
 
 /**
@@ -27,12 +30,9 @@ export interface AddmmOptions {
  * @throws {DTypeError} where dtypes differ, and for bool. @throws {ArgumentError} for a factor of integers that is not
  * whole.
  */
-export function addmm<D extends DType>(
-  input: Tensor<D>,
-  a: Tensor<D>,
-  b: Tensor<D>,
-  { beta = 1, alpha = 1 }: AddmmOptions = {},
-): Tensor<D> {
+export function addmm<D extends DType>(input: Tensor<D>, a: Tensor<D>, b: Tensor<D>, options?: AddmmOptions): Tensor<D>;
+export function addmm(...values: unknown[]): Tensor {
+  const { input, a, b, beta, alpha } = addmmParameters(values);
   checkSameDType("addmm", [input, a, b]);
   checkRanks("addmm", 2, "matrices", [a, b]);
   checkFactors("addmm", a, b);
@@ -42,6 +42,12 @@ export function addmm<D extends DType>(
   return productWithInput(input, a, b, { alpha, beta });
 }
 addmm.method = "same" as const;
+const addmmParameters = parameters("addmm", {
+  input: operand(aTensor),
+  ...factors,
+  beta: named(someNumber, 1),
+  alpha: named(someNumber, 1),
+});
 
 function checkBroadcasts(input: Tensor, shape: readonly number[]): void {
   const lead = shape.length - input.rank;

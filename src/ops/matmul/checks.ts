@@ -1,6 +1,12 @@
 /** What the operands of every matrix product have to be. */
+
 import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { operand } from "../../core/parameters.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+
+/** Two tensors, as most products take them. */
+export const factors = { a: operand(aTensor), b: operand(aTensor) } as const;
 
 /**
  * Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be

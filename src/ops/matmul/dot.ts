@@ -1,7 +1,8 @@
 import { ShapeError } from "../../core/errors.ts";
+import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkRanks, checkSameDType } from "./checks.ts";
+import { checkRanks, checkSameDType, factors } from "./checks.ts";
 import { matmul } from "./matmul.ts";
 
 /**
@@ -17,7 +18,9 @@ import { matmul } from "./matmul.ts";
  * @throws {ShapeError} where an operand is no vector, or lengths differ. @throws {DTypeError} where dtypes differ, and
  * for bool.
  */
-export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
+export function dot(...values: unknown[]): Tensor {
+  const { a, b } = dotParameters(values);
   checkSameDType("dot", [a, b]);
   checkRanks("dot", 1, "vectors", [a, b]);
   if (a.shape[0] !== b.shape[0])
@@ -29,3 +32,4 @@ export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   return matmul(a, b);
 }
 dot.method = "same" as const;
+const dotParameters = parameters("dot", factors);

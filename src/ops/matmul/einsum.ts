@@ -1,6 +1,9 @@
 import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { text } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { tensorsInline } from "../../tensor/kinds.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -22,7 +25,7 @@ import { diagonalOf, permuted } from "./views.ts";
  * where they share a letter that is summed over.
  *
  * @param equation such as `"bqhd,bkhd->bhqk"`; spaces are ignored
- * @param operands of one dtype, which is the result's
+ * @param operands of one dtype, which is the result's; one by one, or in an array
  *
  * @example
  * einsum("ij,jk->ik", a, b); // a matrix product
@@ -33,11 +36,17 @@ import { diagonalOf, permuted } from "./views.ts";
  * @throws {ShapeError} where a rank differs from the letters, or sizes of one letter differ.
  * @throws {DTypeError} where dtypes differ, and for bool.
  */
-export function einsum<D extends DType>(equation: string, ...operands: readonly Tensor<D>[]): Tensor<D> {
+export function einsum<D extends DType>(
+  equation: string,
+  ...operands: readonly Tensor<D>[] | [operands: readonly Tensor<D>[]]
+): Tensor<D>;
+export function einsum(...values: unknown[]): Tensor {
+  const { equation, operands } = einsumParameters(values);
   const { operands: labels, output } = parseEquation(equation, operands);
   checkSameDType("einsum", operands);
   return named("einsum", () => summed(equation, operands, labels, output));
 }
+const einsumParameters = parameters("einsum", { equation: operand(text), operands: operand(tensorsInline) });
 
 function summed<D extends DType>(
   equation: string,

@@ -1,7 +1,10 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { either, nothing } from "../../core/kinds.ts";
+import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { sum } from "../reduction/sum.ts";
@@ -27,7 +30,9 @@ const primitive = productPrimitive("linear");
  *
  * @throws {ShapeError} where sizes do not fit. @throws {DTypeError} where dtypes differ, and for bool.
  */
-export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: Tensor<D> | null): Tensor<D> {
+export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: Tensor<D> | null): Tensor<D>;
+export function linear(...values: unknown[]): Tensor {
+  const { x, weight, bias } = linearParameters(values);
   checkSameDType("linear", bias ? [x, weight, bias] : [x, weight]);
   checkRanks("linear", 2, "weights [out, in]", [weight]);
   checkSizes(x, weight, bias);
@@ -35,6 +40,11 @@ export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: 
   return reshape(product(reshape(x, [1, x.shape[0]!]), weight, bias ?? undefined), [weight.shape[0]!]);
 }
 linear.method = "same" as const;
+const linearParameters = parameters("linear", {
+  x: operand(aTensor),
+  weight: operand(aTensor),
+  bias: optional(either(aTensor, nothing)),
+});
 
 /** One problem in all three: the bias is the input to which the product is added, repeated for each row. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {

@@ -1,10 +1,11 @@
 import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { collapse, elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "../view/reshape.ts";
-import { checkFactors, checkRanks } from "./checks.ts";
+import { checkFactors, checkRanks, factors } from "./checks.ts";
 import { product } from "./product.ts";
 
 /**
@@ -26,7 +27,9 @@ import { product } from "./product.ts";
  * @throws {ShapeError} for an operand without axes, inner sizes that differ, batches that can't be broadcast together.
  * @throws {DTypeError} where dtypes differ, and for bool.
  */
-export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
+export function matmul(...values: unknown[]): Tensor {
+  const { a, b } = matmulParameters(values);
   checkFactors("matmul", a, b);
   const row = a.rank === 1;
   const column = b.rank === 1;
@@ -38,6 +41,7 @@ export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
 }
 matmul.method = "same" as const;
+const matmulParameters = parameters("matmul", factors);
 
 /**
  * A batch times one matrix, as the product of two matrices: the batch's rows below each other. So the gradient of the
@@ -64,12 +68,15 @@ function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
  *
  * @throws {ShapeError} where an operand is no matrix, or inner sizes differ. @throws {DTypeError} as {@link matmul}.
  */
-export function mm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+export function mm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
+export function mm(...values: unknown[]): Tensor {
+  const { a, b } = mmParameters(values);
   checkRanks("mm", 2, "matrices", [a, b]);
   checkFactors("mm", a, b);
   return named("mm", () => product(a, b));
 }
 mm.method = "same" as const;
+const mmParameters = parameters("mm", factors);
 
 /**
  * The products of two batches of matrices, one by one; {@link matmul} without broadcasting.
@@ -82,7 +89,9 @@ mm.method = "same" as const;
  *
  * @throws {ShapeError} where ranks are not 3, or batches or inner sizes differ. @throws {DTypeError} as {@link matmul}.
  */
-export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
+export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
+export function bmm(...values: unknown[]): Tensor {
+  const { a, b } = bmmParameters(values);
   checkRanks("bmm", 3, "batches of matrices (rank 3)", [a, b]);
   checkFactors("bmm", a, b);
   if (a.shape[0] !== b.shape[0])
@@ -95,3 +104,4 @@ export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   return named("bmm", () => product(a, b));
 }
 bmm.method = "same" as const;
+const bmmParameters = parameters("bmm", factors);

@@ -1,10 +1,11 @@
 import { named } from "../../backend/dispatch.ts";
+import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
-import { checkRanks } from "./checks.ts";
+import { checkRanks, factors } from "./checks.ts";
 
 /**
  * The outer product of two vectors: out[i, j] = a[i] · b[j]. Dtypes are promoted as by `mul`.
@@ -18,8 +19,11 @@ import { checkRanks } from "./checks.ts";
  *
  * @throws {ShapeError} where an operand is no vector.
  */
-export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<B>): Tensor<Promote<A, B>> {
+export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<B>): Tensor<Promote<A, B>>;
+export function outer(...values: unknown[]): Tensor {
+  const { a, b } = outerParameters(values);
   checkRanks("outer", 1, "vectors", [a, b]);
-  return named("outer", () => mul(reshape(a, [a.shape[0]!, 1]), b)) as Tensor<Promote<A, B>>;
+  return named("outer", () => mul(reshape(a, [a.shape[0]!, 1]), b));
 }
 outer.method = "promoted" as const;
+const outerParameters = parameters("outer", factors);

@@ -1,5 +1,7 @@
 import { definePrimitive } from "../../backend/primitive.ts";
-import { defaultGenerator, type Generator } from "../../random/generator.ts";
+import { instanceOf } from "../../core/kinds.ts";
+import type { Kind } from "../../core/parameters.ts";
+import { defaultGenerator, Generator } from "../../random/generator.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -14,6 +16,9 @@ export interface GeneratorOptions {
   /** Default: the one that `manualSeed` seeds. */
   generator?: Generator | undefined;
 }
+
+/** @internal */
+export const aGenerator: Kind<Generator> = instanceOf(Generator, "a Generator");
 
 /** What functions take that make a random tensor from nothing. */
 export interface RandomOptions<D extends DType = DType> extends CreationOptions<D>, GeneratorOptions {}

@@ -1,23 +1,16 @@
 import { record } from "../../autograd/record.ts";
-import { aNumber } from "../../core/kinds.ts";
+import { type AxisArguments, aNumber, axes, flag } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
-import { named, parameters } from "../../core/parameters.ts";
+import { named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
 import { dividedWhereNotZero } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { mean } from "./mean.ts";
-import {
-  axesParameters,
-  floatOperand,
-  fold,
-  planReduction,
-  type ReductionArguments,
-  type ReductionOptions,
-  type ReductionPlan,
-} from "./reduce.ts";
+import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
 
 /**
  * Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the
@@ -39,7 +32,7 @@ export interface VarianceOptions extends ReductionOptions {
  *
  * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
  */
-export function variance<D extends DType>(x: Tensor<D>, ...options: ReductionArguments<VarianceOptions>): Tensor<D>;
+export function variance<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<D>;
 export function variance(...values: unknown[]): Tensor {
   const { x, dim, keepdim, correction } = varianceParameters(values);
   const input = floatOperand("var", x, undefined);
@@ -51,7 +44,12 @@ export function variance(...values: unknown[]): Tensor {
   });
   return output;
 }
-const variances = { ...axesParameters, correction: named(aNumber(finite), 1) } as const;
+const variances = {
+  x: operand(aTensor),
+  dim: optional(axes),
+  keepdim: named(flag, false), // PyTorch takes another flag in its place, `unbiased`
+  correction: named(aNumber(finite), 1),
+} as const;
 const varianceParameters = parameters("var", variances);
 variance.method = "same" as const;
 
@@ -65,7 +63,7 @@ export { variance as var };
  *
  * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
  */
-export function std<D extends DType>(x: Tensor<D>, ...options: ReductionArguments<VarianceOptions>): Tensor<D>;
+export function std<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<D>;
 export function std(...values: unknown[]): Tensor {
   const { x, dim, keepdim, correction } = stdParameters(values);
   const input = floatOperand("std", x, undefined);
@@ -88,10 +86,7 @@ export interface VarianceAndMean<D extends DType> {
 }
 
 /** The {@link variance} and the mean over the same axes. */
-export function varMean<D extends DType>(
-  x: Tensor<D>,
-  ...options: ReductionArguments<VarianceOptions>
-): VarianceAndMean<D>;
+export function varMean<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): VarianceAndMean<D>;
 export function varMean(...values: unknown[]): VarianceAndMean<DType> {
   const { x, dim, keepdim, correction } = varMeanParameters(values);
   planReduction("varMean", floatOperand("varMean", x, undefined), { dim }); // its errors name this operation

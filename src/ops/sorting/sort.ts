@@ -3,7 +3,10 @@ import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { axis as axisKind, flag, someNumber } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { scatterAdd } from "../indexing/scatter_add.ts";
@@ -30,6 +33,9 @@ export interface SortOptions {
   stable?: boolean;
 }
 
+/** The ways to pass them: by name, or the axis and whether it descends by position. */
+export type SortArguments = Given<SortOptions, ["dim", "descending"]>;
+
 /** Elements in order, and where each was. */
 export interface Sorted<D extends DType> {
   readonly values: Tensor<D>;
@@ -46,11 +52,20 @@ export interface Sorted<D extends DType> {
  *
  * @throws {ShapeError} for an axis out of range.
  */
-export function sort<D extends DType>(x: Tensor<D>, { dim = -1, descending = false }: SortOptions = {}): Sorted<D> {
+export function sort<D extends DType>(x: Tensor<D>, ...options: SortArguments): Sorted<D>;
+export function sort(...values: unknown[]): Sorted<DType> {
+  const { x, dim, descending } = sortParameters(values);
   const axis = normalizeAxis("sort", dim, x.rank);
   return firstInOrder("sort", x, axis, x.shape[axis] ?? 1, descending);
 }
 sort.method = "own" as const;
+const sorting = {
+  x: operand(aTensor),
+  dim: optional(axisKind, -1),
+  descending: optional(flag, false),
+  stable: named(flag, true),
+} as const;
+const sortParameters = parameters("sort", sorting);
 
 /**
  * The indices that would sort an axis.
@@ -60,13 +75,16 @@ sort.method = "own" as const;
  *
  * @see {@link sort}
  */
-export function argsort(x: Tensor, { dim = -1, descending = false }: SortOptions = {}): Tensor<"int64"> {
+export function argsort(x: Tensor, ...options: SortArguments): Tensor<"int64">;
+export function argsort(...given: unknown[]): Tensor<"int64"> {
+  const { x, dim, descending } = argsortParameters(given);
   const axis = normalizeAxis("argsort", dim, x.rank);
   const { values, indices } = noGrad(() => firstInOrder("argsort", x, axis, x.shape[axis] ?? 1, descending));
   values.dispose();
   return indices;
 }
 argsort.method = "int64" as const;
+const argsortParameters = parameters("argsort", sorting);
 
 /** Options of {@link topk}. */
 export interface TopkOptions {
@@ -75,8 +93,11 @@ export interface TopkOptions {
   /** The smallest where false. Default true. */
   largest?: boolean;
   /** Accepted as PyTorch has it; the result is always in order. */
-  sorted?: boolean;
+  sorted?: boolean | undefined;
 }
+
+/** The ways to pass them: by name or by position. */
+export type TopkArguments = Given<TopkOptions, ["dim", "largest", "sorted"]>;
 
 /**
  * The `k` largest (or smallest) elements along an axis, in order, and their indices. Of equal elements those with the
@@ -88,11 +109,9 @@ export interface TopkOptions {
  * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a `k` that is negative, not whole, or
  * larger than the axis.
  */
-export function topk<D extends DType>(
-  x: Tensor<D>,
-  k: number,
-  { dim = -1, largest = true }: TopkOptions = {},
-): Sorted<D> {
+export function topk<D extends DType>(x: Tensor<D>, k: number, ...options: TopkArguments): Sorted<D>;
+export function topk(...values: unknown[]): Sorted<DType> {
+  const { x, k, dim, largest } = topkParameters(values);
   const axis = normalizeAxis("topk", dim, x.rank);
   const size = x.shape[axis] ?? 1;
   if (!Number.isInteger(k) || k < 0 || k > size)
@@ -104,6 +123,13 @@ export function topk<D extends DType>(
   return firstInOrder("topk", x, axis, k, largest);
 }
 topk.method = "own" as const;
+const topkParameters = parameters("topk", {
+  x: operand(aTensor),
+  k: required(someNumber),
+  dim: optional(axisKind, -1),
+  largest: optional(flag, true),
+  sorted: optional(flag, true),
+});
 
 function firstInOrder<D extends DType>(
   operation: string,

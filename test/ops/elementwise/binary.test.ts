@@ -49,7 +49,7 @@ const rows: readonly Row[] = [
   { name: "remainder", compute: library.remainder, formula: floorRemainder, ulps: 1, samples: byNumbers },
   {
     name: "div trunc",
-    compute: (a, b) => library.div(a, b, { rounding: "trunc" }),
+    compute: (a, b) => library.div(a, b, { roundingMode: "trunc" }),
     formula: (a, b) => Math.trunc(a / b),
     samples: byNumbers,
   },
@@ -99,7 +99,7 @@ testTable(
   (
     [
       ["floorDivide", library.floorDivide, (a, b) => Math.floor(a / b)],
-      ["div trunc", (a, b) => library.div(a, b, { rounding: "trunc" }), (a, b) => Math.trunc(a / b)],
+      ["div trunc", (a, b) => library.div(a, b, { roundingMode: "trunc" }), (a, b) => Math.trunc(a / b)],
       ["remainder", library.remainder, floorRemainder],
       ["fmod", library.fmod, (a, b) => a % b],
       ["pow", library.pow, integerPower],

@@ -52,7 +52,7 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
   ["a negative power of integers", () => pow(bytes, -1), "ArgumentError [pow] integers can't be raised to -1"],
   [
     "another rounding",
-    () => div(floats, 2, { rounding: "up" as never }),
+    () => div(floats, 2, { roundingMode: "up" as never }),
     'ArgumentError [div] expected rounding to be "floor", "trunc"',
   ],
   [
@@ -140,8 +140,8 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     ["floorDivide", floorDivide],
     ["remainder", remainder],
     ["fmod", fmod],
-    ["div floor", (a, b) => div(a, b, { rounding: "floor" })],
-    ["div trunc", (a, b) => div(a, b, { rounding: "trunc" })],
+    ["div floor", (a, b) => div(a, b, { roundingMode: "floor" })],
+    ["div trunc", (a, b) => div(a, b, { roundingMode: "trunc" })],
   ] as readonly [string, (a: Tensor, b: Operand) => Tensor][])("%s of an integer by zero", (_name, divide) => {
     for (const dtype of ["int64", "int32", "uint32", "int8", "uint8"] as const) {
       const by = tensor([1, 2, 0, 4], { dtype });
