@@ -12,9 +12,9 @@ import { GradientReferences } from "./references.ts";
 /** What becomes of the graph when a backward pass is over. */
 export interface BackwardOptions {
   /** Keep what the forward saved, for a further pass over the same graph. Default: `createGraph`. */
-  retainGraph?: boolean;
+  retainGraph?: boolean | undefined;
   /** Record the backward pass too, for gradients of gradients. */
-  createGraph?: boolean;
+  createGraph?: boolean | undefined;
 }
 
 /**

@@ -10,7 +10,7 @@
  *   x: operand(aTensor),
  *   dim: optional(axes),
  *   keepdim: optional(flag, false),
- *   dtype: named(aDType),
+ *   dtype: keyword(aDType),
  * });
  * function sum(...values: unknown[]) {
  *   const { x, dim, keepdim, dtype } = sumParameters(values); // sum(x, 1, true), sum(x, 1, { keepdim: true })
@@ -75,9 +75,9 @@ export function optional<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefine
 }
 
 /** A parameter that may be given by name: what stands after the `*` in PyTorch, and what PyTorch does not have. */
-export function named<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
-export function named<T>(kind: Kind<T>): Parameter<T | undefined>;
-export function named<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
+export function keyword<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
+export function keyword<T>(kind: Kind<T>): Parameter<T | undefined>;
+export function keyword<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
   return { kind, by: "name", isRequired: false, fallback };
 }
 
@@ -225,6 +225,27 @@ function readOptions(plan: Plan, options: Options, values: readonly unknown[], r
   }
 }
 
+/** An object with parts of its own, all by name: `window: { left: 3 }`. Errors call them `window.left`. */
+export function structure<P extends Parameters>(parts: P): Kind<Parsed<P>> {
+  const names = Object.keys(parts);
+  return {
+    expected: `an object with ${names.join(", ")}`,
+    parse(value, operation, name) {
+      const given = optionsOf(value);
+      if (given === undefined) return undefined;
+      const result: Record<string, unknown> = {};
+      for (const own of Object.keys(given)) if (!names.includes(own)) throw unknownOption(operation, own, names, name);
+      for (const [own, { kind, fallback, isRequired }] of Object.entries(parts)) {
+        const part = given[own];
+        if (part === undefined && isRequired)
+          throw new ArgumentError(operation, "missingArgument", `expected ${name}.${own}, got nothing for it`);
+        result[own] = part === undefined ? fallback : parsed(operation, `${name}.${own}`, kind, part, false);
+      }
+      return result as Parsed<P>;
+    },
+  };
+}
+
 function parsed(operation: string, name: string, kind: Kind<unknown>, value: unknown, isOperand: boolean): unknown {
   const result = kind.parse(value, operation, name);
   if (result !== undefined) return result;
@@ -236,11 +257,15 @@ const optionNames = ({ parameters }: Signature): string[] =>
   Object.keys(parameters).filter((name) => parameters[name]!.by !== "operand");
 
 /** The error of an option that a function does not have, with the one that was probably meant. */
-export function unknownOption(operation: string, name: string, names: readonly string[]): ArgumentError {
+export function unknownOption(operation: string, name: string, names: readonly string[], of?: string): ArgumentError {
   const nearest = nearestName(name, names);
   const meant = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
   const known = names.length === 0 ? "; there are none" : `; the options are ${names.join(", ")}`;
-  return new ArgumentError(operation, "unknownOption", `there is no option ${describeValue(name)}${known}${meant}`);
+  return new ArgumentError(
+    operation,
+    "unknownOption",
+    `there is no option ${describeValue(name)}${of ? ` of ${of}` : ""}${known}${meant}`,
+  );
 }
 
 function givenTwice({ operation, text }: Signature, name: string): ArgumentError {

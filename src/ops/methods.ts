@@ -14,11 +14,10 @@
  * - `own`: as {@link OwnMethods} says.
  */
 
-import type { BackwardOptions } from "../autograd/pass.ts";
 import type { AxisArguments } from "../core/kinds.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
-import { backward, detach } from "./gradient/backward.ts";
+import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
 
 /** Methods that are no operations, or have another name there. */
@@ -77,7 +76,7 @@ interface CoreMethods<D extends DType> {
    * @param gradient of this tensor's shape; may be left out where it has one element: then it is 1
    * @throws {AutogradError} where nothing requires a gradient, or the graph was freed.
    */
-  backward(gradient?: Tensor, options?: BackwardOptions): void;
+  backward(...options: BackwardArguments): void;
   /** The same elements without the history: a view that requires no gradient. */
   detach(): Tensor<D>;
   /**

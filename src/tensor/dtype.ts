@@ -101,8 +101,12 @@ export const integerRange = (dtype: IntegerDType | "bool"): readonly [bigint, bi
  * The dtype of a typed array's elements; undefined where tensors have no such type (16-bit integers, clamped bytes).
  */
 export function dtypeOfArray(array: ArrayBufferView): DType | undefined {
-  return dtypeByArray[Object.prototype.toString.call(array).slice(8, -1)];
+  const name: string | undefined = nameOfArray.call(array); // what the engine says, not the object
+  return name !== undefined && Object.hasOwn(dtypeByArray, name) ? dtypeByArray[name] : undefined;
 }
+
+const nameOfArray = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!
+  .get as () => string | undefined;
 
 const dtypeByArray: Readonly<Record<string, DType>> = {
   Float64Array: "float64",

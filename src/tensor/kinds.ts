@@ -1,5 +1,5 @@
 /** Kinds of parameters that have to do with tensors: tensors, numbers in their place, dtypes, shapes. */
-import { DTypeError, ShapeError } from "../core/errors.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { listed } from "../core/kinds.ts";
 import type { Kind } from "../core/parameters.ts";
 import { type DType, dtypes, isDType } from "./dtype.ts";
@@ -15,6 +15,12 @@ export const aTensor: Kind<Tensor> = {
     value.checkAlive(operation);
     return value;
   },
+};
+
+/** A tensor of which only shape and dtype are read, which it keeps after its disposal. */
+export const tensorOrGone: Kind<Tensor> = {
+  expected: "a tensor",
+  parse: (value) => (Tensor.isTensor(value) ? value : undefined),
 };
 
 /** A plain number, a bigint or a boolean. */
@@ -40,6 +46,14 @@ export const tensorList: Kind<readonly Tensor[]> = {
   },
 };
 
+/** One tensor or several. */
+export const severalTensors: Kind<readonly Tensor[]> = {
+  expected: "a tensor or an array of tensors",
+  parse(value, operation, name) {
+    const one = aTensor.parse(value, operation, name);
+    return one ? [one] : tensorList.parse(value, operation, name);
+  },
+};
 /** Tensors that may also be given one by one. */
 export const tensorsInline: Kind<readonly Tensor[]> = { ...tensorList, starts: Tensor.isTensor };
 
@@ -50,19 +64,36 @@ export const aDType: Kind<DType> = {
   error: [DTypeError, "unknownDType"],
 };
 
-/**
- * A list of sizes, copied, of which operations say what negative ones and fractions are. Also given one by one, as in
- * `reshape(x, 3, 2)`.
- */
-export const aShape: Kind<Shape> = {
+/** A list of sizes, copied, of which operations say what negative ones and fractions are. */
+export const shapeList: Kind<Shape> = {
   expected: "a list of sizes",
   parse(value) {
     const list = listed(value);
     return list?.every((size) => typeof size === "number") ? (list as number[]) : undefined;
   },
   error: [ShapeError, "invalidShape"],
-  starts: (value) => typeof value === "number",
 };
+
+/** The same, also given one by one, as in `reshape(x, 3, 2)`. */
+export const aShape: Kind<Shape> = { ...shapeList, starts: (value) => typeof value === "number" };
 
 /** A shape as a list, or size by size. */
 export type ShapeArguments = [shape: Shape] | number[];
+
+/** The same, and options after it. */
+export type SizedArguments<O> = [shape: Shape, options?: O] | number[] | [...sizes: number[], options: O];
+
+/** A typed array that still has its memory. */
+export const aTypedArray: Kind<NodeJS.TypedArray> = {
+  expected: "a typed array",
+  parse(value, operation, name) {
+    if (!ArrayBuffer.isView(value) || value instanceof DataView) return undefined;
+    if ((value.buffer as ArrayBuffer).detached)
+      throw new ArgumentError(
+        operation,
+        "detached",
+        `expected ${name} to have elements, got a typed array whose memory was transferred elsewhere`,
+      );
+    return value as NodeJS.TypedArray;
+  },
+};

@@ -95,7 +95,21 @@ export const promote = <A extends DType, B extends DType>(a: A, b: B): Promote<A
  */
 const kindRank = (dtype: DType): number => (isFloat(dtype) ? 2 : isInteger(dtype) ? 1 : 0);
 
-/** The dtype of a plain number on its own, as PyTorch's `result_type` sees it. */
+/**
+ * The dtype of plain values that become a tensor without another one: booleans bool, bigints int64, numbers float32
+ * (where PyTorch has int64 for whole ones).
+ */
+export function plainDType(values: Iterable<Scalar>): "bool" | "int64" | "float32" {
+  let dtype: "bool" | "int64" | undefined;
+  for (const value of values) {
+    if (typeof value === "number") return "float32";
+    if (typeof value === "bigint") dtype = "int64";
+    else dtype ??= "bool";
+  }
+  return dtype ?? "float32";
+}
+
+/** The dtype of a plain number that meets a tensor, as PyTorch's `result_type` sees it. */
 export function scalarDType(value: Scalar): DType {
   if (typeof value === "boolean") return "bool";
   if (typeof value === "bigint") return "int64";

@@ -1,8 +1,10 @@
 import { countCodepath } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
-import { checkNames, checkNumber } from "../../core/options.ts";
+import { checkNumber } from "../../core/options.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { flashAttentionLog } from "../../observe/observer.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { nextStart } from "../random/distribution.ts";
@@ -18,7 +20,14 @@ import {
   sinksOperand,
   slopesOperand,
 } from "./operands.ts";
-import { alignmentOf, bandOf, checkPath, type FlashAttentionOptions, numberRules, optionNames } from "./options.ts";
+import {
+  alignmentOf,
+  bandOf,
+  checkPath,
+  type FlashAttentionOptions,
+  flashAttentionOptions,
+  numberRules,
+} from "./options.ts";
 import { type AttentionAttributes, dropoutOf, type InputName, inputNames, type Sequence } from "./problem.ts";
 import { type Route, routeOf, unmeasuredOptions } from "./route.ts";
 import { type Attended, unfusedAttention } from "./unfused.ts";
@@ -88,13 +97,20 @@ export function flashAttention<D extends DType>(
   q: Tensor<D>,
   k: Tensor<D>,
   v: Tensor<D>,
-  options: FlashAttentionOptions = {},
-): Tensor<D> | FlashAttentionResult<D> {
+  options?: FlashAttentionOptions,
+): Tensor<D> | FlashAttentionResult<D>;
+export function flashAttention(...values: unknown[]): Tensor | FlashAttentionResult {
+  const { q, k, v, ...options } = flashAttentionParameters(values);
   return tidy(() => {
     const result = attention("flashAttention", q, k, v, options);
     return options.returnLogSumExp || options.returnDropoutMask ? result : result.out;
   });
 }
+
+const flashAttentionParameters = parameters("flashAttention", {
+  ...{ q: operand(aTensor), k: operand(aTensor), v: operand(aTensor) },
+  ...flashAttentionOptions,
+});
 
 /** @internal Attention under the name of the function that was called, which tidies up. */
 export function attention<D extends DType>(
@@ -136,7 +152,6 @@ interface Prepared {
 
 /** Checks everything, and only then takes a random number. */
 function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: FlashAttentionOptions): Prepared {
-  checkNames(operation, options, optionNames);
   const projections = projectionsOf(operation, q, k, v);
   const [dim, valueDim] = [projections.q.shape[3]!, projections.v.shape[3]!];
   const call = { dtype: q.dtype, pairs: projections.pairs, dim, valueDim, options: unmeasuredOptions(options) };

@@ -1,9 +1,13 @@
 /** What callers of `flashAttention` say, and how it is checked. */
+
 import { type BackendName, backendNames } from "../../backend/names.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { choice, either, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { belowOne, finite, type NumberRule, positive } from "../../core/options.ts";
+import { type Kind, keyword, type Parameter, required, structure } from "../../core/parameters.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { GeneratorOptions } from "../random/distribution.ts";
+import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
 import type { Alignment, Band } from "./problem.ts";
 
 /**
@@ -71,23 +75,29 @@ export interface FlashAttentionOptions extends GeneratorOptions {
   path?: AttentionPath | undefined;
 }
 
-/** The options by name, to check those that are given. */
-export const optionNames: Readonly<Record<keyof FlashAttentionOptions, true>> = {
-  causal: true,
-  scale: true,
-  dropout: true,
-  generator: true,
-  mask: true,
-  bias: true,
-  window: true,
-  softcap: true,
-  sinks: true,
-  alibi: true,
-  cuSeqlens: true,
-  returnLogSumExp: true,
-  returnDropoutMask: true,
-  path: true,
-};
+const bounds: Kind<SequenceBounds> = either(
+  aTensor as Kind<Tensor<"int32" | "int64">>,
+  listOf(someNumber, "a list of numbers"),
+);
+const side = keyword(someNumber);
+
+/** @internal What they have to be. */
+export const flashAttentionOptions = {
+  causal: keyword(either(flag, choice("top-left", "bottom-right"))),
+  scale: keyword(someNumber),
+  dropout: keyword(someNumber),
+  generator: keyword(aGenerator),
+  mask: keyword(aTensor as Kind<Tensor<"bool">>),
+  bias: keyword(aTensor),
+  window: keyword(either(someNumber, structure({ left: side, right: side }))),
+  softcap: keyword(someNumber),
+  sinks: keyword(aTensor),
+  alibi: keyword(either(aTensor, listOf(someNumber, "a list of numbers"))),
+  cuSeqlens: keyword(either(bounds, structure({ queries: required(bounds), keys: required(bounds) }))),
+  returnLogSumExp: keyword(flag),
+  returnDropoutMask: keyword(flag),
+  path: keyword({ ...choice("auto", "fused", "unfused", ...backendNames), error: [ArgumentError, "unknownPath"] }),
+} as const satisfies Readonly<Record<keyof FlashAttentionOptions, Parameter<unknown>>>;
 
 const paths: readonly string[] = ["auto", "fused", "unfused", ...backendNames];
 

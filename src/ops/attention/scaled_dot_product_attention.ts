@@ -1,9 +1,11 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
-import { checkNames } from "../../core/options.ts";
+import { flag, someNumber } from "../../core/kinds.ts";
+import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import type { GeneratorOptions } from "../random/distribution.ts";
+import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
 import { select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { attention } from "./flash_attention.ts";
@@ -28,15 +30,6 @@ export interface ScaledDotProductAttentionOptions extends GeneratorOptions {
   enableGqa?: boolean | undefined;
 }
 
-const optionNames: Readonly<Record<keyof ScaledDotProductAttentionOptions, true>> = {
-  attnMask: true,
-  dropoutP: true,
-  isCausal: true,
-  scale: true,
-  enableGqa: true,
-  generator: true,
-};
-
 /**
  * Attention as PyTorch's `torch.nn.functional.scaled_dot_product_attention` has it: {@link flashAttention} with other
  * names and `isCausal` aligned at the first key.
@@ -56,21 +49,34 @@ export function scaledDotProductAttention<D extends DType>(
   query: Tensor<D>,
   key: Tensor<D>,
   value: Tensor<D>,
-  options: ScaledDotProductAttentionOptions = {},
-): Tensor<D> {
+  ...options: Given<ScaledDotProductAttentionOptions, ["attnMask", "dropoutP", "isCausal"]>
+): Tensor<D>;
+export function scaledDotProductAttention(...values: unknown[]): Tensor {
   const operation = "scaledDotProductAttention";
-  checkNames(operation, options, optionNames);
-  const { attnMask, dropoutP, isCausal = false, scale, generator } = options;
+  const { query, key, value, ...options } = attentionParameters(values);
+  const { attnMask, dropoutP, isCausal, scale, generator } = options;
   checkTogether(operation, query, key, options);
   const given = attnMask?.dtype === "bool" ? { mask: attnMask as Tensor<"bool"> } : { bias: attnMask };
   const causal = isCausal ? "top-left" : false;
   const own = { ...given, causal, dropout: dropoutP, scale, generator } as const;
   return tidy(() => {
     if (query.rank !== 2) return attention(operation, query, key, value, own).out;
-    const [q, k, v] = [query, key, value].map((rows) => unsqueeze(rows, 0)) as [Tensor<D>, Tensor<D>, Tensor<D>];
+    const [q, k, v] = [query, key, value].map((rows) => unsqueeze(rows, 0)) as [Tensor, Tensor, Tensor];
     return select(attention(operation, q, k, v, own).out, 0, 0);
   });
 }
+
+const attentionParameters = parameters("scaledDotProductAttention", {
+  query: operand(aTensor),
+  key: operand(aTensor),
+  value: operand(aTensor),
+  attnMask: optional(aTensor),
+  dropoutP: optional(someNumber),
+  isCausal: optional(flag, false),
+  scale: keyword(someNumber),
+  enableGqa: keyword(flag, false),
+  generator: keyword(aGenerator),
+});
 
 /** What PyTorch refuses and {@link flashAttention} does not. */
 function checkTogether(

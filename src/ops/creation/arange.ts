@@ -1,9 +1,10 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
-import { scalarDType } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation, create } from "./create.ts";
+import { type CreationOptions, checkCreation, create, creationOptions } from "./create.ts";
 import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
+import type { DTypeOfValue } from "./tensor.ts";
 
 type Bound = number | bigint;
 type Typed<D extends DType> = CreationOptions<D> & { dtype: D };
@@ -15,10 +16,11 @@ type Untyped = CreationOptions<never>;
  *
  * @param start default 0
  * @param step default 1; not 0; negative to go down
- * @param options `dtype` by default int64 where all three are whole, else float32
+ * @param options `dtype` by default float32; int64 where one of them is a bigint
  *
  * @example
- * arange(4); // int64 [0, 1, 2, 3]
+ * arange(4); // float32 [0, 1, 2, 3]
+ * arange(4n); // int64 [0, 1, 2, 3]
  * arange(1, 2, 0.25); // float32 [1, 1.25, 1.5, 1.75]
  * arange(5, 0, -2, { dtype: "int32" }); // int32 [5, 3, 1]
  *
@@ -28,27 +30,44 @@ type Untyped = CreationOptions<never>;
 export function arange<D extends DType>(end: Bound, options: Typed<D>): Tensor<D>;
 export function arange<D extends DType>(start: Bound, end: Bound, options: Typed<D>): Tensor<D>;
 export function arange<D extends DType>(start: Bound, end: Bound, step: Bound, options: Typed<D>): Tensor<D>;
-export function arange(end: Bound, options?: Untyped): Tensor<"int64" | "float32">;
-export function arange(start: Bound, end: Bound, options?: Untyped): Tensor<"int64" | "float32">;
-export function arange(start: Bound, end: Bound, step: Bound, options?: Untyped): Tensor<"int64" | "float32">;
-export function arange(...values: (Bound | CreationOptions | undefined)[]): Tensor {
-  const bounds = values.filter((value): value is Bound => typeof value === "number" || typeof value === "bigint");
-  const options = values.find((value): value is CreationOptions => typeof value === "object") ?? {};
-  if (bounds.length === 0 || bounds.length > 3)
-    throw new ArgumentError(
-      "arange",
-      "invalidBound",
-      `expected end, start and end, or start, end and step as numbers, got ${bounds.length} numbers`,
-    );
+export function arange<B extends Bound>(end: B, options?: Untyped): Tensor<DTypeOfValue<B>>;
+export function arange<A extends Bound, B extends Bound>(
+  start: A,
+  end: B,
+  options?: Untyped,
+): Tensor<DTypeOfValue<A | B>>;
+export function arange<A extends Bound, B extends Bound, C extends Bound>(
+  start: A,
+  end: B,
+  step: C,
+  options?: Untyped,
+): Tensor<DTypeOfValue<A | B | C>>;
+export function arange(...values: unknown[]): Tensor {
+  const { bounds, dtype = dtypeOf(bounds), ...options } = arangeParameters(values);
   const [start, end] = bounds.length === 1 ? [0, bounds[0]!] : [bounds[0]!, bounds[1]!];
   const step = bounds[2] ?? 1;
   for (const [name, value] of Object.entries({ start, end, step })) checkFinite(name, value);
-  const dtype = options.dtype ?? (bounds.some((bound) => isFloat(scalarDType(bound))) ? "float32" : "int64");
   checkCreation("arange", [], dtype, options);
   return isFloat(dtype)
     ? floatRange(Number(start), Number(end), Number(step), dtype, options)
     : wholeRange(start, end, step, dtype, options);
 }
+
+const dtypeOf = (bounds: readonly Bound[]): DType =>
+  bounds.some((bound) => typeof bound === "bigint") ? "int64" : "float32";
+
+const isBound = (value: unknown): value is Bound => typeof value === "number" || typeof value === "bigint";
+
+const arangeParameters = parameters("arange", {
+  bounds: operand<readonly Bound[]>({
+    expected: "end, start and end, or start, end and step, as numbers or bigints",
+    starts: isBound,
+    parse: (value) =>
+      Array.isArray(value) && value.length <= 3 && value.every(isBound) && value.length > 0 ? value : undefined,
+    error: [ArgumentError, "invalidBound"],
+  }),
+  ...creationOptions,
+});
 
 function floatRange(start: number, end: number, step: number, dtype: DType, options: CreationOptions): Tensor {
   checkDirection(step, end - start);

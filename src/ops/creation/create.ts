@@ -1,7 +1,10 @@
 import type { Primitive } from "../../backend/backend.ts";
 import { empty, execute, executeInto } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
+import { choice, flag, text } from "../../core/kinds.ts";
+import { keyword } from "../../core/parameters.ts";
 import { type DType, dtypes, isDType, isFloat } from "../../tensor/dtype.ts";
+import { aDType } from "../../tensor/kinds.ts";
 import type { AllocationHint } from "../../tensor/memory.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -12,6 +15,14 @@ export interface CreationOptions<D extends DType = DType> extends AllocationHint
   /** True makes it a parameter: `backward()` leaves its gradient in `grad`. */
   requiresGrad?: boolean | undefined;
 }
+
+/** @internal What the options have to be. */
+export const creationOptions = {
+  dtype: keyword(aDType),
+  requiresGrad: keyword(flag),
+  storage: keyword(choice("shared", "private")),
+  label: keyword(text),
+} as const;
 
 /** @internal Runs an operation without operands into a new, dense tensor. */
 export function create<Attributes, D extends DType>(

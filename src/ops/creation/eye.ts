@@ -1,6 +1,8 @@
+import { someNumber } from "../../core/kinds.ts";
+import { optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation, create } from "./create.ts";
+import { type CreationOptions, checkCreation, create, creationOptions } from "./create.ts";
 import { fillInto, fillPrimitive } from "./fill.ts";
 
 /**
@@ -17,14 +19,8 @@ import { fillInto, fillPrimitive } from "./fill.ts";
  */
 export function eye<D extends DType = "float32">(n: number, options?: CreationOptions<D>): Tensor<D>;
 export function eye<D extends DType = "float32">(n: number, m: number, options?: CreationOptions<D>): Tensor<D>;
-export function eye<D extends DType = "float32">(
-  n: number,
-  second?: number | CreationOptions<D>,
-  third: CreationOptions<D> = {},
-): Tensor<D> {
-  const m = typeof second === "number" ? second : n;
-  const options = typeof second === "object" ? second : third;
-  const dtype = options.dtype ?? ("float32" as D);
+export function eye(...values: unknown[]): Tensor {
+  const { n, m = n, dtype = "float32", ...options } = eyeParameters(values);
   checkCreation("eye", [n, m], dtype, options);
   const { requiresGrad, ...others } = options;
   const result = create("eye", fillPrimitive, [n, m], dtype, { value: 0 }, others);
@@ -33,3 +29,8 @@ export function eye<D extends DType = "float32">(
   if (requiresGrad) result.requiresGrad = true;
   return result;
 }
+const eyeParameters = parameters("eye", {
+  n: required(someNumber),
+  m: optional(someNumber),
+  ...creationOptions,
+});

@@ -1,18 +1,14 @@
 import { empty as allocate } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError } from "../../core/errors.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
-import { type Scalar, scalarDType } from "../../tensor/promotion.ts";
+import { aScalar, aShape, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
+import { plainDType, type Scalar } from "../../tensor/promotion.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation, create } from "./create.ts";
+import { type CreationOptions, checkCreation, create, creationOptions } from "./create.ts";
 import { fillPrimitive } from "./fill.ts";
-
-/** The dtype of `full` by its value: booleans bool, bigints int64, whole numbers int64, other numbers float32. */
-export type DTypeOfFill<V extends Scalar> = V extends boolean
-  ? "bool"
-  : V extends bigint
-    ? "int64"
-    : "float32" | "int64";
+import type { DTypeOfValue } from "./tensor.ts";
 
 /**
  * A tensor whose elements are all `value`.
@@ -36,10 +32,16 @@ export function full<V extends Scalar>(
   shape: Shape,
   value: V,
   options?: CreationOptions<never>,
-): Tensor<DTypeOfFill<V>>;
-export function full(shape: Shape, value: Scalar, options: CreationOptions = {}): Tensor {
-  return filled("full", shape, value, options.dtype ?? scalarDType(checkValue("full", value)), options);
+): Tensor<DTypeOfValue<V>>;
+export function full(...values: unknown[]): Tensor {
+  const { shape, value, dtype = plainDType([value]), ...options } = fullParameters(values);
+  return filled("full", shape, value, dtype, options);
 }
+const fullParameters = parameters("full", {
+  shape: required(shapeList),
+  value: required(aScalar),
+  ...creationOptions,
+});
 
 /**
  * A tensor of zeros.
@@ -51,8 +53,12 @@ export function full(shape: Shape, value: Scalar, options: CreationOptions = {})
  *
  * @throws {ShapeError}
  */
-export const zeros = <D extends DType = "float32">(shape: Shape, options: CreationOptions<D> = {}): Tensor<D> =>
-  filled("zeros", shape, 0, options.dtype ?? "float32", options) as Tensor<D>;
+export function zeros<D extends DType = "float32">(...shape: SizedArguments<CreationOptions<D>>): Tensor<D>;
+export function zeros(...values: unknown[]): Tensor {
+  const { shape, dtype = "float32", ...options } = zerosParameters(values);
+  return filled("zeros", shape, 0, dtype, options);
+}
+const zerosParameters = parameters("zeros", { shape: required(aShape), ...creationOptions });
 
 /**
  * A tensor of ones. @see {@link zeros}
@@ -60,14 +66,20 @@ export const zeros = <D extends DType = "float32">(shape: Shape, options: Creati
  * @example
  * ones([2, 2]); // float32 [[1, 1], [1, 1]]
  */
-export const ones = <D extends DType = "float32">(shape: Shape, options: CreationOptions<D> = {}): Tensor<D> =>
-  filled("ones", shape, 1, options.dtype ?? "float32", options) as Tensor<D>;
+export function ones<D extends DType = "float32">(...shape: SizedArguments<CreationOptions<D>>): Tensor<D>;
+export function ones(...values: unknown[]): Tensor {
+  const { shape, dtype = "float32", ...options } = onesParameters(values);
+  return filled("ones", shape, 1, dtype, options);
+}
+const onesParameters = parameters("ones", { shape: required(aShape), ...creationOptions });
 
 /** A tensor with undefined contents, to be written before it is read. @see {@link zeros} */
-export function empty<D extends DType = "float32">(shape: Shape, options: CreationOptions<D> = {}): Tensor<D> {
-  const dtype = options.dtype ?? ("float32" as D);
+export function empty<D extends DType = "float32">(...shape: SizedArguments<CreationOptions<D>>): Tensor<D>;
+export function empty(...values: unknown[]): Tensor {
+  const { shape, dtype = "float32", ...options } = emptyParameters(values);
   return uninitialized("empty", shape, dtype, options);
 }
+const emptyParameters = parameters("empty", { shape: required(aShape), ...creationOptions });
 
 function uninitialized<D extends DType>(
   operation: string,
@@ -82,33 +94,52 @@ function uninitialized<D extends DType>(
 }
 
 /** Zeros in the shape and, where none is given, the dtype of `x`. */
-export const zerosLike = <D extends DType>(x: Tensor<D>, options: CreationOptions<D> = {}): Tensor<D> =>
-  filled("zerosLike", x.shape, 0, options.dtype ?? x.dtype, options) as Tensor<D>;
+export function zerosLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
+export function zerosLike(...values: unknown[]): Tensor {
+  const { x, dtype = x.dtype, ...options } = zerosLikeParameters(values);
+  return filled("zerosLike", x.shape, 0, dtype, options);
+}
+const zerosLikeParameters = parameters("zerosLike", { x: operand(tensorOrGone), ...creationOptions });
 
 /** Ones in the shape and, where none is given, the dtype of `x`. */
-export const onesLike = <D extends DType>(x: Tensor<D>, options: CreationOptions<D> = {}): Tensor<D> =>
-  filled("onesLike", x.shape, 1, options.dtype ?? x.dtype, options) as Tensor<D>;
+export function onesLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
+export function onesLike(...values: unknown[]): Tensor {
+  const { x, dtype = x.dtype, ...options } = onesLikeParameters(values);
+  return filled("onesLike", x.shape, 1, dtype, options);
+}
+const onesLikeParameters = parameters("onesLike", { x: operand(tensorOrGone), ...creationOptions });
 
 /**
  * Copies of `value` in the shape and, where none is given, the dtype of `x`. @throws {DTypeError} where the value does
  * not fit.
  */
-export const fullLike = <D extends DType>(x: Tensor<D>, value: Scalar, options: CreationOptions<D> = {}): Tensor<D> =>
-  filled("fullLike", x.shape, value, options.dtype ?? x.dtype, options) as Tensor<D>;
+export function fullLike<D extends DType, E extends DType = D>(
+  x: Tensor<D>,
+  value: Scalar,
+  options?: CreationOptions<E>,
+): Tensor<E>;
+export function fullLike(...values: unknown[]): Tensor {
+  const { x, value, dtype = x.dtype, ...options } = fullLikeParameters(values);
+  return filled("fullLike", x.shape, value, dtype, options);
+}
+const fullLikeParameters = parameters("fullLike", {
+  x: operand(tensorOrGone),
+  value: required(aScalar),
+  ...creationOptions,
+});
 
 /** Undefined contents in the shape and, where none is given, the dtype of `x`. */
-export const emptyLike = <D extends DType>(x: Tensor<D>, options: CreationOptions<D> = {}): Tensor<D> =>
-  uninitialized("emptyLike", x.shape, options.dtype ?? x.dtype, options) as Tensor<D>;
+export function emptyLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
+export function emptyLike(...values: unknown[]): Tensor {
+  const { x, dtype = x.dtype, ...options } = emptyLikeParameters(values);
+  return uninitialized("emptyLike", x.shape, dtype, options);
+}
+const emptyLikeParameters = parameters("emptyLike", { x: operand(tensorOrGone), ...creationOptions });
 
 function filled(operation: string, shape: Shape, value: Scalar, dtype: DType, options: CreationOptions): Tensor {
   checkCreation(operation, shape, dtype, options);
-  checkFit(operation, checkValue(operation, value), dtype);
+  checkFit(operation, value, dtype);
   return create(operation, fillPrimitive, shape, dtype, { value }, options);
-}
-
-function checkValue(operation: string, value: unknown): Scalar {
-  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return value;
-  throw new ArgumentError(operation, "invalidValue", `expected a number, a bigint or a boolean, got ${typeof value}`);
 }
 
 /** An integer dtype takes what is in its range once the fraction is gone; NaN and infinity are in none. */

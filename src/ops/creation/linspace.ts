@@ -1,7 +1,9 @@
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation, create } from "./create.ts";
+import { type CreationOptions, checkCreation, create, creationOptions } from "./create.ts";
 import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
 
 /**
@@ -22,9 +24,10 @@ export function linspace<D extends DType = "float32">(
   start: number,
   end: number,
   steps: number,
-  options: CreationOptions<D> = {},
-): Tensor<D> {
-  const dtype = options.dtype ?? ("float32" as D);
+  options?: CreationOptions<D>,
+): Tensor<D>;
+export function linspace(...values: unknown[]): Tensor {
+  const { start, end, steps, dtype = "float32", ...options } = linspaceParameters(values);
   checkCreation("linspace", [steps], dtype, options);
   for (const [name, value] of Object.entries({ start, end })) {
     if (!Number.isFinite(value))
@@ -35,6 +38,13 @@ export function linspace<D extends DType = "float32">(
   const forward = steps > 1 ? Math.floor(steps / 2) : 1;
   return create("linspace", rangePrimitive, [steps], dtype, { dtype, start, step, end, forward }, options);
 }
+
+const linspaceParameters = parameters("linspace", {
+  start: required(someNumber),
+  end: required(someNumber),
+  steps: required(someNumber),
+  ...creationOptions,
+});
 
 function wholeSpace<D extends DType>(
   start: number,

@@ -1,12 +1,16 @@
 import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { type Kind, keyword, operand, optional, parameters } from "../../core/parameters.ts";
 import { bytesOf, type DType, dtypeOfArray, integerRange, isFloat } from "../../tensor/dtype.ts";
-import { type AllocationHint, BorrowedMemory, checkStorage } from "../../tensor/memory.ts";
-import { checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
+import { aScalar, aTypedArray, shapeList } from "../../tensor/kinds.ts";
+import { type AllocationHint, BorrowedMemory } from "../../tensor/memory.ts";
+import { plainDType } from "../../tensor/promotion.ts";
+import { checkRank, checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, type NestedArray, Tensor } from "../../tensor/tensor.ts";
-import { checkDType } from "./create.ts";
+import { creationOptions } from "./create.ts";
 
 /** A typed array whose elements are those of a dtype. */
 export type TensorArray =
@@ -71,10 +75,9 @@ export function tensor<V extends Value>(
   values: NestedArray<V>,
   options?: TensorOptions<never>,
 ): Tensor<DTypeOfValue<V>>;
-export function tensor(values: NestedArray<Value> | TensorArray, options: TensorOptions = {}): Tensor {
-  const { elements, shape: ownShape } = ArrayBuffer.isView(values)
-    ? { elements: values, shape: [values.length] }
-    : flatten(values);
+export function tensor(...given: unknown[]): Tensor {
+  const { values, ...options } = tensorParameters(given);
+  const { elements, shape: ownShape } = values;
   const shape = checkShape("tensor", options.shape ?? ownShape);
   if (elementCount(shape) !== elements.length)
     throw new ShapeError(
@@ -83,8 +86,7 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
       `expected ${elementCount(shape)} elements for shape ${formatShape(shape)}, got ${elements.length}`,
     );
   const dtype = options.dtype ?? dtypeOf(elements);
-  checkDType("tensor", dtype);
-  const storage = checkStorage("tensor", options.storage);
+  const { storage } = options;
   const hint = { label: options.label, storage: "shared" } as const; // the host writes it
   const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, shape);
   fill(result, elements);
@@ -92,6 +94,28 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
   if (options.requiresGrad) result.requiresGrad = true;
   return result;
 }
+
+/** Elements row by row, and the shape that they were given in. */
+interface Elements {
+  readonly elements: ArrayLike<Value>;
+  readonly shape: Shape;
+}
+
+const values: Kind<Elements> = {
+  expected: "a number, a bigint, a boolean, nested arrays of them, or a typed array",
+  parse(value, operation, name) {
+    const array = aTypedArray.parse(value, operation, name);
+    if (array) return { elements: array as unknown as ArrayLike<Value>, shape: [array.length] };
+    return Array.isArray(value) || aScalar.parse(value, operation, name) !== undefined
+      ? flatten(value as NestedArray<Value>)
+      : undefined;
+  },
+};
+const tensorParameters = parameters("tensor", {
+  values: operand(values),
+  shape: keyword(shapeList),
+  ...creationOptions,
+});
 
 /**
  * A tensor over a typed array's own memory, without a copy: changes of one show in the other. (A backend that can't
@@ -102,7 +126,7 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
  * copies the array, and its elements are not hashed. Once the array's buffer is transferred or shrunk, every use of the
  * tensor throws.
  *
- * @param sizes the shape; default `[array.length]`
+ * @param shape default `[array.length]`
  *
  * @example
  * fromArray(new Int32Array([1, 2, 3, 4]), [2, 2]); // int32 [[1, 2], [3, 4]]
@@ -110,13 +134,15 @@ export function tensor(values: NestedArray<Value> | TensorArray, options: Tensor
  * @throws {ShapeError} where the number of elements differs. @throws {DTypeError} for an array whose elements are no
  * dtype's. @throws {ArgumentError} `sharedBuffer`, `detached` for a buffer that threads share, or that is not here.
  */
-export function fromArray<A extends TensorArray>(array: A, sizes: Shape = [array.length]): Tensor<DTypeOfArray<A>> {
-  const dtype = dtypeOfArray(array) as DTypeOfArray<A> | undefined;
+export function fromArray<A extends TensorArray>(array: A, shape?: Shape): Tensor<DTypeOfArray<A>>;
+export function fromArray(...given: unknown[]): Tensor {
+  const { array, shape: sizes = [array.length] } = fromArrayParameters(given);
+  const dtype = dtypeOfArray(array);
   if (dtype === undefined)
     throw new DTypeError(
       "fromArray",
       "unknownArray",
-      `expected a typed array with elements of a dtype, got a ${array.constructor.name}`,
+      `expected a typed array with elements of a dtype, got ${describeValue(array)}`,
     );
   checkBuffer(array.buffer);
   const shape = checkShape("fromArray", sizes);
@@ -151,6 +177,7 @@ function checkBuffer(buffer: ArrayBufferLike): void {
       "expected an array whose buffer is here, got one whose buffer was transferred",
     );
 }
+const fromArrayParameters = parameters("fromArray", { array: operand(aTypedArray), shape: optional(shapeList) });
 
 function dtypeOf(elements: ArrayLike<Value>): DType {
   if (ArrayBuffer.isView(elements)) {
@@ -159,18 +186,18 @@ function dtypeOf(elements: ArrayLike<Value>): DType {
     throw new DTypeError(
       "tensor",
       "unknownArray",
-      `expected a typed array with elements of a dtype, got a ${elements.constructor.name}; give { dtype }`,
+      `expected a typed array with elements of a dtype, got ${describeValue(elements)}; give { dtype }`,
     );
   }
-  const kinds = new Set(Array.from(elements, (value) => typeof value));
-  if (kinds.size === 1 && kinds.has("boolean")) return "bool";
-  if (kinds.has("bigint") && !kinds.has("number")) return "int64";
-  return "float32";
+  return plainDType(elements as readonly Value[]);
 }
 
 function flatten(values: NestedArray<Value>): { elements: Value[]; shape: number[] } {
   const shape: number[] = [];
-  for (let level = values; Array.isArray(level); level = level[0]!) shape.push(level.length);
+  for (let level = values; Array.isArray(level); level = level[0]!) {
+    shape.push(level.length);
+    checkRank("tensor", shape); // an array may hold itself
+  }
   const elements: Value[] = [];
   const visit = (value: NestedArray<Value>, axis: number): void => {
     if (Array.isArray(value) ? value.length !== shape[axis] : axis !== shape.length) throw ragged(value, axis, shape);
@@ -196,7 +223,7 @@ function checkValue(value: unknown): Value {
   throw new ArgumentError(
     "tensor",
     "invalidElement",
-    `numbers, bigints and booleans are elements, ${typeof value} (${String(value)}) is not`,
+    `expected elements to be numbers, bigints or booleans, got ${describeValue(value)}`,
   );
 }
 

@@ -2,7 +2,7 @@ import type { BackendName } from "../../backend/names.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
-import { resultType, type Scalar, scalarDType } from "../../tensor/promotion.ts";
+import { plainDType, resultType, type Scalar, scalarDType } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -43,6 +43,7 @@ export function commonDType(operation: string, operands: readonly (Tensor | Scal
     if (second instanceof Tensor ? first.dtype === second.dtype : typeof second === "number" && isFloat(first.dtype))
       return first.dtype;
   }
+  if (!operands.some(Tensor.isTensor)) return plainDType(operands.map((operand) => checkScalar(operation, operand)));
   return resultType(
     operands.map((operand) =>
       operand instanceof Tensor

@@ -1,7 +1,10 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
@@ -35,8 +38,10 @@ export interface EmbeddingOptions {
 export function embedding<D extends DType>(
   indices: Tensor,
   weight: Tensor<D>,
-  { paddingIndex }: EmbeddingOptions = {},
-): Tensor<D> {
+  ...options: Given<EmbeddingOptions, ["paddingIndex"]>
+): Tensor<D>;
+export function embedding(...values: unknown[]): Tensor {
+  const { indices, weight, paddingIndex } = embeddingParameters(values);
   checkTable("embedding", weight);
   const index = wholeIndices("embedding", "indices", indices);
   const padding = paddingRow("embedding", weight, paddingIndex);
@@ -49,6 +54,11 @@ export function embedding<D extends DType>(
   ]);
   return output;
 }
+const embeddingParameters = parameters("embedding", {
+  indices: operand(aTensor),
+  weight: operand(aTensor),
+  paddingIndex: optional(someNumber),
+});
 
 /**
  * One gather: the table repeated along the axes of the indices but the last, the indices along the width, both in

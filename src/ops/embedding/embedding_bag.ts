@@ -1,7 +1,10 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { named } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { choice, flag, someNumber } from "../../core/kinds.ts";
+import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -49,12 +52,13 @@ export interface EmbeddingBagOptions {
 export function embeddingBag<D extends DType>(
   indices: Tensor,
   weight: Tensor<D>,
-  options: EmbeddingBagOptions = {},
-): Tensor<D> {
-  const { mode = "mean", perSampleWeights, includeLastOffset = false } = options;
+  ...options: Given<EmbeddingBagOptions, ["offsets"]>
+): Tensor<D>;
+export function embeddingBag(...values: unknown[]): Tensor {
+  const { indices, weight, ...options } = embeddingBagParameters(values);
+  const { mode, perSampleWeights, includeLastOffset } = options;
   checkTable("embeddingBag", weight);
   const index = wholeIndices("embeddingBag", "indices", indices);
-  checkMode(mode);
   checkBags(index, options.offsets);
   if (perSampleWeights) checkSampleWeights(perSampleWeights, index, weight, mode);
   if (options.offsets) wholeIndices("embeddingBag", "offsets", options.offsets);
@@ -69,17 +73,18 @@ export function embeddingBag<D extends DType>(
         noGrad(() => bagsOf(index, weight, options)),
       ),
     ),
-  ) as Tensor<D>;
-}
-
-function checkMode(mode: BagMode): void {
-  if (bagModes.names.includes(mode)) return;
-  throw new ArgumentError(
-    "embeddingBag",
-    "unknownMode",
-    `expected mode to be "sum", "mean" or "max", got ${String(mode)}`,
   );
 }
+
+const embeddingBagParameters = parameters("embeddingBag", {
+  indices: operand(aTensor),
+  weight: operand(aTensor),
+  offsets: optional(aTensor),
+  mode: keyword({ ...choice(...bagModes.names), error: [ArgumentError, "unknownMode"] }, "mean"),
+  perSampleWeights: keyword(aTensor),
+  includeLastOffset: keyword(flag, false),
+  paddingIndex: keyword(someNumber),
+});
 
 function checkBags(index: Tensor, offsets: Tensor | undefined): void {
   if (index.rank !== 1 && index.rank !== 2)

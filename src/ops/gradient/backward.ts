@@ -3,8 +3,21 @@
 import { enableGrad } from "../../autograd/modes.ts";
 import { AutogradError, edgeOf, type GradientTarget } from "../../autograd/node.ts";
 import { type BackwardOptions, passBackward } from "../../autograd/pass.ts";
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { aFunction, aNumber, flag, listed } from "../../core/kinds.ts";
+import { count as wholeCount } from "../../core/options.ts";
+import {
+  type Given,
+  type Kind,
+  keyword,
+  operand,
+  optional,
+  optionalOperand,
+  parameters,
+} from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import { aTensor, severalTensors } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -30,7 +43,9 @@ const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
  * @throws {AutogradError} `noGraph` where nothing requires a gradient, `notAScalar`, `graphFreed` on a second pass,
  * `savedTensorChanged`.
  */
-export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptions = {}): void {
+export function backward(root: Tensor, ...options: BackwardArguments): void;
+export function backward(...values: unknown[]): void {
+  const { root, gradient, ...options } = backwardParameters(values);
   const seed = checkRoot("backward", root, gradient);
   const handedOut = new Set<Storage>();
   const firstSerial = Storage.nextSerial;
@@ -47,12 +62,24 @@ export function backward(root: Tensor, gradient?: Tensor, options: BackwardOptio
   passBackward([{ root, seed }], options, { add: addGradients, accumulate });
 }
 
+/** The ways to pass a gradient and options: the options by name, or by position after the gradient. */
+export type BackwardArguments =
+  | [gradient?: Tensor | undefined, options?: BackwardOptions]
+  | [gradient: Tensor | undefined, retainGraph: boolean | undefined, createGraph?: boolean];
+
+const passOptions = { retainGraph: optional(flag), createGraph: optional(flag, false) } as const;
+const backwardParameters = parameters("backward", {
+  root: operand(aTensor),
+  gradient: optionalOperand(aTensor),
+  ...passOptions,
+});
+
 /** Options of {@link grad}. */
 export interface GradOptions extends BackwardOptions {
   /** Gradients of the outputs; default 1 for each, which must then have one element. */
-  gradOutputs?: readonly (Tensor | undefined)[];
+  gradOutputs?: readonly (Tensor | undefined)[] | undefined;
   /** Give null for an input that the outputs do not depend on, instead of an error. */
-  allowUnused?: boolean;
+  allowUnused?: boolean | undefined;
 }
 
 /**
@@ -63,10 +90,11 @@ export interface GradOptions extends BackwardOptions {
  */
 export function grad(
   outputs: Tensor | readonly Tensor[],
-  inputs: readonly Tensor[],
-  options: GradOptions = {},
-): Tensor[] {
-  const roots = outputs instanceof Tensor ? [outputs] : outputs;
+  inputs: Tensor | readonly Tensor[],
+  ...more: Given<GradOptions, ["gradOutputs", "retainGraph", "createGraph"]>
+): Tensor[];
+export function grad(...values: unknown[]): Tensor[] {
+  const { outputs: roots, inputs, ...options } = gradParameters(values);
   const seeded = roots.map((root, index) => ({ root, seed: checkRoot("grad", root, options.gradOutputs?.[index]) }));
   const results = new Array<Tensor | null>(inputs.length).fill(null);
   const observe = (target: NonNullable<GradientTarget>, incoming: Tensor): boolean => {
@@ -85,6 +113,23 @@ export function grad(
     );
   return results as Tensor[];
 }
+
+/** A gradient for each output; undefined and null stand for none. */
+const seeds: Kind<readonly (Tensor | undefined)[]> = {
+  expected: "a tensor for each output, or undefined",
+  parse(value, operation, name) {
+    const list = listed(value) ?? [value];
+    const found = list.map((item) => item ?? undefined).map((item) => item && aTensor.parse(item, operation, name));
+    return found.some((item, at) => item === undefined && (list[at] ?? undefined) !== undefined) ? undefined : found;
+  },
+};
+const gradParameters = parameters("grad", {
+  outputs: operand(severalTensors),
+  inputs: operand(severalTensors),
+  gradOutputs: optional(seeds),
+  ...passOptions,
+  allowUnused: keyword(flag, false),
+});
 
 function isSameTarget(a: NonNullable<GradientTarget>, b: NonNullable<GradientTarget>): boolean {
   if (a instanceof Tensor || b instanceof Tensor) return a === b;
@@ -131,22 +176,32 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
  */
 export function valueAndGrad<Arguments extends readonly unknown[]>(
   compute: (...values: Arguments) => Tensor,
-  count = 1,
-): (...values: Arguments) => { value: Tensor; gradients: Tensor[] } {
+  count?: number,
+): (...values: Arguments) => { value: Tensor; gradients: Tensor[] };
+export function valueAndGrad(...given: unknown[]): (...values: unknown[]) => { value: Tensor; gradients: Tensor[] } {
+  const { compute, count } = valueAndGradParameters(given);
   return (...values) => {
-    const inputs = values.slice(0, count).map((value, index) => {
-      if (!(value instanceof Tensor))
+    const inputs = Array.from({ length: count }, (_, index) => {
+      const value = values[index];
+      if (!Tensor.isTensor(value))
         throw new ArgumentError(
           "valueAndGrad",
           "notATensor",
-          `expected argument ${index}, which gets a gradient, to be a tensor, got ${typeof value}`,
+          `expected argument ${index}, which gets a gradient, to be a tensor, got ${describeValue(value)}`,
         );
+      value.checkAlive("valueAndGrad");
       const leaf = new Tensor(value.storage, value.dtype, value.shape, value.strides, value.offset);
       leaf.requiresGrad = true;
       return leaf;
     });
     try {
-      const value = enableGrad(() => compute(...([...inputs, ...values.slice(count)] as unknown as Arguments)));
+      const value = enableGrad(() => compute(...inputs, ...values.slice(count)));
+      if (!Tensor.isTensor(value))
+        throw new ArgumentError(
+          "valueAndGrad",
+          "notATensor",
+          `expected the function to return a tensor, got ${describeValue(value)}`,
+        );
       return { value: detach(value), gradients: grad(value, inputs) };
     } finally {
       for (const input of inputs) input.dispose();
@@ -154,8 +209,15 @@ export function valueAndGrad<Arguments extends readonly unknown[]>(
   };
 }
 
+const valueAndGradParameters = parameters("valueAndGrad", {
+  compute: operand(aFunction<(...values: unknown[]) => unknown>()),
+  count: optional(aNumber(wholeCount), 1),
+});
+
 /** The same elements without the history: a view that requires no gradient. */
-export function detach(x: Tensor): Tensor {
-  x.checkAlive("detach");
+export function detach(x: Tensor): Tensor;
+export function detach(...values: unknown[]): Tensor {
+  const { x } = detachParameters(values);
   return new Tensor(x.storage, x.dtype, x.shape, x.strides, x.offset);
 }
+const detachParameters = parameters("detach", { x: operand(aTensor) });

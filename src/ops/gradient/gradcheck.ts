@@ -1,6 +1,11 @@
 import { noGrad } from "../../autograd/modes.ts";
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, OrchardError } from "../../core/errors.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import { aFunction, aNumber } from "../../core/kinds.ts";
+import { finite, notNegative, positive } from "../../core/options.ts";
+import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { severalTensors } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { tensor } from "../creation/tensor.ts";
 import { grad } from "./backward.ts";
 
@@ -34,9 +39,12 @@ export class GradcheckError extends OrchardError {
  */
 export function gradcheck(
   compute: (...inputs: Tensor[]) => Tensor | readonly Tensor[],
-  inputs: readonly Tensor[],
-  { epsilon = 1e-6, absolute = 1e-5, relative = 1e-3, seed = 1 }: GradcheckOptions = {},
-): true {
+  inputs: Tensor | readonly Tensor[],
+  ...options: Given<GradcheckOptions, ["epsilon", "absolute", "relative"]>
+): true;
+export function gradcheck(...values: unknown[]): true {
+  const { compute: given, inputs, epsilon, absolute, relative, seed } = gradcheckParameters(values);
+  const compute = (...own: Tensor[]) => tensorsOf(given(...own));
   const checked = inputs.filter(({ requiresGrad }) => requiresGrad);
   if (checked.length === 0 || checked.some(({ dtype }) => dtype !== "float64"))
     throw new ArgumentError(
@@ -46,13 +54,13 @@ export function gradcheck(
         `${inputs.map((input) => input.describe()).join(", ")}`,
     );
   const random = generator(seed);
-  const all = asArray(compute(...inputs));
+  const all = compute(...inputs);
   const indices = [...all.keys()].filter((index) => all[index]!.requiresGrad);
   const outputs = indices.map((index) => all[index]!);
   const cotangents = outputs.map(({ size }) => Float64Array.from({ length: size }, () => random() * 2 - 1));
   const weighted = (): number =>
     noGrad(() => {
-      const results = asArray(compute(...inputs));
+      const results = compute(...inputs);
       return indices.reduce((total, index, at) => total + dot(results[index]!.dataSync(), cotangents[at]!), 0);
     });
   const gradOutputs = outputs.map((output, index) =>
@@ -64,7 +72,25 @@ export function gradcheck(
   return true;
 }
 
-const asArray = (value: Tensor | readonly Tensor[]): readonly Tensor[] => (value instanceof Tensor ? [value] : value);
+const gradcheckParameters = parameters("gradcheck", {
+  compute: operand(aFunction<(...inputs: Tensor[]) => unknown>()),
+  inputs: operand(severalTensors),
+  epsilon: optional(aNumber(positive), 1e-6),
+  absolute: optional(aNumber(notNegative), 1e-5),
+  relative: optional(aNumber(notNegative), 1e-3),
+  seed: keyword(aNumber(finite), 1),
+});
+
+/** What the function returned. @throws {ArgumentError} where that is no tensor. */
+function tensorsOf(result: unknown): readonly Tensor[] {
+  const found = severalTensors.parse(result, "gradcheck", "the result");
+  if (found) return found;
+  throw new ArgumentError(
+    "gradcheck",
+    "notATensor",
+    `expected the function to return a tensor or an array of tensors, got ${describeValue(result)}`,
+  );
+}
 
 const dot = (a: ArrayLike<number | bigint>, b: Float64Array): number =>
   b.reduce((total, weight, index) => total + Number(a[index]!) * weight, 0);

@@ -1,7 +1,9 @@
 import { needsGradient } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { relu } from "../activation/relu.ts";
@@ -12,7 +14,7 @@ import { exp } from "../elementwise/exponential.ts";
 import { log1p } from "../elementwise/logarithm.ts";
 import { expand } from "../view/expand.ts";
 import { fusedLoss } from "./loss_function.ts";
-import { checkFloats, checkReduction, checkTarget, type LossOptions } from "./options.ts";
+import { checkFloats, checkTarget, type LossOptions, reductionParameter } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
 /** Options of {@link binaryCrossEntropyWithLogits}. */
@@ -40,9 +42,10 @@ export interface BinaryCrossEntropyOptions extends LossOptions {
 export function binaryCrossEntropyWithLogits<D extends DType>(
   x: Tensor<D>,
   target: Tensor<D>,
-  { weight, posWeight, reduction = "mean" }: BinaryCrossEntropyOptions = {},
-): Tensor<D> {
-  checkReduction("binaryCrossEntropyWithLogits", reduction);
+  ...options: Given<BinaryCrossEntropyOptions, ["weight"]>
+): Tensor<D>;
+export function binaryCrossEntropyWithLogits(...values: unknown[]): Tensor {
+  const { x, target, weight, posWeight, reduction } = binaryCrossEntropyParameters(values);
   checkTarget("binaryCrossEntropyWithLogits", x, target);
   checkFactor("weight", x, weight);
   checkFactor("posWeight", x, posWeight);
@@ -55,8 +58,15 @@ export function binaryCrossEntropyWithLogits<D extends DType>(
       const loss = given.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
       return fusedLoss(x, target, weights, { operation: "binaryCrossEntropyWithLogits", loss, reduction, composed });
     }),
-  ) as Tensor<D>;
+  );
 }
+const binaryCrossEntropyParameters = parameters("binaryCrossEntropyWithLogits", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  weight: optional(aTensor),
+  posWeight: keyword(aTensor),
+  reduction: reductionParameter,
+});
 
 /** A factor of x's shape and dtype, repeated without copies; 1 where there is none. */
 const factorFor = ({ shape, dtype }: Tensor, factor: Tensor | undefined): Tensor =>

@@ -1,7 +1,10 @@
 import { needsGradient } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { axis as axisKind, someNumber } from "../../core/kinds.ts";
+import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape, normalizeAxis, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -9,7 +12,7 @@ import { wholeIndices } from "../embedding/rows.ts";
 import { checkSomethingToName } from "../indexing/indices.ts";
 import { fromClasses, fromProbabilities } from "./cross_entropy_composed.ts";
 import { fusedCrossEntropy } from "./cross_entropy_function.ts";
-import { type CrossEntropyCall, checkFloats, checkReduction, type LossOptions } from "./options.ts";
+import { type CrossEntropyCall, checkFloats, type LossOptions, reductionParameter } from "./options.ts";
 
 /** Options of {@link crossEntropy}. */
 export interface CrossEntropyOptions extends LossOptions {
@@ -44,26 +47,43 @@ export interface CrossEntropyOptions extends LossOptions {
 export function crossEntropy<D extends DType>(
   logits: Tensor<D>,
   targets: Tensor,
-  options: CrossEntropyOptions = {},
-): Tensor<D> {
-  const { weight, labelSmoothing = 0, ignoreIndex = -100, reduction = "mean" } = options;
-  checkReduction("crossEntropy", reduction);
+  ...options: Given<CrossEntropyOptions, ["weight"]>
+): Tensor<D>;
+export function crossEntropy(...values: unknown[]): Tensor {
+  const {
+    logits,
+    targets,
+    dim,
+    weight,
+    labelSmoothing,
+    ignoreIndex: ignored,
+    reduction,
+  } = crossEntropyParameters(values);
+  const ignoreIndex = ignored ?? -100;
   checkFloats("crossEntropy", "logits", logits);
-  targets.checkAlive("crossEntropy");
-  const axis = classAxis(logits, options.dim);
+  const axis = classAxis(logits, dim);
   checkNumbers(labelSmoothing, ignoreIndex);
   checkClassWeight(logits.shape[axis]!, weight);
   const call: CrossEntropyCall = { axis, ignoreIndex, labelSmoothing, weight, reduction };
   if (isFloat(targets.dtype)) {
-    checkProbabilities(logits, targets, options);
-    return named("crossEntropy", () => tidy(() => fromProbabilities(logits, targets, call))) as Tensor<D>;
+    checkProbabilities(logits, targets, ignored);
+    return named("crossEntropy", () => tidy(() => fromProbabilities(logits, targets, call)));
   }
   const classes = wholeIndices("crossEntropy", "targets", targets);
   checkTargetShape(logits, classes, axis);
   checkSomethingToName("crossEntropy", classes, logits.shape[axis]!);
   const compute = weight && needsGradient(weight) ? fromClasses : fusedCrossEntropy;
-  return named("crossEntropy", () => tidy(() => compute(logits, classes, call))) as Tensor<D>;
+  return named("crossEntropy", () => tidy(() => compute(logits, classes, call)));
 }
+const crossEntropyParameters = parameters("crossEntropy", {
+  logits: operand(aTensor),
+  targets: operand(aTensor),
+  weight: optional(aTensor),
+  dim: keyword(axisKind),
+  ignoreIndex: keyword(someNumber),
+  labelSmoothing: keyword(someNumber, 0),
+  reduction: reductionParameter,
+});
 
 function classAxis(logits: Tensor, dim: number | undefined): number {
   if (logits.rank === 0)
@@ -112,7 +132,7 @@ function checkTargetShape(logits: Tensor, targets: Tensor, axis: number): void {
     );
 }
 
-function checkProbabilities(logits: Tensor, targets: Tensor, { ignoreIndex }: CrossEntropyOptions): void {
+function checkProbabilities(logits: Tensor, targets: Tensor, ignoreIndex: number | undefined): void {
   if (!sameShape(targets.shape, logits.shape))
     throw new ShapeError(
       "crossEntropy",

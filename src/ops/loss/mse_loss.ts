@@ -1,11 +1,13 @@
 import { named } from "../../backend/dispatch.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { square, sub } from "../elementwise/arithmetic.ts";
 import { fusedLoss } from "./loss_function.ts";
-import { checkReduction, checkTarget, type LossOptions, type LossReduction } from "./options.ts";
+import { checkTarget, type LossOptions, type LossReduction, reductionParameter } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
 /**
@@ -21,17 +23,19 @@ import { reduced } from "./reduced.ts";
  * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
  * {ArgumentError} for an unknown reduction.
  */
-export function mseLoss<D extends DType>(
-  x: Tensor<D>,
-  target: Tensor<D>,
-  { reduction = "mean" }: LossOptions = {},
-): Tensor<D> {
-  checkReduction("mseLoss", reduction);
+export function mseLoss<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: LossOptions): Tensor<D>;
+export function mseLoss(...values: unknown[]): Tensor {
+  const { x, target, reduction } = mseLossParameters(values);
   checkTarget("mseLoss", x, target);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, reduction);
   const loss = { operation: "mseLoss", loss: "squaredError", reduction, composed } as const;
-  return named("mseLoss", () => tidy(() => fusedLoss(x, target, [], loss))) as Tensor<D>;
+  return named("mseLoss", () => tidy(() => fusedLoss(x, target, [], loss)));
 }
+const mseLossParameters = parameters("mseLoss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  reduction: reductionParameter,
+});
 
 /** The same of other operations. */
 function composedLoss(x: Tensor, target: Tensor, reduction: LossReduction): Tensor {

@@ -1,5 +1,8 @@
 /** What losses have in common: what becomes of the losses of all elements, and checks. */
+
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { choice } from "../../core/kinds.ts";
+import { keyword } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -22,15 +25,11 @@ export interface CrossEntropyCall {
   readonly reduction: LossReduction;
 }
 
-/** @throws {ArgumentError} for an unknown reduction. */
-export function checkReduction(operation: string, reduction: LossReduction): void {
-  if (reduction === "none" || reduction === "sum" || reduction === "mean") return;
-  throw new ArgumentError(
-    operation,
-    "unknownReduction",
-    `expected reduction to be "none", "sum" or "mean", got ${String(reduction)}`,
-  );
-}
+/** The parameter of every loss. */
+export const reductionParameter = keyword<LossReduction>(
+  { ...choice("none", "sum", "mean"), error: [ArgumentError, "unknownReduction"] },
+  "mean",
+);
 
 /** @throws {DTypeError} for anything but floats. @throws {DisposedError} */
 export function checkFloats(operation: string, what: string, x: Tensor): void {

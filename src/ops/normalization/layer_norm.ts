@@ -1,6 +1,8 @@
 import { named } from "../../backend/dispatch.ts";
-import { checkNames } from "../../core/options.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "../view/reshape.ts";
@@ -12,11 +14,8 @@ import {
   checkParameters,
   checkResidual,
   type LayerNormOptions,
+  normalizedSizes,
 } from "./options.ts";
-
-const optionNames: Readonly<Record<keyof LayerNormOptions, true>> = {
-  ...{ weight: true, bias: true, eps: true, normalizedShape: true },
-};
 
 /**
  * (x − mean) / √(variance + eps) · weight + bias over the last axes, the variance without correction. Statistics are
@@ -31,10 +30,23 @@ const optionNames: Readonly<Record<keyof LayerNormOptions, true>> = {
  * @throws {ShapeError} for a scalar, a shape that is not that of the last axes, or another shape of weight or bias.
  * @throws {ArgumentError} for an eps that is below 0 or not finite, and for an unknown option.
  */
-export function layerNorm<D extends DType>(x: Tensor<D>, options: LayerNormOptions = {}): Tensor<D> {
-  return normalized("layerNorm", { x }, options).out as Tensor<D>;
+export function layerNorm<D extends DType>(x: Tensor<D>, ...options: LayerNormArguments): Tensor<D>;
+export function layerNorm(...values: unknown[]): Tensor {
+  const { x, ...options } = layerNormParameters(values);
+  return normalized("layerNorm", { x }, options).out;
 }
 layerNorm.method = "same" as const;
+
+/** The ways to pass the options: by name, or by position in this order. */
+export type LayerNormArguments = Given<LayerNormOptions, ["normalizedShape", "weight", "bias", "eps"]>;
+
+const optionsOfLayerNorm = {
+  normalizedShape: optional(normalizedSizes),
+  weight: optional(aTensor),
+  bias: optional(aTensor),
+  eps: optional(someNumber, 1e-5),
+} as const;
+const layerNormParameters = parameters("layerNorm", { x: operand(aTensor), ...optionsOfLayerNorm });
 
 /**
  * `sum` = x + residual and `out` = layerNorm(sum), in one pass over both, as {@link addRmsNorm} does it.
@@ -52,14 +64,20 @@ layerNorm.method = "same" as const;
 export function addLayerNorm<D extends DType>(
   x: Tensor<D>,
   residual: Tensor<D>,
-  options: LayerNormOptions = {},
-): SumAndNorm<D> {
-  return normalized("addLayerNorm", { x, residual }, options) as SumAndNorm<D>;
+  ...options: LayerNormArguments
+): SumAndNorm<D>;
+export function addLayerNorm(...values: unknown[]): SumAndNorm<DType> {
+  const { x, residual, ...options } = addLayerNormParameters(values);
+  return normalized("addLayerNorm", { x, residual }, options) as SumAndNorm<DType>;
 }
+const addLayerNormParameters = parameters("addLayerNorm", {
+  x: operand(aTensor),
+  residual: operand(aTensor),
+  ...optionsOfLayerNorm,
+});
 
-function normalized(operation: string, { x, residual }: Rows, options: LayerNormOptions): Normalized {
-  const { weight, bias, eps = 1e-5, normalizedShape } = options;
-  checkNames(operation, options, optionNames);
+function normalized(operation: string, { x, residual }: Rows, options: Parsed<typeof optionsOfLayerNorm>): Normalized {
+  const { weight, bias, eps, normalizedShape } = options;
   checkOperand(operation, x);
   if (residual) checkResidual(operation, x, residual);
   const shape = checkNormalizedShape(operation, x, normalizedShape);

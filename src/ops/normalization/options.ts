@@ -1,6 +1,9 @@
 /** What callers of the normalizations say, and how it is checked. */
+
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import type { Kind } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import { shapeList } from "../../tensor/kinds.ts";
 import { formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -12,6 +15,8 @@ export interface RmsNormOptions {
   weight?: Tensor | undefined;
   /** Added to the mean of squares before its root is taken; at least 0. Default 1e-6. */
   eps?: number | undefined;
+  /** The size of the last axis, as PyTorch's function has it; nothing else is possible. */
+  normalizedShape?: Shape | number | undefined;
 }
 
 /** Options of `layerNorm` and `addLayerNorm`. */
@@ -28,8 +33,14 @@ export interface LayerNormOptions {
   /**
    * The sizes of the last axes of x, over which one mean and one variance are taken. Default the size of the last axis.
    */
-  normalizedShape?: Shape | undefined;
+  normalizedShape?: Shape | number | undefined;
 }
+
+/** The sizes of the last axes; one size as a number too, as PyTorch has it. */
+export const normalizedSizes: Kind<Shape> = {
+  ...shapeList,
+  parse: (value, operation, name) => (typeof value === "number" ? [value] : shapeList.parse(value, operation, name)),
+};
 
 /** @throws {DTypeError} for what is no float. @throws {ShapeError} for a scalar. */
 export function checkOperand(operation: string, x: Tensor): void {

@@ -1,10 +1,19 @@
-import { checkNames } from "../../core/options.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { formatShape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { normalize, type SumAndNorm } from "./normalize.ts";
-import { checkEps, checkOperand, checkParameters, checkResidual, type RmsNormOptions } from "./options.ts";
-
-const optionNames: Readonly<Record<keyof RmsNormOptions, true>> = { weight: true, eps: true };
+import {
+  checkEps,
+  checkOperand,
+  checkParameters,
+  checkResidual,
+  normalizedSizes,
+  type RmsNormOptions,
+} from "./options.ts";
 
 /**
  * x / √(mean of x² + eps) · weight over the last axis. Statistics are float32 (float64 of float64), the result has the
@@ -19,11 +28,23 @@ const optionNames: Readonly<Record<keyof RmsNormOptions, true>> = { weight: true
  * @throws {ShapeError} for a scalar, or a weight that has not the size of the last axis.
  * @throws {ArgumentError} for an eps that is below 0 or not finite, and for an unknown option.
  */
-export function rmsNorm<D extends DType>(x: Tensor<D>, options: RmsNormOptions = {}): Tensor<D> {
+export function rmsNorm<D extends DType>(x: Tensor<D>, ...options: RmsNormArguments): Tensor<D>;
+export function rmsNorm(...values: unknown[]): Tensor {
+  const { x, ...options } = rmsNormParameters(values);
   const { weight, eps } = checked("rmsNorm", x, options);
-  return normalize({ operation: "rmsNorm", isCentred: false, eps, operands: { x, weight } }).out as Tensor<D>;
+  return normalize({ operation: "rmsNorm", isCentred: false, eps, operands: { x, weight } }).out;
 }
 rmsNorm.method = "same" as const;
+
+/** The ways to pass the options: by name, or by position in this order. */
+export type RmsNormArguments = Given<RmsNormOptions, ["normalizedShape", "weight", "eps"]>;
+
+const optionsOfRmsNorm = {
+  normalizedShape: optional(normalizedSizes),
+  weight: optional(aTensor),
+  eps: optional(someNumber, 1e-6),
+} as const;
+const rmsNormParameters = parameters("rmsNorm", { x: operand(aTensor), ...optionsOfRmsNorm });
 
 /**
  * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream,
@@ -42,18 +63,31 @@ rmsNorm.method = "same" as const;
 export function addRmsNorm<D extends DType>(
   x: Tensor<D>,
   residual: Tensor<D>,
-  options: RmsNormOptions = {},
-): SumAndNorm<D> {
+  ...options: RmsNormArguments
+): SumAndNorm<D>;
+export function addRmsNorm(...values: unknown[]): SumAndNorm<DType> {
+  const { x, residual, ...options } = addRmsNormParameters(values);
   const { weight, eps } = checked("addRmsNorm", x, options);
   checkResidual("addRmsNorm", x, residual);
   const operands = { x, residual, weight };
-  return normalize({ operation: "addRmsNorm", isCentred: false, eps, operands }) as SumAndNorm<D>;
+  return normalize({ operation: "addRmsNorm", isCentred: false, eps, operands }) as SumAndNorm<DType>;
 }
+const addRmsNormParameters = parameters("addRmsNorm", {
+  x: operand(aTensor),
+  residual: operand(aTensor),
+  ...optionsOfRmsNorm,
+});
 
-function checked(operation: string, x: Tensor, options: RmsNormOptions) {
-  const { weight, eps = 1e-6 } = options;
-  checkNames(operation, options, optionNames);
+function checked(operation: string, x: Tensor, { weight, eps, normalizedShape }: Parsed<typeof optionsOfRmsNorm>) {
   checkOperand(operation, x);
-  checkParameters(operation, x, x.shape.slice(-1), { weight });
+  const last = x.shape.slice(-1);
+  if (normalizedShape !== undefined && !sameShape(normalizedShape, last))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected normalizedShape to be the last axis of ${x.describe()}, ${formatShape(last)}, got ` +
+        formatShape(normalizedShape),
+    );
+  checkParameters(operation, x, last, { weight });
   return { weight, eps: checkEps(operation, eps) };
 }

@@ -1,5 +1,8 @@
 /** The angles by which rotary embeddings rotate pairs of elements, a position: in float64, from a model's settings. */
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { flag, someNumber, text } from "../../core/kinds.ts";
+import { type Kind, keyword, required, structure } from "../../core/parameters.ts";
 
 /**
  * Positions count for 1/factor: contexts grow by the factor.
@@ -105,16 +108,42 @@ const requiredFigures: Readonly<Record<RopeScaling["type"], readonly string[]>> 
   yarn: ["factor", "originalContextLength"],
 };
 
-/** @throws {ArgumentError} for a type that is none, and a figure that is missing or not above 0. */
-export function checkScaling(operation: string, scaling: RopeScaling): void {
+const type = required(text);
+const figure = keyword(someNumber);
+const partsOf = {
+  linear: structure({ type, factor: figure }),
+  llama3: structure({
+    ...{ type, factor: figure, lowFrequencyFactor: figure, highFrequencyFactor: figure },
+    originalContextLength: figure,
+  }),
+  yarn: structure({
+    ...{ type, factor: figure, originalContextLength: figure, betaFast: figure, betaSlow: figure },
+    ...{ attentionFactor: figure, truncate: keyword(flag) },
+  }),
+} as const;
+
+/** A scaling, copied; its figures are checked. */
+export const aScaling: Kind<RopeScaling> = {
+  expected: "an object with the type of a scaling and its figures",
+  parse(value, operation, name) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const { type: own } = value as { type?: unknown };
+    const parts = own === "linear" || own === "llama3" || own === "yarn" ? partsOf[own] : undefined;
+    if (parts === undefined)
+      throw new ArgumentError(
+        operation,
+        "unknownScaling",
+        `expected ${name} of type ${Object.keys(partsOf).join(", ")}, got ${describeValue(own)}`,
+      );
+    const scaling = parts.parse(value, operation, name) as RopeScaling | undefined;
+    if (scaling !== undefined) checkScaling(operation, scaling);
+    return scaling;
+  },
+};
+
+/** @throws {ArgumentError} for a figure that is missing or not above 0. */
+function checkScaling(operation: string, scaling: RopeScaling): void {
   const names = requiredFigures[scaling.type];
-  if (names === undefined)
-    throw new ArgumentError(
-      operation,
-      "unknownScaling",
-      `expected a scaling of type ${Object.keys(requiredFigures).join(", ")}, got ` +
-        `"${String((scaling as { type: unknown }).type)}"`,
-    );
   const figures = scaling as unknown as Readonly<Record<string, unknown>>;
   const wrong = names.find((name) => !((figures[name] as number) > 0 && Number.isFinite(figures[name])));
   if (wrong !== undefined)

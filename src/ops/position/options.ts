@@ -1,10 +1,13 @@
 /** What callers of `rope` say, and how it is checked. */
+
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
-import { checkNames } from "../../core/options.ts";
+import { flag, someNumber } from "../../core/kinds.ts";
+import { type Kind, keyword } from "../../core/parameters.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
-import { checkScaling, type RopeScaling } from "./frequencies.ts";
+import { aScaling, type RopeScaling } from "./frequencies.ts";
 
 /** Options of {@link rope}. */
 export interface RopeOptions {
@@ -25,30 +28,28 @@ export interface RopeOptions {
   scaling?: RopeScaling | undefined;
 }
 
-const optionNames: Readonly<Record<keyof RopeOptions, true>> = {
-  offset: true,
-  positions: true,
-  base: true,
-  interleaved: true,
-  dim: true,
-  scaling: true,
-};
+/** @internal What they have to be. */
+export const ropeOptions = {
+  offset: keyword(someNumber, 0),
+  positions: keyword(aTensor as Kind<Tensor<"int64" | "int32">>),
+  base: keyword(someNumber, 10_000),
+  interleaved: keyword(flag, false),
+  dim: keyword(someNumber),
+  scaling: keyword(aScaling),
+} as const;
 
 /** @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} @throws {DisposedError} */
 export function checkRope(x: Tensor, options: RopeOptions): void {
-  x.checkAlive("rope");
-  checkNames("rope", options, optionNames);
   checkFloat("rope", x.dtype);
   if (x.rank < 2)
     throw new ShapeError("rope", "wrongRank", `expected x to be [..., seq, headDim], got ${x.describe()}`);
-  const { offset = 0, positions, base = 10_000, scaling } = options;
+  const { offset = 0, positions, base = 10_000 } = options;
   checkDim(x, options);
   if (!Number.isSafeInteger(offset))
     throw new ArgumentError("rope", "invalidOffset", `expected offset to be a whole number, got ${String(offset)}`);
   if (!(base > 0 && Number.isFinite(base)))
     throw new ArgumentError("rope", "invalidBase", `expected base to be a number above 0, got ${String(base)}`);
   if (positions) checkPositions(x, positions);
-  if (scaling) checkScaling("rope", scaling);
 }
 
 function checkDim(x: Tensor, { dim = x.shape.at(-1)! }: RopeOptions): void {

@@ -1,10 +1,12 @@
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { rotationOf } from "./frequencies.ts";
-import { checkRope, type RopeOptions } from "./options.ts";
+import { checkRope, type RopeOptions, ropeOptions } from "./options.ts";
 import type { RopeAttributes } from "./primitive.ts";
 import { ropeCpu } from "./rope.cpu.ts";
 import { ropeMetal } from "./rope.metal.ts";
@@ -39,12 +41,15 @@ const ropePrimitive = definePrimitive<RopeAttributes>({
  * @throws {DTypeError} for an x that is no float, or positions that are no int64 or int32. @throws {ArgumentError} for
  * other wrong options.
  */
-export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions = {}): Tensor<D> {
+export function rope<D extends DType>(x: Tensor<D>, options?: RopeOptions): Tensor<D>;
+export function rope(...values: unknown[]): Tensor {
+  const { x, ...options } = ropeParameters(values);
   checkRope(x, options);
-  const { offset = 0, positions, base = 10_000, interleaved = false, dim = x.shape.at(-1)!, scaling } = options;
+  const { offset, positions, base, interleaved, dim = x.shape.at(-1)!, scaling } = options;
   return rotated(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }
 rope.method = "same" as const;
+const ropeParameters = parameters("rope", { x: operand(aTensor), ...ropeOptions });
 
 function rotated<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, attributes: RopeAttributes): Tensor<D> {
   const given = positions ? [positions] : [];

@@ -1,16 +1,19 @@
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { either, someNumber } from "../../core/kinds.ts";
+import { keyword, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aDType, aTensor, shapeList } from "../../tensor/kinds.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { checkDType, checkFloat } from "../creation/create.ts";
+import { checkFloat } from "../creation/create.ts";
 import { full } from "../creation/full.ts";
 import { expand } from "../view/expand.ts";
 import { bernoulliCpu } from "./bernoulli.cpu.ts";
 import { bernoulliMetal } from "./bernoulli.metal.ts";
 import { bernoulliReference } from "./bernoulli.reference.ts";
-import { type GeneratorOptions, nextStart } from "./distribution.ts";
+import { aGenerator, type GeneratorOptions, nextStart } from "./distribution.ts";
 import type { RandomStart } from "./primitive.ts";
 
 /** 1 with the probability p[i], else 0: whether the uniform number of element i lies below p[i]. */
@@ -45,20 +48,30 @@ export function bernoulli<D extends DType = "float32">(
   shape: Shape,
   options?: BernoulliOptions<D>,
 ): Tensor<D>;
-export function bernoulli(p: Tensor | number, second?: Shape | BernoulliOptions, third: BernoulliOptions = {}): Tensor {
-  if (p instanceof Tensor) return drawFrom(p, (second ?? {}) as BernoulliOptions);
+export function bernoulli(...values: unknown[]): Tensor {
+  const { p, shape, dtype, generator } = bernoulliParameters(values);
+  if (Tensor.isTensor(p)) {
+    if (shape !== undefined)
+      throw new ArgumentError("bernoulli", "shapeTwice", `expected no shape with ${p.describe()}, which has its own`);
+    return drawFrom(p, { dtype, generator });
+  }
   if (!(p >= 0 && p <= 1))
-    throw new ArgumentError("bernoulli", "invalidProbability", `expected a probability in [0, 1], got ${String(p)}`);
-  const shape = checkShape("bernoulli", second as Shape);
-  using limit = full([], p, { dtype: third.dtype === "float64" ? "float64" : "float32" });
-  using limits = expand(limit, shape);
-  return drawFrom(limits, { ...third, dtype: third.dtype ?? "float32" });
+    throw new ArgumentError("bernoulli", "invalidProbability", `expected a probability in [0, 1], got ${p}`);
+  if (shape === undefined)
+    throw new ArgumentError("bernoulli", "missingArgument", "expected a shape with a number, got nothing for it");
+  using limit = full([], p, { dtype: dtype === "float64" ? "float64" : "float32" });
+  using limits = expand(limit, checkShape("bernoulli", shape));
+  return drawFrom(limits, { dtype: dtype ?? "float32", generator });
 }
+const bernoulliParameters = parameters("bernoulli", {
+  p: operand(either(aTensor, someNumber)),
+  shape: optional(shapeList),
+  dtype: keyword(aDType),
+  generator: keyword(aGenerator),
+});
 
 function drawFrom(p: Tensor, options: BernoulliOptions): Tensor {
   const dtype = options.dtype ?? p.dtype;
-  checkDType("bernoulli", dtype);
   checkFloat("bernoulli", p.dtype);
-  p.checkAlive("bernoulli");
   return execute(bernoulliPrimitive, [p], p.shape, dtype, nextStart(options));
 }

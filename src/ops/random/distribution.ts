@@ -1,11 +1,11 @@
 import { definePrimitive } from "../../backend/primitive.ts";
 import { instanceOf } from "../../core/kinds.ts";
-import type { Kind } from "../../core/parameters.ts";
+import { type Kind, keyword } from "../../core/parameters.ts";
 import { defaultGenerator, Generator } from "../../random/generator.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation, checkFloat, create } from "../creation/create.ts";
+import { type CreationOptions, checkCreation, checkFloat, create, creationOptions } from "../creation/create.ts";
 import { distributionCpu } from "./distribution.cpu.ts";
 import { distributionMetal } from "./distribution.metal.ts";
 import { distributionReference } from "./distribution.reference.ts";
@@ -22,6 +22,9 @@ export const aGenerator: Kind<Generator> = instanceOf(Generator, "a Generator");
 
 /** What functions take that make a random tensor from nothing. */
 export interface RandomOptions<D extends DType = DType> extends CreationOptions<D>, GeneratorOptions {}
+
+/** @internal What they have to be. */
+export const randomOptions = { ...creationOptions, generator: keyword(aGenerator) } as const;
 
 /** Makes a dense tensor of random numbers: see `src/random/philox.ts`. */
 export const distributionPrimitive = definePrimitive<DistributionAttributes>({

@@ -1,10 +1,13 @@
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { flag, someNumber } from "../../core/kinds.ts";
+import { type Given, keyword, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
 import { reshape } from "../view/reshape.ts";
-import { type GeneratorOptions, nextStart } from "./distribution.ts";
+import { aGenerator, type GeneratorOptions, nextStart } from "./distribution.ts";
 import { multinomialCpu } from "./multinomial.cpu.ts";
 import { multinomialMetal } from "./multinomial.metal.ts";
 import { multinomialReference } from "./multinomial.reference.ts";
@@ -41,9 +44,10 @@ export interface MultinomialOptions extends GeneratorOptions {
 export function multinomial(
   weights: Tensor,
   numSamples: number,
-  { replacement = false, generator }: MultinomialOptions = {},
-): Tensor<"int64"> {
-  weights.checkAlive("multinomial");
+  ...options: Given<MultinomialOptions, ["replacement"]>
+): Tensor<"int64">;
+export function multinomial(...values: unknown[]): Tensor<"int64"> {
+  const { weights, numSamples, replacement, generator } = multinomialParameters(values);
   checkFloat("multinomial", weights.dtype);
   const categories = weights.shape.at(-1) ?? 0;
   if (weights.rank < 1 || weights.rank > 2 || categories === 0 || categories >= MOST)
@@ -59,6 +63,12 @@ export function multinomial(
   return weights.rank === 1 ? reshape(result, [numSamples]) : result;
 }
 multinomial.method = "int64" as const;
+const multinomialParameters = parameters("multinomial", {
+  weights: operand(aTensor),
+  numSamples: required(someNumber),
+  replacement: optional(flag, false),
+  generator: keyword(aGenerator),
+});
 
 /** Categories and samples are counted in 32 bits. */
 const MOST = 2 ** 31;

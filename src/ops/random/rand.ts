@@ -1,8 +1,11 @@
 import { ArgumentError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
+import { aShape, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { drawFloats, type RandomOptions } from "./distribution.ts";
+import { drawFloats, type RandomOptions, randomOptions } from "./distribution.ts";
 import type { Distribution } from "./primitive.ts";
 
 const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
@@ -19,15 +22,23 @@ const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
  *
  * @throws {ShapeError} @throws {DTypeError} for a dtype that is no float.
  */
-export const rand = <D extends FloatDType = "float32">(shape: Shape, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawFloats("rand", shape, standard, options);
+export function rand<D extends FloatDType = "float32">(...shape: SizedArguments<RandomOptions<D>>): Tensor<D>;
+export function rand(...values: unknown[]): Tensor {
+  const { shape, ...options } = randParameters(values);
+  return drawFloats("rand", shape, standard, options);
+}
+const randParameters = parameters("rand", { shape: required(aShape), ...randomOptions });
 
 /**
  * Uniform numbers in [0, 1) in the shape and, where none is given, the dtype of `x`, which must be a float.
  * @see {@link rand}
  */
-export const randLike = <D extends DType>(x: Tensor<D>, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawFloats("randLike", x.shape, standard, { ...options, dtype: options.dtype ?? x.dtype });
+export function randLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: RandomOptions<E>): Tensor<E>;
+export function randLike(...values: unknown[]): Tensor {
+  const { x, dtype = x.dtype, ...options } = randLikeParameters(values);
+  return drawFloats("randLike", x.shape, standard, { ...options, dtype });
+}
+const randLikeParameters = parameters("randLike", { x: operand(tensorOrGone), ...randomOptions });
 
 /**
  * Uniform random numbers in [low, high). A number that rounds to `high` becomes `low`.
@@ -43,9 +54,17 @@ export function uniform<D extends FloatDType = "float32">(
   low: number,
   high: number,
   shape: Shape,
-  options: RandomOptions<D> = {},
-): Tensor<D> {
+  options?: RandomOptions<D>,
+): Tensor<D>;
+export function uniform(...values: unknown[]): Tensor {
+  const { low, high, shape, ...options } = uniformParameters(values);
   if (!(low <= high && Number.isFinite(high - low)))
     throw new ArgumentError("uniform", "invalidRange", `expected finite numbers low ≤ high, got ${low} and ${high}`);
   return drawFloats("uniform", shape, { kind: "uniform", low, high }, options);
 }
+const uniformParameters = parameters("uniform", {
+  low: required(someNumber),
+  high: required(someNumber),
+  shape: required(shapeList),
+  ...randomOptions,
+});

@@ -1,16 +1,19 @@
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
+import { aBigint, either, someNumber } from "../../core/kinds.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkDType } from "../creation/create.ts";
-import { drawTensor, type RandomOptions } from "./distribution.ts";
+import { drawTensor, type RandomOptions, randomOptions } from "./distribution.ts";
 
 type Bound = number | bigint;
 
 /**
  * Random integers in [low, high), each with the same probability but for less than 2⁻⁶⁴.
  *
- * @param low the least one
+ * @param low the least one; 0 where it is left out
  * @param high one more than the largest
  * @param options `dtype`, by default int64; a float dtype takes what it holds exactly; `generator`
  *
@@ -20,20 +23,46 @@ type Bound = number | bigint;
  * @throws {ArgumentError} unless both are whole and low < high. @throws {DTypeError} where the dtype can't hold them
  * all.
  */
-export const randint = <D extends DType = "int64">(
-  low: Bound,
-  high: Bound,
-  shape: Shape,
-  options: RandomOptions<D> = {},
-): Tensor<D> => drawIntegers("randint", low, high, shape, options.dtype ?? ("int64" as D), options);
+export function randint<D extends DType = "int64">(
+  ...range:
+    | [low: Bound, high: Bound, shape: Shape, options?: RandomOptions<D>]
+    | [high: Bound, shape: Shape, options?: RandomOptions<D>]
+): Tensor<D>;
+export function randint(...values: unknown[]): Tensor {
+  const {
+    low,
+    high,
+    shape,
+    dtype = "int64",
+    ...options
+  } = randintParameters(Array.isArray(values[1]) ? [0, ...values] : values);
+  return drawIntegers("randint", low, high, shape, dtype, options);
+}
+const bound = either(someNumber, aBigint);
+const randintParameters = parameters("randint", {
+  low: required(bound),
+  high: required(bound),
+  shape: required(shapeList),
+  ...randomOptions,
+});
 
 /** Random integers in [low, high) in the shape and, where none is given, the dtype of `x`. @see {@link randint} */
-export const randintLike = <D extends DType>(
+export function randintLike<D extends DType, E extends DType = D>(
   x: Tensor<D>,
   low: Bound,
   high: Bound,
-  options: RandomOptions<D> = {},
-): Tensor<D> => drawIntegers("randintLike", low, high, x.shape, options.dtype ?? x.dtype, options);
+  options?: RandomOptions<E>,
+): Tensor<E>;
+export function randintLike(...values: unknown[]): Tensor {
+  const { x, low, high, dtype = x.dtype, ...options } = randintLikeParameters(values);
+  return drawIntegers("randintLike", low, high, x.shape, dtype, options);
+}
+const randintLikeParameters = parameters("randintLike", {
+  x: operand(tensorOrGone),
+  low: required(bound),
+  high: required(bound),
+  ...randomOptions,
+});
 
 function drawIntegers<D extends DType>(
   operation: string,

@@ -1,8 +1,11 @@
 import { ArgumentError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
+import { aShape, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { drawFloats, type RandomOptions } from "./distribution.ts";
+import { drawFloats, type RandomOptions, randomOptions } from "./distribution.ts";
 import type { Distribution } from "./primitive.ts";
 
 const standard: Distribution = { kind: "normal", mean: 0, deviation: 1 };
@@ -18,12 +21,20 @@ const standard: Distribution = { kind: "normal", mean: 0, deviation: 1 };
  *
  * @throws {ShapeError} @throws {DTypeError} for a dtype that is no float.
  */
-export const randn = <D extends FloatDType = "float32">(shape: Shape, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawFloats("randn", shape, standard, options);
+export function randn<D extends FloatDType = "float32">(...shape: SizedArguments<RandomOptions<D>>): Tensor<D>;
+export function randn(...values: unknown[]): Tensor {
+  const { shape, ...options } = randnParameters(values);
+  return drawFloats("randn", shape, standard, options);
+}
+const randnParameters = parameters("randn", { shape: required(aShape), ...randomOptions });
 
 /** Normal numbers in the shape and, where none is given, the dtype of `x`, which must be a float. @see {@link randn} */
-export const randnLike = <D extends DType>(x: Tensor<D>, options: RandomOptions<D> = {}): Tensor<D> =>
-  drawFloats("randnLike", x.shape, standard, { ...options, dtype: options.dtype ?? x.dtype });
+export function randnLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: RandomOptions<E>): Tensor<E>;
+export function randnLike(...values: unknown[]): Tensor {
+  const { x, dtype = x.dtype, ...options } = randnLikeParameters(values);
+  return drawFloats("randnLike", x.shape, standard, { ...options, dtype });
+}
+const randnLikeParameters = parameters("randnLike", { x: operand(tensorOrGone), ...randomOptions });
 
 /**
  * Normal random numbers of a mean and a standard deviation.
@@ -39,8 +50,10 @@ export function normal<D extends FloatDType = "float32">(
   mean: number,
   std: number,
   shape: Shape,
-  options: RandomOptions<D> = {},
-): Tensor<D> {
+  options?: RandomOptions<D>,
+): Tensor<D>;
+export function normal(...values: unknown[]): Tensor {
+  const { mean, std, shape, ...options } = normalParameters(values);
   if (!(Number.isFinite(mean) && Number.isFinite(std) && std >= 0))
     throw new ArgumentError(
       "normal",
@@ -49,3 +62,9 @@ export function normal<D extends FloatDType = "float32">(
     );
   return drawFloats("normal", shape, { kind: "normal", mean, deviation: std }, options);
 }
+const normalParameters = parameters("normal", {
+  mean: required(someNumber),
+  std: required(someNumber),
+  shape: required(shapeList),
+  ...randomOptions,
+});

@@ -1,10 +1,12 @@
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { parameters, required } from "../../core/parameters.ts";
 import { type Permutation, permutationOf } from "../../random/permutation.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkCreation, create } from "../creation/create.ts";
-import { nextStart, type RandomOptions } from "./distribution.ts";
+import { nextStart, type RandomOptions, randomOptions } from "./distribution.ts";
 import { permutationCpu } from "./randperm.cpu.ts";
 import { permutationMetal } from "./randperm.metal.ts";
 import { permutationReference } from "./randperm.reference.ts";
@@ -26,8 +28,9 @@ const permutationPrimitive = definePrimitive<Permutation>({
  * @throws {ShapeError} for an n that is no whole number of at least 0. @throws {DTypeError} where the dtype can't hold
  * n − 1.
  */
-export function randperm<D extends DType = "int64">(n: number, options: RandomOptions<D> = {}): Tensor<D> {
-  const dtype = options.dtype ?? ("int64" as D);
+export function randperm<D extends DType = "int64">(n: number, options?: RandomOptions<D>): Tensor<D>;
+export function randperm(...values: unknown[]): Tensor {
+  const { n, dtype = "int64", ...options } = randpermParameters(values);
   checkCreation("randperm", [n], dtype, options);
   if (n > 0 && n - 1 > mostOf(dtype))
     throw new DTypeError(
@@ -39,6 +42,8 @@ export function randperm<D extends DType = "int64">(n: number, options: RandomOp
   const permutation = permutationOf(n, key, [counter[2], counter[3]]);
   return create("randperm", permutationPrimitive, [n], dtype, permutation, options);
 }
+
+const randpermParameters = parameters("randperm", { n: required(someNumber), ...randomOptions });
 
 const mostWhole = { float64: 2 ** 53, float32: 2 ** 24, float16: 2 ** 11, bfloat16: 2 ** 8 } as const;
 

@@ -2,7 +2,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { aShape, aTensor } from "../../tensor/kinds.ts";
+import { aTensor, shapeList } from "../../tensor/kinds.ts";
 import { checkRank, elementCount, normalizeAxis, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
@@ -79,5 +79,5 @@ unflatten.method = "same" as const;
 const unflattenParameters = parameters("unflatten", {
   x: operand(aTensor),
   dim: required(axisKind),
-  sizes: required(aShape),
+  sizes: required(shapeList),
 });

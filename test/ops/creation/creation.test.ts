@@ -152,13 +152,10 @@ describe("arange", () => {
       expect([...(made as Tensor<"int64">).dataSync()]).toEqual([start, start + 2n, start + 4n]);
     });
 
-  test("whole bounds make int64, others float32", () => {
-    expect([arange(3).dtype, arange(0, 3).dtype, arange(0.5, 3).dtype, arange(0, 1, 0.5).dtype]).toEqual([
-      "int64",
-      "int64",
-      "float32",
-      "float32",
-    ]);
+  test("numbers make float32, and a bigint among them int64", () => {
+    expect([arange(3).dtype, arange(0, 3).dtype, arange(0.5, 3).dtype]).toEqual(["float32", "float32", "float32"]);
+    const whole: Tensor<"int64"> = arange(3n);
+    expect([whole.dtype, arange(0n, 3n).dtype, arange(0, 3n, 2).dtype]).toEqual(["int64", "int64", "int64"]);
   });
 });
 
