@@ -3,6 +3,10 @@ import { ArgumentError } from "./errors.ts";
 import type { NumberRule } from "./options.ts";
 import type { Kind } from "./parameters.ts";
 
+/** Such as "a, b or c". */
+const listedText = (items: readonly string[]): string =>
+  [items.slice(0, -1).join(", "), ...items.slice(-1)].filter(Boolean).join(" or ");
+
 /** True or false. */
 export const flag: Kind<boolean> = {
   expected: "true or false",
@@ -11,7 +15,7 @@ export const flag: Kind<boolean> = {
 
 /** One of some texts. */
 export const choice = <const C extends string>(...choices: readonly C[]): Kind<C> => ({
-  expected: choices.map((own) => `"${own}"`).join(" or "),
+  expected: listedText(choices.map((own) => `"${own}"`)),
   parse: (value) => choices.find((own) => own === value),
   error: [ArgumentError, "unknownChoice"],
 });
@@ -53,7 +57,7 @@ export const instanceOf = <T>(Class: abstract new (...values: never) => T, expec
 export const either = <K extends readonly Kind<unknown>[]>(
   ...kinds: K
 ): Kind<K[number] extends Kind<infer T> ? T : never> => ({
-  expected: kinds.map(({ expected }) => expected).join(" or "),
+  expected: listedText(kinds.map(({ expected }) => expected)),
   parse(value, operation, name) {
     for (const kind of kinds) {
       const parsed = kind.parse(value, operation, name);

@@ -59,7 +59,7 @@ export const tensorsInline: Kind<readonly Tensor[]> = { ...tensorList, starts: T
 
 /** The name of an element type. */
 export const aDType: Kind<DType> = {
-  expected: `a dtype of ${dtypes.join(", ")}`,
+  expected: `one of ${dtypes.join(", ")}`,
   parse: (value) => (isDType(value) ? value : undefined),
   error: [DTypeError, "unknownDType"],
 };

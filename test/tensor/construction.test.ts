@@ -108,9 +108,9 @@ describe("values that do not fit are refused with their place", () => {
   test("what is no number", () => {
     for (const value of ["1", null, undefined, {}]) expect(() => tensor([1, value] as never)).toThrow(ArgumentError);
     expect(() => tensor(["x"] as never)).toThrow(
-      /\[tensor\] numbers, bigints and booleans are elements, string \(x\) is not/,
+      /\[tensor\] expected elements to be numbers, bigints or booleans, got "x"/,
     );
-    expect(() => tensor([1], { dtype: "float8" as never })).toThrow(/expected a dtype of float64, .*, got "float8"/);
+    expect(() => tensor([1], { dtype: "float8" as never })).toThrow(/expected dtype to be one of float64, .*, got "float8"/);
     expect(() => tensor(new Uint16Array(1) as never)).toThrow(DTypeError);
   });
 
@@ -145,11 +145,11 @@ describe("shapes that are none", () => {
   });
 
   test("what is no array", () => {
-    for (const shape of [3, "3", null]) {
+    for (const shape of ["3", null]) {
       expect(() => zeros(shape as never)).toThrow(ShapeError);
       expect(() => tensor([1, 2, 3], { shape: (shape ?? {}) as never })).toThrow(ShapeError);
     }
-    expect(() => zeros(3 as never)).toThrow("[zeros] expected shape to be a list of sizes, got 3");
+    expect(() => zeros("3" as never)).toThrow('[zeros] expected shape to be a list of sizes, got "3"');
   });
 
   test("another number of elements", () => {
@@ -162,7 +162,7 @@ describe("shapes that are none", () => {
 
   test("an operand that is no tensor", () => {
     expect(() => add(tensor([1]), "1" as never)).toThrow(
-      /\[add\] expected a tensor, a number, a bigint or a boolean, got string/,
+      /\[add\] expected b to be a tensor, a number, a bigint or a boolean, got "1"/,
     );
   });
 });

@@ -115,7 +115,7 @@ test.each(["cpu", "reference"] as const)("on %s a hint changes nothing", (backen
 test("a mode that there is not is refused, wherever the tensor were to be", () => {
   for (const make of Object.values(makers)) {
     expect(() => make("managed" as StorageMode)).toThrow(ArgumentError);
-    expect(() => make("managed" as StorageMode)).toThrow(/expected storage to be one of shared, private, got managed/);
+    expect(() => make("managed" as StorageMode)).toThrow(/expected storage to be "shared" or "private", got "managed"/);
   }
 });
 

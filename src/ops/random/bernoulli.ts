@@ -1,6 +1,6 @@
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, someNumber } from "../../core/kinds.ts";
 import { keyword, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -58,7 +58,7 @@ export function bernoulli(...values: unknown[]): Tensor {
   if (!(p >= 0 && p <= 1))
     throw new ArgumentError("bernoulli", "invalidProbability", `expected a probability in [0, 1], got ${p}`);
   if (shape === undefined)
-    throw new ArgumentError("bernoulli", "missingArgument", "expected a shape with a number, got nothing for it");
+    throw new ShapeError("bernoulli", "invalidShape", "expected shape to be a list of sizes, got undefined");
   using limit = full([], p, { dtype: dtype === "float64" ? "float64" : "float32" });
   using limits = expand(limit, checkShape("bernoulli", shape));
   return drawFrom(limits, { dtype: dtype ?? "float32", generator });

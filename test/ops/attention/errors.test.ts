@@ -76,8 +76,8 @@ const numbers: readonly Row[] = [
   ["a softcap of NaN", good, { softcap: Number.NaN }, ArgumentError, "softcap"],
   ["a window below 0", good, { window: -1 }, ArgumentError, "window.left", "-1"],
   ["a window of a fraction", good, { window: { right: 1.5 } }, ArgumentError, "window.right", "1.5"],
-  ["an unknown alignment", good, { causal: "left" }, ArgumentError, "bottom-right", "got left"],
-  ["an unknown path", good, { path: "gpu" }, ArgumentError, "unfused", "got gpu"],
+  ["an unknown alignment", good, { causal: "left" }, ArgumentError, "bottom-right", 'got "left"'],
+  ["an unknown path", good, { path: "gpu" }, ArgumentError, "unfused", 'got "gpu"'],
   ["an unknown option", good, { isCausal: true }, ArgumentError, '"isCausal"', "causal, scale"],
 ];
 

@@ -54,7 +54,7 @@ describe("full", () => {
     });
 
   test.each([
-    [3, "int64"],
+    [3, "float32"],
     [2.5, "float32"],
     [true, "bool"],
     [5n, "int64"],

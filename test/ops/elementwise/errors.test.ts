@@ -53,12 +53,12 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
   [
     "another rounding",
     () => div(floats, 2, { roundingMode: "up" as never }),
-    'ArgumentError [div] expected rounding to be "floor", "trunc"',
+    'ArgumentError [div] expected roundingMode to be "floor" or "trunc" or null, got "up"',
   ],
   [
     "no operand",
     () => mul(floats, "2" as never),
-    "ArgumentError [mul] expected a tensor, a number, a bigint or a boolean",
+    "ArgumentError [mul] expected b to be a tensor, a number, a bigint or a boolean",
   ],
   ["a float into bytes", () => add_(bytes, 0.5), "DTypeError [add_] the result is float32, which uint8[3] can't hold"],
   ["true division of bytes", () => div_(bytes, 2), "DTypeError [div_]"],
