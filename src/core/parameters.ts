@@ -10,7 +10,7 @@
  *   x: operand(aTensor),
  *   dim: optional(axes),
  *   keepdim: optional(flag, false),
- *   dtype: keyword(aDType),
+ *   dtype: named(aDType),
  * });
  * function sum(...values: unknown[]) {
  *   const { x, dim, keepdim, dtype } = sumParameters(values); // sum(x, 1, true), sum(x, 1, { keepdim: true })
@@ -75,9 +75,9 @@ export function optional<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefine
 }
 
 /** A parameter that may be given by name: what stands after the `*` in PyTorch, and what PyTorch does not have. */
-export function keyword<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
-export function keyword<T>(kind: Kind<T>): Parameter<T | undefined>;
-export function keyword<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
+export function named<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
+export function named<T>(kind: Kind<T>): Parameter<T | undefined>;
+export function named<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
   return { kind, by: "name", isRequired: false, fallback };
 }
 

@@ -110,7 +110,9 @@ describe("values that do not fit are refused with their place", () => {
     expect(() => tensor(["x"] as never)).toThrow(
       /\[tensor\] expected elements to be numbers, bigints or booleans, got "x"/,
     );
-    expect(() => tensor([1], { dtype: "float8" as never })).toThrow(/expected dtype to be one of float64, .*, got "float8"/);
+    expect(() => tensor([1], { dtype: "float8" as never })).toThrow(
+      /expected dtype to be one of float64, .*, got "float8"/,
+    );
     expect(() => tensor(new Uint16Array(1) as never)).toThrow(DTypeError);
   });
 

@@ -3,7 +3,7 @@ import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
-import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -55,7 +55,7 @@ const dropoutParameters = parameters("dropout", {
   x: operand(aTensor),
   p: optional(someNumber, 0.5),
   training: optional(flag, true),
-  generator: keyword(aGenerator),
+  generator: named(aGenerator),
 });
 
 const WORDS = 2 ** 32;

@@ -1,5 +1,5 @@
 import { choice } from "../../core/kinds.ts";
-import { keyword, operand, parameters } from "../../core/parameters.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -92,5 +92,5 @@ export function gelu(...values: unknown[]): Tensor {
 gelu.method = "float" as const;
 const geluParameters = parameters("gelu", {
   x: operand(aTensor),
-  approximate: keyword(choice("none", "tanh"), "none"),
+  approximate: named(choice("none", "tanh"), "none"),
 });

@@ -4,7 +4,7 @@ import { type BackendName, backendNames } from "../../backend/names.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { choice, either, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { belowOne, finite, type NumberRule, positive } from "../../core/options.ts";
-import { type Kind, keyword, type Parameter, required, structure } from "../../core/parameters.ts";
+import { type Kind, named, type Parameter, required, structure } from "../../core/parameters.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
@@ -79,24 +79,24 @@ const bounds: Kind<SequenceBounds> = either(
   aTensor as Kind<Tensor<"int32" | "int64">>,
   listOf(someNumber, "a list of numbers"),
 );
-const side = keyword(someNumber);
+const side = named(someNumber);
 
 /** @internal What they have to be. */
 export const flashAttentionOptions = {
-  causal: keyword(either(flag, choice("top-left", "bottom-right"))),
-  scale: keyword(someNumber),
-  dropout: keyword(someNumber),
-  generator: keyword(aGenerator),
-  mask: keyword(aTensor as Kind<Tensor<"bool">>),
-  bias: keyword(aTensor),
-  window: keyword(either(someNumber, structure({ left: side, right: side }))),
-  softcap: keyword(someNumber),
-  sinks: keyword(aTensor),
-  alibi: keyword(either(aTensor, listOf(someNumber, "a list of numbers"))),
-  cuSeqlens: keyword(either(bounds, structure({ queries: required(bounds), keys: required(bounds) }))),
-  returnLogSumExp: keyword(flag),
-  returnDropoutMask: keyword(flag),
-  path: keyword({ ...choice("auto", "fused", "unfused", ...backendNames), error: [ArgumentError, "unknownPath"] }),
+  causal: named(either(flag, choice("top-left", "bottom-right"))),
+  scale: named(someNumber),
+  dropout: named(someNumber),
+  generator: named(aGenerator),
+  mask: named(aTensor as Kind<Tensor<"bool">>),
+  bias: named(aTensor),
+  window: named(either(someNumber, structure({ left: side, right: side }))),
+  softcap: named(someNumber),
+  sinks: named(aTensor),
+  alibi: named(either(aTensor, listOf(someNumber, "a list of numbers"))),
+  cuSeqlens: named(either(bounds, structure({ queries: required(bounds), keys: required(bounds) }))),
+  returnLogSumExp: named(flag),
+  returnDropoutMask: named(flag),
+  path: named({ ...choice("auto", "fused", "unfused", ...backendNames), error: [ArgumentError, "unknownPath"] }),
 } as const satisfies Readonly<Record<keyof FlashAttentionOptions, Parameter<unknown>>>;
 
 const paths: readonly string[] = ["auto", "fused", "unfused", ...backendNames];

@@ -1,6 +1,6 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
-import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -73,9 +73,9 @@ const attentionParameters = parameters("scaledDotProductAttention", {
   attnMask: optional(aTensor),
   dropoutP: optional(someNumber),
   isCausal: optional(flag, false),
-  scale: keyword(someNumber),
-  enableGqa: keyword(flag, false),
-  generator: keyword(aGenerator),
+  scale: named(someNumber),
+  enableGqa: named(flag, false),
+  generator: named(aGenerator),
 });
 
 /** What PyTorch refuses and {@link flashAttention} does not. */

@@ -2,7 +2,7 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
-import { keyword, operand, parameters, required } from "../../core/parameters.ts";
+import { named, operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isDType, isFloat } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -46,7 +46,7 @@ export function toDType(x: Tensor, dtype: DType, ...options: unknown[]): Tensor 
 const castParameters = parameters("toDType", {
   x: operand(aTensor),
   dtype: required(aDType),
-  overflow: keyword(choice("saturate", "error"), "saturate"),
+  overflow: named(choice("saturate", "error"), "saturate"),
 });
 
 function checkOverflow(x: Tensor, dtype: DType, overflow: "saturate" | "error"): void {

@@ -2,7 +2,7 @@ import type { Primitive } from "../../backend/backend.ts";
 import { empty, execute, executeInto } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { choice, flag, text } from "../../core/kinds.ts";
-import { keyword } from "../../core/parameters.ts";
+import { named } from "../../core/parameters.ts";
 import { type DType, dtypes, isDType, isFloat } from "../../tensor/dtype.ts";
 import { aDType } from "../../tensor/kinds.ts";
 import type { AllocationHint } from "../../tensor/memory.ts";
@@ -18,10 +18,10 @@ export interface CreationOptions<D extends DType = DType> extends AllocationHint
 
 /** @internal What the options have to be. */
 export const creationOptions = {
-  dtype: keyword(aDType),
-  requiresGrad: keyword(flag),
-  storage: keyword(choice("shared", "private")),
-  label: keyword(text),
+  dtype: named(aDType),
+  requiresGrad: named(flag),
+  storage: named(choice("shared", "private")),
+  label: named(text),
 } as const;
 
 /** @internal Runs an operation without operands into a new, dense tensor. */

@@ -2,7 +2,7 @@ import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
-import { type Kind, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { bytesOf, type DType, dtypeOfArray, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { aScalar, aTypedArray, shapeList } from "../../tensor/kinds.ts";
 import { type AllocationHint, BorrowedMemory } from "../../tensor/memory.ts";
@@ -113,7 +113,7 @@ const values: Kind<Elements> = {
 };
 const tensorParameters = parameters("tensor", {
   values: operand(values),
-  shape: keyword(shapeList),
+  shape: named(shapeList),
   ...creationOptions,
 });
 

@@ -1,6 +1,6 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { aBigint, either, someNumber } from "../../core/kinds.ts";
-import { keyword, operand, parameters } from "../../core/parameters.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -66,7 +66,7 @@ export function sub(minuend: Operand, subtrahend: Operand, ...options: unknown[]
 sub.method = "promoted" as const;
 
 /** @internal The factor of b. */
-export const alphaParameter = keyword(either(someNumber, aBigint), 1);
+export const alphaParameter = named(either(someNumber, aBigint), 1);
 const withAlpha = { a: operand(tensorOrScalar), b: operand(tensorOrScalar), alpha: alphaParameter } as const;
 const addParameters = parameters("add", withAlpha);
 const subParameters = parameters("sub", withAlpha);

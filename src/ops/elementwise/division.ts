@@ -1,5 +1,5 @@
 import { choice, either, nothing } from "../../core/kinds.ts";
-import { keyword, operand, parameters } from "../../core/parameters.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, neg } from "./arithmetic.ts";
@@ -109,7 +109,7 @@ export function div(dividend: Operand, by: Operand, ...options: unknown[]): Tens
 }
 div.method = "promoted" as const;
 /** @internal How a quotient is rounded. */
-export const roundingParameter = keyword(either(choice("floor", "trunc"), nothing));
+export const roundingParameter = named(either(choice("floor", "trunc"), nothing));
 const divParameters = parameters("div", {
   a: operand(tensorOrScalar),
   b: operand(tensorOrScalar),

@@ -1,8 +1,8 @@
 import { noGrad } from "../../autograd/modes.ts";
-import { named } from "../../backend/dispatch.ts";
+import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag, someNumber } from "../../core/kinds.ts";
-import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
@@ -65,7 +65,7 @@ export function embeddingBag(...values: unknown[]): Tensor {
   if (options.offsets && includeLastOffset && options.offsets.size === 0)
     throw new ShapeError("embeddingBag", "noOffset", "expected at least one offset with includeLastOffset, got none");
   checkSomethingToName("embeddingBag", index, weight.shape[0]!);
-  return named("embeddingBag", () =>
+  return underName("embeddingBag", () =>
     tidy(() =>
       bagRows(
         weight,
@@ -80,10 +80,10 @@ const embeddingBagParameters = parameters("embeddingBag", {
   indices: operand(aTensor),
   weight: operand(aTensor),
   offsets: optional(aTensor),
-  mode: keyword({ ...choice(...bagModes.names), error: [ArgumentError, "unknownMode"] }, "mean"),
-  perSampleWeights: keyword(aTensor),
-  includeLastOffset: keyword(flag, false),
-  paddingIndex: keyword(someNumber),
+  mode: named({ ...choice(...bagModes.names), error: [ArgumentError, "unknownMode"] }, "mean"),
+  perSampleWeights: named(aTensor),
+  includeLastOffset: named(flag, false),
+  paddingIndex: named(someNumber),
 });
 
 function checkBags(index: Tensor, offsets: Tensor | undefined): void {

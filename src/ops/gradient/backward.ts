@@ -10,7 +10,7 @@ import { count as wholeCount } from "../../core/options.ts";
 import {
   type Given,
   type Kind,
-  keyword,
+  named,
   operand,
   optional,
   optionalOperand,
@@ -128,7 +128,7 @@ const gradParameters = parameters("grad", {
   inputs: operand(severalTensors),
   gradOutputs: optional(seeds),
   ...passOptions,
-  allowUnused: keyword(flag, false),
+  allowUnused: named(flag, false),
 });
 
 function isSameTarget(a: NonNullable<GradientTarget>, b: NonNullable<GradientTarget>): boolean {

@@ -3,7 +3,7 @@ import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, OrchardError } from "../../core/errors.ts";
 import { aFunction, aNumber } from "../../core/kinds.ts";
 import { finite, notNegative, positive } from "../../core/options.ts";
-import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { severalTensors } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tensor } from "../creation/tensor.ts";
@@ -78,7 +78,7 @@ const gradcheckParameters = parameters("gradcheck", {
   epsilon: optional(aNumber(positive), 1e-6),
   absolute: optional(aNumber(notNegative), 1e-5),
   relative: optional(aNumber(notNegative), 1e-3),
-  seed: keyword(aNumber(finite), 1),
+  seed: named(aNumber(finite), 1),
 });
 
 /** What the function returned. @throws {ArgumentError} where that is no tensor. */

@@ -1,6 +1,6 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
-import { keyword, operand, parameters, required } from "../../core/parameters.ts";
+import { named, operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
@@ -86,7 +86,7 @@ export function indexAdd(...values: unknown[]): Tensor {
   return indexAddAlong(x, vector, source, axis, alpha);
 }
 indexAdd.method = "same" as const;
-const indexAddParameters = parameters("indexAdd", { ...scattering, alpha: keyword(someNumber, 1) });
+const indexAddParameters = parameters("indexAdd", { ...scattering, alpha: named(someNumber, 1) });
 
 function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
   for (const tensor of [x, source]) tensor.checkAlive(operation);

@@ -1,7 +1,7 @@
 import { needsGradient } from "../../autograd/record.ts";
-import { named } from "../../backend/dispatch.ts";
+import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
-import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -51,7 +51,7 @@ export function binaryCrossEntropyWithLogits(...values: unknown[]): Tensor {
   checkFactor("posWeight", x, posWeight);
   const given = [weight, posWeight].filter((factor) => factor !== undefined);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, { weight, posWeight, reduction });
-  return named("binaryCrossEntropyWithLogits", () =>
+  return underName("binaryCrossEntropyWithLogits", () =>
     tidy(() => {
       if (needsGradient(...given)) return composed(x, target);
       const weights = given.length === 0 ? [] : [weight, posWeight].map((factor) => factorFor(x, factor));
@@ -64,7 +64,7 @@ const binaryCrossEntropyParameters = parameters("binaryCrossEntropyWithLogits", 
   x: operand(aTensor),
   target: operand(aTensor),
   weight: optional(aTensor),
-  posWeight: keyword(aTensor),
+  posWeight: named(aTensor),
   reduction: reductionParameter,
 });
 

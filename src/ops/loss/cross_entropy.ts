@@ -1,8 +1,8 @@
 import { needsGradient } from "../../autograd/record.ts";
-import { named } from "../../backend/dispatch.ts";
+import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
-import { type Given, keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape, normalizeAxis, sameShape } from "../../tensor/shape.ts";
@@ -67,21 +67,21 @@ export function crossEntropy(...values: unknown[]): Tensor {
   const call: CrossEntropyCall = { axis, ignoreIndex, labelSmoothing, weight, reduction };
   if (isFloat(targets.dtype)) {
     checkProbabilities(logits, targets, ignored);
-    return named("crossEntropy", () => tidy(() => fromProbabilities(logits, targets, call)));
+    return underName("crossEntropy", () => tidy(() => fromProbabilities(logits, targets, call)));
   }
   const classes = wholeIndices("crossEntropy", "targets", targets);
   checkTargetShape(logits, classes, axis);
   checkSomethingToName("crossEntropy", classes, logits.shape[axis]!);
   const compute = weight && needsGradient(weight) ? fromClasses : fusedCrossEntropy;
-  return named("crossEntropy", () => tidy(() => compute(logits, classes, call)));
+  return underName("crossEntropy", () => tidy(() => compute(logits, classes, call)));
 }
 const crossEntropyParameters = parameters("crossEntropy", {
   logits: operand(aTensor),
   targets: operand(aTensor),
   weight: optional(aTensor),
-  dim: keyword(axisKind),
-  ignoreIndex: keyword(someNumber),
-  labelSmoothing: keyword(someNumber, 0),
+  dim: named(axisKind),
+  ignoreIndex: named(someNumber),
+  labelSmoothing: named(someNumber, 0),
   reduction: reductionParameter,
 });
 

@@ -2,7 +2,7 @@
 
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
-import { keyword } from "../../core/parameters.ts";
+import { named } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -26,7 +26,7 @@ export interface CrossEntropyCall {
 }
 
 /** The parameter of every loss. */
-export const reductionParameter = keyword<LossReduction>(
+export const reductionParameter = named<LossReduction>(
   { ...choice("none", "sum", "mean"), error: [ArgumentError, "unknownReduction"] },
   "mean",
 );

@@ -1,6 +1,6 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
-import { keyword, operand, parameters } from "../../core/parameters.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape } from "../../tensor/shape.ts";
@@ -45,8 +45,8 @@ addmm.method = "same" as const;
 const addmmParameters = parameters("addmm", {
   input: operand(aTensor),
   ...factors,
-  beta: keyword(someNumber, 1),
-  alpha: keyword(someNumber, 1),
+  beta: named(someNumber, 1),
+  alpha: named(someNumber, 1),
 });
 
 function checkBroadcasts(input: Tensor, shape: readonly number[]): void {

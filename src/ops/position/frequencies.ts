@@ -2,7 +2,7 @@
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { flag, someNumber, text } from "../../core/kinds.ts";
-import { type Kind, keyword, required, structure } from "../../core/parameters.ts";
+import { type Kind, named, required, structure } from "../../core/parameters.ts";
 
 /**
  * Positions count for 1/factor: contexts grow by the factor.
@@ -109,7 +109,7 @@ const requiredFigures: Readonly<Record<RopeScaling["type"], readonly string[]>> 
 };
 
 const type = required(text);
-const figure = keyword(someNumber);
+const figure = named(someNumber);
 const partsOf = {
   linear: structure({ type, factor: figure }),
   llama3: structure({
@@ -118,7 +118,7 @@ const partsOf = {
   }),
   yarn: structure({
     ...{ type, factor: figure, originalContextLength: figure, betaFast: figure, betaSlow: figure },
-    ...{ attentionFactor: figure, truncate: keyword(flag) },
+    ...{ attentionFactor: figure, truncate: named(flag) },
   }),
 } as const;
 

@@ -2,7 +2,7 @@
 
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
-import { type Kind, keyword } from "../../core/parameters.ts";
+import { type Kind, named } from "../../core/parameters.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -30,12 +30,12 @@ export interface RopeOptions {
 
 /** @internal What they have to be. */
 export const ropeOptions = {
-  offset: keyword(someNumber, 0),
-  positions: keyword(aTensor as Kind<Tensor<"int64" | "int32">>),
-  base: keyword(someNumber, 10_000),
-  interleaved: keyword(flag, false),
-  dim: keyword(someNumber),
-  scaling: keyword(aScaling),
+  offset: named(someNumber, 0),
+  positions: named(aTensor as Kind<Tensor<"int64" | "int32">>),
+  base: named(someNumber, 10_000),
+  interleaved: named(flag, false),
+  dim: named(someNumber),
+  scaling: named(aScaling),
 } as const;
 
 /** @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} @throws {DisposedError} */

@@ -2,7 +2,7 @@ import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, someNumber } from "../../core/kinds.ts";
-import { keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aDType, aTensor, shapeList } from "../../tensor/kinds.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";
@@ -66,8 +66,8 @@ export function bernoulli(...values: unknown[]): Tensor {
 const bernoulliParameters = parameters("bernoulli", {
   p: operand(either(aTensor, someNumber)),
   shape: optional(shapeList),
-  dtype: keyword(aDType),
-  generator: keyword(aGenerator),
+  dtype: named(aDType),
+  generator: named(aGenerator),
 });
 
 function drawFrom(p: Tensor, options: BernoulliOptions): Tensor {

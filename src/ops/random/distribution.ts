@@ -1,6 +1,6 @@
 import { definePrimitive } from "../../backend/primitive.ts";
 import { instanceOf } from "../../core/kinds.ts";
-import { type Kind, keyword } from "../../core/parameters.ts";
+import { type Kind, named } from "../../core/parameters.ts";
 import { defaultGenerator, Generator } from "../../random/generator.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -24,7 +24,7 @@ export const aGenerator: Kind<Generator> = instanceOf(Generator, "a Generator");
 export interface RandomOptions<D extends DType = DType> extends CreationOptions<D>, GeneratorOptions {}
 
 /** @internal What they have to be. */
-export const randomOptions = { ...creationOptions, generator: keyword(aGenerator) } as const;
+export const randomOptions = { ...creationOptions, generator: named(aGenerator) } as const;
 
 /** Makes a dense tensor of random numbers: see `src/random/philox.ts`. */
 export const distributionPrimitive = definePrimitive<DistributionAttributes>({

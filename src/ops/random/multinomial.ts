@@ -2,7 +2,7 @@ import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
-import { type Given, keyword, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
@@ -67,7 +67,7 @@ const multinomialParameters = parameters("multinomial", {
   weights: operand(aTensor),
   numSamples: required(someNumber),
   replacement: optional(flag, false),
-  generator: keyword(aGenerator),
+  generator: named(aGenerator),
 });
 
 /** Categories and samples are counted in 32 bits. */

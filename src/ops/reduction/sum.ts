@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { keyword, parameters } from "../../core/parameters.ts";
+import { named, parameters } from "../../core/parameters.ts";
 import { type DType, type FloatDType, isFloat } from "../../tensor/dtype.ts";
 import { aDType } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -52,7 +52,7 @@ const sumParameters = foldParameters("sum");
 
 /** @internal Reads the arguments of a reduction that takes a dtype. */
 export function foldParameters(operation: string) {
-  return parameters(operation, { ...axesParameters, dtype: keyword(aDType) });
+  return parameters(operation, { ...axesParameters, dtype: named(aDType) });
 }
 
 /** @internal A sum or product: in the given dtype where that is a float, else in int64. */

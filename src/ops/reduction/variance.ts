@@ -1,7 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { type AxisArguments, aNumber, axes, flag } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
-import { keyword, operand, optional, parameters } from "../../core/parameters.ts";
+import { named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -47,8 +47,8 @@ export function variance(...values: unknown[]): Tensor {
 const variances = {
   x: operand(aTensor),
   dim: optional(axes),
-  keepdim: keyword(flag, false), // PyTorch takes another flag in its place, `unbiased`
-  correction: keyword(aNumber(finite), 1),
+  keepdim: named(flag, false), // PyTorch takes another flag in its place, `unbiased`
+  correction: named(aNumber(finite), 1),
 } as const;
 const varianceParameters = parameters("var", variances);
 variance.method = "same" as const;

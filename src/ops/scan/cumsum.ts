@@ -1,5 +1,5 @@
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
-import { keyword, operand, parameters, required } from "../../core/parameters.ts";
+import { named, operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
@@ -55,7 +55,7 @@ const cumprodParameters = scanParameters("cumprod");
 cumprod.method = "summed" as const;
 
 function scanParameters(operation: string) {
-  return parameters(operation, { x: operand(aTensor), dim: required(axisKind), dtype: keyword(aDType) });
+  return parameters(operation, { x: operand(aTensor), dim: required(axisKind), dtype: named(aDType) });
 }
 
 function cumulative(

@@ -3,7 +3,7 @@ import { execute } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
-import { keyword, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
+import { named, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
@@ -73,7 +73,7 @@ export function logSoftmax(...values: unknown[]): Tensor {
 }
 logSoftmax.method = "averaged" as const;
 
-const declared = { x: operand(aTensor), dim: optional(axisKind, -1), dtype: keyword(aDType) } as const;
+const declared = { x: operand(aTensor), dim: optional(axisKind, -1), dtype: named(aDType) } as const;
 const softmaxParameters = parameters("softmax", declared);
 const logSoftmaxParameters = parameters("logSoftmax", declared);
 

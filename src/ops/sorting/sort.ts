@@ -4,7 +4,7 @@ import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { axis as axisKind, flag, someNumber } from "../../core/kinds.ts";
-import { type Given, keyword, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
@@ -63,7 +63,7 @@ const sorting = {
   x: operand(aTensor),
   dim: optional(axisKind, -1),
   descending: optional(flag, false),
-  stable: keyword(flag, true),
+  stable: named(flag, true),
 } as const;
 const sortParameters = parameters("sort", sorting);
 
