@@ -7,15 +7,7 @@ import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, listed } from "../../core/kinds.ts";
 import { count as wholeCount } from "../../core/options.ts";
-import {
-  type Given,
-  type Kind,
-  named,
-  operand,
-  optional,
-  optionalOperand,
-  parameters,
-} from "../../core/parameters.ts";
+import { type Given, type Kind, named, operand, optional, optionalOperand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor, severalTensors } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
