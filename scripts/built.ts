@@ -51,8 +51,20 @@ export async function runBuilt(files: readonly string[], words: readonly string[
       cwd: packageRoot,
       stdio: ["inherit", "inherit", "inherit"],
     });
-    process.exitCode = await child.exited;
+    process.exitCode = await passingSignals(child);
     if (process.exitCode !== 0) return;
+  }
+}
+
+/** A program that a signal interrupts saves what it has: this process passes the signal on, and waits. */
+async function passingSignals(child: Bun.Subprocess): Promise<number> {
+  const pass = (signal: NodeJS.Signals) => child.kill(signal);
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.on(signal, pass);
+  try {
+    return await child.exited;
+  } finally {
+    for (const signal of signals) process.off(signal, pass);
   }
 }
 

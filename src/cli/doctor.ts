@@ -10,6 +10,7 @@ import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
+import { counted } from "../core/plural.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { convertCall } from "../ops/copy/primitive.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
@@ -57,7 +58,7 @@ function machine(): Diagnosis {
   return {
     subject: "machine",
     state: "ok",
-    detail: `${process.platform} ${process.arch}, ${model}, ${availableParallelism()} cores, ${memory} GiB`,
+    detail: `${process.platform} ${process.arch}, ${model}, ${counted(availableParallelism(), "core")}, ${memory} GiB`,
   };
 }
 
@@ -108,7 +109,7 @@ function cpu(): Diagnosis[] {
   try {
     const { native } = cpuLibrary();
     const { isa, isas, threads, blas, blasProblems } = cpuInfo(native);
-    const detail = `${isa} (of ${isas.join(", ")}), ${threads} threads; ${place.origin} dylib`;
+    const detail = `${isa} (of ${isas.join(", ")}), ${counted(threads, "thread")}; ${place.origin} dylib`;
     return [
       { subject: "cpu", state: "ok", detail },
       { subject: "cpu kernels", state: "ok", detail: convertSomething() },
@@ -171,5 +172,5 @@ function cache(subject: string, folder: string): Diagnosis {
   const sizeOf = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
   const bytes = names.reduce((sum, name) => sum + sizeOf(name), 0);
   const size = bytes > 1e6 ? `, ${(bytes / 1e6).toFixed(0)} MB` : "";
-  return { subject, state: "ok", detail: `${folder}: ${names.length} entries${size}` };
+  return { subject, state: "ok", detail: `${folder}: ${counted(names.length, "entry", "entries")}${size}` };
 }

@@ -1,7 +1,9 @@
 /** `orchard tune`: measures, writes, and says what it did. */
+
 import { accessSync, constants, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { OrchardError } from "../core/errors.ts";
+import { counted } from "../core/plural.ts";
 import { type Crossovers, type CrossoverTable, dimClasses, headClasses } from "../ops/attention/crossover.ts";
 import { tablePath, writeTable } from "../ops/attention/crossover_file.ts";
 import { fullGrid, quickGrid, type TuneStep, tune, tunedBackends } from "../ops/attention/tune.ts";
@@ -50,9 +52,8 @@ function complain(sentence: string): number {
 function showStep({ backend, dtype, dim, heads, measured, done, steps }: TuneStep): void {
   const times = measured.map(({ length, fused, unfused }) => `${length}: ${(fused / unfused).toFixed(2)}`);
   const step = `[${String(done).padStart(String(steps).length)}/${steps}]`;
-  console.error(
-    `${step} ${backend} ${dtype}, dim ${dim}, ${heads} heads; fused / unfused by length: ${times.join(", ")}`,
-  );
+  const calls = `${backend} ${dtype}, dim ${dim}, ${counted(heads, "head")}`;
+  console.error(`${step} ${calls}; fused / unfused by length: ${times.join(", ")}`);
 }
 
 /** The table in words: for each class, up to how many queries · keys attention is computed unfused. */

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ArgumentError, DataError } from "../core/errors.ts";
 import { cacheFolder } from "../core/paths.ts";
+import { counted } from "../core/plural.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { buildTokens, type DataProgress } from "./build.ts";
 import { type FoundFile, findDeclarations, findFiles } from "./paths.ts";
@@ -172,11 +173,13 @@ function checkFit(
 
 function warningsOf(manifest: Manifest, heldOut: HeldOutWindows, defaults: readonly string[] | undefined): string[] {
   const { bytes, documents, split } = manifest;
-  const declarations = `the ${documents} declaration files in ${defaults?.[0]}`;
+  const files = documents === 1 ? "the declaration file" : `the ${documents} declaration files`;
   const small =
     defaults === undefined
-      ? `the text has only ${bytes} bytes`
-      : `no data was named, and ${declarations} have only ${bytes} bytes; name a file, a folder or a glob`;
-  const short = `only ${heldOut.tokenCount} tokens are held out, less than one window: there will be no evaluation`;
+      ? `the text has only ${counted(bytes, "byte")}`
+      : `no data was named, and ${files} in ${defaults[0]} ${documents === 1 ? "has" : "have"} only ` +
+        `${counted(bytes, "byte")}; name a file, a folder or a glob`;
+  const tokens = `${counted(heldOut.tokenCount, "token")} ${heldOut.tokenCount === 1 ? "is" : "are"}`;
+  const short = `only ${tokens} held out, less than one window: there will be no evaluation`;
   return [...(bytes < SMALL_BYTES ? [small] : []), ...(split !== "none" && heldOut.windowCount === 0 ? [short] : [])];
 }

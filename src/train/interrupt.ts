@@ -1,24 +1,48 @@
-/** Ctrl-C: the first one stops the run after its current step, the second one ends the process. */
+/** Signals that ask a run to end: the first one stops it after its current step, the second one ends the process. */
+import { constants } from "node:os";
+import { ignoreClosedTerminal, showCursor } from "./terminal.ts";
 
 export interface Interrupt extends Disposable {
   readonly signal: AbortSignal;
+  /** The exit code by which shells know the signal that came: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. */
+  readonly exitCode: number;
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+/** Ctrl-C, `kill` and service managers, and a terminal that is closed. */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** A terminal sends Ctrl-C to every process, and `bun run` passes it on to its own: both come at once, and are one. */
+const SAME_MILLISECONDS = 100;
+
+const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /** Handles signals until it is disposed of. */
 export function onInterrupt(): Interrupt {
+  ignoreClosedTerminal();
   const controller = new AbortController();
+  let first: { readonly code: number; readonly time: number } | undefined;
   const listener = (signal: NodeJS.Signals) => {
-    if (controller.signal.aborted) process.exit(signal === "SIGINT" ? 130 : 143);
+    const time = performance.now();
+    if (first && time - first.time < SAME_MILLISECONDS) return;
+    if (first) endAtOnce(codeOf(signal));
+    first = { code: codeOf(signal), time };
+    const again = signal === "SIGINT" ? "press Ctrl-C again" : `send ${signal} again`;
+    console.error(`\nstopping after this step, then saving; ${again} to end at once`);
     controller.abort();
-    console.error("\nstopping after this step, then saving; press Ctrl-C again to end at once");
   };
   for (const signal of SIGNALS) process.on(signal, listener);
   return {
     signal: controller.signal,
+    get exitCode() {
+      return first?.code ?? codeOf("SIGINT");
+    },
     [Symbol.dispose]: () => {
       for (const signal of SIGNALS) process.off(signal, listener);
     },
   };
+}
+
+/** Nothing is lost but the steps since the last checkpoint: a process may end while it writes one. */
+function endAtOnce(code: number): never {
+  showCursor();
+  process.exit(code);
 }

@@ -124,7 +124,7 @@ class Run {
 
   private async evaluate(): Promise<void> {
     const { step, model } = this.session;
-    if (this.heldOut.step === step) return;
+    if (this.heldOut.step === step || this.session.text.heldOut.windowCount === 0) return;
     this.heldOut = { step, loss: await evaluate(model, this.session.heldOutBatches()) };
     this.listener.on({ kind: "evaluation", ...this.heldOut });
   }

@@ -118,6 +118,18 @@ export function presetFor(backend: string): PresetName {
   return backend === "metal" && process.platform === "darwin" ? "gpu" : "tiny";
 }
 
+/**
+ * Settings from the command line, over those of the preset or the checkpoint. A warmup that was not named is half of
+ * the steps where it would not end before them.
+ */
+export function settingsOf(named: Partial<Settings>, defaults: Settings): Settings {
+  const known = Object.entries(named).filter(([name, value]) => name in defaults && value !== undefined);
+  const settings: Settings = { ...defaults, ...Object.fromEntries(known) };
+  const { steps, warmup } = settings;
+  const isTooLong = named.warmup === undefined && warmup >= steps && steps >= 1;
+  return isTooLong ? { ...settings, warmup: Math.floor(steps / 2) } : settings;
+}
+
 /** @throws {ArgumentError} for invalid settings. */
 export function checkSettings(settings: Settings): Settings {
   const invalid = Object.entries(ranges).find(

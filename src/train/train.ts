@@ -1,9 +1,11 @@
 /** `orchard train`: a run from the command line. */
+
 import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
 import { formatCodepaths } from "../backend/format_codepaths.ts";
 import type { BackendName } from "../backend/names.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
+import { counted } from "../core/plural.ts";
 import type { DataReport } from "../data/dataset.ts";
 import type { Curves, Point } from "./curve.ts";
 import { Dashboard } from "./dashboard/server.ts";
@@ -18,7 +20,7 @@ import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
-import { checkSettings, type PresetName, presetFor, presets, type Settings } from "./settings.ts";
+import { checkSettings, type PresetName, presetFor, presets, type Settings, settingsOf } from "./settings.ts";
 
 /** The flags of the command line: {@link Settings}, and those that do not change the results. */
 export interface RunFlags extends Partial<Settings> {
@@ -30,10 +32,9 @@ export interface RunFlags extends Partial<Settings> {
   readonly dashboard?: number | true;
 }
 
-/** The exit code for "ended by Ctrl-C" in shells. */
-const INTERRUPTED = 130;
-
-/** Returns the exit code: 0 finished, 130 interrupted and saved, 1 failed. */
+/**
+ * Returns the exit code: 0 finished; interrupted and saved 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; 1 failed.
+ */
 export function runTrain(flags: RunFlags): Promise<number> {
   return reportErrors(async () => {
     if (flags.backend) setBackend(flags.backend);
@@ -64,9 +65,9 @@ async function train(flags: RunFlags, page: Dashboard | undefined): Promise<numb
   try {
     const outcome = await runSession(session, checkpointsIn(folder), listeners, interrupt.signal);
     await listeners.close();
-    console.log(summarize(outcome, folder, samples.at(-1)));
+    console.log(summarize(outcome, folder, outcome.reason === "finished" ? samples.at(-1) : undefined));
     if (outcome.unsaved) return 1;
-    return outcome.reason === "finished" ? 0 : INTERRUPTED;
+    return outcome.reason === "finished" ? 0 : interrupt.exitCode;
   } finally {
     await listeners.close();
   }
@@ -90,12 +91,6 @@ async function open(flags: RunFlags): Promise<{ session: Session; folder: RunFol
 async function resume(flags: RunFlags, folder: string): Promise<Session> {
   const checkpoint = await loadRun(checkpointsIn(folder));
   return Session.resume(checkpoint, checkSettings(settingsOf(flags, checkpoint.extra.settings)));
-}
-
-/** The settings from the command line, over those of the preset or the checkpoint. */
-function settingsOf(flags: RunFlags, defaults: Settings): Settings {
-  const named = Object.entries(flags).filter(([name, value]) => name in defaults && value !== undefined);
-  return { ...defaults, ...Object.fromEntries(named) };
 }
 
 /**
@@ -122,12 +117,12 @@ function describe({ settings, model, text, step, backend }: Session, folder: str
   const { architecture, layers, heads, width, context, dtype, batch, accumulate, steps } = settings;
   const parameters = formatCount(model.parameters().reduce((total, { size }) => total + size, 0));
   const passes = accumulate === 1 ? "" : `${accumulate} × `;
-  const shape = `${layers} layers, ${heads} heads, width ${width}, context ${context}`;
+  const shape = `${counted(layers, "layer")}, ${counted(heads, "head")}, width ${width}, context ${context}`;
   return [
     `model       ${architecture}, ${shape}: ${parameters} parameters, ${dtype}`,
     `text        ${describeText(text.report)}`,
     ...text.report.warnings.map((warning) => `            ${warning}`),
-    `steps       ${step > 0 ? `from ${step} ` : ""}to ${steps}, of ${passes}${batch} windows`,
+    `steps       ${step > 0 ? `from ${step} ` : ""}to ${steps}, of ${passes}${counted(batch, "window")}`,
     `backend     ${backend}`,
     `run         ${folder}`,
   ].join("\n");
@@ -139,7 +134,7 @@ function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source
     .map(([reason, files]) => `${files.length} ${reason}`);
   const ending = reasons.length > 0 ? `; skipped: ${reasons.join(", ")}` : "";
   const counts = `${formatCount(tokens)} tokens (${formatCount(heldOutTokens)} held out)`;
-  return `${documents} files, ${formatBytes(bytes)}, ${counts} from ${source.join(", ")}${ending}`;
+  return `${counted(documents, "file")}, ${formatBytes(bytes)}, ${counts} from ${source.join(", ")}${ending}`;
 }
 
 function summarize({ reason, step, loss, heldOutLoss, checkpoint, unsaved }: Outcome, folder: string, sample?: string) {
@@ -147,11 +142,20 @@ function summarize({ reason, step, loss, heldOutLoss, checkpoint, unsaved }: Out
   const resume = `bun run train --resume ${folder}`;
   const saved = unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`;
   return [
-    `\n${reason} at step ${step}: loss ${loss.toFixed(4)}, held out ${heldOutLoss.toFixed(4)}`,
+    `\n${[`${reason} at step ${step}`, ...describeLosses(loss, heldOutLoss)].join(": ")}`,
     saved,
     `curve and log: ${files}`,
     reason === "finished" ? `generate text: bun run generate ${folder}` : `resume: ${resume}`,
     ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
     `\nbackends:\n${formatCodepaths(codepaths())}`,
   ].join("\n");
+}
+
+/** The losses that there are: none where no step was taken, and no held-out loss before the first evaluation. */
+function describeLosses(loss: number, heldOutLoss: number): string[] {
+  const known = [
+    ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)}`]),
+    ...(Number.isNaN(heldOutLoss) ? [] : [`held out ${heldOutLoss.toFixed(4)}`]),
+  ];
+  return known.length > 0 ? [known.join(", ")] : [];
 }

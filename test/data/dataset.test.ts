@@ -346,7 +346,7 @@ describe("without data, the declarations of TypeScript", () => {
     const { report } = opened(join(folder, "src", "deep"));
     const modules = join(folder, "node_modules");
     expect([report?.source, report?.files]).toEqual([[modules], 1]);
-    const found = `the 1 declaration files in ${modules} have only 400 bytes`;
+    const found = `the declaration file in ${modules} has only 400 bytes`;
     expect(report?.warnings[0]).toBe(`no data was named, and ${found}; name a file, a folder or a glob`);
   });
 

@@ -9,7 +9,9 @@ import { saveSafetensors } from "../../src/io/safetensors/save.ts";
 import { Linear } from "../../src/nn/linear.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { Generator } from "../../src/random/generator.ts";
+import type { SampleEvent } from "../../src/train/events.ts";
 import { readLog } from "../../src/train/listeners/log.ts";
+import { indented } from "../../src/train/listeners/progress.ts";
 import { makeModel } from "../../src/train/model.ts";
 import { presets } from "../../src/train/settings.ts";
 import { lossesOf, pointsDrawn, reaches, tiny, trainingCommands } from "./command.ts";
@@ -22,10 +24,12 @@ describe("a run", () => {
     const { out, err, exitCode } = await train(run, "--steps", "20");
     expect(exitCode).toBe(0);
     expect(out).toMatch(/^model +gpt, 2 layers, 2 heads, width 16, context 16: \d+\.\dK parameters, float32$/m);
-    expect(out).toMatch(/^text +1 files, 17\.\d KB, .*K tokens/m);
+    expect(out).toMatch(/^text +1 file, 17\.\d KB, .*K tokens/m);
     expect(out).toMatch(/^backend +cpu$/m);
     expect(out).toMatch(/^finished at step 20: loss \d\.\d{4}, held out \d\.\d{4}$/m);
     expect(out).toMatch(/^sample:\n {2}│ export /m);
+    const sample = readLog(run).find(({ kind }) => kind === "sample") as SampleEvent;
+    expect(`${out}${err}`.split(indented(sample.prompt + sample.text))).toHaveLength(2); // shown once
     expect(out).toMatch(/^ {2}flashAttention +cpu +\d+ {2}\S/m);
     expect(err).not.toContain("failed");
     expect(err).toMatch(/20\/20 │ loss \d\.\d{3} │ held out \d\.\d{3} │ .* tokens\/s │ .* left │ .* │ cpu/);
@@ -34,10 +38,39 @@ describe("a run", () => {
     expect(readdirSync(join(run, "checkpoints")).sort()).toEqual([checkpointName(15), checkpointName(20)]);
   });
 
+  test("of few steps, one layer and one head says so in the singular, and adapts its warmup", async () => {
+    const run = newRun();
+    const shape = ["--layers", "1", "--heads", "1", "--batch", "1"];
+    const { out, exitCode } = await train(run, "--steps", "5", ...shape);
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/^model +gpt, 1 layer, 1 head, width 16/m);
+    expect(out).toMatch(/^text +1 file, /m);
+    expect(out).toMatch(/^steps +to 5, of 1 window$/m);
+    const again = await orchard("train", "--resume", run);
+    expect(again.out).toMatch(/^finished at step 5: held out \d\.\d{4}$/m); // no step, and so no loss
+    expect(`${again.out}${again.err}`).not.toContain("NaN");
+  });
+
+  test("whose warmup is named and too long is refused", async () => {
+    const { err, exitCode } = await train(newRun(), "--steps", "5", "--warmup", "5");
+    expect([exitCode, err]).toEqual([1, "[train] expected warmup to be below the number of steps, 5, got 5\n"]);
+  });
+
+  test("with too little text to hold out has no held-out loss", async () => {
+    const short = `${newRun()}.txt`;
+    writeFileSync(short, "const x = 1;\n".repeat(8));
+    const words = ["--preset", "tiny", "--width", "16", "--context", "16", "--steps", "2", "--sample-tokens", "5"];
+    const { out, err, exitCode } = await orchard("train", short, ...words, "--out", newRun());
+    expect(exitCode).toBe(0);
+    expect(out).toContain("there will be no evaluation");
+    expect(out).toMatch(/^finished at step 2: loss \d\.\d{4}$/m);
+    expect(`${out}${err}`).not.toContain("NaN");
+  });
+
   test("refuses a folder that holds a run", async () => {
     const run = newRun();
-    await train(run, "--steps", "3", "--warmup", "1");
-    const { err, exitCode } = await train(run, "--steps", "3", "--warmup", "1");
+    await train(run, "--steps", "3");
+    const { err, exitCode } = await train(run, "--steps", "3");
     expect(exitCode).toBe(1);
     expect(err).toContain(`${run} already has a run; resume it with --resume ${run}`);
   });
@@ -97,7 +130,7 @@ describe("a run that is", () => {
 
   test("resumed with other settings takes them, but not another shape", async () => {
     const run = newRun();
-    await train(run, "--steps", "5", "--warmup", "1");
+    await train(run, "--steps", "5");
     const longer = await orchard("train", "--resume", run, "--steps", "8");
     expect(longer.out).toMatch(/^finished at step 8/m);
     const wider = await orchard("train", "--resume", run, "--width", "32");
@@ -191,7 +224,7 @@ describe("is refused", () => {
 describe("generate", () => {
   test("writes on after the prompt, the same with the same seed, from a run or a checkpoint", async () => {
     const run = newRun();
-    await train(run, "--steps", "5", "--warmup", "1");
+    await train(run, "--steps", "5");
     const words = ["--prompt", "export const", "--tokens", "30", "--seed", "1"];
     const first = await orchard("generate", run, ...words);
     expect([first.exitCode, first.err]).toEqual([0, ""]);

@@ -9,6 +9,7 @@ import { formatBytes, formatCount, formatDuration } from "../../src/train/format
 import { Listeners } from "../../src/train/listeners/all.ts";
 import { JsonLog, LOG_FILE } from "../../src/train/listeners/log.ts";
 import { Pace } from "../../src/train/pace.ts";
+import { progressLine } from "../../src/train/progress_line.ts";
 import { startEvent, stepEvent } from "./events.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-listeners-"));
@@ -48,6 +49,76 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
   expect(shown).toContain("step 1, sample:\n  │ export\n  │ let\n");
   expect(shown).toContain("step 1: mind this\n");
   expect(shown).toContain("step 1, saved: a.safetensors\n");
+});
+
+describe("the line of progress", () => {
+  const figures = {
+    ...{ loss: "1.234", heldOut: "2.345", speed: "45.7K", left: "12 min 30 s" },
+    ...{ memory: "123.4 MB", backend: "reference" },
+  };
+  const at = (width: number) => progressLine(width, 1234, 2000, figures);
+
+  test("has all figures where there is room, and never more columns than there are", () => {
+    expect(at(Number.POSITIVE_INFINITY)).toBe(
+      "████████████░░░░░░░░ 1234/2000 │ loss 1.234 │ held out 2.345 │ 45.7K tokens/s │ 12 min 30 s left" +
+        " │ 123.4 MB │ reference",
+    );
+    for (let width = 9; width < 200; width++) expect([width, at(width).length <= width]).toEqual([width, true]);
+  });
+
+  test("gives up the least important figures first", () => {
+    expect(at(97)).toBe(
+      "██████░░░░ 1234/2000 │ loss 1.234 │ held out 2.345 │ 45.7K tokens/s │ 12 min 30 s left │ 123.4 MB",
+    );
+    expect(at(79)).toBe("████████████░░░░░░░░ 1234/2000 │ loss 1.234 │ held out 2.345 │ 12 min 30 s left");
+    expect(at(39)).toBe("██████████░░░░░░ 1234/2000 │ loss 1.234");
+    expect(at(12)).toBe("1234/2000");
+  });
+
+  test.each([40, 80, 120])("in a terminal of %d columns fills one row, and is drawn over itself", async (cols) => {
+    let shown = "";
+    const data = (_: unknown, bytes: Uint8Array) => {
+      shown += Buffer.from(bytes).toString();
+    };
+    const program = `
+      import { ProgressBar } from "./src/train/listeners/progress.ts";
+      import { startEvent, stepEvent } from "./test/train/events.ts";
+      const bar = new ProgressBar();
+      bar.on(startEvent);
+      for (let step = 1; step <= 4; step++) { bar.on(stepEvent(step)); await Bun.sleep(150); }
+      bar.on({ kind: "evaluation", step: 4, loss: 4.5678 });
+      bar.on({ kind: "end", step: 4, reason: "finished" });`;
+    const child = Bun.spawn([process.execPath, "-e", program], {
+      cwd: packageRoot,
+      terminal: { cols, rows: 24, data },
+    });
+    expect(await child.exited).toBe(0);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is controlled by them
+    const rows = shown.split(/\r?\n|\r|\x1b\[1G/).map((row) => row.replaceAll(/\x1b\[[?\d;]*[A-Za-z]/g, ""));
+    const drawn = rows.filter((row) => row.includes("/400"));
+    expect(drawn.length).toBeGreaterThan(3);
+    for (const row of drawn) expect(row.length).toBeLessThan(cols);
+    expect(shown.trimEnd().split("\n")).toHaveLength(1); // no row below the first
+    expect(drawn.at(-1)).toContain("4/400 │ loss 2.000");
+    expect(drawn.at(-1)!.includes("held out 4.568")).toBe(cols >= 80);
+    expect(drawn.at(-1)!.includes("│ cpu")).toBe(cols >= 120);
+  });
+});
+
+test("the sample of the last step is left to the summary", () => {
+  const program = `
+    import { ProgressBar } from "./src/train/listeners/progress.ts";
+    import { startEvent, stepEvent } from "./test/train/events.ts";
+    const bar = new ProgressBar();
+    for (const step of [399, 400]) {
+      if (step === 399) bar.on(startEvent);
+      bar.on(stepEvent(step));
+      bar.on({ kind: "sample", step, prompt: "text ", text: \`of \${step}\` });
+    }
+    bar.on({ kind: "end", step: 400, reason: "finished" });`;
+  const { stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
+  expect(stderr.toString()).toContain("text of 399");
+  expect(stderr.toString()).not.toContain("text of 400");
 });
 
 describe("several listeners", () => {

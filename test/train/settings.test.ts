@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ArgumentError } from "../../src/core/errors.ts";
-import { checkSettings, presetFor, presets, type Settings } from "../../src/train/settings.ts";
+import { checkSettings, presetFor, presets, type Settings, settingsOf } from "../../src/train/settings.ts";
 
 describe("settings", () => {
   test.each(Object.entries(presets))("of the recipe %s are valid", (_, preset) => {
@@ -20,6 +20,27 @@ describe("settings", () => {
   test.each(wrong)("%p are refused", (settings, sentence) => {
     expect(() => checkSettings({ ...presets.cpu, ...settings })).toThrow(ArgumentError);
     expect(() => checkSettings({ ...presets.cpu, ...settings })).toThrow(sentence);
+  });
+});
+
+describe("a warmup", () => {
+  test.each(Object.keys(presets) as (keyof typeof presets)[])("of the recipe %s adapts to few steps", (name) => {
+    for (const steps of [1, 2, 5, 50]) {
+      const settings = checkSettings(settingsOf({ steps }, presets[name]));
+      expect(settings.warmup).toBe(presets[name].warmup < steps ? presets[name].warmup : Math.floor(steps / 2));
+    }
+  });
+
+  test("that is named is kept, and is an error where it is too long", () => {
+    expect(settingsOf({ steps: 5, warmup: 4 }, presets.cpu).warmup).toBe(4);
+    expect(settingsOf({ steps: 200 }, { ...presets.cpu, warmup: 150 }).warmup).toBe(150);
+    expect(() => checkSettings(settingsOf({ steps: 5, warmup: 5 }, presets.cpu))).toThrow(
+      "expected warmup to be below the number of steps, 5, got 5",
+    );
+  });
+
+  test("adapts to no number of steps that is none: that is the error", () => {
+    expect(() => checkSettings(settingsOf({ steps: 0 }, presets.cpu))).toThrow("expected steps to be");
   });
 });
 

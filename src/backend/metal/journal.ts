@@ -147,7 +147,8 @@ function report(context: MetalContext, { tickets }: Entry, operations: number): 
   const reason =
     failureOf(context, firstFailed(context, tickets) ?? tickets.last)?.message ?? "a command buffer failed";
   const cause = reason.replace(/\d+/, ""); // the number of the command buffer makes no other cause
-  warnOnce(`${reason}\n[orchard] ${operations} operations are computed again on another backend.`, cause);
+  const again = operations === 1 ? "1 operation is" : `${operations} operations are`;
+  warnOnce(`${reason}\n[orchard] ${again} computed again on another backend.`, cause);
 }
 
 function forgetDone(context: MetalContext, journal: Journal): void {

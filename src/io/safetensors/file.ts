@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { DisposedError, DTypeError, FileFormatError, OutOfMemoryError } from "../../core/errors.ts";
+import { counted } from "../../core/plural.ts";
 import { nearestName } from "../../core/suggestion.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import { allocateHost, ScriptMemory } from "../../tensor/memory.ts";
@@ -141,7 +142,7 @@ export class SafetensorsFile implements SafetensorsReader {
     const entry = this.header.tensors.get(name);
     if (entry !== undefined) return entry;
     const near = nearestName(name, this.names);
-    const hint = near === undefined ? `it has ${this.names.length} others` : `did you mean "${near}"?`;
+    const hint = near === undefined ? `it has ${counted(this.names.length, "other")}` : `did you mean "${near}"?`;
     throw new FileFormatError(this.operation, "missingTensor", this.path, `the file has no such tensor; ${hint}`, name);
   }
 

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { getOrMake } from "../../core/collections.ts";
 import { FileFormatError } from "../../core/errors.ts";
+import { counted } from "../../core/plural.ts";
 import { nearestName } from "../../core/suggestion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
@@ -58,7 +59,7 @@ export class ShardedSafetensors implements SafetensorsReader {
     if (file !== undefined)
       return getOrMake(this.files, file, () => new SafetensorsFile(join(dirname(this.path), file), this.operation));
     const near = nearestName(name, this.names);
-    const hint = near === undefined ? `it has ${this.names.length} others` : `did you mean "${near}"?`;
+    const hint = near === undefined ? `it has ${counted(this.names.length, "other")}` : `did you mean "${near}"?`;
     throw this.fail("missingTensor", `the index has no such tensor; ${hint}`, name);
   }
 

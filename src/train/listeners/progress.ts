@@ -1,29 +1,25 @@
 import { MultiBar, type SingleBar } from "cli-progress";
 import type { Listener, RunEvent, StartEvent, StepEvent } from "../events.ts";
 import { formatBytes, formatCount, formatDuration } from "../format.ts";
+import { type Figures, progressLine } from "../progress_line.ts";
 
-const FORMAT =
-  "{bar} {value}/{total} │ loss {loss} │ held out {heldOut} │ {speed} tokens/s │ {left} left │ {memory} │ {backend}";
 /** Without a terminal, a line of progress is printed at this interval, in milliseconds. */
 const LINE_INTERVAL = 5_000;
 
-interface Shown {
-  readonly loss: string;
-  readonly heldOut: string;
-  readonly speed: string;
-  readonly left: string;
-  readonly memory: string;
-  readonly backend: string;
-}
+/**
+ * The columns that the line may have: one less than the terminal, which may wrap a full line. Everything is shown where
+ * there is no terminal.
+ */
+const columns = (): number => (process.stderr.isTTY ? (process.stderr.columns || 80) - 1 : Number.POSITIVE_INFINITY);
 
 /**
- * Shows a progress bar on stderr with the loss, the speed, the time left, the memory and the backend. Notes, samples
- * and checkpoints are printed above it.
+ * Shows a progress bar on stderr with the loss, the speed, the time left, the memory and the backend, as far as the
+ * terminal is wide enough. Notes, samples and checkpoints are printed above it, except the sample of the last step,
+ * which the summary has.
  */
 export class ProgressBar implements Listener {
   private readonly bars = new MultiBar({
-    format: FORMAT,
-    barsize: 20,
+    format: (_, { value, total }, figures: Figures) => progressLine(columns(), value, total, figures),
     noTTYOutput: true,
     notTTYSchedule: LINE_INTERVAL,
     hideCursor: true,
@@ -31,13 +27,14 @@ export class ProgressBar implements Listener {
     linewrap: true,
   });
   private bar: SingleBar | null = null;
-  private shown: Shown = { loss: "…", heldOut: "…", speed: "…", left: "…", memory: "…", backend: "" };
+  private shown: Figures = { loss: "…", heldOut: "…", speed: "…", left: "…", memory: "…", backend: "" };
 
   on(event: RunEvent): void {
     if (event.kind === "start") this.start(event);
     else if (event.kind === "step") this.show(event.step, ofStep(event));
     else if (event.kind === "evaluation") this.show(event.step, { heldOut: event.loss.toFixed(3) });
     else if (event.kind === "end") this.close();
+    else if (event.kind === "sample" && event.step === this.bar?.getTotal()) return;
     else this.bars.log(`${lineOf(event)}\n`);
   }
 
@@ -53,13 +50,13 @@ export class ProgressBar implements Listener {
     this.bar = this.bars.create(steps, step, this.shown);
   }
 
-  private show(step: number, more: Partial<Shown>): void {
+  private show(step: number, more: Partial<Figures>): void {
     this.shown = { ...this.shown, ...more };
     this.bar?.update(step, this.shown);
   }
 }
 
-const ofStep = ({ loss, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Shown> => ({
+const ofStep = ({ loss, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Figures> => ({
   loss: loss.toFixed(3),
   speed: formatCount(tokensPerSecond),
   left: formatDuration(secondsLeft),

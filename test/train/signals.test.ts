@@ -1,0 +1,143 @@
+/** A run that is asked to end: it ends its step, saves, gives the terminal back, and says by what it was ended. */
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { checkpointName } from "../../src/io/checkpoint/format.ts";
+import { readLog } from "../../src/train/listeners/log.ts";
+import { type Child, lossesOf, outputOf, reaches, tiny, trainingCommands } from "./command.ts";
+
+const { text, environment, start, orchard, train, newRun } = trainingCommands();
+const words = ["--steps", "150", "--save-every", "0", "--evaluate-every", "0"];
+
+let whole: string | undefined;
+/** The losses of a run that nothing interrupts. */
+async function undisturbed(): Promise<number[]> {
+  if (!whole) {
+    whole = newRun();
+    await train(whole, ...words);
+  }
+  return lossesOf(whole);
+}
+
+/** Starts a run, and waits until it is under way. */
+async function started(run: string, launch: (words: string[]) => Child = start): Promise<Child> {
+  const child = launch(["train", text, ...tiny, "--out", run, ...words]);
+  await reaches(run, 3, child);
+  return child;
+}
+
+const signals = [
+  ["SIGINT", 130, "press Ctrl-C again to end at once"],
+  ["SIGTERM", 143, "send SIGTERM again to end at once"],
+  ["SIGHUP", 129, "send SIGHUP again to end at once"],
+] as const;
+
+describe.each(signals)("%s", (signal, code, advice) => {
+  test(`saves and exits with ${code}; resumed, the run has the losses of one that went on`, async () => {
+    const run = newRun();
+    const child = await started(run);
+    child.kill(signal);
+    const { out, err, exitCode } = await outputOf(child);
+    expect(exitCode).toBe(code);
+    expect(err).toContain(`stopping after this step, then saving; ${advice}`);
+    expect(out).toMatch(/^interrupted at step \d+: loss \d\.\d{4}$/m); // nothing was evaluated yet
+    expect(`${out}${err}`).not.toContain("NaN");
+    const last = readLog(run).at(-1)!;
+    expect(last).toMatchObject({ kind: "end", reason: "interrupted" });
+    expect(readdirSync(join(run, "checkpoints"))).toEqual([checkpointName(last.step)]);
+    expect((await orchard("train", "--resume", run)).exitCode).toBe(0);
+    expect(lossesOf(run)).toEqual(await undisturbed());
+  });
+
+  test("to the script that started it is passed on, and waited for", async () => {
+    const run = newRun();
+    const program = `
+      const { runBuilt } = await import("./scripts/built.ts");
+      await runBuilt(["src/cli/orchard.ts"], process.argv.slice(1));`;
+    const child = await started(run, (command) =>
+      Bun.spawn([process.execPath, "-e", program, ...command], {
+        ...({ stdout: "pipe", stderr: "pipe" } as const),
+        cwd: packageRoot,
+        env: { ...environment, ORCHARD_BLAS: "none" }, // nothing is to be set up
+      }),
+    );
+    child.kill(signal);
+    const { out, exitCode } = await outputOf(child);
+    expect(exitCode).toBe(code);
+    expect(out).toMatch(/^interrupted at step \d+/m);
+  });
+});
+
+describe("in a terminal", () => {
+  /** Starts a run in a terminal of its own, and waits until it is under way. */
+  async function inTerminal(run: string) {
+    let shown = "";
+    const data = (_: unknown, bytes: Uint8Array) => {
+      shown += Buffer.from(bytes).toString();
+    };
+    const options = { cwd: packageRoot, env: environment, terminal: { cols: 80, rows: 24, data } };
+    const command = ["train", text, ...tiny, "--out", run, ...words];
+    const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", ...command], options);
+    while (!readLog(run).some(({ step }) => step === 3)) {
+      if (child.exitCode !== null) throw new Error(`the run ended with ${child.exitCode}:\n${shown}`);
+      await Bun.sleep(5);
+    }
+    return { child, screen: () => shown };
+  }
+  /** Whether the last of these escape sequences shows the cursor. */
+  const isCursorShown = (screen: string) => screen.lastIndexOf("\x1b[?25h") > screen.lastIndexOf("\x1b[?25l");
+
+  test("Ctrl-C saves, and the cursor is shown again", async () => {
+    const { child, screen } = await inTerminal(newRun());
+    expect(isCursorShown(screen())).toBe(false);
+    child.terminal!.write("\x03");
+    expect(await child.exited).toBe(130);
+    expect(screen()).toContain("saved: ");
+    expect(isCursorShown(screen())).toBe(true);
+  });
+
+  test("a second Ctrl-C ends at once, and the cursor is shown again", async () => {
+    let shown = "";
+    const data = (_: unknown, bytes: Uint8Array) => {
+      shown += Buffer.from(bytes).toString();
+    };
+    const program = `
+      import { onInterrupt } from "./src/train/interrupt.ts";
+      using interrupt = onInterrupt();
+      process.stderr.write("\\x1b[?25l");
+      setInterval(() => console.error("working", interrupt.signal.aborted), 50);
+      await new Promise(() => undefined);`;
+    const child = Bun.spawn([process.execPath, "-e", program], { cwd: packageRoot, terminal: { data } });
+    const until = async (text: string) => {
+      while (!shown.includes(text)) await Bun.sleep(5);
+    };
+    await until("working");
+    child.terminal!.write("\x03");
+    await until("press Ctrl-C again to end at once");
+    await Bun.sleep(150); // what comes at once is the same key
+    expect(child.exitCode).toBe(null);
+    child.terminal!.write("\x03");
+    expect(await child.exited).toBe(130);
+    expect(isCursorShown(shown)).toBe(true);
+  });
+
+  test("that is closed saves", async () => {
+    const run = newRun();
+    const { child } = await inTerminal(run);
+    child.terminal!.close();
+    expect(await child.exited).toBe(129);
+    const last = readLog(run).at(-1)!;
+    expect(last).toMatchObject({ kind: "end", reason: "interrupted" });
+    expect(readdirSync(join(run, "checkpoints"))).toEqual([checkpointName(last.step)]);
+  });
+});
+
+test("the same signal twice at once, as a terminal and `bun run` send it, is one", async () => {
+  const child = await started(newRun());
+  child.kill("SIGINT");
+  child.kill("SIGINT");
+  const { out, exitCode } = await outputOf(child);
+  expect(exitCode).toBe(130);
+  expect(out).toContain("saved: ");
+});
