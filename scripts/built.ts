@@ -1,5 +1,6 @@
 /** Programs of this repository, run once what they need is built. */
 import { getBackend } from "../src/backend/policy.ts";
+import { checkOrchard } from "../src/cli/program.ts";
 import { environmentFlag } from "../src/core/environment.ts";
 import { packageRoot } from "../src/core/paths.ts";
 import { presetFor } from "../src/train/settings.ts";
@@ -26,10 +27,15 @@ export const runDemo = (words: readonly string[]): Promise<void> =>
   runTrain(["--preset", presetFor(getBackend()) === "tiny" ? "tiny" : "demo", ...words]);
 
 /** Builds, and trains: `orchard train`. */
-export const runTrain = (words: readonly string[]): Promise<void> => runBuilt([orchard], ["train", ...words]);
+export const runTrain = (words: readonly string[]): Promise<void> => runOrchard(["train", ...words]);
 
 /** Builds, and writes text with a trained model: `orchard generate`. */
-export const runGenerate = (words: readonly string[]): Promise<void> => runBuilt([orchard], ["generate", ...words]);
+export const runGenerate = (words: readonly string[]): Promise<void> => runOrchard(["generate", ...words]);
+
+/** For help, and for a mistake in the words, nothing is built. */
+async function runOrchard(words: readonly string[]): Promise<void> {
+  if (await checkOrchard(words)) await runBuilt([orchard], words);
+}
 
 const orchard = "src/cli/orchard.ts";
 

@@ -8,18 +8,42 @@ import { Failure, main } from "./failure.ts";
 
 type Command = (words: readonly string[]) => Promise<unknown>;
 
-/** Each command's module, and the function in it that gets the words after the command's name. */
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  setup: async () => (await import("./toolchain/setup.ts")).setUp,
-  build: async () => (await import("./built.ts")).buildAll,
-  check: async () => (await import("./suite/suite.ts")).checkEverything,
-  test: async () => (await import("./suite/suite.ts")).testEverything,
-  bench: async () => (await import("./built.ts")).runBenchmarks,
-  demo: async () => (await import("./built.ts")).runDemo,
-  train: async () => (await import("./built.ts")).runTrain,
-  generate: async () => (await import("./built.ts")).runGenerate,
-  format: async () => (await import("./format/format.ts")).formatEverything,
-  fixtures: async () => (await import("./fixtures/make.ts")).makeFixtures,
+interface Entry {
+  /** Imports the command's module, and returns the function in it that gets the words after the command's name. */
+  readonly load: () => Promise<Command>;
+  /** What the command does; undefined if it says so itself where it is asked. */
+  readonly meaning?: string;
+}
+
+const commands: Readonly<Record<string, Entry>> = {
+  setup: {
+    load: async () => (await import("./toolchain/setup.ts")).setUp,
+    meaning: "installs the dependencies, and Swift and OpenBLAS where they are missing",
+  },
+  build: { load: async () => (await import("./built.ts")).buildAll, meaning: "sets up, and builds the dylibs" },
+  check: {
+    load: async () => (await import("./suite/suite.ts")).checkEverything,
+    meaning: "checks types, layers, lint, formats, line lengths, Swift warnings, and every kernel",
+  },
+  test: {
+    load: async () => (await import("./suite/suite.ts")).testEverything,
+    meaning: "[files]: builds, and runs all tests, or those in the files",
+  },
+  bench: {
+    load: async () => (await import("./built.ts")).runBenchmarks,
+    meaning: "[names]: builds, and runs all benchmarks in bench/, or those that are named",
+  },
+  demo: { load: async () => (await import("./built.ts")).runDemo },
+  train: { load: async () => (await import("./built.ts")).runTrain },
+  generate: { load: async () => (await import("./built.ts")).runGenerate },
+  format: {
+    load: async () => (await import("./format/format.ts")).formatEverything,
+    meaning: "formats TypeScript, C++, MSL and Swift",
+  },
+  fixtures: {
+    load: async () => (await import("./fixtures/make.ts")).makeFixtures,
+    meaning: "writes the results of PyTorch in test/fixtures again",
+  },
 };
 
 await main(async () => {
@@ -27,7 +51,8 @@ await main(async () => {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command)
     throw new Failure(`There is no command "${name}"; there are: ${Object.keys(commands).sort().join(", ")}.`);
+  if (command.meaning && words.includes("--help")) return console.log(`bun run ${name} ${command.meaning}`);
   await installDependencies();
-  const run = await command();
+  const run = await command.load();
   await run(words);
 });

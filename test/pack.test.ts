@@ -154,6 +154,19 @@ describe("in an empty project", () => {
     expect([out, exitCode]).toEqual([`${packageFile.version}\n`, 0]);
   });
 
+  test("what it advises is there: no command that only a clone has", () => {
+    const advice = [
+      bun("x", "orchard", "doctor"),
+      bun("x", "orchard", "train", "--resume", "nowhere"),
+      bun("x", "orchard", "train", "--stepz", "3"),
+      bun("x", "orchard", "swift", "program.swift"),
+    ].map(({ out, err }) => out + err);
+    for (const text of advice) expect(text).not.toMatch(/bun run|bun src|scripts\//);
+    expect(advice[0]).toContain("`bunx orchard tune` measures this machine");
+    expect(advice[1]).toContain("nowhere has no run; start one with `bunx orchard train`");
+    expect(advice[2]).toContain("bunx orchard train --help");
+  });
+
   test("its types resolve and are the tensors' own", async () => {
     const types = join(project, "node_modules", "@types");
     mkdirSync(types, { recursive: true });

@@ -1,10 +1,12 @@
 /** Finds a backend's dylib, and checks its version. */
+
 import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
+import { dylibAdvice, isClone } from "../core/commands.ts";
 import { environment, type environmentVariables } from "../core/environment.ts";
 import { BackendError } from "../core/errors.ts";
-import { buildFolder, packageRoot, platform } from "../core/paths.ts";
+import { buildFolder, platform } from "../core/paths.ts";
 import { truncation } from "./elf.ts";
 
 /** A path at which a dylib may be, in the order in which they are tried. */
@@ -52,7 +54,7 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
   if (candidates.some(({ path }) => existsSync(path))) return undefined;
   const [{ origin, path }] = candidates as readonly [Candidate];
   if (origin === variable) return `${variable} names ${path}, which is not there`;
-  if (existsSync(`${packageRoot}/scripts/launch.ts`)) return "its dylib is not built (`bun run build` makes it)";
+  if (isClone) return "its dylib is not built (`bun run build` makes it)";
   return `the package holds no dylib of it for ${platform} (${variable} can name one that a checkout built)`;
 }
 
@@ -78,11 +80,7 @@ export function loadFrom<Functions extends Declarations>(
   const found = candidates.find((candidate) => existsSync(candidate.path));
   if (!found) {
     const paths = candidates.map(({ origin, path }) => `${path} (${origin})`).join(", ");
-    throw new BackendError(
-      backend,
-      "libraryMissing",
-      `there is no ${fileName} at ${paths}. \`bun run build\` makes it.`,
-    );
+    throw new BackendError(backend, "libraryMissing", `there is no ${fileName} at ${paths}; ${dylibAdvice()}`);
   }
   checkVersion(description, found);
   return { ...found, native: openLibrary(backend, found.path, declarations) };
@@ -96,12 +94,11 @@ function checkVersion(
   const functions = { [versionFunction]: { args: [], returns: "i32" } } as const;
   const version: number = openLibrary(backend, path, functions)[versionFunction]!();
   if (version === abiVersion) return;
-  const fix =
-    origin === variable ? `Point ${variable} at a matching one, or unset it.` : "`bun run build` makes a matching one.";
+  const fix = origin === variable ? `point ${variable} at a matching one, or unset it` : dylibAdvice();
   throw new BackendError(
     backend,
     "abiMismatch",
-    `expected ${path} to have version ${abiVersion} of ${header}, got version ${version}. ${fix}`,
+    `expected ${path} to have version ${abiVersion} of ${header}, got version ${version}; ${fix}`,
   );
 }
 
@@ -112,11 +109,6 @@ function openLibrary<Functions extends Declarations>(backend: string, path: stri
     return dlopen(path, functions).symbols;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BackendError(
-      backend,
-      "libraryUnusable",
-      `${path} can't be used: ${reason}. \`bun run build\` makes it anew.`,
-      { cause },
-    );
+    throw new BackendError(backend, "libraryUnusable", `${path} can't be used: ${reason}; ${dylibAdvice()}`, { cause });
   }
 }

@@ -8,8 +8,10 @@ import { metalContext } from "../backend/metal/context.ts";
 import { metalKernel } from "../backend/metal/kernel.ts";
 import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
+import { blasCommand, dylibCommand, isClone, orchardCommand, swiftCommand } from "../core/commands.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
+import { platform } from "../core/paths.ts";
 import { counted } from "../core/plural.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { convertCall } from "../ops/copy/primitive.ts";
@@ -67,19 +69,21 @@ function compiler(): Diagnosis {
   if (found) return { subject: "swift", state: "ok", detail: `${found.version}, ${found.swift}` };
   const [broken] = cachedToolchains();
   if (broken) {
-    const fix = `rm -r ${broken} && bun run setup`; // set-up takes what is whole by its stamp
+    const fix = `rm -r ${broken}${isClone ? " && bun run setup" : ""}`; // set-up takes what is whole by its stamp
     return { subject: "swift", state: "note", detail: `the one in ${broken} does not start`, fix };
   }
-  const fix = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
-  return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, fix };
+  return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, fix: swiftCommand() };
 }
 
 /** The dylib, the device, and a kernel that really runs. */
 function metal(): Diagnosis[] {
   const candidates = libraryCandidates();
+  const named = candidates[0]?.origin === "ORCHARD_LIBRARY";
   // A build brings Swift first where there is none.
-  const fix = candidates[0]?.origin === "ORCHARD_LIBRARY" ? "unset ORCHARD_LIBRARY" : "bun run build";
+  const fix = named ? "unset ORCHARD_LIBRARY" : dylibCommand();
   const place = candidates.find(({ path }) => existsSync(path));
+  if (!place && !named && !isClone && process.platform !== "darwin")
+    return [{ subject: "metal", state: "note", detail: `the package holds no dylib of it for ${platform}` }];
   if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, fix }];
   try {
     const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
@@ -105,7 +109,15 @@ function metal(): Diagnosis[] {
 /** The cpu backend's dylib, and a conversion that really runs. */
 function cpu(): Diagnosis[] {
   const place = cpuLibraryCandidates().find(({ path }) => existsSync(path));
-  if (!place) return [{ subject: "cpu", state: "missing", detail: "the dylib is not built", fix: "bun run build" }];
+  if (!place)
+    return [
+      {
+        subject: "cpu",
+        state: "missing",
+        detail: `there is no ${cpuLibraryCandidates().at(-1)?.path}`,
+        fix: dylibCommand(),
+      },
+    ];
   try {
     const { native } = cpuLibrary();
     const { isa, isas, threads, blas, blasProblems } = cpuInfo(native);
@@ -117,7 +129,7 @@ function cpu(): Diagnosis[] {
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;
-    return [{ subject: "cpu", state: "missing", detail: error.message, fix: "bun run build" }];
+    return [{ subject: "cpu", state: "missing", detail: error.message, fix: dylibCommand() }];
   }
 }
 
@@ -127,16 +139,16 @@ function noBlas(problems: readonly string[]): Diagnosis {
   const diagnosis: Diagnosis = { subject: "cpu BLAS", state: "note", detail };
   const named = environment("ORCHARD_BLAS");
   if (named === "none") return diagnosis;
-  return { ...diagnosis, fix: named ? "unset ORCHARD_BLAS" : "bun run setup" };
+  return { ...diagnosis, fix: named ? "unset ORCHARD_BLAS" : blasCommand() };
 }
 
 /** The table by which attention is routed. */
 function attentionTable(): Diagnosis {
   const subject = "attention";
   const { date, problem } = readTable();
-  if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, fix: "orchard tune" };
+  if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, fix: orchardCommand("tune") };
   if (date === undefined)
-    return { subject, state: "ok", detail: "shipped crossovers; `orchard tune` measures this machine" };
+    return { subject, state: "ok", detail: `shipped crossovers; \`${orchardCommand("tune")}\` measures this machine` };
   return { subject, state: "ok", detail: `crossovers measured ${date}, ${tablePath()}` };
 }
 

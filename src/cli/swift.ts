@@ -1,6 +1,7 @@
 /** Compiles Swift programs that `import Metal`: on Linux against the software device, on macOS against Apple's. */
 import { mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
+import { swiftCommand } from "../core/commands.ts";
 import { cacheFolder, packageRoot } from "../core/paths.ts";
 import { findSwift, oldestSwift, type SwiftToolchain } from "./toolchain.ts";
 
@@ -9,8 +10,7 @@ const swiftFolder = join(packageRoot, "swift");
 /** Compiles a program and returns its path, or the compiler's text where it does not compile. */
 export async function compileProgram(sources: readonly string[]): Promise<{ program: string } | { problem: string }> {
   const swift = findSwift();
-  if (!swift)
-    return { problem: `There is no Swift ${oldestSwift} or newer on this machine. \`bun run setup\` brings it.` };
+  if (!swift) return { problem: `There is no Swift ${oldestSwift} or newer on this machine: ${swiftCommand()}` };
   const problem = process.platform === "linux" ? await buildModule(swift) : undefined;
   if (problem) return { problem };
   const folder = join(cacheFolder(), "programs");

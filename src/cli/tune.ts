@@ -2,6 +2,7 @@
 
 import { accessSync, constants, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { orchardCommand } from "../core/commands.ts";
 import { OrchardError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
 import { type Crossovers, type CrossoverTable, dimClasses, headClasses } from "../ops/attention/crossover.ts";
@@ -24,7 +25,7 @@ function reset(path: string): number {
 function measureInto(path: string, isQuick: boolean): number {
   const backends = tunedBackends();
   if (backends.length === 0)
-    return complain("No backend can be measured here; `orchard doctor` says what each of them lacks.");
+    return complain(`No backend can be measured here; \`${orchardCommand("doctor")}\` says what each of them lacks.`);
   try {
     checkWritable(path);
     const table = tune(backends, isQuick ? quickGrid : fullGrid, showStep);

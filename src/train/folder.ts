@@ -1,6 +1,8 @@
 /** The folders of runs. */
+
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { orchardCommand } from "../core/commands.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { fileError, withFileErrors } from "../io/file_errors.ts";
 import { lockFolder } from "../io/lock.ts";
@@ -69,7 +71,7 @@ export function findRun(operation: string, named: string | undefined): string {
   const folder = named === undefined ? latestRun() : resolve(named);
   if (folder !== undefined && isRun(folder)) return folder;
   const missing = folder === undefined ? `there is no run in ${resolve(RUNS)}` : `${folder} has no run`;
-  throw new ArgumentError(operation, "noRun", `${missing}; start one with \`orchard train\``);
+  throw new ArgumentError(operation, "noRun", `${missing}; start one with \`${orchardCommand("train")}\``);
 }
 
 function latestRun(): string | undefined {

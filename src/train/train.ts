@@ -5,6 +5,7 @@ import { codepaths } from "../backend/codepaths.ts";
 import { formatCodepaths } from "../backend/format_codepaths.ts";
 import type { BackendName } from "../backend/names.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
+import { orchardCommand } from "../core/commands.ts";
 import { counted } from "../core/plural.ts";
 import type { DataReport } from "../data/dataset.ts";
 import type { Curves, Point } from "./curve.ts";
@@ -139,13 +140,14 @@ function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source
 
 function summarize({ reason, step, loss, heldOutLoss, checkpoint, unsaved }: Outcome, folder: string, sample?: string) {
   const files = [CURVE_FILES.svg, CURVE_FILES.png, LOG_FILE].map((name) => join(folder, name)).join(", ");
-  const resume = `bun run train --resume ${folder}`;
   const saved = unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`;
   return [
     `\n${[`${reason} at step ${step}`, ...describeLosses(loss, heldOutLoss)].join(": ")}`,
     saved,
     `curve and log: ${files}`,
-    reason === "finished" ? `generate text: bun run generate ${folder}` : `resume: ${resume}`,
+    reason === "finished"
+      ? `generate text: ${orchardCommand(`generate ${folder}`)}`
+      : `resume: ${orchardCommand(`train --resume ${folder}`)}`,
     ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
     `\nbackends:\n${formatCodepaths(codepaths())}`,
   ].join("\n");

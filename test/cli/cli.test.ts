@@ -34,7 +34,7 @@ test("--version is the package's", () => {
   expect(orchard("--version")).toEqual({ out: `${packageFile.version}\n`, err: "", exitCode: 0 });
 });
 
-describe("is refused, with the usage", () => {
+describe("is refused in a few lines, the last of which names the help", () => {
   test.each([
     [["nothing"], "unknown command 'nothing'"],
     [["metal", "nothing"], "unknown command 'nothing'"],
@@ -50,8 +50,41 @@ describe("is refused, with the usage", () => {
     const { out, err, exitCode } = orchard(...words);
     expect([out, exitCode]).toEqual(["", 1]);
     expect(err).toContain(sentence);
-    expect(err).toContain("Usage: orchard");
+    expect(err).toMatch(/^error: /);
+    const lines = err.trimEnd().split("\n");
+    expect(lines.length).toBeLessThanOrEqual(3);
+    const path =
+      words[0] === "nothing" ? "" : words[0] === "metal" && words[1] === "check" ? "metal check " : `${words[0]} `;
+    const scripts = ["train", "generate", "doctor"].includes(words[0]!);
+    expect(lines.at(-1)).toBe(
+      `\`${scripts ? "bun run" : "bun src/cli/orchard.ts"} ${path}--help\` shows what it takes.`,
+    );
   });
+
+  test.each([
+    [["train", "--stepz", "5"], "(Did you mean --steps?)"],
+    [["train", "--learning_rate", "1"], "(Did you mean --learning-rate?)"],
+    [["train", "--drop-out", "1"], "(Did you mean --dropout?)"],
+    [["generate", "--topk", "1"], "(Did you mean --top-k?)"],
+    [["tune", "--quik"], "(Did you mean --quick?)"],
+    [["trian"], "(Did you mean train?)"],
+    [["metal", "chekc"], "(Did you mean check?)"],
+  ])("%p suggests the nearest name", (words, suggestion) => {
+    expect(orchard(...words).err.split("\n")[1]).toBe(suggestion);
+  });
+});
+
+test("help and mistakes load no library, and compute nothing", () => {
+  for (const words of [["--help"], ["train", "--help"], ["generate", "--help"], ["tune", "--help"], ["train", "--x"]]) {
+    const program = `
+      process.argv.splice(2, Infinity, ${words.map((word) => JSON.stringify(word)).join()});
+      await import("./src/cli/orchard.ts");
+      const maps = await Bun.file("/proc/self/maps").text().catch(() => "");
+      const modules = Object.keys(require.cache).filter((path) => path.includes("/src/ops/"));
+      console.log(JSON.stringify({ loaded: maps.includes("libOrchard"), modules }));`;
+    const { stdout } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
+    expect(JSON.parse(stdout.toString().trim().split("\n").at(-1)!)).toEqual({ loaded: false, modules: [] });
+  }
 });
 
 test("train --help shows each setting with its values in every recipe", () => {

@@ -94,6 +94,36 @@ describe("ORCHARD_SKIP_METAL=1", () => {
   });
 });
 
+describe("nothing is built for", () => {
+  /** A machine on which nothing can be built: no compiler, no Swift, no network, and the dylib is somewhere else. */
+  const nothing = { PATH: empty, XDG_CACHE_HOME: empty, ORCHARD_BLAS: "" };
+
+  test.each(["train", "generate", "demo"])("%s --help, which is orchard's", (name) => {
+    const { out, err, exitCode } = script(name, nothing, "--help");
+    expect([err, exitCode]).toEqual(["", 0]);
+    expect(out).toStartWith(`Usage: orchard ${name === "demo" ? "train" : name} `);
+  });
+
+  test.each(["setup", "build", "check", "test", "bench", "format", "fixtures"])(
+    "%s --help, which is a line",
+    (name) => {
+      const { out, err, exitCode } = script(name, nothing, "--help");
+      expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
+      expect(out).toStartWith(`bun run ${name} `);
+    },
+  );
+
+  test("a mistake in the words of train", () => {
+    const { out, err, exitCode } = script("train", nothing, "--stepz", "5");
+    const lines = [
+      "error: unknown option '--stepz'",
+      "(Did you mean --steps?)",
+      "`bun run train --help` shows what it takes.",
+    ];
+    expect([out, err, exitCode]).toEqual(["", `${lines.join("\n")}\n`, 1]);
+  });
+});
+
 describe("where Swift can't be had", () => {
   test.each(["setup", "build", "check", "test", "demo", "bench"])("%s fails with one clear line", (name) => {
     const { err, exitCode } = script(name, { PATH: empty, XDG_CACHE_HOME: empty, ORCHARD_BLAS: "" });

@@ -1,4 +1,5 @@
 /** Calls of the cpu dylib's functions: a block of named fields, and the storages of the operands. */
+import { dylibAdvice } from "../../core/commands.ts";
 import { BackendError, type OrchardError } from "../../core/errors.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import type { LoopNest } from "../../tensor/shape.ts";
@@ -159,14 +160,13 @@ function constantsOf({ field }: BlockField, value: unknown): number[] {
 /** The function's ordinal, once its block and operands are found to be those that the dylib expects. */
 function ordinalOf({ name, length, operands }: CpuCallDescription): number {
   const found = nativeTables().functions[name];
-  if (!found)
-    throw new BackendError("cpu", "abiMismatch", `the dylib has no function ${name}. \`bun run build\` makes it anew.`);
+  if (!found) throw new BackendError("cpu", "abiMismatch", `the dylib has no function ${name}; ${dylibAdvice()}`);
   if (found.blockBytes === length * 8 && found.operands === operands.length) return found.ordinal;
   throw new BackendError(
     "cpu",
     "abiMismatch",
     `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ` +
-      `${found.blockBytes} and ${found.operands}. \`bun run build\` makes it anew.`,
+      `${found.blockBytes} and ${found.operands}; ${dylibAdvice()}`,
   );
 }
 

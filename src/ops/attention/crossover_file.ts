@@ -2,11 +2,13 @@
  * The table that `orchard tune` leaves in the cache folder: one file, written at once, believed only on the machine
  * that it is of.
  */
+
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { dirname, join } from "node:path";
 import packageFile from "../../../package.json" with { type: "json" };
 import { backendNames } from "../../backend/names.ts";
+import { orchardCommand } from "../../core/commands.ts";
 import { environment } from "../../core/environment.ts";
 import { cacheFolder } from "../../core/paths.ts";
 import { warnOnce } from "../../core/warn.ts";
@@ -95,7 +97,8 @@ let inUse: CrossoverTable | undefined;
 export function tableInUse(): CrossoverTable {
   if (inUse) return inUse;
   const { table, problem } = readTable();
-  if (problem) warnOnce(`attention's shipped crossovers are used: ${problem}. \`orchard tune\` measures them anew.`);
+  if (problem)
+    warnOnce(`attention's shipped crossovers are used: ${problem}. \`${orchardCommand("tune")}\` measures them anew.`);
   inUse = table;
   return table;
 }

@@ -181,5 +181,5 @@ test("a process warns once of a file that it does not use", () => {
   expect(reason).toBe(shipped);
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toContain(`${path} is of version 0.0.9`);
-  expect(warnings[0]).toContain("`orchard tune` measures them anew");
+  expect(warnings[0]).toContain("`bun src/cli/orchard.ts tune` measures them anew");
 });

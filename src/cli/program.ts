@@ -1,0 +1,109 @@
+/** The `orchard` command and its words. What a command does is loaded when it is called. */
+import { Command, CommanderError } from "commander";
+import packageFile from "../../package.json" with { type: "json" };
+import { orchardCommand } from "../core/commands.ts";
+import { addGenerateCommand } from "./generate.ts";
+import { addTrainCommand } from "./train.ts";
+
+function makeProgram(): Command {
+  const program = new Command("orchard")
+    .description(packageFile.description)
+    .version(packageFile.version, "--version", "show the version")
+    .helpOption("--help", "show what there is, or what a command takes")
+    .helpCommand(false)
+    .enablePositionalOptions()
+    .exitOverride();
+
+  addDoctorCommand(program);
+  addTrainCommand(program);
+  addGenerateCommand(program);
+  addTuneCommand(program);
+  addMetalCommand(program);
+  addSwiftCommand(program);
+  adviseHelp(program, []);
+  return program;
+}
+
+function addDoctorCommand(program: Command): void {
+  program
+    .command("doctor")
+    .description("show the machine, each backend, and how to fix what is missing")
+    .action(async () => {
+      const { diagnose, formatDiagnoses } = await import("./doctor.ts");
+      const { cacheFolder } = await import("../core/paths.ts");
+      const diagnoses = diagnose(cacheFolder());
+      console.log(formatDiagnoses(diagnoses));
+      process.exitCode = diagnoses.some(({ state }) => state === "missing") ? 1 : 0;
+    });
+}
+
+function addTuneCommand(program: Command): void {
+  program
+    .command("tune")
+    .description("measure from which size on fused attention is faster here, and route by it")
+    .option("--quick", "a coarser grid, in a few seconds")
+    .option("--reset", "remove what was measured: the shipped table holds again")
+    .action(async ({ quick, reset }: { quick?: true; reset?: true }, command: Command) => {
+      if (quick && reset) command.error("error: tune takes --quick or --reset, not both.");
+      const { runTune } = await import("./tune.ts");
+      process.exitCode = runTune(reset ? "--reset" : quick && "--quick");
+    });
+}
+
+function addMetalCommand(program: Command): void {
+  program
+    .command("metal")
+    .description("work with kernels")
+    .command("check")
+    .description("compile .metal files and print the compiler's diagnostics")
+    .argument("<file.metal...>")
+    .action(async (files: readonly string[]) => {
+      const { checkKernel } = await import("./kernels.ts");
+      const problems = files.map((file) => {
+        const problem = checkKernel(file);
+        console.log(problem ?? `${file}: no problems`);
+        return problem;
+      });
+      process.exitCode = problems.some(Boolean) ? 1 : 0;
+    });
+}
+
+function addSwiftCommand(program: Command): void {
+  program
+    .command("swift")
+    .description("compile and run a Swift program that imports Metal; the arguments are the program's")
+    .argument("<program.swift>")
+    .argument("[arguments...]")
+    .passThroughOptions()
+    .action(async (source: string, programArguments: readonly string[]) => {
+      const { runSwift } = await import("./swift.ts");
+      process.exitCode = await runSwift(source, programArguments);
+    });
+}
+
+/** Below an error stands the command that shows the help, and not the help itself, which would hide the error. */
+function adviseHelp(command: Command, path: readonly string[]): void {
+  command.showHelpAfterError(`\`${orchardCommand([...path, "--help"].join(" "))}\` shows what it takes.`);
+  for (const each of command.commands) adviseHelp(each, [...path, each.name()]);
+}
+
+/** Runs a command. Help and mistakes are printed, and set the exit code. */
+export const runOrchard = (words: readonly string[]): Promise<boolean> => parse(makeProgram(), words);
+
+/** Parses the words of a command without running it. False if they are a mistake, or ask for help. */
+export function checkOrchard(words: readonly string[]): Promise<boolean> {
+  const program = makeProgram();
+  for (const command of program.commands) command.action(() => undefined);
+  return parse(program, words);
+}
+
+async function parse(program: Command, words: readonly string[]): Promise<boolean> {
+  try {
+    await program.parseAsync(words, { from: "user" });
+    return true;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error; // it has said what is wrong
+    process.exitCode = error.exitCode;
+    return false;
+  }
+}
