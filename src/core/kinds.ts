@@ -44,8 +44,10 @@ export const text: Kind<string> = {
 /** A function to call. */
 export const aFunction = <F extends (...values: never) => unknown>(): Kind<F> => ({
   expected: "a function",
-  parse: (value) => (typeof value === "function" ? (value as F) : undefined),
+  parse: (value) => (typeof value === "function" && !isClass(value) ? (value as F) : undefined),
 });
+
+const isClass = (value: object): boolean => /^class\b/.test(Function.prototype.toString.call(value));
 
 /** An object of a class. */
 export const instanceOf = <T>(Class: abstract new (...values: never) => T, expected: string): Kind<T> => ({
@@ -86,6 +88,15 @@ export const listOf = <T>(kind: Kind<T>, expected: string): Kind<T[]> => ({
     return result;
   },
 });
+
+/** Whether a value is an array; a proxy that was revoked is none. */
+export function isArray(value: unknown): value is readonly unknown[] {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
 
 /** What is in an array or a typed array, holes as undefined; undefined where a value is neither. */
 export function listed(value: unknown): unknown[] | undefined {

@@ -92,7 +92,7 @@ export const aTypedArray: Kind<NodeJS.TypedArray> = {
       throw new ArgumentError(
         operation,
         "detached",
-        `expected ${name} to have elements, got a typed array whose memory was transferred elsewhere`,
+        `expected ${name} to be an array whose buffer is here, got one whose buffer was transferred`,
       );
     return value as NodeJS.TypedArray;
   },

@@ -12,6 +12,7 @@ import { sigmoid } from "./sigmoid.ts";
 
 /** The gradient of gelu's operand, from the result's and the operand. */
 export const geluGradient: BinaryOperation = defineBinary("geluGradient", {
+  isPublic: false,
   takes: "floats",
   saves: "operands",
   reference: { float: (g, x) => g * gatedDerivative(normalShare, x) },
@@ -29,6 +30,7 @@ function geluSecondDerivative(x: Tensor): Tensor {
 
 /** The same of the approximation by a hyperbolic tangent. */
 export const geluTanhGradient: BinaryOperation = defineBinary("geluTanhGradient", {
+  isPublic: false,
   takes: "floats",
   saves: "operands",
   reference: { float: (g, x) => g * gatedDerivative(tanhShare, x) },

@@ -6,6 +6,7 @@ import { where } from "../elementwise/where.ts";
 
 /** The gradient of hardswish's operand, from the result's and the operand: 0 up to −3, 1 from 3 on. */
 const hardswishGradient: BinaryOperation = defineBinary("hardswishGradient", {
+  isPublic: false,
   takes: "floats",
   saves: "operands",
   reference: { float: (g, x) => (x <= -3 ? 0 : x < 3 ? g * ((x + 1.5) / 3) : g) },

@@ -1,4 +1,6 @@
+import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { hardtanhAs } from "./hardtanh.ts";
 
@@ -10,7 +12,10 @@ import { hardtanhAs } from "./hardtanh.ts";
  *
  * @throws {DTypeError} for bools.
  */
-export function relu6<D extends DType>(x: Tensor<D>): Tensor<D> {
+export function relu6<D extends DType>(x: Tensor<D>): Tensor<D>;
+export function relu6(...values: unknown[]): Tensor {
+  const { x } = relu6Parameters(values);
   return hardtanhAs("relu6", x, { minVal: 0, maxVal: 6 });
 }
 relu6.method = "same" as const;
+const relu6Parameters = parameters("relu6", { x: operand(aTensor) });

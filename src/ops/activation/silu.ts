@@ -7,6 +7,7 @@ import { sigmoid } from "./sigmoid.ts";
 
 /** The gradient of silu's operand, from the result's and the operand. */
 export const siluGradient: BinaryOperation = defineBinary("siluGradient", {
+  isPublic: false,
   takes: "floats",
   saves: "operands",
   reference: { float: (g, x) => g * gatedDerivative(logisticShare, x) },

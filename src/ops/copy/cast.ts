@@ -31,11 +31,16 @@ export interface CastOptions {
  */
 export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D>;
 export function toDType(x: Tensor, dtype: DType, ...options: unknown[]): Tensor {
-  if (options.length > 0 || !Tensor.isTensor(x) || !isDType(dtype)) {
-    const { overflow } = castParameters([x, dtype, ...options]);
-    if (x.dtype !== dtype) checkOverflow(x, dtype, overflow);
+  if (options.length === 0 && Tensor.isTensor(x) && isDType(dtype)) {
+    x.checkAlive("toDType");
+    return cast(x, dtype);
   }
-  x.checkAlive("toDType");
+  const { overflow, ...given } = castParameters([x, dtype, ...options]);
+  if (given.x.dtype !== given.dtype) checkOverflow(given.x, given.dtype, overflow);
+  return cast(given.x, given.dtype);
+}
+
+function cast(x: Tensor, dtype: DType): Tensor {
   if (x.dtype === dtype) return x;
   const output = execute(copyPrimitive, [x], x.shape, dtype, undefined, "toDType");
   const from = x.dtype;

@@ -44,7 +44,7 @@ interface Row<Formula> {
   readonly reference: Formula;
   /** What errors call the operation. Default: its name. */
   readonly operation?: string;
-  /** False where a function of another file is called by its name. Default true. */
+  /** False where another function is called by its name, or where it is internal. Default true. */
   readonly isPublic?: boolean;
 }
 

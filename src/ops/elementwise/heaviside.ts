@@ -1,9 +1,12 @@
 import { DTypeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { defineBinary } from "./define.ts";
 import type { BinaryOperation, Operand, ResultOf } from "./types.ts";
 
 const step: BinaryOperation = defineBinary("heaviside", {
+  isPublic: false,
   takes: "everything",
   reference: {
     float: (x, atZero) => (x === 0 ? atZero : Number(x > 0)),
@@ -23,8 +26,10 @@ const step: BinaryOperation = defineBinary("heaviside", {
  * @throws {DTypeError} where the dtypes of two tensors differ.
  * @throws {ShapeError} where the shapes can't be broadcast together.
  */
-export function heaviside<A extends Operand, B extends Operand>(x: A, values: B): Tensor<ResultOf<A, B>> {
-  if (x instanceof Tensor && values instanceof Tensor && x.dtype !== values.dtype)
+export function heaviside<A extends Operand, B extends Operand>(x: A, values: B): Tensor<ResultOf<A, B>>;
+export function heaviside(...given: unknown[]): Tensor {
+  const { x, values } = heavisideParameters(given);
+  if (Tensor.isTensor(x) && Tensor.isTensor(values) && x.dtype !== values.dtype)
     throw new DTypeError(
       "heaviside",
       "dtypesDiffer",
@@ -33,3 +38,7 @@ export function heaviside<A extends Operand, B extends Operand>(x: A, values: B)
   return step(x, values);
 }
 heaviside.method = "promoted" as const;
+const heavisideParameters = parameters("heaviside", {
+  x: operand(tensorOrScalar),
+  values: operand(tensorOrScalar),
+});

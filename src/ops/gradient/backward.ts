@@ -111,8 +111,8 @@ const seeds: Kind<readonly (Tensor | undefined)[]> = {
   expected: "a tensor for each output, or undefined",
   parse(value, operation, name) {
     const list = listed(value) ?? [value];
-    const found = list.map((item) => item ?? undefined).map((item) => item && aTensor.parse(item, operation, name));
-    return found.some((item, at) => item === undefined && (list[at] ?? undefined) !== undefined) ? undefined : found;
+    const found = list.map((item) => aTensor.parse(item, operation, name));
+    return found.every((item, at) => item !== undefined || (list[at] ?? null) === null) ? found : undefined;
   },
 };
 const gradParameters = parameters("grad", {

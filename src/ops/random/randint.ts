@@ -1,5 +1,5 @@
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
-import { aBigint, either, someNumber } from "../../core/kinds.ts";
+import { aBigint, either, isArray, someNumber } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { shapeList, tensorOrGone } from "../../tensor/kinds.ts";
@@ -35,7 +35,7 @@ export function randint(...values: unknown[]): Tensor {
     shape,
     dtype = "int64",
     ...options
-  } = randintParameters(Array.isArray(values[1]) ? [0, ...values] : values);
+  } = randintParameters(isArray(values[1]) ? [0, ...values] : values);
   return drawIntegers("randint", low, high, shape, dtype, options);
 }
 const bound = either(someNumber, aBigint);

@@ -1,0 +1,127 @@
+/**
+ * The fuzz of arguments: calls of every function with hostile values in the place of each argument and option. Each
+ * returns, or throws an OrchardError that names the operation and, where the value is not of the parameter's kind, the
+ * parameter.
+ */
+import { OrchardError } from "../../src/core/errors.ts";
+import { type Parameter, type Signature, signatures } from "../../src/core/parameters.ts";
+import { CallersError, hostiles } from "./hostile.ts";
+
+export type Call = (...values: readonly unknown[]) => unknown;
+
+/** A function, a right call of it, and its row in the table. */
+export interface Subject {
+  readonly name: string;
+  readonly call: Call;
+  readonly signature: Signature;
+  readonly right: () => readonly unknown[];
+}
+
+/** The row of a function: that of its own name, or of another name that it has. */
+export function signatureOf(name: string, functions: Readonly<Record<string, unknown>>): Signature | undefined {
+  const names = Object.keys(functions).filter((other) => functions[other] === functions[name]);
+  return [name, ...names].map((own) => signatures.get(own)).find((found) => found !== undefined);
+}
+
+interface Trial {
+  readonly values: readonly unknown[];
+  /** What was replaced, for messages. */
+  readonly place: string;
+  /** The parameter whose value is hostile. */
+  readonly name?: string;
+  readonly hostile: unknown;
+}
+
+type Named = readonly [name: string, parameter: Parameter<unknown>];
+
+const isOptions = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/** The values before the options, and the options. */
+function partsOf(values: readonly unknown[]): { positional: unknown[]; options: Record<string, unknown> } {
+  const last = values.at(-1);
+  return isOptions(last)
+    ? { positional: values.slice(0, -1), options: last }
+    : { positional: [...values], options: {} };
+}
+
+/** Without one key. */
+const without = (options: Record<string, unknown>, name: string): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(options).filter(([own]) => own !== name));
+
+/** Every call of a function with one hostile value in it. */
+function* trials({ signature, right }: Subject, make: () => unknown): Generator<Trial> {
+  const entries: readonly Named[] = Object.entries(signature.parameters);
+  const places = entries.filter(([, { by }]) => by !== "name").map(([name]) => name);
+  const count = Math.max(places.length, partsOf(right()).positional.length) + 1;
+  for (let at = 0; at < count; at++) {
+    const { positional, options } = partsOf(right());
+    const hostile = make();
+    const name = places[at];
+    const rest = name === undefined ? options : without(options, name);
+    const values = Array.from({ length: Math.max(positional.length, at + 1) }, (_, own) =>
+      own === at ? hostile : positional[own],
+    );
+    const given = Object.keys(rest).length > 0 ? [...values, rest] : values;
+    yield { values: given, place: `argument ${at + 1}`, hostile, ...(name !== undefined && { name }) };
+  }
+  for (const [name] of entries.filter(([, { by }]) => by !== "operand")) {
+    const { positional, options } = partsOf(right());
+    const hostile = make();
+    const at = places.indexOf(name);
+    const values = at >= 0 && at < positional.length ? positional.with(at, undefined) : positional;
+    yield { values: [...values, { ...options, [name]: hostile }], place: `{ ${name} }`, name, hostile };
+  }
+}
+
+/** What is wrong with the outcome of a call; undefined where nothing is. */
+function problemOf({ call, signature }: Subject, { values, place, name, hostile }: Trial): string | undefined {
+  const start = performance.now();
+  const where = `${place}:`;
+  try {
+    call(...values);
+  } catch (error) {
+    if (error instanceof CallersError) return undefined;
+    if (!(error instanceof OrchardError)) return `${where} ${String(error)}`;
+    if (error.message.length < signature.operation.length + 8) return `${where} an empty message`;
+    if (!error.message.startsWith("[") || error.operation === "") return `${where} no operation in ${error.message}`;
+    const isNamed = name === undefined || isOfKind(signature, name, hostile) || namesPlace(signature, name, error);
+    if (!isNamed) return `${where} the message does not name ${name}: ${error.message}`;
+  }
+  const took = performance.now() - start;
+  return took > 5_000 ? `${where} took ${took.toFixed(0)} ms` : undefined;
+}
+
+/**
+ * Whether a message names the parameter. A tensor that is gone is described, and what can't be read has no name. Where
+ * a call has two orders (the axis before or after the indices, `low` or none), another parameter may be named.
+ */
+function namesPlace({ parameters }: Signature, name: string, { message }: OrchardError): boolean {
+  if (message.includes(name) || /after dispose\(\)|reading the arguments failed/.test(message)) return true;
+  const hasTwoOrders = ("dim" in parameters && "index" in parameters) || "low" in parameters;
+  return hasTwoOrders && /index|source|shape/.test(message);
+}
+
+/** Whether a parameter takes a value, or says more of it by an error of its own. */
+function isOfKind({ parameters, operation }: Signature, name: string, value: unknown): boolean {
+  try {
+    if (value === undefined || isOptions(value)) return true; // nothing, or the options themselves
+    const { kind } = parameters[name]!;
+    return kind.starts?.(value) === true || kind.parse(value, operation, name) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
+/** All that is wrong with a function, at most so many lines of it. */
+export function problemsOf(subject: Subject, around: <R>(body: () => R) => R): string[] {
+  const found: string[] = [];
+  for (const { name, make } of hostiles)
+    around(() => {
+      for (const trial of trials(subject, make)) {
+        const problem = problemOf(subject, trial);
+        if (problem !== undefined) found.push(`${subject.name} with ${name} as ${problem.slice(0, 300)}`);
+      }
+    });
+  return found;
+}
