@@ -1,10 +1,13 @@
-import type { TicketRange } from "../observe/observer.ts";
+import type { TicketRange as ObservedTickets } from "../observe/observer.ts";
 import type { AllocationHint, Memory } from "../tensor/memory.ts";
-import type { Storage } from "../tensor/storage.ts";
+import type { DeferredCheck, Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { BackendName } from "./names.ts";
 
-export type { TicketRange };
+/** The command buffers of an operation, and what it has the device check: its results are right if that is. */
+export interface TicketRange extends ObservedTickets {
+  readonly checks?: readonly DeferredCheck[];
+}
 
 /** What runs operations: it allocates memory, and makes operands resident in it. */
 export interface Backend {

@@ -20,7 +20,9 @@ export function snapshot(backend: Backend, targets: readonly Tensor[]): readonly
   const fresh = allocateLike(backend, targets);
   for (const { storage } of targets) backend.beforeSwap(storage);
   return targets.map(({ storage, dtype, shape }, index) => {
-    return new Tensor(new Storage(storage.swap(fresh[index]!)), dtype, shape);
+    const before = new Storage(storage.swap(fresh[index]!));
+    before.dependOn(storage.checks);
+    return new Tensor(before, dtype, shape);
   });
 }
 

@@ -11,6 +11,19 @@ const inClosedContext: Closing = {
 };
 
 /**
+ * A check of what contents are computed from, by a device, whose outcome is known later. Whoever reads the contents
+ * gets the error.
+ */
+export interface DeferredCheck {
+  /** Whether nothing was wrong: then nobody needs to remember it. */
+  readonly hasPassed: boolean;
+  /** The error of what was wrong, if anything was. Called after the device is done with the contents. */
+  outcome(): unknown;
+}
+
+const NO_CHECKS: readonly DeferredCheck[] = [];
+
+/**
  * The memory behind one or more tensors. It counts its owners (tensors and what autograd has saved): when the last one
  * releases it, the memory is freed at once. Storages that are never released are freed by garbage collection.
  */
@@ -22,6 +35,7 @@ export class Storage {
   private array_: ArrayLike<number | bigint> | null = null;
   private arrayDType: DType | null = null;
   private lostBy: unknown;
+  private pendingChecks = NO_CHECKS;
   /** Later storages have higher ones. */
   readonly serial = created++;
 
@@ -34,6 +48,11 @@ export class Storage {
     if (this.lostBy !== undefined) throw this.lostBy;
     if (this.current === null) throw new DisposedError("storage", "disposed", "its memory was freed by dispose()");
     return this.current;
+  }
+
+  /** Why the contents were never computed, as far as is known; undefined where they were. */
+  get failure(): unknown {
+    return this.lostBy;
   }
 
   get isReleased(): boolean {
@@ -66,6 +85,29 @@ export class Storage {
     this.lostBy = cause;
   }
 
+  /** What the contents depend on and is not known to be right. */
+  get checks(): readonly DeferredCheck[] {
+    return this.pendingChecks;
+  }
+
+  /** The contents were computed from what is checked later. @param replace whether all of them were */
+  dependOn(checks: readonly DeferredCheck[], replace = false): void {
+    if (replace || this.pendingChecks.length === 0) this.pendingChecks = checks;
+    else this.pendingChecks = [...new Set([...this.pendingChecks, ...checks])];
+  }
+
+  /** Once the device is done: loses the contents where a check of what they were computed from has failed. */
+  private settle(): void {
+    if (this.pendingChecks.length === 0) return;
+    for (const check of this.pendingChecks) {
+      const error = check.outcome();
+      if (error === undefined) continue;
+      this.lose(error);
+      throw error;
+    }
+    this.pendingChecks = NO_CHECKS;
+  }
+
   /** How many storages were made so far: those made from now on have this serial, or a higher one. */
   static get nextSerial(): number {
     return created;
@@ -90,6 +132,7 @@ export class Storage {
     let buffer = memory.hostBuffer();
     // the device failed, and what it lost was computed elsewhere
     if (this.memory !== memory) buffer = this.memory.hostBuffer();
+    this.settle();
     const cached = this.array_ as StorageArray<D> | null;
     if (cached !== null && this.arrayDType === dtype && cached.buffer === buffer) return cached;
     const { array: ArrayOf, bytes } = dtypeFacts[dtype];
@@ -103,8 +146,10 @@ export class Storage {
   /** The bytes as a native function takes them. Waits for the device where it works on them. */
   hostBytes(): Uint8Array {
     const { memory } = this;
-    const bytes = memory.hostBytes();
-    return this.memory === memory ? bytes : this.memory.hostBytes();
+    let bytes = memory.hostBytes();
+    if (this.memory !== memory) bytes = this.memory.hostBytes();
+    this.settle();
+    return bytes;
   }
 
   retain(): void {

@@ -1,10 +1,11 @@
 import { read } from "bun:ffi";
 import { OrchardError } from "../../core/errors.ts";
 import { observer } from "../../observe/observer.ts";
-import type { Storage } from "../../tensor/storage.ts";
+import type { DeferredCheck, Storage } from "../../tensor/storage.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
+import { coversStorage } from "../snapshot.ts";
 import { type MetalContext, metalContext } from "./context.ts";
 import { noteEncoded, waitForReaders, waitForUsers } from "./journal.ts";
 import { libraryCandidates } from "./loader.ts";
@@ -43,8 +44,9 @@ export const metalBackend: Backend = {
   beforeSwap: (storage) => waitForUsers(metalContext(), storage),
 
   ran({ inputs, outputs }, launched, recompute) {
+    rememberChecks(inputs, outputs, launched?.checks);
     const entry = {
-      tickets: launched ?? NOTHING,
+      tickets: launched ? { first: launched.first, last: launched.last } : NOTHING,
       reads: inputs.map(({ storage }) => storage),
       writes: outputs.map(({ storage }) => storage),
     };
@@ -52,6 +54,22 @@ export const metalBackend: Backend = {
     noteEncoded(metalContext(), { ...entry, recompute: () => recomputeOnHost(entry.writes, recompute) });
   },
 };
+
+/**
+ * Results are right if the operands are, and what the operation itself had checked; and a part of a storage if the
+ * remainder is.
+ */
+function rememberChecks(
+  inputs: readonly Tensor[],
+  outputs: readonly Tensor[],
+  own: readonly DeferredCheck[] = [],
+): void {
+  const all = [...own];
+  for (const { storage } of inputs)
+    for (const check of storage.checks) if (!check.hasPassed && !all.includes(check)) all.push(check);
+  for (const output of outputs)
+    if (all.length > 0 || output.storage.checks.length > 0) output.storage.dependOn(all, coversStorage(output));
+}
 
 const completionOf = (context: MetalContext) => () =>
   context.isClosed ? undefined : { completed: Number(read.u64(context.counterAddress, 0)) };

@@ -47,6 +47,7 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
   if (failures(context) !== journal.knownFailures) recover(context, journal);
   else if (journal.entries.length >= LONGEST) waitForOlderHalf(context);
   forgetDone(context, journal);
+  runChecks(context);
 }
 
 /** Lets go of the storages of what is done. With `wait`, everything is done first. */
@@ -72,8 +73,7 @@ export function waitForTicket(context: MetalContext, ticket: number): void {
   if (journal.recovering) return;
   if (failures(context) !== journal.knownFailures) recover(context, journal);
   forgetDone(context, journal);
-  // 0 is that of memory which the device never had: writing a new tensor is no time for it
-  if (ticket > 0) runChecks(context);
+  runChecks(context);
 }
 
 /** Blocks until no operation under way reads a storage that is about to be changed in place. */
@@ -90,6 +90,7 @@ function waitForLast(context: MetalContext, uses: (entry: Entry) => boolean): vo
   const journal = journalOf(context);
   const last = journal.entries.findLast(uses);
   if (last && !journal.recovering) waitForTicket(context, last.tickets.last);
+  runChecks(context); // the errors of what is about to change say what it was
 }
 
 function recover(context: MetalContext, journal: Journal): void {

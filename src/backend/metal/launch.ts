@@ -109,7 +109,11 @@ export function spanOf(launches: readonly [...Launched[], TicketRange]): TicketR
 export function spanOf(launches: readonly Launched[]): TicketRange | null;
 export function spanOf(launches: readonly Launched[]): TicketRange | null {
   const done = launches.filter((launched): launched is TicketRange => Boolean(launched));
-  return done.length === 0 ? null : { first: done[0]!.first, last: done.at(-1)!.last };
+  if (done.length === 0) return null;
+  return {
+    ...{ first: done[0]!.first, last: done.at(-1)!.last },
+    ...{ checks: done.flatMap(({ checks = [] }) => checks) },
+  };
 }
 
 /** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */

@@ -29,7 +29,7 @@ export const bagMetal: MetalImplementation<BagAttributes> = {
       grid: [columns, attributes.bags],
       threadgroup: [side, Math.max(1, Math.floor(THREADS / side))],
     });
-    return spanOf([range ?? order, launched]);
+    return spanOf([range, order, launched]);
   },
 };
 

@@ -1,6 +1,6 @@
 /** What starts a backward pass, and what comes of it: `backward`, `grad`, `valueAndGrad`. */
 
-import { enableGrad } from "../../autograd/modes.ts";
+import { enableGrad, noGrad } from "../../autograd/modes.ts";
 import { AutogradError, edgeOf, type GradientTarget } from "../../autograd/node.ts";
 import { type BackwardOptions, passBackward } from "../../autograd/pass.ts";
 import { describeValue } from "../../core/describe.ts";
@@ -11,7 +11,7 @@ import { type Given, type Kind, named, operand, optional, optionalOperand, param
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor, severalTensors } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
-import { Storage } from "../../tensor/storage.ts";
+import { type DeferredCheck, Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -142,7 +142,9 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
         "notAScalar",
         `expected a result of one element, got ${root.describe()}; reduce it (sum, mean) or give its gradient`,
       );
-    return expand(tensor(1, { dtype: root.dtype }), root.shape);
+    const seed = tensor(1, { dtype: root.dtype });
+    seed.storage.dependOn(checksOf(root));
+    return expand(seed, root.shape);
   }
   if (!sameShape(gradient.shape, root.shape))
     throw new ShapeError(
@@ -153,7 +155,21 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
     );
   if (!isFloat(gradient.dtype))
     throw new DTypeError(operation, "notAFloat", `expected the gradient to be a float, got ${gradient.dtype}`);
-  return toDType(gradient, root.dtype);
+  const seed = toDType(gradient, root.dtype);
+  const checks = checksOf(root);
+  if (checks.length === 0) return seed;
+  const own = noGrad(() => clone(seed)); // the caller's does not depend on them
+  own.storage.dependOn(checks);
+  return own;
+}
+
+/**
+ * What the device has not checked yet of what the root was computed from: gradients are right if that is. @throws what
+ * it has found wrong.
+ */
+function checksOf({ storage }: Tensor): readonly DeferredCheck[] {
+  if (storage.failure !== undefined) throw storage.failure;
+  return storage.checks;
 }
 
 /**

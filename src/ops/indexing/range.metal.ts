@@ -14,10 +14,11 @@ import { rangeParameters } from "./primitive.ts";
 const NONE = 0xffffffff;
 
 /**
- * Has the device look at every index. The error comes when the host next reads something that the device is done with;
- * until then kernels take an index out of range for none.
+ * Has the device look at every index. The error comes when the host reads what depends on the call; until then kernels
+ * take an index out of range for none.
  *
- * @returns the command buffer of the check, which goes before those of the call; undefined where there is no index
+ * @returns the command buffer of the check, which goes before those of the call, and the check, which are part of what
+ * the implementation returns; undefined where there is no index
  */
 export function checkRangeLater(range: IndexRange): TicketRange | undefined {
   if (range.index.size === 0) return undefined;
@@ -47,11 +48,11 @@ export function checkRangeLater(range: IndexRange): TicketRange | undefined {
 
 /**
  * Has a kernel look for the first element of a tensor that is wrong, and throws what is wrong with it when the host
- * next reads.
+ * reads what depends on it.
  *
  * @param encode launches the kernel, which takes the minimum of one uint32 and the element's number
  * @param problemAt the error of an element, if it is still one; and whether the tensor is as the kernel saw it
- * @returns what `encode` returns
+ * @returns what `encode` returns, with the check
  */
 export function findLater(
   { storage }: Tensor,
@@ -61,7 +62,7 @@ export function findLater(
   const { first, memory } = firstOutOfRange();
   const launched = encode(first);
   const { version } = storage;
-  checkLater(metalContext(), {
+  const check = checkLater(metalContext(), {
     isDone: () => memory.whenReady() === null,
     run() {
       const position = new Uint32Array(memory.contents(), 0, 1)[0]!;
@@ -77,7 +78,7 @@ export function findLater(
     },
   });
   storage.retain();
-  return launched;
+  return { ...launched, checks: [check] };
 }
 
 /**
