@@ -122,7 +122,9 @@ function areSame(shapes: readonly Shape[]): boolean {
 /** The strides with which a tensor reads as the larger shape: 0 along what is repeated. */
 export function broadcastStrides(shape: Shape, strides: readonly number[], target: Shape): readonly number[] {
   if (sameShape(shape, target)) return strides;
-  const [from, to, steps] = [plainList(shape), plainList(target), plainList(strides)];
+  const from = plainList(shape);
+  const to = plainList(target);
+  const steps = plainList(strides);
   const lead = to.length - from.length;
   return to.map((size, axis) => (axis < lead || (from[axis - lead] === 1 && size !== 1) ? 0 : steps[axis - lead]!));
 }
@@ -159,20 +161,33 @@ export interface LoopNest {
  * Drops axes of one element and merges adjacent axes that are contiguous in every operand, so that a contiguous call
  * has rank 1 (0 for one element) and kernels see few axes.
  */
-export function collapse(given: Shape, strided: readonly (readonly number[])[]): LoopNest {
-  const shape = plainList(given);
-  const operands = strided.map(plainList);
-  const merged = { shape: [] as number[], strides: operands.map((): number[] => []) };
-  for (let axis = 0; axis < shape.length; axis++) {
-    const size = shape[axis]!;
+export function collapse(given: Shape, operands: readonly (readonly number[])[]): LoopNest {
+  const sizes = plainList(given);
+  const shape: number[] = [];
+  const strides = operands.map((): number[] => []);
+  for (let axis = 0; axis < sizes.length; axis++) {
+    const size = sizes[axis]!;
     if (size === 1) continue;
-    const last = merged.shape.length - 1;
-    const joins =
-      last >= 0 && operands.every((strides, operand) => merged.strides[operand]![last] === strides[axis]! * size);
-    if (joins) merged.shape[last]! *= size;
-    else merged.shape.push(size);
-    for (const [operand, strides] of operands.entries())
-      merged.strides[operand]![joins ? last : last + 1] = strides[axis]!;
+    const last = shape.length - 1;
+    const joins = last >= 0 && continues(strides, last, operands, axis, size);
+    if (joins) shape[last]! *= size;
+    else shape.push(size);
+    const at = shape.length - 1;
+    for (let operand = 0; operand < operands.length; operand++)
+      strides[operand]![at] = plainList(operands[operand]!)[axis]!;
   }
-  return merged;
+  return { shape, strides };
+}
+
+/** Whether the last merged axis and the next one are contiguous in every operand. */
+function continues(
+  merged: readonly (readonly number[])[],
+  last: number,
+  operands: readonly (readonly number[])[],
+  axis: number,
+  size: number,
+): boolean {
+  for (let operand = 0; operand < operands.length; operand++)
+    if (merged[operand]![last] !== plainList(operands[operand]!)[axis]! * size) return false;
+  return true;
 }
