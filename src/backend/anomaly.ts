@@ -1,5 +1,7 @@
 import { ContextVariable } from "../core/context.ts";
 import { OrchardError } from "../core/errors.ts";
+import { aFunction, flag } from "../core/kinds.ts";
+import { named, operand, parameters } from "../core/parameters.ts";
 import { within } from "../observe/within.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -29,6 +31,17 @@ export type AnomalyKind = keyof typeof anomalies;
 /** @internal What each result is searched for; null: nothing. */
 export const searchedFor = new ContextVariable<AnomalyKind | null>(null);
 
+/** Options of {@link detectAnomaly}. */
+export interface AnomalyOptions {
+  /** Whether infinities are searched for too. Default false. */
+  infinity?: boolean | undefined;
+}
+
+const anomalyParameters = parameters("detectAnomaly", {
+  body: operand(aFunction<() => unknown>()),
+  infinity: named(flag, false),
+});
+
 /**
  * Runs `body` and searches every result, forward and backward, for NaN: the first operation that makes one out of
  * operands without NaN throws an `AnomalyError` that names it. Slow; for finding the cause.
@@ -39,8 +52,11 @@ export const searchedFor = new ContextVariable<AnomalyKind | null>(null);
  * @example
  * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation which first made a NaN
  */
-export const detectAnomaly = <Result>(body: () => Result, { infinity = false } = {}): Result =>
-  searchedFor.run(infinity ? "notFinite" : "nan", body);
+export function detectAnomaly<Result>(body: () => Result, options?: AnomalyOptions): Result;
+export function detectAnomaly(...values: unknown[]): unknown {
+  const { body, infinity } = anomalyParameters(values);
+  return searchedFor.run(infinity ? "notFinite" : "nan", body);
+}
 
 /** @throws {AnomalyError} where an output holds what is searched for and no input does. */
 export function checkForAnomaly(

@@ -5,6 +5,8 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ContextVariable } from "../core/context.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
+import { aFunction, text } from "../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { nearestName } from "../core/suggestion.ts";
 import { formatShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -79,6 +81,42 @@ const ofBody = new ContextVariable<Changes>(none);
 /** Overrides whose bodies are under way: inside them the operation is what it was without them. */
 const running = new ContextVariable<readonly Override[]>([]);
 
+/** A backend's name; {@link checkName} says which there are. */
+const backendName = operand(text as Kind<BackendName>);
+
+const implementation: Kind<OverrideBody | KernelOverride> = {
+  expected: "a function, or what kernelOverride() gives",
+  parse: (value) =>
+    typeof value === "function" || typeof (value as Partial<KernelOverride> | null)?.encode === "function"
+      ? (value as OverrideBody | KernelOverride)
+      : undefined,
+};
+const overrideOptions = {
+  name: named(text),
+  when: named(aFunction<NonNullable<OverrideOptions["when"]>>()),
+} as const;
+const bodyParameter = operand(aFunction<() => unknown>());
+
+const overrideParameters = parameters("override", {
+  operation: operand(text),
+  backend: backendName,
+  body: operand(implementation),
+  ...overrideOptions,
+});
+const withOverrideParameters = parameters("withOverride", {
+  operation: operand(text),
+  backend: backendName,
+  implementation: operand(implementation),
+  body: bodyParameter,
+  ...overrideOptions,
+});
+const routeParameters = parameters("route", { family: operand(text), backend: backendName });
+const withRouteParameters = parameters("withRoute", {
+  family: operand(text),
+  backend: backendName,
+  body: bodyParameter,
+});
+
 /**
  * Replaces the implementation of an operation on a backend, from now on and everywhere, until the handle is restored.
  * Gradients stay those of the operation; `codepaths()` names the override.
@@ -97,8 +135,10 @@ export function override(
   operation: string,
   backend: BackendName,
   body: OverrideBody | KernelOverride,
-  options: OverrideOptions = {},
-): OverrideHandle {
+  options?: OverrideOptions,
+): OverrideHandle;
+export function override(...values: unknown[]): OverrideHandle {
+  const { operation, backend, body, ...options } = overrideParameters(values);
   const own = makeOverride("override", operation, backend, body, options);
   ofProcess = { ...ofProcess, overrides: [...ofProcess.overrides, own] };
   const restore = (): void => {
@@ -118,8 +158,10 @@ export function withOverride<Result>(
   backend: BackendName,
   implementation: OverrideBody | KernelOverride,
   body: () => Result,
-  options: OverrideOptions = {},
-): Result {
+  options?: OverrideOptions,
+): Result;
+export function withOverride(...values: unknown[]): unknown {
+  const { operation, backend, implementation, body, ...options } = withOverrideParameters(values);
   const own = makeOverride("withOverride", operation, backend, implementation, options);
   const outer = ofBody.get();
   return ofBody.run({ ...outer, overrides: [...outer.overrides, own] }, body);
@@ -147,6 +189,7 @@ export interface RouteHandle extends Disposable, Route {
  * @throws {ArgumentError} for a family or a backend that there is not.
  */
 export function route(family: string, backend: BackendName): RouteHandle {
+  routeParameters([family, backend]);
   const own = makeRoute("route", family, backend);
   ofProcess = { ...ofProcess, routes: [...ofProcess.routes, own] };
   const restore = (): void => {
@@ -157,6 +200,7 @@ export function route(family: string, backend: BackendName): RouteHandle {
 
 /** As {@link route}, for the body of a call and its awaits alone. */
 export function withRoute<Result>(family: string, backend: BackendName, body: () => Result): Result {
+  withRouteParameters([family, backend, body]);
   const own = makeRoute("withRoute", family, backend);
   const outer = ofBody.get();
   return ofBody.run({ ...outer, routes: [...outer.routes, own] }, body);

@@ -2,11 +2,22 @@
 import { ContextVariable } from "../core/context.ts";
 import { environment, environmentFlag } from "../core/environment.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { aFunction, choice, flag } from "../core/kinds.ts";
+import { type Kind, operand, parameters } from "../core/parameters.ts";
 import { type BackendName, backendNames } from "./names.ts";
+
+const isBackendName = (name: string): name is BackendName => (backendNames as readonly string[]).includes(name);
 
 function fromEnvironment(): BackendName {
   const name = environment("ORCHARD_BACKEND");
-  if (name !== undefined) return checkName("ORCHARD_BACKEND", name);
+  if (name !== undefined) {
+    if (isBackendName(name)) return name;
+    throw new ArgumentError(
+      "ORCHARD_BACKEND",
+      "unknownBackend",
+      `expected a backend (${backendNames.join(", ")}), got "${name}"`,
+    );
+  }
   const isAppleSilicon = process.platform === "darwin" && process.arch === "arm64";
   return isAppleSilicon ? "metal" : "cpu"; // the software device on Linux is used only where it is named
 }
@@ -19,14 +30,17 @@ const preferred = new ContextVariable<BackendName | null>(null);
 /** Whether a fallback is an error; null: the process's setting. */
 const strict = new ContextVariable<boolean | null>(null);
 
-function checkName(operation: string, name: string): BackendName {
-  if ((backendNames as readonly string[]).includes(name)) return name as BackendName;
-  throw new ArgumentError(
-    operation,
-    "unknownBackend",
-    `expected a backend (${backendNames.join(", ")}), got "${name}"`,
-  );
-}
+const backend: Kind<BackendName> = {
+  ...choice(...backendNames),
+  expected: `a backend (${backendNames.join(", ")})`,
+  error: [ArgumentError, "unknownBackend"],
+};
+const body = operand(aFunction<() => unknown>());
+
+const readSetBackend = parameters("setBackend", { name: operand(backend) });
+const readWithBackend = parameters("withBackend", { name: operand(backend), body });
+const readSetStrict = parameters("setStrict", { value: operand(flag) });
+const readWithStrict = parameters("withStrict", { value: operand(flag), body });
 
 /**
  * Chooses the backend that calls try first from now on. What it can't run goes to the ones after it: metal, cpu,
@@ -36,7 +50,7 @@ function checkName(operation: string, name: string): BackendName {
  * setBackend("reference");
  */
 export function setBackend(name: BackendName): void {
-  processBackend = checkName("setBackend", name);
+  processBackend = readSetBackend([name]).name;
 }
 
 /** The backend that {@link withBackend} asks for here; null where it does not. */
@@ -51,12 +65,14 @@ export const getBackend = (): BackendName => preferred.get() ?? processBackend;
  * @example
  * const expected = withBackend("reference", () => softmax(x));
  */
-export const withBackend = <Result>(name: BackendName, body: () => Result): Result =>
-  preferred.run(checkName("withBackend", name), body);
+export function withBackend<Result>(name: BackendName, body: () => Result): Result {
+  if (!isBackendName(name) || typeof body !== "function") readWithBackend([name, body]);
+  return preferred.run(name, body);
+}
 
 /** In strict mode a call that its first backend can't run is an error instead of a fallback. */
 export function setStrict(value: boolean): void {
-  processStrict = value;
+  processStrict = readSetStrict([value]).value;
 }
 
 /** Whether strict mode is on now: by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
@@ -68,7 +84,10 @@ export const isStrict = (): boolean => strict.get() ?? processStrict;
  * @example
  * const y = withStrict(true, () => softmax(x)); // on the first backend, or an error
  */
-export const withStrict = <Result>(value: boolean, body: () => Result): Result => strict.run(value, body);
+export function withStrict<Result>(value: boolean, body: () => Result): Result {
+  if (typeof value !== "boolean" || typeof body !== "function") readWithStrict([value, body]);
+  return strict.run(value, body);
+}
 
 /** For each backend, itself and those after it, in the order in which they are tried. */
 export const orderFrom: Readonly<Record<BackendName, readonly BackendName[]>> = {

@@ -41,6 +41,21 @@ export const text: Kind<string> = {
   parse: (value) => (typeof value === "string" ? value : undefined),
 };
 
+/** The path of a file or folder. */
+export const aPath: Kind<string> = {
+  expected: "a path: a text that is not empty and has no NUL",
+  parse: (value) => (typeof value === "string" && value !== "" && !value.includes("\0") ? value : undefined),
+};
+
+/** An object with properties that the operation reads: anything but a function, an array and null. */
+export const anObject = <T extends object>(expected: string): Kind<T> => ({
+  expected,
+  parse: (value) =>
+    typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
+      ? (value as T)
+      : undefined,
+});
+
 /** A function to call. */
 export const aFunction = <F extends (...values: never) => unknown>(): Kind<F> => ({
   expected: "a function",

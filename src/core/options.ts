@@ -1,4 +1,5 @@
 /** Checks of the option objects that public functions and classes take. */
+import { describeValue } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
 import { unknownOption } from "./parameters.ts";
 
@@ -12,7 +13,11 @@ export function checkNames(operation: string, given: object, known: object): voi
 export function checkChoice(operation: string, name: string, value: unknown, choices: readonly string[]): void {
   if (choices.includes(value as string)) return;
   const expected = choices.map((choice) => `"${choice}"`).join(" or ");
-  throw new ArgumentError(operation, "unknownChoice", `expected ${name} to be ${expected}, got ${String(value)}`);
+  throw new ArgumentError(
+    operation,
+    "unknownChoice",
+    `expected ${name} to be ${expected}, got ${describeValue(value)}`,
+  );
 }
 
 /** What a number has to be. */
@@ -45,5 +50,9 @@ export const count: NumberRule = {
 /** @throws {ArgumentError} `invalidOption`, naming the option, what was expected and what came. */
 export function checkNumber(operation: string, name: string, value: unknown, { holds, expected }: NumberRule): void {
   if (typeof value === "number" && holds(value)) return;
-  throw new ArgumentError(operation, "invalidOption", `expected ${name} to be ${expected}, got ${String(value)}`);
+  throw new ArgumentError(
+    operation,
+    "invalidOption",
+    `expected ${name} to be ${expected}, got ${describeValue(value)}`,
+  );
 }

@@ -282,6 +282,19 @@ function tooMany({ operation, text, positional }: Plan, values: readonly unknown
   return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}; expected ${text}`);
 }
 
+/**
+ * Reads what a caller passed, of which the caller's own code may be a part: a getter, a proxy.
+ *
+ * @throws {ArgumentError} `unreadable` where that code throws; errors of ours as they are.
+ */
+export function reading<Result>(operation: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (cause) {
+    throw cause instanceof OrchardError ? cause : unreadable(operation, cause);
+  }
+}
+
 /** Reading what was passed failed: a getter threw, a proxy was revoked. */
 const unreadable = (operation: string, cause: unknown): ArgumentError =>
   new ArgumentError(operation, "unreadable", "reading the arguments failed with an error of their own (the cause)", {

@@ -1,5 +1,6 @@
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { decodeAll, TextStream, type Tokenizer } from "./tokenizer.ts";
+import { checkText, decodeAll, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 const VALUES = 256;
 
@@ -18,16 +19,20 @@ export class ByteTokenizer implements Tokenizer {
   private readonly encoder = new TextEncoder();
 
   encode(text: string): Uint8Array {
-    return this.encoder.encode(text);
+    return this.encoder.encode(checkText("ByteTokenizer", text));
   }
 
   decode(tokens: Iterable<number>): string {
-    return decodeAll(this.decoder(), tokens);
+    return decodeAll("ByteTokenizer", this.decoder(), tokens);
   }
 
   bytesOf(token: number): Uint8Array {
     if (Number.isInteger(token) && token >= 0 && token < VALUES) return this.bytes.subarray(token, token + 1);
-    throw new ArgumentError("ByteTokenizer", "unknownToken", `expected a token from 0 to 255, got ${token}`);
+    throw new ArgumentError(
+      "ByteTokenizer",
+      "unknownToken",
+      `expected a token from 0 to 255, got ${describeValue(token)}`,
+    );
   }
 
   decoder(): TextStream {

@@ -1,6 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { ArgumentError, DataError } from "../core/errors.ts";
+import { DataError } from "../core/errors.ts";
+import { aFunction, aNumber, aPath, either, listOf } from "../core/kinds.ts";
+import { count } from "../core/options.ts";
+import { type Kind, named, parameters, required } from "../core/parameters.ts";
 import { cacheFolder } from "../core/paths.ts";
 import { counted } from "../core/plural.ts";
 import { withFileErrors } from "../io/file_errors.ts";
@@ -89,15 +92,15 @@ const SMALL_BYTES = 1_000_000;
  * @throws {ArgumentError} for an invalid option. @throws {FileError} where the cache cannot be written.
  */
 export async function openTextDataset(options: TextDatasetOptions): Promise<TextDataset> {
-  const { tokenizer, contextLength, seed = 0 } = options;
-  checkOptions(options);
-  const { source, files, isDefault } = locate(options.paths);
-  const folder = options.cacheFolder ?? join(cacheFolder(), "tokens");
-  const { manifest, key, cached } = await tokensOf(options, files, folder);
-  checkFit(manifest, contextLength, options.vocabularySize ?? tokenizer.vocabularySize);
+  const settings = readOptions([options]);
+  const { tokenizer, contextLength, seed } = settings;
+  const { source, files, isDefault } = locate(settings.paths);
+  const folder = settings.cacheFolder ?? join(cacheFolder(), "tokens");
+  const { manifest, key, cached } = await tokensOf(settings, files, folder);
+  checkFit(manifest, contextLength, settings.vocabularySize ?? tokenizer.vocabularySize);
   const all = TokenRange.open(operation, tokenPath(folder, key), manifest);
   const { trainTokens, tokens, fingerprint } = manifest;
-  const train = new TrainingWindows(all.part(0, trainTokens), contextLength, BigInt(seed), fingerprint);
+  const train = new TrainingWindows(all.part(0, trainTokens), contextLength, seed, fingerprint);
   const heldOut = new HeldOutWindows(all.part(trainTokens, tokens), contextLength);
   const warnings = warningsOf(manifest, heldOut, isDefault ? source : undefined);
   const { documents, bytes, skipped, split } = manifest;
@@ -106,17 +109,36 @@ export async function openTextDataset(options: TextDatasetOptions): Promise<Text
   return { train, heldOut, report: { ...found, ...made, tokenFile: tokenPath(folder, key), cached, warnings } };
 }
 
-function checkOptions({ contextLength, heldOut = 0.1, seed = 0 }: TextDatasetOptions): void {
-  const check = (isValid: boolean, name: string, expected: string, got: unknown) => {
-    if (!isValid)
-      throw new ArgumentError(operation, "invalidOption", `expected ${name} to be ${expected}, got ${String(got)}`);
-  };
-  const isCount = Number.isSafeInteger(contextLength) && contextLength >= 1;
-  check(isCount, "contextLength", "a whole number of at least 1", contextLength);
-  check(heldOut >= 0 && heldOut <= 0.5, "heldOut", "a fraction from 0 to 0.5", heldOut);
-  const isUint64 = (typeof seed === "bigint" || Number.isSafeInteger(seed)) && seed >= 0 && seed < 2n ** 64n;
-  check(isUint64, "seed", "a whole number from 0 to below 2^64", seed);
-}
+const size: Kind<number> = aNumber({ ...count, expected: "a whole number of at least 1" });
+
+const aTokenizer: Kind<Tokenizer> = {
+  expected: "a tokenizer",
+  parse(value) {
+    const own = value as Partial<Tokenizer> | null | undefined;
+    return typeof own?.encode === "function" && typeof own.name === "string" ? (value as Tokenizer) : undefined;
+  },
+};
+
+const aSeed: Kind<bigint> = {
+  expected: "a whole number from 0 to below 2^64",
+  parse(value) {
+    if (typeof value !== "bigint" && !Number.isSafeInteger(value)) return undefined;
+    const own = BigInt(value as number | bigint);
+    return own >= 0n && own < 2n ** 64n ? own : undefined;
+  },
+};
+
+const readOptions = parameters(operation, {
+  paths: named(either(aPath, listOf(aPath, "a list of paths"))),
+  tokenizer: required(aTokenizer),
+  contextLength: required(size),
+  heldOut: named(aNumber({ holds: (own) => own >= 0 && own <= 0.5, expected: "a fraction from 0 to 0.5" }), 0.1),
+  seed: named(aSeed, 0n),
+  vocabularySize: named(size),
+  cacheFolder: named(aPath),
+  onProgress: named(aFunction<(progress: DataProgress) => void>(), () => undefined),
+});
+type Settings = ReturnType<typeof readOptions>;
 
 function locate(paths: TextDatasetOptions["paths"]): { source: string[]; files: FoundFile[]; isDefault: boolean } {
   if (paths !== undefined) {
@@ -128,7 +150,7 @@ function locate(paths: TextDatasetOptions["paths"]): { source: string[]; files: 
 }
 
 async function tokensOf(
-  { tokenizer, heldOut = 0.1, onProgress = () => undefined }: TextDatasetOptions,
+  { tokenizer, heldOut, onProgress }: Settings,
   files: readonly FoundFile[],
   folder: string,
 ): Promise<{ manifest: Manifest; key: string; cached: boolean }> {

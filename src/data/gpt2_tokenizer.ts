@@ -1,7 +1,8 @@
 import type ranksOfBytes from "gpt-tokenizer/bpeRanks/r50k_base";
 import type encoding from "gpt-tokenizer/encoding/r50k_base";
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { decodeAll, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+import { checkText, decodeAll, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 
 interface Loaded {
   readonly encoding: typeof encoding;
@@ -51,6 +52,7 @@ export class Gpt2Tokenizer implements Tokenizer {
   private readonly encoder = new TextEncoder();
 
   encode(text: string): Tokens {
+    checkText("Gpt2Tokenizer", text);
     const { encoding } = load();
     const words = text.toWellFormed().split(endlessWord);
     return words.length === 1
@@ -59,10 +61,11 @@ export class Gpt2Tokenizer implements Tokenizer {
   }
 
   decode(tokens: Iterable<number>): string {
-    return decodeAll(this.decoder(), tokens);
+    return decodeAll("Gpt2Tokenizer", this.decoder(), tokens);
   }
 
   bytesOf(token: number): Uint8Array {
+    if (!Number.isInteger(token)) return this.lookUp(token);
     this.known[token] ??= this.lookUp(token);
     return this.known[token];
   }
@@ -73,13 +76,13 @@ export class Gpt2Tokenizer implements Tokenizer {
 
   private lookUp(token: number): Uint8Array {
     if (token === END_OF_TEXT) return this.encoder.encode("<|endoftext|>");
-    const content = load().bytes[token];
+    const content = typeof token === "number" ? load().bytes[token] : undefined;
     if (content !== undefined)
       return typeof content === "string" ? this.encoder.encode(content) : Uint8Array.from(content);
     throw new ArgumentError(
       "Gpt2Tokenizer",
       "unknownToken",
-      `expected a token from 0 to ${VOCABULARY - 1}, got ${token}`,
+      `expected a token from 0 to ${VOCABULARY - 1}, got ${describeValue(token)}`,
     );
   }
 }

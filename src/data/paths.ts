@@ -21,7 +21,10 @@ export interface FoundFile {
  */
 export function findFiles(operation: string, paths: readonly string[]): FoundFile[] {
   const found = new Map<string, string>();
-  for (const path of paths) for (const file of filesOf(operation, resolve(path))) found.set(realpathSync(file), file);
+  for (const path of paths)
+    withFileErrors(operation, path, () => {
+      for (const file of filesOf(operation, resolve(path))) found.set(realpathSync(file), file);
+    });
   return [...found.values()].sort().map(inspect);
 }
 

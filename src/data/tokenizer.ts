@@ -1,3 +1,7 @@
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { reading } from "../core/parameters.ts";
+
 /** Token ids in order. */
 export type Tokens = Iterable<number> & ArrayLike<number>;
 
@@ -45,9 +49,18 @@ export class TextStream {
   }
 }
 
-/** @internal Decodes a whole sequence of tokens. */
-export function decodeAll(stream: TextStream, tokens: Iterable<number>): string {
+/** @internal Decodes a whole sequence of tokens. @throws {ArgumentError} for what is no sequence. */
+export function decodeAll(tokenizer: string, stream: TextStream, tokens: Iterable<number>): string {
+  const isSequence = typeof tokens === "object" && tokens !== null;
+  if (!isSequence || !reading(tokenizer, () => Symbol.iterator in tokens))
+    throw new ArgumentError(tokenizer, "invalidOperand", `expected a list of tokens, got ${describeValue(tokens)}`);
   let text = "";
-  for (const token of tokens) text += stream.push(token);
+  for (const token of reading(tokenizer, () => Array.from(tokens))) text += stream.push(token);
   return text + stream.end();
+}
+
+/** @internal @throws {ArgumentError} for what is no text. */
+export function checkText(tokenizer: string, text: unknown): string {
+  if (typeof text === "string") return text;
+  throw new ArgumentError(tokenizer, "invalidOperand", `expected text to be a string, got ${describeValue(text)}`);
 }

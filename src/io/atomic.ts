@@ -74,7 +74,7 @@ export async function writeAtomically(
     renameSync(temporary, path);
     syncFolder(folder);
   } catch (cause) {
-    remove(temporary);
+    removeIfPossible(temporary);
     throw fileError(operation, path, cause, "; nothing was written, and an existing file is unchanged");
   } finally {
     inProgress.delete(temporary);
@@ -107,6 +107,15 @@ export function remove(path: string): void {
     unlinkSync(path);
   } catch (cause) {
     if (!isMissing(cause)) throw cause;
+  }
+}
+
+/** Removes a file after a failure, which is what is reported. */
+function removeIfPossible(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // it was never made, or the failure keeps it too
   }
 }
 

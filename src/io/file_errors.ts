@@ -9,6 +9,8 @@ interface SystemFailure {
 const failures: Readonly<Record<string, SystemFailure>> = {
   ENOENT: { code: "notFound", meaning: "no such file or folder" },
   ENOTDIR: { code: "notFound", meaning: "a part of the path is a file, not a folder" },
+  ENAMETOOLONG: { code: "nameTooLong", meaning: "the name is too long" },
+  ELOOP: { code: "notFound", meaning: "too many symbolic links" },
   EISDIR: { code: "isFolder", meaning: "expected a file, got a folder" },
   EEXIST: { code: "exists", meaning: "the file already exists" },
   EACCES: { code: "notPermitted", meaning: "permission denied" },

@@ -6,7 +6,7 @@ import { empty } from "../ops/creation/full.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
-import { size } from "./kinds.ts";
+import { layerCount, size } from "./kinds.ts";
 
 /** Keys and values of one attention layer: [batch, heads, tokens, dim]. */
 export interface KeysAndValues {
@@ -20,7 +20,7 @@ const INITIAL_CAPACITY = 64;
 const TOKENS = 2;
 
 const attentionCacheParameters = parameters("AttentionCache", { limit: operand(size) });
-const keyValueCacheParameters = parameters("KeyValueCache", { layers: operand(size), limit: operand(size) });
+const keyValueCacheParameters = parameters("KeyValueCache", { layers: operand(layerCount), limit: operand(size) });
 
 /**
  * The keys and values of the tokens that one attention layer has seen, so that the next token computes only its own.

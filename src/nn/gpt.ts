@@ -11,7 +11,7 @@ import { type Gpt2Config, gpt2Mappings, optionsOfGpt2 } from "./gpt.hugging_face
 import { readConfig } from "./hugging_face/config.ts";
 import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
 import { gpt2Initialization, type LayerOptions, noInitialization } from "./initialization.ts";
-import { epsilon, layerParameters, optionsNamed, probability, size } from "./kinds.ts";
+import { epsilon, layerCount, layerParameters, optionsNamed, probability, size } from "./kinds.ts";
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { LayerNorm } from "./normalization.ts";
@@ -59,7 +59,7 @@ const dropouts = either(probability, optionsNamed<GPTDropout>("embedding", "atte
 const gptParameters = parameters("GPT", {
   vocabularySize: required(size),
   contextLength: required(size),
-  layers: required(size),
+  layers: required(layerCount),
   heads: required(size),
   width: required(size),
   hidden: named(size),

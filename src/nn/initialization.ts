@@ -1,4 +1,7 @@
 /** Weight initialization. */
+import { aNumber } from "../core/kinds.ts";
+import { count, notNegative } from "../core/options.ts";
+import { operand, optionalOperand, parameters } from "../core/parameters.ts";
 import { empty, ones, zeros } from "../ops/creation/full.ts";
 import { uniform } from "../ops/random/rand.ts";
 import { normal } from "../ops/random/randn.ts";
@@ -38,10 +41,20 @@ export interface Initialization {
 }
 
 /** A normal distribution with mean 0 and this standard deviation. */
-export const normalOf =
+export const normalOf = (deviation: number): Initializer => normalWith(normalParameters([deviation]).deviation);
+
+const normalWith =
   (deviation: number): Initializer =>
   (shape, { dtype = "float32", generator }) =>
     normal(0, deviation, shape, { dtype, generator });
+
+const standardDeviation = aNumber(notNegative);
+const normalParameters = parameters("normalOf", { deviation: operand(standardDeviation) });
+const gpt2Parameters = parameters("gpt2Initialization", {
+  layers: operand(aNumber(count)),
+  deviation: optionalOperand(standardDeviation),
+});
+const llamaParameters = parameters("llamaInitialization", { deviation: optionalOperand(standardDeviation) });
 
 const uniformWithin =
   (bound: number): Initializer =>
@@ -66,7 +79,7 @@ export const pytorchInitialization: Initialization = {
   weight: uniformByInputs,
   residual: uniformByInputs,
   bias: (inputs) => uniformWithin(1 / Math.sqrt(inputs)),
-  embedding: normalOf(1),
+  embedding: normalWith(1),
 };
 
 /**
@@ -77,20 +90,24 @@ export const pytorchInitialization: Initialization = {
  *
  * Source: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section 2.3.
  */
-export const gpt2Initialization = (layers: number, deviation = 0.02): Initialization => ({
-  weight: normalOf(deviation),
-  residual: normalOf(deviation / Math.sqrt(2 * layers)),
-  bias: () => zero,
-  embedding: normalOf(deviation),
-});
+export function gpt2Initialization(layers: number, deviation?: number): Initialization;
+export function gpt2Initialization(...values: unknown[]): Initialization {
+  const { layers, deviation = 0.02 } = gpt2Parameters(values);
+  return {
+    weight: normalWith(deviation),
+    residual: normalWith(deviation / Math.sqrt(2 * layers)),
+    bias: () => zero,
+    embedding: normalWith(deviation),
+  };
+}
 
 /** Llama's: normal with one standard deviation. Biases are 0. */
-export const llamaInitialization = (deviation = 0.02): Initialization => ({
-  weight: normalOf(deviation),
-  residual: normalOf(deviation),
-  bias: () => zero,
-  embedding: normalOf(deviation),
-});
+export function llamaInitialization(deviation?: number): Initialization;
+export function llamaInitialization(...values: unknown[]): Initialization {
+  const { deviation = 0.02 } = llamaParameters(values);
+  const weight = normalWith(deviation);
+  return { weight, residual: weight, bias: () => zero, embedding: weight };
+}
 
 const uninitialized: Initializer = (shape, { dtype = "float32" }) => empty(shape, { dtype });
 

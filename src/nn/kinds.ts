@@ -14,6 +14,18 @@ export const size: Kind<number> = {
   error: [ArgumentError, "invalidSize"],
 };
 
+/** Far more than any model has; a mistake beyond it would make modules until memory ends. */
+const MOST_LAYERS = 65_536;
+
+/** How many layers a model has. */
+export const layerCount: Kind<number> = {
+  ...aNumber({
+    holds: (value) => count.holds(value) && value <= MOST_LAYERS,
+    expected: `a whole number of at least 1 and at most ${MOST_LAYERS}`,
+  }),
+  error: [ArgumentError, "invalidSize"],
+};
+
 /** A probability that is not certain. */
 export const probability: Kind<number> = {
   ...aNumber({ holds: (value) => value >= 0 && value < 1, expected: "a probability in [0, 1)" }),

@@ -1,8 +1,11 @@
-import { DTypeError, ShapeError } from "../core/errors.ts";
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
+import { flag, instanceOf } from "../core/kinds.ts";
+import { named, parameters } from "../core/parameters.ts";
 import { linear } from "../ops/matmul/linear.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { Tensor } from "../tensor/tensor.ts";
 import { normalize, type ResidualStream, type TransformerBlock } from "./block.ts";
 import { KeyValueCache } from "./cache.ts";
 import type { Embedding } from "./embedding.ts";
@@ -19,6 +22,11 @@ export interface LanguageModelInputs {
   /** Whether to compute only the logits of the last token. Default false. */
   readonly lastOnly?: boolean | undefined;
 }
+
+const readInputs = parameters("LanguageModel.forward", {
+  cache: named(instanceOf(KeyValueCache, "a KeyValueCache")),
+  lastOnly: named(flag, false),
+});
 
 /** The base class of {@link GPT} and {@link Llama}: what `generate` needs of a model. */
 export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: LanguageModelInputs], Tensor> {
@@ -47,7 +55,8 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    * token that is not in the vocabulary (on Metal when the logits are read). @throws {DTypeError} for tokens that are
    * not integers.
    */
-  override forward(tokens: Tensor, { cache, lastOnly = false }: LanguageModelInputs = {}): Tensor {
+  override forward(tokens: Tensor, inputs?: LanguageModelInputs): Tensor {
+    const { cache, lastOnly } = readInputs([inputs]);
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
     let stream: ResidualStream = { residual: this.embed(tokens, position) };
@@ -85,6 +94,9 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
 
   private checkTokens(tokens: Tensor, position: number): void {
     const name = this.constructor.name;
+    if (!Tensor.isTensor(tokens))
+      throw new ArgumentError(name, "notATensor", `expected tokens to be a tensor, got ${describeValue(tokens)}`);
+    tokens.checkAlive(name);
     if (!isInteger(tokens.dtype))
       throw new DTypeError(name, "notIntegers", `expected tokens to be integers, got ${tokens.describe()}`);
     if (tokens.rank !== 2 || tokens.size === 0)

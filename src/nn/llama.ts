@@ -9,7 +9,7 @@ import { Embedding } from "./embedding.ts";
 import { readConfig } from "./hugging_face/config.ts";
 import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, noInitialization } from "./initialization.ts";
-import { epsilon, layerParameters, probability, ropeScaling, size } from "./kinds.ts";
+import { epsilon, layerCount, layerParameters, probability, ropeScaling, size } from "./kinds.ts";
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { type LlamaConfig, llamaMappings, optionsOfLlama } from "./llama.hugging_face.ts";
@@ -53,7 +53,7 @@ export interface LlamaOptions extends LayerOptions {
 const llamaParameters = parameters("Llama", {
   vocabularySize: required(size),
   contextLength: required(size),
-  layers: required(size),
+  layers: required(layerCount),
   heads: required(size),
   keyValueHeads: named(size),
   width: required(size),

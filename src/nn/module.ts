@@ -1,12 +1,15 @@
 import { noGrad } from "../autograd/modes.ts";
 import { getOrMake } from "../core/collections.ts";
+import { flag } from "../core/kinds.ts";
+import { operand, parameters } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { detach } from "../ops/gradient/backward.ts";
 import { type FloatDType, isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
+import { floatDType } from "./kinds.ts";
 import { joinPath, type Slot, slotsOf } from "./slots.ts";
-import { type LoadOptions, type LoadReport, loadInto, type StateDict } from "./state_dict.ts";
+import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type StateDict } from "./state_dict.ts";
 import { formatSummary } from "./summary.ts";
 
 /**
@@ -86,14 +89,16 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
    *
    * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
    */
-  loadStateDict(state: Readonly<StateDict>, options: LoadOptions = {}): LoadReport {
+  loadStateDict(state: Readonly<StateDict>, options?: LoadOptions): LoadReport {
+    const given = readLoadOptions(options);
     const aliases = new Map<Tensor, string[]>();
     for (const { name, value } of tensorSlotsIn(this)) getOrMake(aliases, value, () => []).push(name);
-    return loadInto(this.constructor.name, aliases, state, options);
+    return loadInto(this.constructor.name, aliases, state, given);
   }
 
   /** Sets {@link training} here and in all submodules. Returns the module. */
   train(mode = true): this {
+    trainParameters([mode]);
     for (const module of this.modules()) module.training = mode;
     return this;
   }
@@ -111,6 +116,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
    * model.to("bfloat16");
    */
   to(dtype: FloatDType): this {
+    toParameters([dtype]);
     const converted = new Map<Tensor, Tensor>();
     for (const { value, replace } of [...tensorSlotsIn(this)])
       if (isFloat(value.dtype)) replace(getOrMake(converted, value, () => convert(value, dtype)));
@@ -160,6 +166,9 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return named;
   }
 }
+
+const trainParameters = parameters("Module.train", { mode: operand(flag) });
+const toParameters = parameters("Module.to", { dtype: operand(floatDType) });
 
 const isTensorSlot = (slot: Slot): slot is Slot<Tensor> => slot.value instanceof Tensor && slot.value.isLeaf;
 

@@ -1,5 +1,6 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { reading } from "../core/parameters.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
 
@@ -17,7 +18,7 @@ export class Sequential extends Module<[x: Tensor], Tensor> {
   constructor(...modules: readonly Module<[x: Tensor], Tensor>[]) {
     super();
     for (const [at, module] of modules.entries())
-      if (!(module instanceof Module))
+      if (!reading("Sequential", () => module instanceof Module))
         throw new ArgumentError(
           "Sequential",
           "notAModule",

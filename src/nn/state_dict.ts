@@ -1,9 +1,12 @@
 import { noGrad } from "../autograd/modes.ts";
-import { OrchardError } from "../core/errors.ts";
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError, OrchardError } from "../core/errors.ts";
+import { flag } from "../core/kinds.ts";
+import { named, parameters, reading } from "../core/parameters.ts";
 import { copy_ } from "../ops/copy/inplace.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { sameShape } from "../tensor/shape.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { Tensor } from "../tensor/tensor.ts";
 
 /** A module's parameters and buffers by name. */
 export type StateDict = Record<string, Tensor>;
@@ -85,6 +88,10 @@ export interface ConvertOptions extends LoadOptions {
 /** @internal The tensors to write, each with the names that its value may have in a state. */
 export type Targets = ReadonlyMap<Tensor, readonly string[]>;
 
+/** @internal The options of `loadStateDict` as they were given. @throws {ArgumentError} */
+export const readLoadOptions = (options: LoadOptions | undefined): Required<LoadOptions> => readOptions([options]);
+const readOptions = parameters("loadStateDict", { strict: named(flag, true) });
+
 /** @internal Copies a state's values into tensors: all of them, or none. @throws {StateDictError} */
 export function loadInto(
   module: string,
@@ -92,6 +99,7 @@ export function loadInto(
   state: Readonly<StateDict>,
   { strict = true, convert = false, consume = false }: ConvertOptions = {},
 ): LoadReport {
+  checkState(state);
   const comparison = compare(targets, state, convert);
   const { missing, unexpected, different, matched } = comparison;
   if (different.length > 0 || (strict && missing.length + unexpected.length > 0))
@@ -104,6 +112,23 @@ export function loadInto(
     }
   });
   return { missing, unexpected };
+}
+
+function checkState(state: Readonly<StateDict>): void {
+  const operation = "loadStateDict";
+  if (typeof state !== "object" || state === null)
+    throw new ArgumentError(
+      operation,
+      "invalidOperand",
+      `expected the state to be an object of tensors by name, got ${describeValue(state)}`,
+    );
+  const wrong = reading(operation, () => Object.entries(state).find(([, value]) => !Tensor.isTensor(value)));
+  if (wrong)
+    throw new ArgumentError(
+      operation,
+      "notATensor",
+      `expected ${wrong[0]} to be a tensor, got ${describeValue(wrong[1])}`,
+    );
 }
 
 function compare(

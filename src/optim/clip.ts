@@ -1,9 +1,10 @@
 /** Gradient clipping. */
 import { noGrad } from "../autograd/modes.ts";
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, flag } from "../core/kinds.ts";
 import { notNegative } from "../core/options.ts";
-import { parameters as declare, type Given, type Kind, operand, optional } from "../core/parameters.ts";
+import { parameters as declare, type Given, type Kind, operand, optional, reading } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
@@ -135,9 +136,15 @@ export function clipGradValue(...values: unknown[]): void {
 
 /** @internal The tensors in a list that have a gradient. */
 export function withGradients(operation: string, parameters: Tensor | readonly Tensor[]): Tensor[] {
-  const list = parameters instanceof Tensor ? [parameters] : parameters;
-  if (!Array.isArray(list) || list.some((each) => !(each instanceof Tensor)))
-    throw new ArgumentError(operation, "notATensor", "expected parameters to be a tensor or a list of tensors");
+  const list = Tensor.isTensor(parameters) ? [parameters] : reading(operation, () => Array.from(parameters));
+  const isList = Tensor.isTensor(parameters) || reading(operation, () => Array.isArray(parameters));
+  const other = list.find((each) => !Tensor.isTensor(each));
+  if (!isList || list.some((each) => !Tensor.isTensor(each)))
+    throw new ArgumentError(
+      operation,
+      "notATensor",
+      `expected parameters to be a tensor or a list of tensors, got ${describeValue(isList ? other : parameters)}`,
+    );
   for (const tensor of list) tensor.checkAlive(operation);
   return list.filter(({ grad }) => grad !== null);
 }

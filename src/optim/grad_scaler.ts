@@ -3,7 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
 import { checkNames, checkNumber, count, positive } from "../core/options.ts";
-import { named, parameters } from "../core/parameters.ts";
+import { named, parameters, reading } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
@@ -95,6 +95,7 @@ export class GradScaler {
    * @throws {ArgumentError} `unscaledTwice` between two updates.
    */
   unscale(optimizer: AnyOptimizer): void {
+    checkOptimizer("GradScaler.unscale", optimizer);
     if (this.unscaled.has(optimizer))
       throw new ArgumentError(
         "GradScaler.unscale",
@@ -119,6 +120,7 @@ export class GradScaler {
    * @throws {ArgumentError} `steppedTwice` between two updates.
    */
   step(optimizer: AnyOptimizer): boolean {
+    checkOptimizer("GradScaler.step", optimizer);
     if (this.stepped.has(optimizer))
       throw new ArgumentError(
         "GradScaler.step",
@@ -159,7 +161,7 @@ export class GradScaler {
 
   /** @throws {ArgumentError} for an invalid state. */
   loadStateDict(state: GradScalerState): void {
-    const { scale, growthTracker, ...options } = checkState(state);
+    const { scale, growthTracker, ...options } = reading("GradScaler.loadStateDict", () => ({ ...checkState(state) }));
     checkNames("GradScaler.loadStateDict", options, declared);
     checkNumber("GradScaler.loadStateDict", "scale", scale, positive);
     checkNumber("GradScaler.loadStateDict", "growthTracker", growthTracker, wholeOrZero);
@@ -173,6 +175,11 @@ const wholeOrZero = {
   holds: (value: number) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
 };
+
+function checkOptimizer(operation: string, optimizer: AnyOptimizer): void {
+  if (reading(operation, () => Array.isArray(optimizer?.slots))) return;
+  throw new ArgumentError(operation, "invalidOperand", `expected an optimizer, got ${describeValue(optimizer)}`);
+}
 
 function checkState(state: GradScalerState): GradScalerState {
   if (typeof state === "object" && state !== null) return state;

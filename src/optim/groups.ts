@@ -1,4 +1,5 @@
 /** The parameters of an optimizer, in groups with their own options. All checks of them are here. */
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError } from "../core/errors.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -75,7 +76,7 @@ function groupsOf<Options>(operation: string, parameters: Parameters<Options>): 
     throw new ArgumentError(
       operation,
       "notAList",
-      `expected a list of tensors, a map of tensors or a list of groups, got ${typeof parameters}`,
+      `expected a list of tensors, a map of tensors or a list of groups, got ${describeValue(parameters)}`,
     );
   const isGroup = (each: unknown) => typeof each === "object" && each !== null && "parameters" in each;
   if (!parameters.some(isGroup)) return [{ parameters } as unknown as GroupOptions<Options>];
@@ -94,11 +95,11 @@ const entriesOf = (list: ParameterList, first: number): [string, Tensor][] =>
     : (list as readonly Tensor[]).map((parameter, index) => [String(first + index), parameter]);
 
 function checkParameter(operation: string, name: string, parameter: unknown): asserts parameter is Tensor {
-  if (!(parameter instanceof Tensor))
+  if (!Tensor.isTensor(parameter))
     throw new ArgumentError(
       operation,
       "notATensor",
-      `expected parameter ${name} to be a tensor, got ${typeof parameter}`,
+      `expected parameter ${name} to be a tensor, got ${describeValue(parameter)}`,
     );
   parameter.checkAlive(operation);
   const described = parameter.describe();

@@ -1,6 +1,8 @@
 import { noGrad } from "../autograd/modes.ts";
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
+import { reading } from "../core/parameters.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
@@ -27,7 +29,7 @@ export abstract class Optimizer<Options extends LearningRate> {
     defaults: Options,
     options: Partial<Options>,
   ) {
-    const parsed = parseGroups(name, parameters, withDefaults(options, defaults));
+    const parsed = reading(name, () => parseGroups(name, parameters, withDefaults(options, defaults)));
     const slots: Slot<Options>[] = [];
     this.groups = parsed.map(({ named, options }) => {
       checkNames(name, options, defaults);
@@ -98,11 +100,11 @@ export abstract class Optimizer<Options extends LearningRate> {
    */
   setLearningRate(lr: number, group?: number): void {
     checkNumber(this.name, "lr", lr, notNegative);
-    if (group !== undefined && !this.groups[group])
+    if (group !== undefined && !(Number.isInteger(group) && this.groups[group]))
       throw new ArgumentError(
         this.name,
         "noGroup",
-        `expected group to be an index below ${this.groups.length}, got ${group}`,
+        `expected group to be an index below ${this.groups.length}, got ${describeValue(group)}`,
       );
     for (const each of group === undefined ? this.groups : [this.groups[group]!]) each.lr = lr;
   }
@@ -135,6 +137,6 @@ export abstract class Optimizer<Options extends LearningRate> {
    * match. Nothing is changed then.
    */
   loadStateDict(dict: OptimizerStateDict): void {
-    loadState(this, dict);
+    reading(this.name, () => loadState(this, dict));
   }
 }

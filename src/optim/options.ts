@@ -3,7 +3,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { belowOne, checkNumber } from "../core/options.ts";
-import { type Kind, named, operand, optional, parameters } from "../core/parameters.ts";
+import { type Kind, named, operand, optional, parameters, reading } from "../core/parameters.ts";
 import type { LearningRate, Parameters } from "./groups.ts";
 
 /** Any value: each optimizer checks its parameters and options before every step, as they can be changed. */
@@ -28,11 +28,12 @@ export function optimizerParameters<Options extends LearningRate>(name: string, 
 
 /** Two decay rates of averages. @throws {ArgumentError} `invalidOption` */
 export function checkBetas(operation: string, betas: unknown): void {
-  if (!Array.isArray(betas) || betas.length !== 2)
+  if (!reading(operation, () => Array.isArray(betas) && betas.length === 2))
     throw new ArgumentError(
       operation,
       "invalidOption",
       `expected betas to be two numbers, such as [0.9, 0.999], got ${describeValue(betas)}`,
     );
-  for (const [index, beta] of betas.entries()) checkNumber(operation, `betas[${index}]`, beta, belowOne);
+  for (const [index, beta] of reading(operation, () => Array.from(betas as unknown[])).entries())
+    checkNumber(operation, `betas[${index}]`, beta, belowOne);
 }

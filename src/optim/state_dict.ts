@@ -1,4 +1,5 @@
 /** Converts an optimizer's state to a plain record and back. */
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Json } from "../io/json.ts";
 import { clone } from "../ops/copy/copy.ts";
@@ -78,7 +79,9 @@ function loadSlot<Options extends LearningRate>(
 
 /** The differences between a record and the state that an optimizer expects, one line each. */
 function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, dict: OptimizerStateDict): string[] {
-  if (dict.optimizer !== optimizer.name) return [`expected the state of ${optimizer.name}, got ${dict.optimizer}`];
+  if (!isState(dict)) return [`expected a state of stateDict(), got ${describeValue(dict)}`];
+  if (dict.optimizer !== optimizer.name)
+    return [`expected the state of ${optimizer.name}, got ${describeValue(dict.optimizer)}`];
   const own = saveState(optimizer);
   if (dict.groups.length !== own.groups.length)
     return [`expected ${own.groups.length} groups, got ${dict.groups.length}`];
@@ -89,6 +92,16 @@ function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, 
   const extra = Object.keys(dict.tensors).filter((name) => !expected.has(name));
   return [...slots, ...extra.map((name) => `unexpected tensor ${name}`)];
 }
+
+function isState(dict: unknown): dict is OptimizerStateDict {
+  const { groups, steps, tensors } = (dict ?? {}) as Partial<OptimizerStateDict>;
+  const areGroups =
+    Array.isArray(groups) && groups.every((own) => isObject(own?.options) && isNameList(own.parameters));
+  return areGroups && isObject(steps) && isObject(tensors);
+}
+
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
+const isNameList = (value: unknown): boolean => Array.isArray(value) && value.every((name) => typeof name === "string");
 
 function groupDifferences(index: number, own: GroupState, { options, parameters }: GroupState): string[] {
   const lines = (what: string, expected: readonly string[], got: readonly string[]) => [
@@ -109,7 +122,7 @@ function slotDifferences<Options extends LearningRate>(
 ): string[] {
   const taken = steps[name];
   if (taken === undefined || !Number.isSafeInteger(taken) || taken < 0)
-    return [`parameter ${name}: expected a number of steps, got ${String(taken)}`];
+    return [`parameter ${name}: expected a number of steps, got ${describeValue(taken)}`];
   if (taken === 0) return [];
   const options = groups[optimizer.groups.indexOf(group)]!.options as unknown as ParameterGroup<Options>;
   const dtype = stateDType(parameter);
@@ -117,7 +130,7 @@ function slotDifferences<Options extends LearningRate>(
     const full = `${name}.${key}`;
     expected.add(full);
     const tensor = tensors[full];
-    if (!(tensor instanceof Tensor)) return [`missing tensor ${full}`];
+    if (!Tensor.isTensor(tensor)) return [`missing tensor ${full}`];
     if (tensor.dtype === dtype && sameShape(tensor.shape, parameter.shape)) return [];
     return [`tensor ${full}: expected ${dtype}[${parameter.shape.join(", ")}], got ${tensor.describe()}`];
   });

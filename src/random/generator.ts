@@ -1,4 +1,5 @@
 import { ArgumentError } from "../core/errors.ts";
+import { type Kind, operand, optionalOperand, parameters, required } from "../core/parameters.ts";
 import { callKey, type PhiloxKey } from "./philox.ts";
 
 /** All that a generator's next numbers depend on. */
@@ -8,6 +9,20 @@ export interface GeneratorState {
   /** How many calls it has served. */
   readonly offset: bigint;
 }
+
+const word: Kind<bigint> = {
+  expected: "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)",
+  parse(value) {
+    if (typeof value !== "bigint" && !Number.isSafeInteger(value)) return undefined;
+    const own = BigInt(value as number | bigint);
+    return own >= 0n && own < 2n ** 64n ? own : undefined;
+  },
+  error: [ArgumentError, "invalidSeed"],
+};
+
+const generatorParameters = parameters("Generator", { seed: optionalOperand(word) });
+const seedParameters = parameters("manualSeed", { seed: operand(word) });
+const stateParameters = parameters("setState", { seed: required(word), offset: required(word) });
 
 /**
  * A source of random numbers: a seed, and the number of calls that it has served. Each call of a random operation takes
@@ -29,8 +44,9 @@ export class Generator {
   /**
    * @param seed a whole number of at least 0 and below 2⁶⁴; by default the system's entropy. @throws {ArgumentError}
    */
-  constructor(seed: number | bigint = entropy()) {
-    this.seed_ = checkWord("Generator", "seed", seed);
+  constructor(seed?: number | bigint);
+  constructor(...values: unknown[]) {
+    this.seed_ = generatorParameters(values).seed ?? entropy();
   }
 
   /** The seed that it was given, or found. */
@@ -40,7 +56,7 @@ export class Generator {
 
   /** Starts anew from a seed: a whole number of at least 0 and below 2⁶⁴. @throws {ArgumentError} */
   manualSeed(seed: number | bigint): this {
-    return this.setState({ seed: checkWord("manualSeed", "seed", seed), offset: 0n });
+    return this.setState({ seed: seedParameters([seed]).seed, offset: 0n });
   }
 
   getState(): GeneratorState {
@@ -48,9 +64,9 @@ export class Generator {
   }
 
   /** Goes on from a state of {@link getState}. @throws {ArgumentError} */
-  setState({ seed, offset }: GeneratorState): this {
-    const checked = [checkWord("setState", "seed", seed), checkWord("setState", "offset", offset)] as const;
-    [this.seed_, this.offset] = checked;
+  setState(state: GeneratorState): this {
+    const { seed, offset } = stateParameters([state]);
+    [this.seed_, this.offset] = [seed, offset];
     return this;
   }
 
@@ -63,17 +79,6 @@ export class Generator {
 }
 
 const entropy = (): bigint => crypto.getRandomValues(new BigUint64Array(1))[0]!;
-
-function checkWord(operation: string, name: string, value: unknown): bigint {
-  const isWhole = typeof value === "bigint" || Number.isSafeInteger(value);
-  const word = isWhole ? BigInt(value as number | bigint) : -1n;
-  if (word >= 0n && word < 2n ** 64n) return word;
-  throw new ArgumentError(
-    operation,
-    "invalidSeed",
-    `expected ${name} to be a whole number of at least 0 and below 2^64 (a bigint from 2^53 on), got ${String(value)}`,
-  );
-}
 
 /** The generator of calls that name none. */
 export const defaultGenerator = new Generator();

@@ -1,5 +1,10 @@
+import { checkBody } from "../core/body.ts";
 import { ContextVariable, isPromise } from "../core/context.ts";
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError } from "../core/errors.ts";
 import type { Tensor } from "./tensor.ts";
+
+const checkTidy = checkBody("tidy");
 
 /** Collects the tensors that are made while it is open. */
 export class TidyScope {
@@ -35,6 +40,7 @@ export const tidyScope = new ContextVariable<TidyScope | null>(null);
  * const data = await tidy(async () => (await model(x)).data());
  */
 export function tidy<Result>(body: () => Result): Result {
+  checkTidy(body);
   const scope = new TidyScope();
   const around = tidyScope.get();
   const close = (result: unknown) => void scope.close(tensorsIn(result), around);
@@ -65,6 +71,8 @@ const isParameter = ({ isLeaf, requiresGrad }: Tensor): boolean => isLeaf && req
 
 /** Marks a tensor so that no `tidy` disposes of it, and returns it. */
 export function keep<T extends Tensor>(tensor: T): T {
+  if (!isTensorValue(tensor))
+    throw new ArgumentError("keep", "invalidOperand", `expected a tensor, got ${describeValue(tensor)}`);
   tensor.isKept = true;
   return tensor;
 }
@@ -79,6 +87,15 @@ function tensorsIn(value: unknown, found: Set<Tensor> = new Set(), seen: Set<unk
     for (const item of Object.values(value)) tensorsIn(item, found, seen);
   }
   return found;
+}
+
+/** Never throws, whatever the value. */
+function isTensorValue(value: unknown): boolean {
+  try {
+    return typeof value === "object" && value !== null && isTensorLike(value);
+  } catch {
+    return false; // a proxy that was revoked
+  }
 }
 
 const isTensorLike = (value: object): value is Tensor => "storage" in value && "dispose" in value && "strides" in value;

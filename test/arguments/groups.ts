@@ -6,6 +6,7 @@ import { methods } from "../../src/ops/methods.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 import { calls, leafOf, makeOperands, type OperationName, operationNames } from "../ops/calls.ts";
 import { type Call, type Subject, signatureOf } from "./fuzz.ts";
+import { calls as upperCalls } from "./upper.ts";
 
 export interface Group {
   readonly name: string;
@@ -97,4 +98,9 @@ const gradientsGroup: Group = {
   collect: () => collected(gradients, ofGradients),
 };
 
-export const groups: readonly Group[] = [operationsGroup, methodsGroup, gradientsGroup];
+/** What stands above the operations; `upper.test.ts` calls it. */
+const upperGroup: Pick<Group, "elsewhere"> = {
+  elsewhere: [...Object.keys(upperCalls), "setState", "loadStateDict", "LanguageModel.forward"],
+};
+
+export const groups: readonly Group[] = [{ ...operationsGroup, ...upperGroup }, methodsGroup, gradientsGroup];

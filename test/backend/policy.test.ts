@@ -60,7 +60,7 @@ describe("the backend that is tried first", () => {
   test("one that there is not is an error that names those that there are", () => {
     expect(() => setBackend("gpu" as never)).toThrow(ArgumentError);
     expect(() => withBackend("gpu" as never, () => 1)).toThrow(
-      '[withBackend] expected a backend (metal, cpu, reference), got "gpu"',
+      '[withBackend] expected name to be a backend (metal, cpu, reference), got "gpu"',
     );
   });
 });

@@ -221,7 +221,7 @@ describe("models refuse", () => {
     expect(() => gpt({ heads: 3 })).toThrow("expected width to be a multiple of heads, got 8 and 3");
     const message = "expected heads to be a multiple of keyValueHeads";
     expect(() => llama({ width: 8, heads: 4, keyValueHeads: 3 })).toThrow(message);
-    expect(() => gpt({ layers: 0 })).toThrow("expected layers to be a whole number of at least 1, got 0");
+    expect(() => gpt({ layers: 0 })).toThrow("expected layers to be a whole number of at least 1");
     expect(() => gpt({ dropout: 1 })).toThrow("expected dropout to be a probability in [0, 1) or an object");
   });
 });

@@ -11,8 +11,8 @@ type Mistake = readonly [what: string, call: () => unknown, type: new (...rest: 
 const parameters: readonly Mistake[] = [
   ["no parameters", () => new AdamW([]), ArgumentError, /expected at least one parameter, got none/],
   ["an empty group", () => new AdamW([{ parameters: [] }]), ArgumentError, /expected at least one parameter, got none/],
-  ["something else", () => new AdamW(3 as never), ArgumentError, /list of tensors.*got number/],
-  ["no tensor", () => new AdamW([w(), 1 as never]), ArgumentError, /expected parameter 1 to be a tensor, got number/],
+  ["something else", () => new AdamW(3 as never), ArgumentError, /list of tensors.*got 3/],
+  ["no tensor", () => new AdamW([w(), 1 as never]), ArgumentError, /expected parameter 1 to be a tensor, got 1/],
   [
     "groups beside tensors",
     () => new AdamW([{ parameters: [w()] }, w()] as never),

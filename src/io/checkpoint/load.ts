@@ -1,6 +1,8 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { CheckpointError, FileFormatError, OrchardError } from "../../core/errors.ts";
+import { aPath } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { warnOnce } from "../../core/warn.ts";
 import type { GeneratorState } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -50,6 +52,7 @@ export interface Checkpoint<
 }
 
 const operation = "loadCheckpoint";
+const loadParameters = parameters(operation, { path: operand(aPath) });
 
 /**
  * Loads a checkpoint: from a folder, the valid one with the highest step. Each file is verified against its hash.
@@ -70,6 +73,7 @@ const operation = "loadCheckpoint";
 export async function loadCheckpoint<Types extends CheckpointTypes = AnyTypes>(
   path: string,
 ): Promise<Checkpoint<Types>> {
+  loadParameters([path]);
   if (!withFileErrors(operation, path, () => statSync(path)).isDirectory()) return read<Types>(path, []);
   const rejected: RejectedCheckpoint[] = [];
   for (const file of checkpointsIn(path)) {

@@ -1,6 +1,10 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { aNumber, anObject, aPath } from "../../core/kinds.ts";
+import { checkNames } from "../../core/options.ts";
+import { type Kind, named, operand, parameters, reading } from "../../core/parameters.ts";
 import { Generator, type GeneratorState } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { remove, syncFolder, writeAtomically } from "../atomic.ts";
@@ -55,12 +59,15 @@ export interface SaveCheckpointOptions {
 export async function saveCheckpoint(
   folder: string,
   content: CheckpointContent,
-  { keep = 3 }: SaveCheckpointOptions = {},
-): Promise<string> {
+  options?: SaveCheckpointOptions,
+): Promise<string>;
+export async function saveCheckpoint(...values: unknown[]): Promise<string> {
   const operation = "saveCheckpoint";
-  checkCount(operation, "step", content.step, 0);
-  checkCount(operation, "keep", keep, 1);
-  const layout = checkpointLayout(operation, content);
+  const { folder, content, keep } = saveParameters(values);
+  const layout = reading(operation, () => {
+    checkContent(operation, content);
+    return checkpointLayout(operation, content);
+  });
   withFileErrors(operation, folder, () => mkdirSync(folder, { recursive: true }));
   const path = join(folder, checkpointName(content.step));
   await writeHashed(operation, path, layout);
@@ -68,13 +75,45 @@ export async function saveCheckpoint(
   return path;
 }
 
-function checkCount(operation: string, name: string, value: number, least: number): void {
-  if (Number.isSafeInteger(value) && value >= least) return;
-  throw new ArgumentError(
-    operation,
-    "invalidCount",
-    `expected ${name} to be a whole number of at least ${least}, got ${value}`,
-  );
+const wholeFrom = (least: number): Kind<number> => ({
+  ...aNumber({
+    holds: (value) => Number.isSafeInteger(value) && value >= least,
+    expected: `a whole number of at least ${least}`,
+  }),
+  error: [ArgumentError, "invalidCount"],
+});
+
+const saveParameters = parameters("saveCheckpoint", {
+  folder: operand(aPath),
+  content: operand(anObject<CheckpointContent>("an object with a model and a step")),
+  keep: named(wholeFrom(1), 3),
+});
+
+const parts: Readonly<Record<keyof CheckpointContent, true>> = {
+  model: true,
+  optimizer: true,
+  step: true,
+  generator: true,
+  data: true,
+  extra: true,
+};
+
+function checkContent(operation: string, content: CheckpointContent): void {
+  checkNames(operation, content, parts);
+  const { step, model } = content;
+  const steps = wholeFrom(0);
+  if (steps.parse(step, operation, "step") === undefined)
+    throw new ArgumentError(
+      operation,
+      "invalidCount",
+      `expected step to be ${steps.expected}, got ${describeValue(step)}`,
+    );
+  if (typeof model !== "object" || model === null)
+    throw new ArgumentError(
+      operation,
+      "invalidOption",
+      `expected model to be a module or an object of tensors by name, got ${describeValue(model)}`,
+    );
 }
 
 function checkpointLayout(operation: string, { model, optimizer, generator, ...trees }: CheckpointContent): Layout {
@@ -92,8 +131,10 @@ function checkpointLayout(operation: string, { model, optimizer, generator, ...t
   return layOut(operation, tensors, { sha256: NO_HASH, format: FORMAT, version: VERSION, state });
 }
 
-const stateOf = (value: object | undefined): object | undefined =>
-  value !== undefined && "stateDict" in value && typeof value.stateDict === "function" ? value.stateDict() : value;
+const stateOf = (value: unknown): unknown => {
+  const stateful = value as Partial<Stateful> | null | undefined;
+  return typeof stateful?.stateDict === "function" ? stateful.stateDict() : value;
+};
 
 /** Writes the placeholder first, and replaces it with the hash at the end. */
 async function writeHashed(operation: string, path: string, layout: Layout): Promise<void> {

@@ -1,6 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { FileError } from "../../core/errors.ts";
+import { aPath } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
 import { SafetensorsFile, type SafetensorsReader } from "./file.ts";
@@ -22,7 +24,10 @@ const NAMES = ["model.safetensors.index.json", "model.safetensors"];
  *
  * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file.
  */
-export const openSafetensors = (path: string): SafetensorsReader => open("openSafetensors", path);
+export const openSafetensors = (path: string): SafetensorsReader =>
+  open("openSafetensors", openParameters([path]).path);
+
+const openParameters = parameters("openSafetensors", { path: operand(aPath) });
 
 /**
  * All tensors of a safetensors file, by name. See {@link openSafetensors}.
@@ -34,9 +39,11 @@ export const openSafetensors = (path: string): SafetensorsReader => open("openSa
  * tensors do not support.
  */
 export function loadSafetensors(path: string): Record<string, Tensor> {
-  using file = open("loadSafetensors", path);
+  using file = open("loadSafetensors", loadParameters([path]).path);
   return file.tensors();
 }
+
+const loadParameters = parameters("loadSafetensors", { path: operand(aPath) });
 
 function open(operation: string, path: string): SafetensorsReader {
   const isFolder = withFileErrors(operation, path, () => statSync(path)).isDirectory();

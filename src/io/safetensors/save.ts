@@ -1,6 +1,9 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { anObject, aPath } from "../../core/kinds.ts";
+import { named, operand, parameters, reading } from "../../core/parameters.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
@@ -30,15 +33,23 @@ export interface SaveOptions {
 export async function saveSafetensors(
   path: string,
   tensors: Readonly<Record<string, Tensor>>,
-  { metadata = {} }: SaveOptions = {},
-): Promise<void> {
+  options?: SaveOptions,
+): Promise<void>;
+export async function saveSafetensors(...values: unknown[]): Promise<void> {
   const operation = "saveSafetensors";
-  const layout = layOut(operation, tensors, metadata);
+  const { path, tensors, metadata } = saveParameters(values);
+  const layout = reading(operation, () => layOut(operation, tensors, metadata));
   await writeAtomically(operation, path, async (file) => {
     file.write(layout.header);
     await writeTensors(file, layout);
   });
 }
+
+const saveParameters = parameters("saveSafetensors", {
+  path: operand(aPath),
+  tensors: operand(anObject<Readonly<Record<string, Tensor>>>("an object of tensors by name")),
+  metadata: named(anObject<Readonly<Record<string, string>>>("an object of strings by name"), {}),
+});
 
 /** @internal The contents of a file before it is written. */
 export interface Layout {
@@ -79,8 +90,8 @@ function checkTensor(operation: string, name: string, tensor: unknown) {
       "invalidName",
       `a tensor cannot be named ${METADATA_KEY}: the format reserves that name for metadata`,
     );
-  if (!(tensor instanceof Tensor))
-    throw new ArgumentError(operation, "notATensor", `expected "${name}" to be a tensor, got ${typeof tensor}`);
+  if (!Tensor.isTensor(tensor))
+    throw new ArgumentError(operation, "notATensor", `expected "${name}" to be a tensor, got ${describeValue(tensor)}`);
   tensor.checkAlive(operation);
   const { name: dtype, order } = fileDTypeOf(tensor.dtype);
   return { name, key: Buffer.from(name), dtype, order, tensor };

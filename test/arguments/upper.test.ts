@@ -1,0 +1,114 @@
+/**
+ * Whatever is passed to what stands above the operations (layers, optimizers, gradients, contexts, files, data), the
+ * answer is a result or an `OrchardError`.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { OrchardError } from "../../src/core/errors.ts";
+import { signatures } from "../../src/core/parameters.ts";
+import * as orchard from "../../src/index.ts";
+import * as operations from "../../src/ops/index.ts";
+import { CallersError, hostiles } from "./hostile.ts";
+import { calls, enterFolder, leaveFolder } from "./upper.ts";
+
+beforeAll(enterFolder);
+afterAll(leaveFolder);
+
+/** Runs a call to its end; gives what it threw or rejected with. */
+async function failureOf(call: () => unknown): Promise<unknown> {
+  try {
+    const result = call();
+    if (result instanceof Promise) await result;
+    return undefined;
+  } catch (error) {
+    return error ?? new Error("threw nothing");
+  }
+}
+
+/** The arguments of a call with one value in the place of each, and of each option. */
+function* mutations(values: readonly unknown[], hostile: () => unknown): Generator<readonly [string, unknown[]]> {
+  for (const [at, value] of values.entries()) {
+    yield [`argument ${at}`, values.with(at, hostile())];
+    if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) continue;
+    for (const name of Object.keys(value)) yield [`option ${name}`, values.with(at, { ...value, [name]: hostile() })];
+  }
+}
+
+const isFunction = (value: unknown): boolean => typeof value === "function";
+
+describe("hostile arguments", () => {
+  test.each(Object.entries(calls))("%s", async (operation, [call, values]) => {
+    expect(await failureOf(() => call(...(values() as never[])))).toSatisfy(
+      (error) => error === undefined || error instanceof OrchardError,
+    );
+    const untyped: string[] = [];
+    const unwarned = console.warn;
+    for (const { name, make: makeHostile } of hostiles) {
+      for (const [place, given] of mutations(values(), makeHostile)) {
+        const error = await failureOf(() => call(...(given as never[])));
+        if (error instanceof CallersError) continue;
+        if (typeof makeHostile() === "function" && values().some(isFunction)) continue; // what a body throws is its own
+        if (error === undefined || (error instanceof OrchardError && error.message.length > 0)) continue;
+        untyped.push(`${operation}, ${place}, ${name}: ${String(error).slice(0, 200)}`);
+      }
+    }
+    console.warn = unwarned;
+    expect(untyped).toEqual([]);
+  });
+});
+
+test("an unknown option is refused with the nearest name, in every function that has options", async () => {
+  const refused: string[] = [];
+  for (const [operation, [call, values]] of Object.entries(calls)) {
+    const given = values();
+    const options = given.at(-1);
+    if (!signatures.has(operation) || typeof options !== "object" || options === null) continue;
+    if (Object.getPrototypeOf(options) !== Object.prototype) continue;
+    const [name] = Object.keys(options);
+    if (name === undefined) continue;
+    const misspelled = given.with(-1, { ...options, [`${name}x`]: 1 });
+    expect(String(await failureOf(() => call(...(misspelled as never[]))))).toContain(`did you mean "${name}"?`);
+    refused.push(operation);
+  }
+  expect(refused.length).toBeGreaterThan(30);
+});
+
+/** What takes nothing that a caller could get wrong, or is made by something else in this list. */
+const exempt = new Set([
+  ...[
+    "codepaths",
+    "resetCodepaths",
+    "formatCodepaths",
+    "getBackend",
+    "isStrict",
+    "isGradEnabled",
+    "overrides",
+    "routes",
+  ],
+  ...["memory", "resetPeakMemory", "optim.constant", "metalContext"],
+  ...["Function", "FunctionContext", "nn.Module", "nn.LanguageModel", "optim.Optimizer"], // base classes
+  ...["data.HeldOutWindows", "data.TrainingWindows", "data.TextStream", "Tensor"], // made by functions
+  ...["MetalKernel", "MetalContext", "DeviceBuffer", "metalKernel", "kernelOverride", "output"], // test/backend/metal
+]);
+
+test("every public function above the operations is called here", () => {
+  const isCovered = (name: string): boolean => name in calls || (name.split(".").at(-1) ?? name) in calls;
+  const isError = (value: unknown): boolean => typeof value === "function" && value.prototype instanceof Error;
+  const left = Object.entries<unknown>(orchard).flatMap(([name, value]): [string, unknown][] =>
+    typeof value === "function"
+      ? [[name, value]]
+      : Object.entries<unknown>(value as object as Record<string, unknown>).map(([own, inner]) => [
+          `${name}.${own}`,
+          inner,
+        ]),
+  );
+  const missing = left.filter(
+    ([name, value]) =>
+      typeof value === "function" &&
+      !isError(value) &&
+      !(name in operations) &&
+      !name.startsWith("linalg.") &&
+      !isCovered(name) &&
+      !exempt.has(name),
+  );
+  expect(missing.map(([name]) => name)).toEqual([]);
+});

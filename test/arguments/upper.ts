@@ -1,0 +1,172 @@
+/** What stands above the operations: each function with arguments that it takes. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as orchard from "../../src/index.ts";
+
+const { data, io, nn, optim, tensor, zeros, sum } = orchard;
+
+/** Where functions of files write. */
+let folder = "";
+const before = process.cwd();
+
+/** A folder for what functions write. It is the working folder too: a hostile path may be that of a new file. */
+export function enterFolder(): void {
+  folder = mkdtempSync(join(tmpdir(), "orchard-arguments-"));
+  process.chdir(folder);
+}
+
+export function leaveFolder(): void {
+  process.chdir(before);
+  rmSync(folder, { recursive: true });
+}
+export type Call = (...values: never[]) => unknown;
+
+/** A class as a function. */
+const make =
+  (Class: new (...values: never[]) => unknown): Call =>
+  (...values) =>
+    new Class(...values);
+
+const leaf = () => zeros([2, 2], { requiresGrad: true });
+const sizes = { vocabularySize: 5, contextLength: 4, layers: 1, heads: 2, width: 4 };
+const model = new nn.GPT(sizes);
+const tokenizer = new data.ByteTokenizer();
+
+function restoringBackend(call: Call): Call {
+  return (...values) => {
+    const before = orchard.getBackend();
+    try {
+      return call(...values);
+    } finally {
+      orchard.setBackend(before);
+    }
+  };
+}
+
+function restoringStrict(call: Call): Call {
+  return (...values) => {
+    const before = orchard.isStrict();
+    try {
+      return call(...values);
+    } finally {
+      orchard.setStrict(before);
+    }
+  };
+}
+
+/** Each function with arguments that it takes. */
+export const calls: Readonly<Record<string, readonly [call: Call, values: () => readonly unknown[]]>> = {
+  Linear: [make(nn.Linear), () => [2, 3, { bias: true, residual: false, dtype: "float32" }]],
+  Dropout: [make(nn.Dropout), () => [{ p: 0.5 }]],
+  LayerNorm: [make(nn.LayerNorm), () => [4, { eps: 1e-5, bias: true }]],
+  RMSNorm: [make(nn.RMSNorm), () => [4, { eps: 1e-5 }]],
+  Embedding: [make(nn.Embedding), () => [4, 2, { paddingIndex: 1 }]],
+  EmbeddingBag: [make(nn.EmbeddingBag), () => [4, 2, { mode: "sum", paddingIndex: 1, includeLastOffset: false }]],
+  MLP: [make(nn.MLP), () => [{ width: 4, hidden: 8, bias: true, approximate: "tanh" }]],
+  SwiGLU: [make(nn.SwiGLU), () => [{ width: 4, hidden: 8, bias: true }]],
+  MultiHeadAttention: [make(nn.MultiHeadAttention), () => [{ width: 4, heads: 2, keyValueHeads: 1, rotary: {} }]],
+  TransformerBlock: [make(nn.TransformerBlock), () => [{ width: 4, heads: 2, feedForward: "gelu", norm: "rmsNorm" }]],
+  GPT: [make(nn.GPT), () => [{ ...sizes, dropout: 0.1, activation: "gelu" }]],
+  Llama: [make(nn.Llama), () => [{ ...sizes, ropeBase: 10, hidden: 32 }]],
+  AttentionCache: [make(nn.AttentionCache), () => [3]],
+  KeyValueCache: [make(nn.KeyValueCache), () => [1, 3]],
+  Sequential: [make(nn.Sequential), () => [new nn.Linear(2, 2), new nn.Dropout()]],
+  "Module.to": [(dtype) => new nn.Linear(2, 2).to(dtype), () => ["float64"]],
+  "Module.train": [(mode) => new nn.Linear(2, 2).train(mode), () => [true]],
+  "Module.loadStateDict": [
+    (state, options) => new nn.Linear(2, 2).loadStateDict(state, options),
+    () => [new nn.Linear(2, 2).stateDict(), { strict: true }],
+  ],
+  "Linear.forward": [(x) => new nn.Linear(2, 2).forward(x), () => [zeros([1, 2])]],
+  "LayerNorm.forward": [(x) => new nn.LayerNorm(2).forward(x), () => [zeros([1, 2])]],
+  "Dropout.forward": [(x) => new nn.Dropout().forward(x), () => [zeros([1, 2])]],
+  "Embedding.forward": [(x) => new nn.Embedding(3, 2).forward(x), () => [tensor([1], { dtype: "int64" })]],
+  "GPT.forward": [(tokens, inputs) => model.forward(tokens, inputs), () => [tensor([[1]], { dtype: "int32" }), {}]],
+  gpt2Initialization: [nn.gpt2Initialization as Call, () => [2, 0.1]],
+  llamaInitialization: [nn.llamaInitialization as Call, () => [0.1]],
+  normalOf: [nn.normalOf as Call, () => [0.1]],
+  generate: [nn.generate as Call, () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2] }]],
+  generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1 }]],
+  AdamW: [make(optim.AdamW), () => [[leaf()], { lr: 1, betas: [0.9, 0.9], eps: 1, weightDecay: 0, amsgrad: true }]],
+  Adam: [make(optim.Adam), () => [[leaf()], { lr: 1 }]],
+  SGD: [make(optim.SGD), () => [[leaf()], { lr: 1, momentum: 0.9, nesterov: true, dampening: 0 }]],
+  Lion: [make(optim.Lion), () => [[leaf()], { lr: 1, betas: [0.9, 0.9] }]],
+  Muon: [make(optim.Muon), () => [[leaf()], { lr: 1, newtonSchulzSteps: 1 }]],
+  "Optimizer.setLearningRate": [(lr, group) => new optim.SGD([leaf()]).setLearningRate(lr, group), () => [1, 0]],
+  "Optimizer.scaleLearningRate": [(factor) => new optim.SGD([leaf()]).scaleLearningRate(factor), () => [1]],
+  "Optimizer.loadStateDict": [
+    (state) => new optim.SGD([leaf()]).loadStateDict(state),
+    () => [new optim.SGD([leaf()]).stateDict()],
+  ],
+  GradScaler: [make(optim.GradScaler), () => [{ initialScale: 2, growthInterval: 3 }]],
+  "GradScaler.scale": [(loss) => new optim.GradScaler().scale(loss), () => [zeros([])]],
+  "GradScaler.step": [(optimizer) => new optim.GradScaler().step(optimizer), () => [new optim.SGD([leaf()])]],
+  "GradScaler.unscale": [(optimizer) => new optim.GradScaler().unscale(optimizer), () => [new optim.SGD([leaf()])]],
+  "GradScaler.loadStateDict": [
+    (state) => new optim.GradScaler().loadStateDict(state),
+    () => [new optim.GradScaler().stateDict()],
+  ],
+  clipGradNorm: [optim.clipGradNorm as Call, () => [[leaf()], 1, { normType: 2, errorIfNonfinite: false }]],
+  clipGradValue: [optim.clipGradValue as Call, () => [[leaf()], 1]],
+  "optim.linear": [optim.linear as Call, () => [{ total: 3, from: 1, to: 0 }]],
+  cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
+  oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
+  backward: [orchard.backward as Call, () => [sum(leaf()), tensor(1), { retainGraph: true, createGraph: false }]],
+  grad: [orchard.grad as Call, () => gradArguments()],
+  valueAndGrad: [orchard.valueAndGrad as Call, () => [(x: orchard.Tensor) => sum(x), 1]],
+  "valueAndGrad's function": [(x) => orchard.valueAndGrad((y: orchard.Tensor) => sum(y))(x), () => [zeros([2])]],
+  gradcheck: [
+    orchard.gradcheck as Call,
+    () => [(x: orchard.Tensor) => x, [zeros([1], { dtype: "float64", requiresGrad: true })], { epsilon: 1e-6 }],
+  ],
+  detach: [orchard.detach as Call, () => [zeros([2])]],
+  noGrad: [orchard.noGrad as Call, () => [() => 1]],
+  enableGrad: [orchard.enableGrad as Call, () => [() => 1]],
+  tidy: [orchard.tidy as Call, () => [() => zeros([2])]],
+  keep: [orchard.keep as Call, () => [zeros([2])]],
+  withBackend: [orchard.withBackend as Call, () => ["cpu", () => 1]],
+  withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
+  setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],
+  setStrict: [restoringStrict(orchard.setStrict as Call), () => [false]],
+  manualSeed: [orchard.manualSeed as Call, () => [1]],
+  detectAnomaly: [orchard.detectAnomaly as Call, () => [() => 1, { infinity: true }]],
+  override: [
+    (...values) => (orchard.override as (...own: never[]) => Disposable)(...values)[Symbol.dispose](),
+    () => ["exp", "cpu", () => undefined, { name: "own", when: () => false }],
+  ],
+  withOverride: [orchard.withOverride as Call, () => ["exp", "cpu", () => undefined, () => 1, { name: "own" }]],
+  route: [
+    (...values) => (orchard.route as (...own: never[]) => Disposable)(...values)[Symbol.dispose](),
+    () => ["softmax", "cpu"],
+  ],
+  withRoute: [orchard.withRoute as Call, () => ["softmax", "cpu", () => 1]],
+  Generator: [make(orchard.Generator), () => [1]],
+  "Generator.manualSeed": [(seed) => new orchard.Generator().manualSeed(seed), () => [1]],
+  "Generator.setState": [(state) => new orchard.Generator().setState(state), () => [{ seed: 1n, offset: 0n }]],
+  ByteTokenizer: [(text) => tokenizer.encode(text), () => ["a"]],
+  "ByteTokenizer.decode": [(tokens) => tokenizer.decode(tokens), () => [[97]]],
+  "ByteTokenizer.bytesOf": [(token) => tokenizer.bytesOf(token), () => [97]],
+  Gpt2Tokenizer: [(text) => new data.Gpt2Tokenizer().encode(text), () => ["a"]],
+  "Gpt2Tokenizer.decode": [(tokens) => new data.Gpt2Tokenizer().decode(tokens), () => [[97]]],
+  openTextDataset: [
+    data.openTextDataset as Call,
+    () => [{ paths: import.meta.path, tokenizer, contextLength: 4, heldOut: 0.1, seed: 1, cacheFolder: folder }],
+  ],
+  openSafetensors: [io.openSafetensors as Call, () => [join(folder, "none.safetensors")]],
+  loadSafetensors: [io.loadSafetensors as Call, () => [join(folder, "none.safetensors")]],
+  saveSafetensors: [
+    io.saveSafetensors as Call,
+    () => [join(folder, "a.safetensors"), { x: zeros([2]) }, { metadata: { a: "b" } }],
+  ],
+  saveCheckpoint: [
+    io.saveCheckpoint as Call,
+    () => [join(folder, "run"), { model: { x: zeros([2]) }, step: 1, generator: new orchard.Generator() }, { keep: 1 }],
+  ],
+  loadCheckpoint: [io.loadCheckpoint as Call, () => [join(folder, "run")]],
+};
+
+function gradArguments() {
+  const x = leaf();
+  return [[sum(x)], [x], { allowUnused: true, gradOutputs: [tensor(1)], createGraph: false }];
+}
