@@ -4,6 +4,7 @@ import type { Resvg } from "@resvg/resvg-wasm";
 import program from "@resvg/resvg-wasm/index_bg.wasm" with { type: "file" };
 import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
+import { smooth } from "./smooth.ts";
 
 export interface Point {
   readonly step: number;
@@ -108,14 +109,10 @@ function downsample(points: readonly Point[]): Point[] {
   });
 }
 
-/** An exponential moving average over about a hundredth of the curve, with bias correction as in Adam. */
+/** Points with the smoothed losses. Those that are not finite were left out before. */
 function smoothed(points: readonly Point[]): Point[] {
-  const decay = 1 - 1 / Math.max(1, points.length / 100);
-  let [mean, weight] = [0, 0];
-  return points.map(({ step, loss }) => {
-    [mean, weight] = [decay * mean + (1 - decay) * loss, decay * weight + (1 - decay)];
-    return { step, loss: mean / weight };
-  });
+  const losses = smooth(points.map(({ loss }) => loss));
+  return points.map(({ step }, index) => ({ step, loss: losses[index]! }));
 }
 
 function axes({ x, y }: Scales): string {

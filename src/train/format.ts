@@ -1,6 +1,6 @@
 /** Human-readable numbers. */
 
-const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
+export const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
 
 /** @example formatBytes(3 * 2 ** 20); // "3.0 MB" */
 export function formatBytes(bytes: number): string {

@@ -117,6 +117,106 @@ describe("a page", () => {
   });
 });
 
+describe("charts", () => {
+  interface Box {
+    readonly left: number;
+    readonly top: number;
+    readonly width: number;
+  }
+  const run: readonly RunEvent[] = [
+    startEvent,
+    ...Array.from({ length: 300 }, (_, k) => stepEvent(k + 1, { loss: 2 + (k % 2), residentBytes: 190 * 2 ** 20 })),
+    { kind: "evaluation", step: 300, loss: 2.5 },
+  ];
+
+  /** Opens the page in a window of this width. Returns where the drawings are, and what was written in them. */
+  async function opened(width: number) {
+    await page.setViewport({ width, height: 900 });
+    await page.evaluateOnNewDocument(`
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      const clear = CanvasRenderingContext2D.prototype.clearRect;
+      const written = new Map();
+      window.written = (chart) => written.get(document.querySelector("#" + chart + " canvas"));
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...position) {
+        written.get(this.canvas).push(text);
+        return write.call(this, text, ...position);
+      };
+      CanvasRenderingContext2D.prototype.clearRect = function (...rectangle) {
+        written.set(this.canvas, []); // drawn anew
+        return clear.call(this, ...rectangle);
+      };`);
+    emit(...run);
+    await open();
+    await shows("step", "300 of 400");
+    const boxes = (await page.$$eval("main canvas", (all) =>
+      all.map((each) => {
+        const { left, top, width: wide } = each.getBoundingClientRect();
+        return { left, top, width: wide };
+      }),
+    )) as [Box, Box, Box];
+    const ticks = async (chart: string) => (await page.evaluate(`window.written("${chart}")`)) as readonly string[];
+    const overflow = (await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")) as number;
+    return { boxes, ticks, overflow };
+  }
+
+  test.each([320, 375, 767])("are one below the other in %d columns of pixels, as wide as these", async (width) => {
+    const { boxes, overflow } = await opened(width);
+    expect(overflow).toBeLessThanOrEqual(0);
+    const [first, second, third] = boxes;
+    expect(new Set(boxes.map(({ left }) => left)).size).toBe(1);
+    expect([first.top < second.top, second.top < third.top]).toEqual([true, true]);
+    for (const box of boxes) expect(box.width).toBeGreaterThan(width - 40);
+  });
+
+  test.each([768, 1280])("are two side by side below the loss in %d", async (width) => {
+    const { boxes, overflow } = await opened(width);
+    expect(overflow).toBeLessThanOrEqual(0);
+    const [loss, speed, memory] = boxes;
+    expect([loss.top < speed.top, speed.top === memory.top, speed.left < memory.left]).toEqual([true, true, true]);
+    expect(loss.width).toBeGreaterThan(2 * speed.width);
+    for (const box of boxes) expect(box.width).toBeGreaterThan(300);
+  });
+
+  test.each([375, 1280])("have ticks at round numbers in %d", async (width) => {
+    const { ticks } = await opened(width);
+    const isRound = (distance: number) => /^[125]e/.test(distance.toExponential());
+    const distanceOf = (labels: readonly string[]) => {
+      const values = labels.map((label) => Number.parseFloat(label.replace(",", ""))).sort((a, b) => a - b);
+      const gaps = values.slice(1).map((value, index) => value - values[index]!);
+      expect(gaps.length).toBeGreaterThan(0);
+      for (const gap of gaps) expect(gap).toBeCloseTo(gaps[0]!, 9);
+      return Number(gaps[0]!.toPrecision(9));
+    };
+    for (const chart of ["loss-chart", "speed-chart", "memory-chart"]) {
+      const labels = await ticks(chart);
+      const steps = labels.filter((label) => /^\d+$/.test(label) && Number(label) >= 20);
+      const others = labels.filter((label) => !steps.includes(label));
+      expect([chart, distanceOf(steps), isRound(distanceOf(steps))]).toEqual([chart, expect.anything(), true]);
+      expect([chart, distanceOf(others), isRound(distanceOf(others))]).toEqual([chart, expect.anything(), true]);
+    }
+    expect(await ticks("memory-chart")).toContain("100 MB");
+  });
+
+  test("the loss has a smoothed line, named in the legend, which is steady where the losses are not", async () => {
+    await opened(1280);
+    const names = await page.$$eval("#loss-chart .u-legend .u-label", (all) =>
+      all.map(({ textContent }) => textContent),
+    );
+    expect(names).toEqual(["step", "training", "smoothed", "held out"]);
+    // The losses alternate between 2 and 3: their lines cross the whole band, the smoothed one stays in its middle.
+    const rows = (await page.evaluate(`(() => {
+      const { width, height } = document.querySelector("#loss-chart canvas");
+      const { data } = document.querySelector("#loss-chart canvas").getContext("2d").getImageData(0, 0, width, height);
+      const isNear = (at) => (value, k) => Math.abs(data[at + k] - value) < 8;
+      const isBlue = (at) => [59, 130, 246].every(isNear(at)) && data[at + 3] > 240;
+      const x = Math.floor(0.9 * width);
+      return Array.from({ length: height }, (_, y) => y).filter((y) => isBlue(4 * (y * width + x)));
+    })()`)) as readonly number[];
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.at(-1)! - rows[0]!).toBeLessThan(8);
+  });
+});
+
 test("a long run's page is given a part of its steps, from the first to the last", async () => {
   emit(startEvent, ...Array.from({ length: 20_000 }, (_, k) => stepEvent(k + 1)));
   await open();

@@ -3,7 +3,9 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { RunEvent } from "../../events.ts";
 import { formatBytes, formatCount, formatDuration } from "../../format.ts";
+import { smooth } from "../../smooth.ts";
 import { EVENTS_PATH, type Message } from "../protocol.ts";
+import { bytesAt, distances as ticks, withDecimals } from "./ticks.ts";
 
 const element = (id: string): HTMLElement => document.getElementById(id)!;
 const show = (id: string, text: string): void => {
@@ -13,12 +15,25 @@ const show = (id: string, text: string): void => {
 interface Series {
   readonly label: string;
   readonly color: string;
+  readonly width?: number;
   readonly points?: boolean;
+  /** Draws the moving average of the values. */
+  readonly smoothed?: boolean;
   /** The value at an event; undefined if the event has none. */
   of(event: RunEvent): number | undefined;
 }
 
+interface Look {
+  readonly title: string;
+  readonly format: (value: number) => string;
+  /** The possible distances of ticks. */
+  readonly distances: readonly number[];
+  /** What stands at a tick. */
+  readonly tick: (value: number, distance: number) => string;
+}
+
 const fromZero = (_: uPlot, __: number, max: number | null): uPlot.Range.MinMax => [0, 1.05 * (max ?? 1)];
+const PHONE_WIDTH = 480;
 
 /** A chart over steps. */
 class Chart {
@@ -28,27 +43,30 @@ class Chart {
 
   constructor(
     private readonly parent: HTMLElement,
-    title: string,
+    { title, format, distances, tick }: Look,
     private readonly series: readonly Series[],
-    format: (value: number) => string,
   ) {
     this.values = series.map(() => []);
-    const drawn = series.map(({ label, color, points = false }) => ({
+    const drawn = series.map(({ label, color, width = 1, points = false }) => ({
       label,
       stroke: color,
-      width: points ? 2 : 1,
+      width,
       points: { show: points },
       spanGaps: true,
       value: (_: uPlot, value: number | null) => (value === null ? "" : format(value)),
     }));
     const ink = () => getComputedStyle(document.body).color;
-    const axis = { stroke: ink, grid: { stroke: "#88888833" } };
-    const values = (_: uPlot, ticks: number[]) => ticks.map(format);
+    const axis = { stroke: ink, grid: { stroke: "#88888833" }, font: "12px system-ui, sans-serif" };
+    const values = (_: uPlot, ticks: number[], __: number, ___: number, distance: number) =>
+      ticks.map((value) => tick(value, distance));
     const options = {
       title,
       ...this.size(),
       scales: { x: { time: false }, y: { range: fromZero } },
-      axes: [axis, { ...axis, values, size: 72 }],
+      axes: [
+        { ...axis, incrs: [...ticks.steps], space: 60 },
+        { ...axis, incrs: [...distances], values, size: 60 },
+      ],
     };
     this.plot = new uPlot({ ...options, series: [{ label: "step" }, ...drawn] }, [[], ...series.map(() => [])], parent);
     new ResizeObserver(() => this.plot.setSize(this.size())).observe(parent);
@@ -66,44 +84,43 @@ class Chart {
   }
 
   draw(): void {
-    this.plot.setData([this.steps, ...this.values] as uPlot.AlignedData);
+    const columns = this.values.map((column, index) => (this.series[index]!.smoothed ? smooth(column) : column));
+    this.plot.setData([this.steps, ...columns] as uPlot.AlignedData);
   }
 
   private size() {
-    return { width: this.parent.clientWidth, height: 280 };
+    const { clientWidth: width } = this.parent;
+    return { width, height: width < PHONE_WIDTH ? 220 : 280 };
   }
 }
+
+const trainingLoss = (event: RunEvent) => (event.kind === "step" ? event.loss : undefined);
 
 const charts = [
   new Chart(
     element("loss-chart"),
-    "Loss",
+    { title: "Loss", format: (loss) => loss.toFixed(3), distances: ticks.numbers, tick: withDecimals },
     [
-      { label: "training", color: "#3b82f6", of: (event) => (event.kind === "step" ? event.loss : undefined) },
+      { label: "training", color: "#3b82f666", of: trainingLoss },
+      { label: "smoothed", color: "#3b82f6", width: 2, smoothed: true, of: trainingLoss },
       {
         label: "held out",
         color: "#ea580c",
+        width: 2,
         points: true,
         of: (event) => (event.kind === "evaluation" ? event.loss : undefined),
       },
     ],
-    (loss) => loss.toFixed(2),
   ),
   new Chart(
     element("speed-chart"),
-    "Tokens per second",
+    { title: "Tokens per second", format: formatCount, distances: ticks.numbers, tick: formatCount },
     [{ label: "speed", color: "#16a34a", of: (event) => (event.kind === "step" ? event.tokensPerSecond : undefined) }],
-    formatCount,
   ),
-  new Chart(
-    element("memory-chart"),
-    "Memory",
-    [
-      { label: "tensors", color: "#9333ea", of: (event) => (event.kind === "step" ? event.liveBytes : undefined) },
-      { label: "process", color: "#64748b", of: (event) => (event.kind === "step" ? event.residentBytes : undefined) },
-    ],
-    formatBytes,
-  ),
+  new Chart(element("memory-chart"), { title: "Memory", format: formatBytes, distances: ticks.bytes, tick: bytesAt }, [
+    { label: "tensors", color: "#9333ea", of: (event) => (event.kind === "step" ? event.liveBytes : undefined) },
+    { label: "process", color: "#64748b", of: (event) => (event.kind === "step" ? event.residentBytes : undefined) },
+  ]),
 ];
 
 let total = 0;
