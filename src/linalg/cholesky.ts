@@ -1,11 +1,14 @@
 import { record } from "../autograd/record.ts";
 import { executeMany } from "../backend/dispatch.ts";
 import { definePrimitive } from "../backend/primitive.ts";
+import { flag } from "../core/kinds.ts";
+import { named, operand, parameters } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { add, mul } from "../ops/elementwise/arithmetic.ts";
 import { tril } from "../ops/indexing/triangle.ts";
 import { matmul } from "../ops/matmul/matmul.ts";
 import type { DType } from "../tensor/dtype.ts";
+import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { choleskyCpu } from "./cholesky.cpu.ts";
 import { choleskyMetal } from "./cholesky.metal.ts";
@@ -25,6 +28,10 @@ export interface CholeskyOptions {
   /** Whether the factor is the upper one, U of A = Uᵀ U, read from the upper triangle. Default false. */
   upper?: boolean;
 }
+
+const declared = { a: operand(aTensor), upper: named(flag, false) } as const;
+const choleskyParameters = parameters("cholesky", declared);
+const choleskyExParameters = parameters("choleskyEx", declared);
 
 /** A Cholesky factor, and for each matrix 0, or the order of the leading minor that is not positive definite. */
 export interface CholeskyResult<D extends DType = DType> {
@@ -47,8 +54,10 @@ export interface CholeskyResult<D extends DType = DType> {
  * `info` instead. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no
  * float.
  */
-export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions = {}): Tensor<D> {
-  const { factor, info } = factorise("cholesky", a, options);
+export function cholesky<D extends DType>(a: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
+export function cholesky(...values: unknown[]): Tensor {
+  const { a, upper } = choleskyParameters(values);
+  const { factor, info } = factorise("cholesky", a, upper);
   checkInfo("cholesky", info, (minor) => `is not positive definite: its leading minor of order ${minor} is not`);
   info.dispose();
   return factor;
@@ -61,14 +70,13 @@ export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions
  * @example
  * linalg.choleskyEx(tensor([[1, 2], [2, 1]])).info.item(); // 2
  */
-export const choleskyEx = <D extends DType>(a: Tensor<D>, options: CholeskyOptions = {}): CholeskyResult<D> =>
-  factorise("choleskyEx", a, options);
+export function choleskyEx<D extends DType>(a: Tensor<D>, options?: CholeskyOptions): CholeskyResult<D>;
+export function choleskyEx(...values: unknown[]): CholeskyResult {
+  const { a, upper } = choleskyExParameters(values);
+  return factorise("choleskyEx", a, upper);
+}
 
-function factorise<D extends DType>(
-  operation: string,
-  a: Tensor<D>,
-  { upper = false }: CholeskyOptions,
-): CholeskyResult<D> {
+function factorise(operation: string, a: Tensor, upper: boolean): CholeskyResult {
   const own = squareOperand(operation, a);
   const { factor, info } = lowerFactor(operation, upper ? mT(own) : own);
   return { factor: toDType(upper ? mT(factor) : factor, a.dtype), info };

@@ -1,19 +1,18 @@
 /** Operands of linear algebra: their dtypes and shapes, and the form in which they are computed. */
 import { noGrad } from "../autograd/modes.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
+import { DTypeError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { contiguous } from "../ops/copy/copy.ts";
 import { expand } from "../ops/view/expand.ts";
 import { transpose } from "../ops/view/permute.ts";
 import { type DType, isFloat } from "../tensor/dtype.ts";
 import { broadcastShapes, type Shape, sameShape } from "../tensor/shape.ts";
-import { Tensor } from "../tensor/tensor.ts";
+import type { Tensor } from "../tensor/tensor.ts";
 
 /**
  * A matrix, or a batch of them, in the dtype that it is computed in: float16 and bfloat16 become float32.
  *
- * @throws {ArgumentError} for what is no tensor. @throws {DTypeError} for a dtype that is no float. @throws
- * {ShapeError} for a tensor of fewer than two axes.
+ * @throws {DTypeError} for a dtype that is no float. @throws {ShapeError} for a tensor of fewer than two axes.
  */
 export function matrixOperand(operation: string, x: Tensor, name = "a"): Tensor {
   const own = floatOperand(operation, x, name);
@@ -36,9 +35,6 @@ export function squareOperand(operation: string, x: Tensor, name = "a"): Tensor 
 
 /** A float tensor of any shape in the dtype that it is computed in. */
 export function floatOperand(operation: string, x: Tensor, name = "a"): Tensor {
-  if (!(x instanceof Tensor))
-    throw new ArgumentError(operation, "notATensor", `expected ${name} to be a tensor, got ${typeof x}`);
-  x.checkAlive(operation);
   if (!isFloat(x.dtype))
     throw new DTypeError(
       operation,

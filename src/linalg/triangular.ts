@@ -2,11 +2,14 @@ import { record } from "../autograd/record.ts";
 import { execute } from "../backend/dispatch.ts";
 import { definePrimitive } from "../backend/primitive.ts";
 import { ShapeError } from "../core/errors.ts";
+import { flag } from "../core/kinds.ts";
+import { named, operand, parameters, required } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { neg } from "../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../ops/indexing/triangle.ts";
 import { matmul } from "../ops/matmul/matmul.ts";
 import type { DType } from "../tensor/dtype.ts";
+import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { broadcastBatches, checkSameDType, dense, matrixOperand, mT, squareOperand } from "./matrices.ts";
 import type { TriangularAttributes } from "./primitive.ts";
@@ -30,6 +33,14 @@ export interface SolveTriangularOptions {
   unitriangular?: boolean;
 }
 
+const solveParameters = parameters("solveTriangular", {
+  a: operand(aTensor),
+  b: operand(aTensor),
+  upper: required(flag),
+  left: named(flag, true),
+  unitriangular: named(flag, false),
+});
+
 /**
  * The solution X of A X = B, or X A = B, for triangular matrices A. A zero on the diagonal gives infinity or NaN, as in
  * PyTorch.
@@ -47,9 +58,11 @@ export interface SolveTriangularOptions {
 export function solveTriangular<D extends DType>(
   a: Tensor<D>,
   b: Tensor<D>,
-  { upper, left = true, unitriangular = false }: SolveTriangularOptions,
-): Tensor<D> {
+  options: SolveTriangularOptions,
+): Tensor<D>;
+export function solveTriangular(...values: unknown[]): Tensor {
   const operation = "solveTriangular";
+  const { a, b, upper, left, unitriangular } = solveParameters(values);
   const square = squareOperand(operation, a);
   const right = matrixOperand(operation, b, "b");
   checkSameDType(operation, a, b);

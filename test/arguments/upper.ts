@@ -112,6 +112,12 @@ export const calls: Readonly<Record<string, readonly [call: Call, values: () => 
   "optim.linear": [optim.linear as Call, () => [{ total: 3, from: 1, to: 0 }]],
   cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
+  cholesky: [orchard.linalg.cholesky as Call, () => [orchard.eye(2), { upper: true }]],
+  choleskyEx: [orchard.linalg.choleskyEx as Call, () => [orchard.eye(2), { upper: true }]],
+  solveTriangular: [
+    orchard.linalg.solveTriangular as Call,
+    () => [orchard.eye(2), zeros([2, 1]), { upper: true, left: true, unitriangular: false }],
+  ],
   backward: [orchard.backward as Call, () => [sum(leaf()), tensor(1), { retainGraph: true, createGraph: false }]],
   grad: [orchard.grad as Call, () => gradArguments()],
   valueAndGrad: [orchard.valueAndGrad as Call, () => [(x: orchard.Tensor) => sum(x), 1]],
