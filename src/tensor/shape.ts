@@ -92,10 +92,11 @@ export function checkRank(operation: string, shape: Shape): void {
  */
 export function broadcastShapes(operation: string, ...given: readonly Shape[]): Shape {
   if (given.length > 0 && areSame(given)) return given[0]!;
-  const shapes = given.map(plainList);
-  const rank = Math.max(...shapes.map((shape) => shape.length));
+  let rank = 0;
+  for (let index = 0; index < given.length; index++) rank = Math.max(rank, given[index]!.length);
   const result = new Array<number>(rank).fill(1);
-  for (const shape of shapes) {
+  for (let index = 0; index < given.length; index++) {
+    const shape = plainList(given[index]!);
     for (let axis = 0; axis < shape.length; axis++) {
       const at = rank - shape.length + axis;
       const size = shape[axis]!;
@@ -104,7 +105,7 @@ export function broadcastShapes(operation: string, ...given: readonly Shape[]): 
         throw new ShapeError(
           operation,
           "shapesDiffer",
-          `${shapes.map(formatShape).join(" and ")} can't be broadcast together: axis ${at - rank} has ${result[at]} ` +
+          `${given.map(formatShape).join(" and ")} can't be broadcast together: axis ${at - rank} has ${result[at]} ` +
             `and ${size}; sizes must be equal or 1`,
         );
       result[at] = size;

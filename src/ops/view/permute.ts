@@ -109,7 +109,6 @@ function checkedOrder(operation: string, dims: readonly number[], rank: number, 
 }
 
 function inOrder<D extends DType>(operation: string, x: Tensor<D>, order: readonly number[]): Tensor<D> {
-  const inverse = order.map((_, axis) => order.indexOf(axis));
   const shape = plainList(x.shape);
   const strides = plainList(x.strides);
   return viewOf(
@@ -118,6 +117,8 @@ function inOrder<D extends DType>(operation: string, x: Tensor<D>, order: readon
     order.map((axis) => shape[axis]!),
     order.map((axis) => strides[axis]!),
     x.offset,
-    ([gradient]) => [inOrder(operation, gradient!, inverse)],
+    ([gradient]) => [inOrder(operation, gradient!, inverseOf(order))],
   );
 }
+
+const inverseOf = (order: readonly number[]): number[] => order.map((_, axis) => order.indexOf(axis));
