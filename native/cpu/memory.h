@@ -18,7 +18,7 @@ struct MemoryStatistics {
 // more.
 size_t size_class(size_t bytes);
 
-// A block of size_class(bytes) bytes. Throws Failure with ORCHARD_CPU_OUT_OF_MEMORY.
+// A block of size_class(bytes) bytes. Throws Failure with ORCHARD_CPU_OUT_OF_MEMORY or ORCHARD_CPU_MEMORY_LIMIT.
 void *take_block(size_t bytes);
 // `bytes`: as asked for.
 void give_block_back(void *block, size_t bytes) noexcept;

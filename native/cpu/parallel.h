@@ -9,7 +9,7 @@ namespace orchard {
 // Threads that take part, the caller included.
 int thread_count();
 void set_thread_count(int count);
-// The processors on which this process may run.
+// The processors of the calling thread's affinity mask, which a process's threads share unless it says otherwise.
 int available_processors();
 
 // While one lives, threads that wait for work sleep, and do not spin: the processors belong to a library with threads

@@ -5,12 +5,13 @@
 
 import { getOrMake } from "../core/collections.ts";
 import { environmentFlag } from "../core/environment.ts";
-import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError } from "../core/errors.ts";
+import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError, ShapeError } from "../core/errors.ts";
 import { forgetWarnings, warnOnce } from "../core/warn.ts";
 import { type ObservedCall, type Observer, observer } from "../observe/observer.ts";
 import { within } from "../observe/within.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { type AllocationHint, checkStorage, type Memory } from "../tensor/memory.ts";
+import { reserve } from "../tensor/reserve.ts";
 import type { Shape } from "../tensor/shape.ts";
 import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
@@ -71,7 +72,10 @@ export function executeMany<Attributes>(
   attributes: Attributes,
   operation: string = primitive.name,
 ): Tensor[] {
-  const operandsOn = (backend: Backend) => ({ inputs, outputs: allocateAll(backend, specs) });
+  const operandsOn = (backend: Backend) => {
+    checkElements(operation, inputs, specs);
+    return { inputs, outputs: allocateAll(backend, specs) };
+  };
   return dispatch(operation, primitive, inputs, attributes, operandsOn, discardOutputs);
 }
 
@@ -84,6 +88,7 @@ export function executeInto<Attributes>(
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
   const operandsOn = (backend: Backend) => {
+    checkElements(primitive.name, inputs);
     for (const { storage } of outputs) backend.beforeChange?.(storage);
     return { inputs, outputs };
   };
@@ -107,6 +112,7 @@ export function executeUpdate<Attributes>(
 ): void {
   let before = targets;
   const operandsOn = (backend: Backend) => {
+    checkElements(operation, inputs);
     before = snapshot(backend, targets);
     return { inputs: [...before, ...inputs], outputs: targets };
   };
@@ -128,7 +134,7 @@ export function allocate(byteLength: number, hint: AllocationHint = {}, operatio
     try {
       return backends[name].allocate(byteLength, hint);
     } catch (error) {
-      if (!isRecoverable(error)) throw error;
+      if (!isRecoverable(error)) throw withOperation(operation, error);
       refuseIfStrict(operation, addReason(PREFERRED, name, reportFailure(operation, name, [], error)), error);
       failure ??= error;
     }
@@ -143,6 +149,8 @@ export function empty<D extends DType>(shape: Shape, dtype: D, hint?: Allocation
 
 /** A failure under the name of what the user called: allocators do not know it. */
 function withOperation(operation: string, failure: unknown): unknown {
+  if (failure instanceof ShapeError && failure.code === "tooManyElements")
+    return new ShapeError(operation, failure.code, failure.message.slice(failure.operation.length + 3));
   if (!(failure instanceof OutOfMemoryError) || failure.operation === operation) return failure;
   const cause = failure.cause instanceof OutOfMemoryError ? failure.cause : failure;
   const message = `there is no memory for the result: ${cause.message}`;
@@ -187,7 +195,7 @@ function dispatch<Attributes>(
       if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
       return outputs as Tensor[];
     } catch (error) {
-      if (!isRecoverable(error)) throw error;
+      if (!isRecoverable(error)) throw withOperation(operation, error);
       failure ??= error;
       reason = addReason(reason, name, reportFailure(primitive.name, name, inputs, error));
       refuseIfStrict(operation, reason, error);
@@ -234,7 +242,40 @@ function runOn<Attributes>(
     return outputs;
   } catch (error) {
     discard(operands); // the next backend makes its own
-    throw error;
+    throw typedMemoryError(primitive.name, error);
+  }
+}
+
+/** The reference backend computes in JavaScript's arrays, which it can't have in any number. */
+function typedMemoryError(operation: string, error: unknown): unknown {
+  if (!(error instanceof RangeError) || !/out of memory|array length|array size/i.test(error.message)) return error;
+  const message = `JavaScript has no memory to compute it in: ${error.message}`;
+  return new OutOfMemoryError(operation, "outOfMemory", message, { cause: error });
+}
+
+/** At a billion elements a second, a quarter of an hour. Only an expanded tensor has more: no memory holds as many. */
+const MOST_ELEMENTS = 2 ** 40;
+
+/**
+ * Refuses what no machine computes in a reasonable time, before there is memory for the results; where they would not
+ * fit either, this is what the error says.
+ *
+ * @throws {ShapeError} `tooManyElements` @throws {OutOfMemoryError}
+ */
+export function checkElements(
+  operation: string,
+  inputs: readonly Tensor[],
+  results: readonly Pick<OutputSpec, "shape" | "dtype">[] = [],
+): void {
+  for (const input of inputs) {
+    if (input.size <= MOST_ELEMENTS) continue;
+    reserve(results.reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0));
+    throw new ShapeError(
+      operation,
+      "tooManyElements",
+      `expected a tensor of at most 2^40 elements to compute with, got ${input.describe()}; compute with what it ` +
+        "repeats, and expand the result",
+    );
   }
 }
 
@@ -334,12 +375,12 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
 }
 
 /**
- * A failure that another backend may not have: of the device, of a compilation, of memory. Wrong arguments fail
- * everywhere.
+ * A failure that another backend may not have: of the device, of a compilation, of a device's memory. Wrong arguments
+ * fail everywhere, and the memory limit holds for all backends together.
  */
 const isRecoverable = (error: unknown): error is OrchardError =>
   error instanceof KernelCompileError ||
-  error instanceof OutOfMemoryError ||
+  (error instanceof OutOfMemoryError && error.code !== "memoryLimit") ||
   (error instanceof BackendError && error.code !== "strict");
 
 // Kinds of calls that a backend could not compile: it is not tried again.

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { availableParallelism, cpus, totalmem } from "node:os";
+import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
@@ -11,6 +11,7 @@ import { libraryCandidates } from "../backend/metal/loader.ts";
 import { blasCommand, dylibCommand, isClone, orchardCommand, swiftCommand } from "../core/commands.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
+import { processorLimit } from "../core/limits.ts";
 import { platform } from "../core/paths.ts";
 import { counted } from "../core/plural.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
@@ -57,10 +58,12 @@ export function formatDiagnoses(diagnoses: readonly Diagnosis[]): string {
 function machine(): Diagnosis {
   const model = cpus()[0]?.model.trim() ?? "unknown processor";
   const memory = Math.round(totalmem() / 2 ** 30);
+  const { count, source } = processorLimit();
+  const cores = count < cpus().length ? `${count} of ${cpus().length} cores (${source})` : counted(count, "core");
   return {
     subject: "machine",
     state: "ok",
-    detail: `${process.platform} ${process.arch}, ${model}, ${counted(availableParallelism(), "core")}, ${memory} GiB`,
+    detail: `${process.platform} ${process.arch}, ${model}, ${cores}, ${memory} GiB`,
   };
 }
 

@@ -72,6 +72,14 @@ const own = {
     fallback: "4294967296",
     meaning: "Bytes of the cache of texts' tokens, over which the least recently used files are removed; 0: no limit",
   },
+  ORCHARD_MEMORY_LIMIT: {
+    fallback: "what the system's limits allow",
+    meaning: "Bytes that tensors may take on all backends together",
+  },
+  ORCHARD_SYSTEM_ROOT: {
+    fallback: "`/`",
+    meaning: "For tests: the folder whose `proc/self` and control groups say what this process may use",
+  },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels and tokens of texts",
@@ -86,7 +94,7 @@ const softwareDevice = {
     meaning: "1: every dispatch is counted (bytes, operations, barriers), checked or not",
   },
   ORCHARD_METAL_WORKERS: {
-    fallback: "the number of processors",
+    fallback: "the processors that this process may use",
     meaning: "Operating-system threads that run threadgroups",
   },
   ORCHARD_METAL_SEED: { fallback: "1", meaning: "Seed of the order in which threadgroups and SIMD-groups run" },
@@ -114,7 +122,7 @@ const softwareDevice = {
   ORCHARD_METAL_MAX_FINDINGS: { fallback: "1000", meaning: "Findings that are kept; further ones are counted" },
   ORCHARD_METAL_ABORT_ON_MISUSE: { fallback: "1", meaning: "0: misuse of the API is reported and not fatal" },
   ORCHARD_METAL_MEMORY_LIMIT: {
-    fallback: "0: three quarters of the machine's memory",
+    fallback: "0: what tensors may take",
     meaning: "Bytes of device memory in all",
   },
   ORCHARD_METAL_EXECUTE: {

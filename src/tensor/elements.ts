@@ -1,16 +1,29 @@
 /** Reading a tensor's elements in row-major order, whatever its strides are. */
+import { OutOfMemoryError } from "../core/errors.ts";
 import { bfloat16ToNumber } from "./bfloat16.ts";
 import { type DataOf, type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
 import { plainList } from "./frozen.ts";
+import { noSuchBlock } from "./memory.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** A copy of a tensor's elements. */
-export function readElements<D extends DType>(tensor: Tensor<D>): DataOf<D> {
+/** A copy of a tensor's elements. @throws {OutOfMemoryError} naming the operation. */
+export function readElements<D extends DType>(operation: string, tensor: Tensor<D>): DataOf<D> {
   const { dtype, offset, size } = tensor;
-  if (isDense(tensor)) return tensor.storage.array(dtype).slice(offset, offset + size) as DataOf<D>;
-  const copy = new ElementCopy(tensor);
+  if (isDense(tensor))
+    return withMemory(operation, tensor, () => tensor.storage.array(dtype).slice(offset, offset + size) as DataOf<D>);
+  const copy = new ElementCopy(operation, tensor);
   copy.copyNext();
   return copy.result;
+}
+
+/** Makes an array for all elements of a tensor, of which JavaScript's memory may be too small. */
+function withMemory<Made>(operation: string, { dtype, size }: Tensor, make: () => Made): Made {
+  try {
+    return make();
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new OutOfMemoryError(operation, "outOfMemory", noSuchBlock(size * dtypeFacts[dtype].bytes), { cause });
+  }
 }
 
 /** Whether the elements are stored as they are read. */
@@ -27,10 +40,13 @@ export class ElementCopy<D extends DType> {
   private readonly isDense: boolean;
   private done = 0;
 
-  constructor(private readonly tensor: Tensor<D>) {
+  constructor(
+    operation: string,
+    private readonly tensor: Tensor<D>,
+  ) {
     const { dtype, size } = tensor;
     const ArrayOf = dtype === "bfloat16" ? Float32Array : dtypeFacts[dtype].array;
-    this.result = new ArrayOf(size) as DataOf<D>;
+    this.result = withMemory(operation, tensor, () => new ArrayOf(size) as DataOf<D>);
     this.isDense = isDense(tensor);
   }
 

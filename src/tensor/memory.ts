@@ -1,6 +1,7 @@
 /** Bytes that tensors live in, and where they are. */
 import { ArgumentError, DisposedError, OutOfMemoryError } from "../core/errors.ts";
 import { observer } from "../observe/observer.ts";
+import { countScriptBlock, reserve } from "./reserve.ts";
 
 /** Where memory is. The CPU accesses the host's at any time, and a Metal buffer once the device is done with it. */
 export type MemoryDevice = "host" | "metal";
@@ -68,6 +69,7 @@ export class ScriptMemory implements Memory {
   constructor(content: number | ArrayBuffer) {
     // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times
     // as fast as a buffer, which is made when it is asked for.
+    if (typeof content === "number") reserve(content);
     if (observer && typeof content === "number") observer.allocated(content, "script");
     this.bytes = typeof content === "number" ? scriptBytes(content || 1) : new Uint8Array(content);
   }
@@ -144,9 +146,17 @@ export class BorrowedMemory implements Memory {
   }
 }
 
+/**
+ * Blocks of the host from this size on are counted one by one. With the cpu backend they come from its allocator, which
+ * keeps their pages; smaller ones are JavaScript's own.
+ */
+export const LARGE = 1 << 16;
+
 function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
   try {
-    return new Uint8Array(byteLength);
+    const bytes = new Uint8Array(byteLength);
+    if (byteLength >= LARGE) countScriptBlock(bytes.buffer);
+    return bytes;
   } catch (cause) {
     throw new OutOfMemoryError("allocate", "outOfMemory", noSuchBlock(byteLength), { cause });
   }

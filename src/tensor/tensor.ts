@@ -167,7 +167,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     const { storage } = this;
     storage.retain(); // the tensor may be disposed of meanwhile
     try {
-      const copy = new ElementCopy(this);
+      const copy = new ElementCopy("data", this);
       for (;;) {
         const settled = storage.memory.whenReady();
         if (settled !== null) await settled;
@@ -186,7 +186,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   private read(operation: string): DataOf<D> {
     this.checkAlive(operation);
-    return readElements(this);
+    return readElements(operation, this);
   }
 
   /** The value of a tensor of one element. @throws {ArgumentError} where it has more or none. */

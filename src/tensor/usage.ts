@@ -23,6 +23,10 @@ export interface Meter {
   usage(): MemoryUsage;
   /** Starts the peak anew, from what is live now. */
   resetPeak(): void;
+  /** Waits for work that holds memory which nobody else needs any more. */
+  settle?(): void;
+  /** Gives free blocks back to the system. */
+  trim?(): void;
 }
 
 const meters = new Map<MemoryDevice, Meter>();
@@ -37,9 +41,10 @@ export function meter<Own extends Meter>(device: MemoryDevice, own: Own): Own {
  * @internal A meter for an allocator that knows what is live only: what is live grows by allocations alone, so that a
  * call of `usage` after each of them misses no peak.
  */
-export function peakOf(read: () => LiveMemory): Meter {
+export function peakOf(read: () => LiveMemory, reclaim: Pick<Meter, "settle" | "trim">): Meter {
   let peakBytes = 0;
   return {
+    ...reclaim,
     usage() {
       const { liveBytes, blocks } = read();
       peakBytes = Math.max(peakBytes, liveBytes);
@@ -71,4 +76,11 @@ export function memory(): Record<MemoryDevice, MemoryUsage> {
 /** Starts peaks anew, from what is live now. */
 export function resetPeakMemory(): void {
   for (const own of meters.values()) own.resetPeak();
+}
+
+/** @internal Collects garbage, and gives what is free back to the system: all that can be done where memory is short. */
+export function reclaimMemory(): void {
+  for (const own of meters.values()) own.settle?.();
+  Bun.gc(true);
+  for (const own of meters.values()) own.trim?.();
 }

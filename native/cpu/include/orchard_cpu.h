@@ -4,8 +4,8 @@
 // shapes and strides come with each call.
 //
 // Conventions
-//   Status      Functions that can fail return an orchard_cpu_status, whose values are those of orchard_status
-//               (orchard.h). The message is read with orchard_cpu_last_error on the same thread. On failure no
+//   Status      Functions that can fail return an orchard_cpu_status, whose values below 16 are those of
+//               orchard_status (orchard.h). The message is read with orchard_cpu_last_error on the same thread. On failure no
 //               out-parameter is written and, but for ORCHARD_CPU_INTERNAL, no element of the result. No C++ exception
 //               crosses.
 //   Functions   An operation is a function of a table, which orchard_cpu_tables describes; orchard_cpu_run… calls one
@@ -39,9 +39,10 @@ extern "C" {
 typedef enum orchard_cpu_status {
   ORCHARD_CPU_OK = 0,
   ORCHARD_CPU_INVALID_ARGUMENT = 1, // a code, a size or a name outside its range
-  ORCHARD_CPU_OUT_OF_MEMORY = 9,    // the memory limit or the machine's memory; the message names the figures
+  ORCHARD_CPU_OUT_OF_MEMORY = 9,    // the system gives no more
   ORCHARD_CPU_UNSUPPORTED = 13,     // this processor or dtype can't; the message says why
-  ORCHARD_CPU_INTERNAL = 15
+  ORCHARD_CPU_INTERNAL = 15,
+  ORCHARD_CPU_MEMORY_LIMIT = 16 // the memory limit allows no more; the message names the figures
 } orchard_cpu_status;
 
 // Returns ORCHARD_CPU_ABI_VERSION of the dylib.
@@ -55,7 +56,8 @@ ORCHARD_CPU_API int32_t orchard_cpu_last_error(char *buffer, int32_t capacity);
 
 // Changes a setting from now on, for every thread. Both texts end with a 0.
 //   isa      "baseline", "avx2", "avx512" (x86-64) or "neon" (arm64); "auto": the best that the processor has
-//   threads  a whole number of at least 1; "auto": the processors on which this process may run
+//   threads  a whole number of at least 1; "auto": the processors of the affinity mask (quotas of control
+//            groups are the caller's to know)
 //   blas     paths or names of BLAS libraries, one a line, tried in this order when the first matrix product wants one;
 //            "none": the dylib's own matrix product serves. At first: "none", but for Accelerate on macOS
 ORCHARD_CPU_API int32_t orchard_cpu_configure(const char *name, const char *value);
@@ -84,8 +86,8 @@ ORCHARD_CPU_API void orchard_cpu_collected(void *bytes, void *context);
 ORCHARD_CPU_API void *orchard_cpu_collector(void);
 
 // Limits in bytes. Allocations beyond the memory limit (live bytes; at first three quarters of the machine's memory)
-// are ORCHARD_CPU_OUT_OF_MEMORY. Free blocks beyond the cache limit (at first an eighth) go back to the system, the
-// oldest first.
+// are ORCHARD_CPU_MEMORY_LIMIT. Free blocks go back to the system, the oldest first, beyond the cache limit (at first an
+// eighth), and where with live ones they would be beyond the memory limit.
 ORCHARD_CPU_API int32_t orchard_cpu_set_memory_limit(double bytes);
 ORCHARD_CPU_API int32_t orchard_cpu_set_cache_limit(double bytes);
 

@@ -126,12 +126,18 @@ private:
       refusals_due_--;
       refuse_now(requested, "a refusal was asked for, to test what follows");
     }
-    if (bytes > figures_.memory_limit - std::min(figures_.memory_limit, figures_.live_bytes))
-      refuse_now(requested, std::to_string(figures_.live_bytes) + " bytes are live and the memory limit is " +
-                                std::to_string(figures_.memory_limit));
+    if (bytes > room())
+      refuse_now(requested,
+                 std::to_string(figures_.live_bytes) + " bytes are live and the memory limit is " +
+                     std::to_string(figures_.memory_limit),
+                 ORCHARD_CPU_MEMORY_LIMIT);
   }
 
+  size_t room() const { return figures_.memory_limit - std::min(figures_.memory_limit, figures_.live_bytes); }
+
+  // Live and free blocks together keep to the memory limit.
   void *map_or_make_room(size_t requested, size_t bytes) {
+    free_.shrink_to(room() - bytes);
     void *memory = map_pages(bytes);
     if (memory) return memory;
     free_.shrink_to(0);
@@ -140,9 +146,10 @@ private:
     return memory;
   }
 
-  [[noreturn]] void refuse_now(size_t requested, const std::string &reason) {
+  [[noreturn]] void refuse_now(size_t requested, const std::string &reason,
+                               orchard_cpu_status status = ORCHARD_CPU_OUT_OF_MEMORY) {
     figures_.refusals++;
-    fail(ORCHARD_CPU_OUT_OF_MEMORY, std::to_string(requested) + " bytes are refused: " + reason);
+    fail(status, std::to_string(requested) + " bytes are refused: " + reason);
   }
 
   std::mutex mutex_;

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <pthread.h>
 #include <signal.h>
-#include <thread>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -175,7 +174,6 @@ std::atomic<int> &threads() {
 OthersCompute::OthersCompute() { others_computing.fetch_add(1, std::memory_order_relaxed); }
 OthersCompute::~OthersCompute() { others_computing.fetch_sub(1, std::memory_order_relaxed); }
 
-int available_processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 int thread_count() { return threads().load(std::memory_order_relaxed); }
 void set_thread_count(int count) { threads().store(count, std::memory_order_relaxed); }
 

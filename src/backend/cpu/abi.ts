@@ -38,7 +38,14 @@ export const declarations = {
 export const ABI_VERSION = 2;
 
 /** `orchard_cpu_status`. The names are the `code` of the error that a status becomes. */
-export const Status = { ok: 0, invalidArgument: 1, outOfMemory: 9, unsupported: 13, internal: 15 } as const;
+export const Status = {
+  ok: 0,
+  invalidArgument: 1,
+  outOfMemory: 9,
+  unsupported: 13,
+  internal: 15,
+  memoryLimit: 16,
+} as const;
 export type StatusName = keyof typeof Status;
 
 /** The numbers of `orchard_cpu_statistics`, in order. */

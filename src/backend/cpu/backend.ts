@@ -1,6 +1,7 @@
 import { OrchardError, OutOfMemoryError } from "../../core/errors.ts";
 import { observer } from "../../observe/observer.ts";
-import { allocateHost, installHostAllocator, type Memory } from "../../tensor/memory.ts";
+import { allocateHost, installHostAllocator, LARGE, type Memory } from "../../tensor/memory.ts";
+import { reserve } from "../../tensor/reserve.ts";
 import { type Meter, meter } from "../../tensor/usage.ts";
 import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
@@ -22,6 +23,7 @@ export const cpuBackend: Backend = {
       const { usage } = meter("host", meterOf(native));
       installHostAllocator((byteLength) => {
         if (byteLength < LARGE) return null;
+        reserve(byteLength);
         const memory = new BlockMemory(allocateOrCollect(native, byteLength));
         if (observer) observer.allocated(byteLength, "host", usage());
         return memory;
@@ -36,11 +38,6 @@ export const cpuBackend: Backend = {
   allocate: (byteLength) => allocateHost(byteLength),
   makeResident: () => undefined, // storages show their memory to the CPU themselves
 };
-
-/**
- * Blocks from this size on come from the dylib's allocator, which keeps their pages; smaller ones are JavaScript's own.
- */
-const LARGE = 1 << 16;
 
 /**
  * Where the memory limit is reached, garbage may be what holds it; more than the limit no collection makes room for.
@@ -68,6 +65,9 @@ const meterOf = (native: Native): Meter => ({
   },
   resetPeak() {
     check(native, native.orchard_cpu_reset_peak(), "cpu statistics");
+  },
+  trim() {
+    check(native, native.orchard_cpu_trim(), "cpu trim");
   },
 });
 

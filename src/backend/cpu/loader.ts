@@ -1,5 +1,7 @@
 import { environment } from "../../core/environment.ts";
+import { processorLimit } from "../../core/limits.ts";
 import { cacheFolder, cpuLibraryName } from "../../core/paths.ts";
+import { limitOfMemory } from "../../tensor/reserve.ts";
 import { type Candidate, candidatesOf, type LibraryDescription, type LoadedLibrary, loadFrom } from "../library.ts";
 import { ABI_VERSION, declarations } from "./abi.ts";
 import { check } from "./status.ts";
@@ -31,7 +33,14 @@ export function loadCpuLibrary(candidates: readonly Candidate[] = cpuLibraryCand
   const loaded = loadFrom(description, candidates);
   for (const [setting, { variable, otherwise }] of Object.entries(settings))
     configure(loaded.native, setting, environment(variable) ?? otherwise(), variable);
+  limitMemory(loaded.native);
   return loaded;
+}
+
+function limitMemory(native: Native): void {
+  const { count } = limitOfMemory();
+  check(native, native.orchard_cpu_set_memory_limit(count), "cpu memory limit");
+  check(native, native.orchard_cpu_set_cache_limit(Math.floor(count / 6)), "cpu cache limit");
 }
 
 let shared: CpuLibrary | undefined;
@@ -66,6 +75,8 @@ const encoder = new TextEncoder();
 
 /** Changes one of the dylib's settings; `operation` names the caller, for errors. */
 export function configure(native: Native, setting: string, value: string, operation = `cpu ${setting}`): void {
-  const status = native.orchard_cpu_configure(encoder.encode(`${setting}\0`), encoder.encode(`${value}\0`));
+  // of its own accord the dylib knows the affinity mask, and no control groups
+  const chosen = setting === "threads" && value === "auto" ? String(processorLimit().count) : value;
+  const status = native.orchard_cpu_configure(encoder.encode(`${setting}\0`), encoder.encode(`${chosen}\0`));
   check(native, status, operation);
 }

@@ -13,6 +13,7 @@ const constructors: Record<StatusName, new (operation: string, code: string, mes
   outOfMemory: OutOfMemoryError,
   unsupported: BackendError,
   internal: BackendError,
+  memoryLimit: OutOfMemoryError,
 };
 const names = new Map(Object.entries(Status).map(([name, code]) => [code as number, name as StatusName]));
 

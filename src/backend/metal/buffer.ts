@@ -1,6 +1,7 @@
 import { ArgumentError, DisposedError } from "../../core/errors.ts";
 import { observer } from "../../observe/observer.ts";
 import type { StorageMode } from "../../tensor/memory.ts";
+import { reserve } from "../../tensor/reserve.ts";
 import { memory } from "../../tensor/usage.ts";
 import { BUFFER_ZERO, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
@@ -73,6 +74,7 @@ export class DeviceBuffer implements Disposable {
         `expected a length of at least 1 byte, got ${this.byteLength}`,
       );
     }
+    reserve(this.byteLength);
     const { native, handle } = this.context;
     const block = writeBlock(layouts.bufferOptions, {
       length: this.byteLength,

@@ -1,9 +1,11 @@
 import { type Pointer, read } from "bun:ffi";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { environmentFlag } from "../../core/environment.ts";
+import { environment, environmentFlag } from "../../core/environment.ts";
 import { DisposedError } from "../../core/errors.ts";
+import { processorLimit } from "../../core/limits.ts";
 import type { StorageMode } from "../../tensor/memory.ts";
+import { limitOfMemory } from "../../tensor/reserve.ts";
 import { OPEN_EXACT, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
@@ -93,7 +95,7 @@ export class MetalContext implements Disposable {
       batchBytes: options.batchBytes,
       timeoutMs: options.timeoutMs,
       cacheLimit: options.cacheLimit === 0 ? 1 : options.cacheLimit,
-      memoryLimit: options.memoryLimit,
+      memoryLimit: options.memoryLimit ?? defaultMemoryLimit(),
       cacheFolder: options.cacheFolder ?? undefined,
       materializeSource: readFileSync(materializeSourcePath, "utf8"),
       label: options.label ?? "orchard",
@@ -103,6 +105,7 @@ export class MetalContext implements Disposable {
     this.handle = Number(out[0]);
     check(this.native, this.native.orchard_completion_counter(this.handle, out), "open Metal");
     this.counterAddress = Number(out[0]) as Pointer;
+    limitWorkers(this);
   }
 
   /** True once {@link close} was called. */
@@ -259,6 +262,25 @@ export class MetalContext implements Disposable {
 function pause(polls: number): Promise<void> {
   if (polls < 20) return new Promise((resolve) => setImmediate(resolve));
   return Bun.sleep(polls < 200 ? 1 : 5);
+}
+
+/**
+ * Undefined: the device's recommended working set. The software device's memory is the machine's, of which it knows no
+ * limit.
+ */
+const defaultMemoryLimit = (): number | undefined =>
+  environment("ORCHARD_METAL_MEMORY_LIMIT") === undefined && process.platform === "linux"
+    ? limitOfMemory().count
+    : undefined;
+
+let areWorkersLimited = false;
+
+/** The software device knows the process's affinity mask, and no control groups. Its workers are all contexts'. */
+function limitWorkers(context: MetalContext): void {
+  if (areWorkersLimited) return;
+  areWorkersLimited = true;
+  if (environment("ORCHARD_METAL_WORKERS") !== undefined || !context.isSoftware) return;
+  context.configure("workers", Math.min(processorLimit().count, 1024));
 }
 
 // The checker is the device's, and so all contexts'.

@@ -2,6 +2,7 @@ import { type Pointer, toArrayBuffer } from "bun:ffi";
 import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../core/errors.ts";
 import { observer } from "../../observe/observer.ts";
 import { type AllocationHint, allocateHost, type Memory, noSuchBlock, type StorageMode } from "../../tensor/memory.ts";
+import { reserve } from "../../tensor/reserve.ts";
 import { type LiveMemory, meter, peakOf } from "../../tensor/usage.ts";
 import { Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
@@ -170,6 +171,7 @@ const infoScratch = emptyStruct(layouts.bufferInfo);
 const out = new BigUint64Array(1);
 
 function createBuffer(context: MetalContext, length: number, storage: StorageMode | undefined, label: string): number {
+  reserve(length);
   const block = writeBlock(layouts.bufferOptions, {
     length,
     storage: Storage[storage ?? "default"],
@@ -230,5 +232,8 @@ function liveMemory(context: MetalContext): LiveMemory {
 
 const { usage } = meter(
   "metal",
-  peakOf(() => (isMetalOpen() ? liveMemory(metalContext()) : { liveBytes: 0, blocks: 0 })),
+  peakOf(() => (isMetalOpen() ? liveMemory(metalContext()) : { liveBytes: 0, blocks: 0 }), {
+    settle: () => isMetalOpen() && forgetFinished(metalContext(), { wait: true }),
+    trim: () => isMetalOpen() && metalContext().trim(),
+  }),
 );

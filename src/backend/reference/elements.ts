@@ -5,6 +5,7 @@
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
+import { reserve } from "../../tensor/reserve.ts";
 import { broadcastStrides, elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -35,7 +36,9 @@ export function forEachIndex(
 
 /** A float tensor's elements (or any tensor's, as float64), row-major, broadcast to `shape`. */
 export function toNumbers(tensor: Tensor, shape: Shape = tensor.shape): Float64Array {
-  const result = new Float64Array(elementCount(shape));
+  const count = elementCount(shape);
+  reserve(count * 8);
+  const result = new Float64Array(count);
   const stored = tensor.storage.array(tensor.dtype);
   const decode = tensor.dtype === "bfloat16" ? bfloat16ToNumber : Number;
   const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
@@ -47,7 +50,9 @@ export function toNumbers(tensor: Tensor, shape: Shape = tensor.shape): Float64A
 
 /** An integer or bool tensor's elements, row-major, broadcast to `shape`, exact. */
 export function toIntegers(tensor: Tensor, shape: Shape = tensor.shape): bigint[] {
-  const result = new Array<bigint>(elementCount(shape));
+  const count = elementCount(shape);
+  reserve(count * 8);
+  const result = new Array<bigint>(count);
   const stored = tensor.storage.array(tensor.dtype);
   const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
   forEachIndex(shape, [{ strides, offset: tensor.offset }], ([at], index) => {

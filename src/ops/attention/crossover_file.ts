@@ -4,12 +4,13 @@
  */
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism, cpus } from "node:os";
+import { cpus } from "node:os";
 import { dirname, join } from "node:path";
 import packageFile from "../../../package.json" with { type: "json" };
 import { backendNames } from "../../backend/names.ts";
 import { orchardCommand } from "../../core/commands.ts";
 import { environment } from "../../core/environment.ts";
+import { processorLimit } from "../../core/limits.ts";
 import { cacheFolder } from "../../core/paths.ts";
 import { warnOnce } from "../../core/warn.ts";
 import { type CrossoverTable, dimClasses, dtypeClasses, headClasses, shippedTable } from "./crossover.ts";
@@ -51,7 +52,7 @@ export const thisMachine = (): MachineIdentity => ({
   platform: process.platform,
   arch: process.arch,
   processor: cpus()[0]?.model.trim() ?? "unknown processor",
-  threads: availableParallelism(),
+  threads: processorLimit().count,
 });
 
 /**

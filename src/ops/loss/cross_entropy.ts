@@ -1,5 +1,5 @@
 import { needsGradient } from "../../autograd/record.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -64,6 +64,7 @@ export function crossEntropy(...values: unknown[]): Tensor {
   const axis = classAxis(logits, dim);
   checkNumbers(labelSmoothing, ignoreIndex);
   checkClassWeight(logits.shape[axis]!, weight);
+  checkElements("crossEntropy", [logits]);
   const call: CrossEntropyCall = { axis, ignoreIndex, labelSmoothing, weight, reduction };
   if (isFloat(targets.dtype)) {
     checkProbabilities(logits, targets, ignored);

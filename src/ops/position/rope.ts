@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { executeMany } from "../../backend/dispatch.ts";
+import { checkElements, executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -45,6 +45,7 @@ export function rope<D extends DType>(x: Tensor<D>, options?: RopeOptions): Tens
 export function rope(...values: unknown[]): Tensor {
   const { x, ...options } = ropeParameters(values);
   checkRope(x, options);
+  checkElements("rope", [x], [x]);
   const { offset, positions, base, interleaved, dim = x.shape.at(-1)!, scaling } = options;
   return rotated(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }

@@ -25,8 +25,8 @@ export interface SplitOptions {
  * @example
  * split(tensor([0, 1, 2, 3, 4]), 2); // [0, 1], [2, 3], [4]
  *
- * @throws {ShapeError} for an axis out of range, or sizes that do not add up. @throws {ArgumentError} for a size that
- * is not whole or negative, or 0 for an axis that has elements.
+ * @throws {ShapeError} for an axis out of range, sizes that do not add up, or more than 2²⁰ views. @throws
+ * {ArgumentError} for a size that is not whole or negative, or 0 for an axis that has elements.
  */
 export function split<D extends DType>(
   x: Tensor<D>,
@@ -37,7 +37,7 @@ export function split(...values: unknown[]): Tensor[] {
   const { x, splitSize, dim } = splitParameters(values);
   const axis = axisOf("split", x, dim);
   const size = x.shape[axis]!;
-  const sizes = typeof splitSize === "number" ? equalSizes("split", size, splitSize) : [...splitSize];
+  const sizes = typeof splitSize === "number" ? equalSizes("split", x, size, splitSize) : [...splitSize];
   for (const own of sizes) checkSize("split", own);
   const total = sizes.reduce((sum, own) => sum + own, 0);
   if (total !== size)
@@ -62,7 +62,8 @@ const splitParameters = parameters("split", {
  * @example
  * chunk(tensor([0, 1, 2, 3, 4]), 2); // [0, 1, 2], [3, 4]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a number of chunks below 1.
+ * @throws {ShapeError} for an axis out of range, or more than 2²⁰ views. @throws {ArgumentError} for a number of chunks
+ * below 1.
  */
 export function chunk<D extends DType>(
   x: Tensor<D>,
@@ -79,7 +80,8 @@ export function chunk(...values: unknown[]): Tensor[] {
       `expected chunks to be a whole number of at least 1, got ${chunks}`,
     );
   const size = x.shape[axis]!;
-  const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", size, Math.ceil(size / chunks));
+  if (size === 0) checkCount("chunk", x, chunks);
+  const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", x, size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
 }
 chunk.method = "parts" as const;
@@ -95,13 +97,14 @@ const chunkParameters = parameters("chunk", {
  * @example
  * unbind(tensor([[1, 2], [3, 4]])); // [1, 2], [3, 4]
  *
- * @throws {ShapeError} for an axis out of range.
+ * @throws {ShapeError} for an axis out of range, or more than 2²⁰ views.
  */
 export function unbind<D extends DType>(x: Tensor<D>, ...options: AxisArguments<SplitOptions>): Tensor<D>[];
 export function unbind(...values: unknown[]): Tensor[] {
   const { x, dim } = unbindParameters(values);
   const axis = axisOf("unbind", x, dim);
   x.checkAlive("unbind");
+  checkCount("unbind", x, x.shape[axis]!);
   const shape = x.shape.toSpliced(axis, 1);
   const strides = x.strides.toSpliced(axis, 1);
   const views = Array.from(
@@ -115,12 +118,25 @@ export function unbind(...values: unknown[]): Tensor[] {
 unbind.method = "parts" as const;
 const unbindParameters = parameters("unbind", { x: operand(aTensor), dim: optional(axisKind, 0) });
 
-function equalSizes(operation: string, size: number, each: number): number[] {
+function equalSizes(operation: string, x: Tensor, size: number, each: number): number[] {
   checkSize(operation, each);
   if (each === 0 && size > 0)
     throw new ArgumentError(operation, "invalidSize", `expected a size of at least 1 for an axis of ${size}, got 0`);
   const count = Math.max(1, each === 0 ? 1 : Math.ceil(size / each));
+  checkCount(operation, x, count);
   return Array.from({ length: count }, (_, index) => Math.min(each, size - index * each));
+}
+
+/** More views are a list that takes seconds and gigabytes to make. */
+const MOST_VIEWS = 2 ** 20;
+
+function checkCount(operation: string, x: Tensor, count: number): void {
+  if (count <= MOST_VIEWS) return;
+  throw new ShapeError(
+    operation,
+    "tooManyViews",
+    `expected at most ${MOST_VIEWS} views, got ${count} of ${x.describe()}; slice and select make one at a time`,
+  );
 }
 
 function checkSize(operation: string, size: number): void {

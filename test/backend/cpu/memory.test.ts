@@ -1,5 +1,6 @@
 import { ptr } from "bun:ffi";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { Status } from "../../../src/backend/cpu/abi.ts";
 import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { allocateBlock } from "../../../src/backend/cpu/memory.ts";
 import { cpuStatistics } from "../../../src/backend/cpu/report.ts";
@@ -96,6 +97,17 @@ describe("limits", () => {
     allocateBlock(native, 2 * megabyte, "zeros").release();
   });
 
+  test("free blocks make room for new ones under the memory limit", () => {
+    const { liveBytes } = statistics();
+    native.orchard_cpu_set_memory_limit(liveBytes + 8 * megabyte);
+    native.orchard_cpu_set_cache_limit(8 * megabyte);
+    for (const block of [1, 2, 4].map((size) => allocateBlock(native, size * megabyte, "test"))) block.release();
+    expect(statistics().cachedBytes).toBe(7 * megabyte);
+    const block = allocateBlock(native, 3 * megabyte, "test"); // of no class that is free
+    expect(statistics()).toMatchObject({ liveBytes: liveBytes + 3 * megabyte, cachedBytes: 4 * megabyte });
+    block.release();
+  });
+
   test("the cache keeps what fits its limit, the youngest", () => {
     native.orchard_cpu_set_cache_limit(2 * megabyte);
     const blocks = [1, 1, 1, 4].map((size) => allocateBlock(native, size * megabyte, "test"));
@@ -115,7 +127,7 @@ describe("limits", () => {
     const out = new Float64Array(2);
     for (const bytes of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])
       expect([bytes, native.orchard_cpu_allocate(bytes, out), ...out]).toEqual([bytes, 1, 0, 0]);
-    expect(native.orchard_cpu_allocate(2 ** 52, out)).toBe(9);
+    expect(native.orchard_cpu_allocate(2 ** 52, out)).toBe(Status.memoryLimit);
   });
 });
 

@@ -25,7 +25,7 @@ void mrt_string_free(char *string);
 // initial value. They may be changed at any time between dispatches.
 //   check          0|1   the checker on (default 0)
 //   count          0|1   count what every dispatch moves, for mrt_dispatch_counts_json (default 0)
-//   workers        n     threads that run threadgroups (default: processors; the checker always uses one)
+//   workers        n     threads that run threadgroups (default: those of the affinity mask; the checker uses one)
 //   seed           n     seed of the order of threads, SIMD-groups and threadgroups (default 1; 0: ascending order)
 //   denormals      keep|flush   float32 denormals (default keep; half denormals always survive)
 //   contract       0|1   fuse multiply-add (default 0)

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <sched.h>
 #include <thread>
 
 namespace mrt {
@@ -30,7 +31,12 @@ struct Row {
 };
 
 template <int64_t value> int64_t constant() { return value; }
-int64_t processors() { return std::max(1u, std::thread::hardware_concurrency()); }
+// Those of the affinity mask; the call fails where the machine has more than a mask has room for.
+int64_t processors() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
 std::string nothing() { return {}; }
 
 std::string default_cache() {

@@ -1,0 +1,120 @@
+/** What the system lets this process use of the machine. */
+import { totalmem } from "node:os";
+import { join } from "node:path";
+import { type GroupFolder, groupFolders, readSystemFile } from "./control_groups.ts";
+import { environment } from "./environment.ts";
+import { ArgumentError } from "./errors.ts";
+
+/** A limit, and what sets it, for messages. */
+export interface Limit {
+  readonly count: number;
+  readonly source: string;
+}
+
+const systemRoot = (): string => environment("ORCHARD_SYSTEM_ROOT") ?? "/";
+const smallest = (limits: readonly Limit[]): Limit => limits.reduce((a, b) => (b.count < a.count ? b : a));
+
+/**
+ * How many processors this process may use: the fewest of those that the machine has, those of the affinity mask, and
+ * the quotas of its control groups, rounded up.
+ */
+export const processorLimit = (root = systemRoot(), machine = navigator.hardwareConcurrency): Limit =>
+  smallest([
+    { count: machine, source: "the machine's processors" },
+    ...affinity(readSystemFile(join(root, "proc/self/status"))),
+    ...groupFolders("cpu", root).flatMap(quota),
+  ]);
+
+/** The line `Cpus_allowed_list:	0-3,8`. */
+function affinity(status: string): Limit[] {
+  const list = /^Cpus_allowed_list:\s*(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)$/m.exec(status)?.[1];
+  if (list === undefined) return [];
+  const counts = list.split(",").map((range) => {
+    const [first, last = first] = range.split("-").map(Number);
+    return last! - first! + 1;
+  });
+  const count = counts.reduce((sum, each) => sum + each, 0);
+  return count >= 1 ? [{ count, source: "the process's affinity mask" }] : [];
+}
+
+/** Microseconds of processor time per period: of version 2 `200000 100000`, without a quota `max 100000`. */
+function quota({ version, path }: GroupFolder): Limit[] {
+  const name = version === 2 ? "cpu.max" : "cpu.cfs_quota_us";
+  const text = readSystemFile(join(path, name));
+  const [quotaText, periodText] =
+    version === 2 ? text.trim().split(/\s+/) : [text.trim(), readSystemFile(join(path, "cpu.cfs_period_us")).trim()];
+  const processors = wholeNumber(quotaText) / wholeNumber(periodText);
+  if (!(processors > 0 && processors < Infinity)) return [];
+  return [{ count: Math.max(1, Math.ceil(processors)), source: `${name} of the control group ${path}` }];
+}
+
+/** NaN for what is none, such as `max` and `-1`. */
+const wholeNumber = (text: string | undefined): number =>
+  text !== undefined && /^\d+$/.test(text) ? Number(text) : Number.NaN;
+
+/** What tensors may take on all backends together. */
+export interface MemoryLimit extends Limit {
+  /** Bytes that the whole process may have in memory, which are more: whatever it has, it leaves some to others. */
+  readonly resident: number;
+}
+
+const MB = 2 ** 20;
+/** The remainder is for JavaScript, libraries, free blocks that are kept, and what tensors are read into. */
+const usable = (bytes: number): number => Math.floor(Math.max(bytes / 4, Math.min(0.75 * bytes, bytes - 256 * MB), 0));
+
+/**
+ * How many bytes tensors may take: three quarters of the smallest that applies, 256 MB less than all of it where that
+ * is smaller, but no less than a quarter. What applies is the machine's memory, `memory.max` and `memory.high` of the
+ * process's control groups or `memory.limit_in_bytes`, and what `RLIMIT_AS` and `RLIMIT_DATA` leave of what the process
+ * has not taken yet. `ORCHARD_MEMORY_LIMIT` takes the place of the rule.
+ */
+export function memoryLimit(
+  root = systemRoot(),
+  machine = totalmem(),
+  values: Record<string, string | undefined> = process.env,
+): MemoryLimit {
+  const groups = groupFolders("memory", root).flatMap(groupMemory);
+  const inMemory = smallest([{ count: machine, source: "the machine's memory" }, ...groups]);
+  const resident = Math.floor((inMemory.count / 16) * 15);
+  const chosen = environment("ORCHARD_MEMORY_LIMIT", values);
+  if (chosen !== undefined) return { count: checkedBytes(chosen), resident, source: "ORCHARD_MEMORY_LIMIT" };
+  const { count, source } = smallest([inMemory, ...resourceLimits(root)]);
+  return { count: usable(count), resident, source: `of ${count} bytes: ${source}` };
+}
+
+function groupMemory({ version, path }: GroupFolder): Limit[] {
+  const names = version === 2 ? ["memory.max", "memory.high"] : ["memory.limit_in_bytes"];
+  return names.flatMap((name) => {
+    const count = wholeNumber(readSystemFile(join(path, name)).trim());
+    return Number.isNaN(count) ? [] : [{ count, source: `${name} of the control group ${path}` }];
+  });
+}
+
+/** The process's own limits, less what it has taken of them before there was a tensor. */
+function resourceLimits(root: string): Limit[] {
+  const limits = readSystemFile(join(root, "proc/self/limits"));
+  const status = readSystemFile(join(root, "proc/self/status"));
+  const of = (name: string, title: string, taken: string): Limit[] => {
+    const count = wholeNumber(new RegExp(`^Max ${title} +(\\d+) +\\S+ +bytes`, "m").exec(limits)?.[1]);
+    if (Number.isNaN(count)) return [];
+    return [{ count: Math.max(0, count - statusBytes(status, taken)), source: `what ${name} leaves` }];
+  };
+  return [...of("RLIMIT_AS", "address space", "VmSize"), ...of("RLIMIT_DATA", "data size", "VmData")];
+}
+
+/** A line such as `VmSize:	 6555484 kB`; 0 where it is not there. */
+const statusBytes = (status: string, name: string): number =>
+  Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, "m").exec(status)?.[1] ?? 0) * 1024;
+
+/** Bytes that the process has in memory and no file holds; 0 where the system does not say. */
+export const residentBytes = (): number => statusBytes(readSystemFile("/proc/self/status"), "RssAnon");
+
+function checkedBytes(text: string): number {
+  const bytes = wholeNumber(text);
+  if (Number.isSafeInteger(bytes) && bytes > 0) return bytes;
+  throw new ArgumentError(
+    "environment",
+    "invalidSetting",
+    `expected ORCHARD_MEMORY_LIMIT to be a whole number of bytes of at least 1, got "${text}"`,
+  );
+}

@@ -1,0 +1,66 @@
+/**
+ * Tensors of 2⁵² elements that take no memory: an operation makes a view of one, or refuses it before it begins to
+ * work.
+ */
+import { describe, expect, test } from "bun:test";
+import { packageRoot } from "../../src/core/paths.ts";
+import { chunk, expand, ones, split, unbind } from "../../src/index.ts";
+import { operationNames } from "./calls.ts";
+import { tested } from "./run.ts";
+
+interface Ended {
+  readonly ends: string;
+  readonly outcome: string;
+  readonly seconds: number;
+}
+
+/** They make views, of which the right call of some is small. */
+const views = (
+  "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select diagonal " +
+  "diag chunk"
+).split(" ");
+
+const refusals = [
+  /^OutOfMemoryError \[\w+\] .*\b\d+ bytes are refused: .*, and tensors may take \d+ \(of \d+ bytes: .+\)$/,
+  /^OutOfMemoryError \[(dataSync|toArray)\] JavaScript has no 18014398509481984 bytes in one block$/,
+  /^ShapeError \[\w+\] expected a tensor of at most 2\^40 elements to compute with, got \w+\[.+\]/,
+  /^ShapeError \[\w+\] expected at most 1048576 views, got \d+ of float32\[67108864, 67108864\]/,
+  /^ShapeError \[\w+\] \[.+\] has more elements than a number can count$/,
+  /^ArgumentError \[\w+_\] axis 0 of .+ repeats its elements/,
+  /^ArgumentError \[item\] expected a tensor of one element/,
+];
+
+describe.each(tested)("on %s", (backend) => {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "test/support/virtual-calls.ts", backend], {
+    cwd: packageRoot,
+    timeout: 100_000,
+  });
+  const lines = stdout.toString().trim().split("\n");
+  const outcomes = lines.map((line) => JSON.parse(line)).filter((line): line is Ended => "ends" in line);
+
+  test("every operation comes to an end", () => {
+    const last = exitCode === 0 ? "" : lines.at(-1);
+    expect([exitCode, last, exitCode === 0 ? "" : stderr.toString()]).toEqual([0, "", ""]);
+    expect(outcomes.length).toBeGreaterThan(operationNames.length);
+  });
+
+  test("within a second of one processor", () => {
+    expect(outcomes.filter(({ seconds }) => seconds > 1)).toEqual([]);
+  });
+
+  test("with a view, or a typed error that names what it was", () => {
+    const isView = ({ ends, outcome }: Ended) => /^(view|VALUE Tensor float32)/.test(outcome) && views.includes(ends);
+    const isRefused = ({ outcome }: Ended) => refusals.some((refusal) => refusal.test(outcome));
+    expect(outcomes.filter((outcome) => !isView(outcome) && !isRefused(outcome))).toEqual([]);
+  });
+});
+
+test("a million views are made, and no more", () => {
+  const most = 2 ** 20;
+  const x = expand(ones([1]), [most]);
+  expect([unbind(x).length, split(x, 1).length, chunk(x, most).length]).toEqual([most, most, most]);
+  const more = expand(ones([1]), [most + 1]);
+  for (const make of [() => unbind(more), () => split(more, 1), () => chunk(more, most + 1)])
+    expect(make).toThrow(/expected at most 1048576 views, got 1048577 of float32\[1048577\]/);
+  expect(() => chunk(ones([0]), most + 1)).toThrow("expected at most 1048576 views, got 1048577 of float32[0]");
+});

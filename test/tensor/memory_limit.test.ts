@@ -1,0 +1,167 @@
+/** What tensors take on all backends together has a limit, beyond which there is a typed error and no other backend. */
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { withBackend } from "../../src/backend/policy.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { expand, OutOfMemoryError, ones, type Tensor, zeros } from "../../src/index.ts";
+import { setMemoryLimit } from "../../src/tensor/reserve.ts";
+import { memory } from "../../src/tensor/usage.ts";
+import { tested } from "../ops/run.ts";
+import { testFolder } from "../support/folder.ts";
+import { mayMakeGroups, spawnInGroup } from "../support/real-group.ts";
+import { inGroup1, inGroup2, systemRoot } from "../support/system-root.ts";
+
+const MB = 2 ** 20;
+const folder = testFolder("memory-limit");
+const filler = [process.execPath, "test/support/memory-filler.ts"];
+const options = (environment: Record<string, string>) => ({
+  cwd: packageRoot,
+  env: { ...process.env, ORCHARD_MEMORY_LIMIT: "", ...environment },
+});
+
+interface Filled {
+  readonly name: string;
+  readonly code: string;
+  readonly message: string;
+  readonly made: number;
+  readonly live: number;
+  readonly after: readonly number[];
+}
+
+function filled(command: readonly string[], environment: Record<string, string>): Filled {
+  const { stdout, stderr, exitCode, signalCode } = Bun.spawnSync([...command], options(environment));
+  return parsed({ stdout: stdout.toString(), stderr: stderr.toString(), exitCode, signal: signalCode });
+}
+
+function parsed(ended: { stdout: string; stderr: string; exitCode: number | null; signal?: unknown }): Filled {
+  const { stdout, stderr, exitCode, signal } = ended;
+  if (exitCode !== 0) throw new Error(`exit ${exitCode} ${signal}: ${stderr}${stdout}`);
+  expect(stderr).not.toContain("falls back");
+  return JSON.parse(stdout);
+}
+
+/** Refused at the limit, not before seven eighths of it, and fine afterwards. */
+function expectLimit(own: Filled, limit: number, source: RegExp): void {
+  expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit" });
+  const figures =
+    /(\d+) bytes are refused: (\d+) bytes are live on the host and (\d+) on metal, and tensors may take (\d+) \((.*)\)$/;
+  const [, asked, host, metal, allowed, by] = figures.exec(own.message) ?? [];
+  expect([Number(allowed), by]).toEqual([limit, expect.stringMatching(source)]);
+  expect(own.message).toMatch(/^\[(full|empty)\] there is no memory for the result/);
+  expect(Number(asked) + Number(host) + Number(metal)).toBeGreaterThan(limit);
+  expect(own.made).toBeLessThanOrEqual(limit);
+  expect(own.made).toBeGreaterThan(limit * 0.85);
+  expect(new Set(own.after)).toEqual(new Set([2 ** 18]));
+}
+
+const combinations = [...tested, tested.join(",")];
+
+describe("a limit of the environment", () => {
+  test.each(combinations)("on %s", (backends) => {
+    const own = filled([...filler, backends, `${MB}`], { ORCHARD_MEMORY_LIMIT: `${100 * MB}` });
+    expectLimit(own, 100 * MB, /^ORCHARD_MEMORY_LIMIT$/);
+  });
+});
+
+describe.if(process.platform === "linux")("limits of the system", () => {
+  test("of control groups, of either version", () => {
+    const second = { ...inGroup2("/a/b"), "sys/fs/cgroup/a/memory.max": `${512 * MB}` };
+    const roots = [systemRoot(folder, second)];
+    roots.push(
+      systemRoot(folder, { ...inGroup1("/a"), "sys/fs/cgroup/memory/a/memory.limit_in_bytes": `${512 * MB}` }),
+    );
+    for (const root of roots) {
+      const own = filled([...filler, "cpu", `${4 * MB}`], { ORCHARD_SYSTEM_ROOT: root });
+      expectLimit(own, 256 * MB, /^of 536870912 bytes: memory\.(max|limit_in_bytes) of the control group .*\/a$/);
+    }
+  });
+
+  test.each(["v", "d"])("of the process: ulimit -%s", (letter) => {
+    const script = 'ulimit -S -$0 "$1" && shift && exec "$@"';
+    // JavaScript reserves 6 GB and more of address space, of which it uses little
+    const kilobytes = `${(letter === "v" ? 14 : 9) * 2 ** 20}`;
+    const own = filled(["sh", "-c", script, letter, kilobytes, ...filler, "cpu", `${64 * MB}`, "unwritten"], {});
+    const [, allowed] = /tensors may take (\d+) /.exec(own.message) ?? [];
+    expect(Number(allowed)).toBeLessThan(12 * 2 ** 30);
+    expectLimit(own, Number(allowed), letter === "v" ? /RLIMIT_AS/ : /RLIMIT_DATA/);
+  });
+
+  const limits = {
+    1: { "memory.limit_in_bytes": `${512 * MB}` },
+    2: { "memory.max": `${512 * MB}`, "memory.swap.max": "0" },
+  };
+  describe.if(mayMakeGroups("memory", limits))("of a real control group, in which nothing is killed", () => {
+    test.each(combinations)("large tensors on %s", (backends) => {
+      const own = parsed(spawnInGroup("memory", limits, [...filler, backends, `${MB}`], options({}))!);
+      expectLimit(own, 256 * MB, /^of 536870912 bytes: memory\./);
+    });
+
+    test.each(["cpu", "reference"])("small tensors on %s, which are JavaScript's own", (backend) => {
+      const own = parsed(spawnInGroup("memory", limits, [...filler, backend, `${32 << 10}`], options({}))!);
+      expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit", after: [2 ** 18] });
+      expect(own.made).toBeGreaterThan(200 * MB);
+    });
+  });
+});
+
+describe.each(tested)("on %s", (backend) => {
+  const on = <Result>(body: () => Result): Result => withBackend(backend, body);
+  afterEach(() => setMemoryLimit(undefined));
+
+  test("no other backend is tried, and what is live stays", () => {
+    const warn = spyOn(console, "warn").mockImplementation(() => undefined);
+    const x = on(() => ones([MB / 4]));
+    const live = () => memory().host.liveBytes + memory().metal.liveBytes;
+    Bun.gc(true);
+    const before = live();
+    setMemoryLimit(before + 24 * MB);
+    try {
+      const operations = [() => zeros([16 * MB]), () => ones([8 * MB]), () => expand(x, [64, MB / 4]).contiguous()];
+      for (const operation of operations) {
+        const failure = errorOf(() => on(operation));
+        expect(failure).toBeInstanceOf(OutOfMemoryError);
+        expect((failure as OutOfMemoryError).code).toBe("memoryLimit");
+        expect((failure as OutOfMemoryError).message).toContain(`tensors may take ${before + 24 * MB} (by a test)`);
+      }
+      expect(warn).not.toHaveBeenCalled();
+      expect(live()).toBe(before);
+      expect(on(() => x.sum().item())).toBe(MB / 4);
+    } finally {
+      warn.mockRestore();
+      x.dispose();
+    }
+  });
+
+  test("views take nothing, however large", () => {
+    setMemoryLimit(memory().host.liveBytes + memory().metal.liveBytes + MB);
+    const view = on(() =>
+      expand(ones([1, 1]), [2 ** 26, 2 ** 26])
+        .slice({ start: 5 })
+        .transpose(0, 1),
+    );
+    expect(view.shape).toEqual([2 ** 26, 2 ** 26 - 5]);
+  });
+});
+
+test.if(tested.includes("metal"))("a limit of metal's own leaves the host's memory to other backends", () => {
+  const warn = spyOn(console, "warn").mockImplementation(() => undefined);
+  const { memoryLimit } = metalContext().statistics();
+  try {
+    metalContext().configure("memory_limit", metalContext().statistics().liveBytes + MB);
+    const x: Tensor = withBackend("metal", () => ones([4 * MB]));
+    expect([x.storageMode, x.sum().item()]).toEqual(["host", 4 * MB]);
+    expect(warn).toHaveBeenCalled();
+  } finally {
+    metalContext().configure("memory_limit", memoryLimit);
+    warn.mockRestore();
+  }
+});
+
+function errorOf(body: () => unknown): unknown {
+  try {
+    body();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
