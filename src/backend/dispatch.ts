@@ -269,7 +269,8 @@ export function checkElements(
 ): void {
   for (const input of inputs) {
     if (input.size <= MOST_ELEMENTS) continue;
-    reserve(results.reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0));
+    const bytes = results.reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
+    named(operation, () => reserve(bytes));
     throw new ShapeError(
       operation,
       "tooManyElements",
