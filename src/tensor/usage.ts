@@ -78,7 +78,7 @@ export function resetPeakMemory(): void {
   for (const own of meters.values()) own.resetPeak();
 }
 
-/** @internal Collects garbage, and gives what is free back to the system: all that can be done where memory is short. */
+/** @internal What can be done where memory is short: collects garbage, and gives what is free back to the system. */
 export function reclaimMemory(): void {
   for (const own of meters.values()) own.settle?.();
   Bun.gc(true);

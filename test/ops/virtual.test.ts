@@ -16,8 +16,8 @@ interface Ended {
 
 /** They make views, of which the right call of some is small. */
 const views = (
-  "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select diagonal " +
-  "diag chunk"
+  "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select " +
+  "diagonal diag chunk"
 ).split(" ");
 
 const refusals = [

@@ -5,9 +5,9 @@
 //
 // Conventions
 //   Status      Functions that can fail return an orchard_cpu_status, whose values below 16 are those of
-//               orchard_status (orchard.h). The message is read with orchard_cpu_last_error on the same thread. On failure no
-//               out-parameter is written and, but for ORCHARD_CPU_INTERNAL, no element of the result. No C++ exception
-//               crosses.
+//               orchard_status (orchard.h). The message is read with orchard_cpu_last_error on the same thread. On
+//               failure no out-parameter is written and, but for ORCHARD_CPU_INTERNAL, no element of the result. No C++
+//               exception crosses.
 //   Functions   An operation is a function of a table, which orchard_cpu_tables describes; orchard_cpu_run… calls one
 //               by its ordinal. Nothing in this header names an operation: `ORCHARD_FUNCTION` in native/cpu does.
 //   Blocks      A block is a struct of doubles, which a header in native/cpu declares: attributes, shapes, strides and
@@ -86,8 +86,8 @@ ORCHARD_CPU_API void orchard_cpu_collected(void *bytes, void *context);
 ORCHARD_CPU_API void *orchard_cpu_collector(void);
 
 // Limits in bytes. Allocations beyond the memory limit (live bytes; at first three quarters of the machine's memory)
-// are ORCHARD_CPU_MEMORY_LIMIT. Free blocks go back to the system, the oldest first, beyond the cache limit (at first an
-// eighth), and where with live ones they would be beyond the memory limit.
+// are ORCHARD_CPU_MEMORY_LIMIT. Free blocks go back to the system, the oldest first, beyond the cache limit (at first
+// an eighth), and where with live ones they would be beyond the memory limit.
 ORCHARD_CPU_API int32_t orchard_cpu_set_memory_limit(double bytes);
 ORCHARD_CPU_API int32_t orchard_cpu_set_cache_limit(double bytes);
 
