@@ -5,17 +5,32 @@ import { metalContext } from "../backend/metal/context.ts";
 import { createLibrary } from "../backend/metal/pipeline.ts";
 import { KernelCompileError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
+import { withFileErrors } from "../io/file_errors.ts";
+import { reportErrors } from "../train/errors.ts";
 // They define the enumerations that kernels include.
 import "../ops/index.ts";
 import "../optim/primitive.ts";
+
+/** `orchard metal check`: prints what is wrong with each file. Returns the exit code. */
+export function checkKernels(files: readonly string[]): Promise<number> {
+  return reportErrors(async () => {
+    const problems = files.map((file) => {
+      const problem = checkKernel(file);
+      console.log(problem ?? `${file}: no problems`);
+      return problem;
+    });
+    return problems.some(Boolean) ? 1 : 0;
+  });
+}
 
 /**
  * Compiles a `.metal` file, on Linux with the strict typing pass, and runs nothing. Returns the compiler's diagnostics,
  * or undefined where there are none. Texts for `#include "…"` come from the file's folder and from `kernels/`.
  */
 export function checkKernel(path: string): string | undefined {
+  const text = withFileErrors("metal check", path, () => readFileSync(path, "utf8"));
   const context = metalContext();
-  const source = { source: readFileSync(path, "utf8"), fileName: path, headers: includedTexts(path) };
+  const source = { source: text, fileName: path, headers: includedTexts(path) };
   try {
     const library = createLibrary(context, "metal check", source);
     context.native.orchard_release(library);

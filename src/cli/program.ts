@@ -58,13 +58,8 @@ function addMetalCommand(program: Command): void {
     .description("compile .metal files and print the compiler's diagnostics")
     .argument("<file.metal...>")
     .action(async (files: readonly string[]) => {
-      const { checkKernel } = await import("./kernels.ts");
-      const problems = files.map((file) => {
-        const problem = checkKernel(file);
-        console.log(problem ?? `${file}: no problems`);
-        return problem;
-      });
-      process.exitCode = problems.some(Boolean) ? 1 : 0;
+      const { checkKernels } = await import("./kernels.ts");
+      process.exitCode = await checkKernels(files);
     });
 }
 

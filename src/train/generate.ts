@@ -28,10 +28,12 @@ export function runGenerate(named: string | undefined, flags: GenerateFlags): Pr
     if (flags.backend) setBackend(flags.backend);
     const { model, tokenizer } = await loadModel(named);
     const { prompt, tokens: maxTokens, backend: _, ...options } = flags;
-    process.stdout.write(prompt);
-    for await (const piece of generateText(model, tokenizer, prompt, { ...options, maxTokens }))
-      process.stdout.write(piece);
-    process.stdout.write("\n");
+    let pending = prompt; // is written when the flags were found to be valid
+    for await (const piece of generateText(model, tokenizer, prompt, { ...options, maxTokens })) {
+      process.stdout.write(pending + piece);
+      pending = "";
+    }
+    process.stdout.write(`${pending}\n`);
     return 0;
   });
 }

@@ -139,7 +139,8 @@ export function checkSettings(settings: Settings): Settings {
     const [name, { expected }] = invalid;
     fail(`expected ${name} to be ${expected}, got ${settings[name as keyof Settings]}`);
   }
-  const { width, heads, warmup, steps } = settings;
+  const { width, heads, warmup, steps, prompt } = settings;
+  if (prompt === "") fail("expected prompt to be a text of at least one character, from which samples go on, got none");
   if (width % heads !== 0) fail(`expected width to be a multiple of heads, got ${width} and ${heads}`);
   if (warmup >= steps) fail(`expected warmup to be below the number of steps, ${steps}, got ${warmup}`);
   return settings;

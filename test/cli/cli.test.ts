@@ -74,6 +74,12 @@ describe("is refused in a few lines, the last of which names the help", () => {
   });
 });
 
+test.each(["/nowhere/x.metal", packageRoot])("metal check of %s, which is no file, is one sentence", (path) => {
+  const { out, err, exitCode } = orchard("metal", "check", path);
+  expect([out, exitCode]).toEqual(["", 1]);
+  expect(err).toMatch(/^\[metal check\] .* \((ENOENT|EISDIR)\)\n$/);
+});
+
 test("help and mistakes load no library, and compute nothing", () => {
   for (const words of [["--help"], ["train", "--help"], ["generate", "--help"], ["tune", "--help"], ["train", "--x"]]) {
     const program = `

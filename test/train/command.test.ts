@@ -272,6 +272,26 @@ describe("generate", () => {
       await checkRefused(path, "tokenEmbedding.weight");
     });
 
+    test.each([
+      ["--tokens", "-1"],
+      ["--temperature", "-1"],
+      ["--top-p", "2"],
+      ["--top-k", "0"],
+    ])("%s %s, before it writes the prompt", async (flag, value) => {
+      const run = newRun();
+      await saveRun(run);
+      const { out, err, exitCode } = await orchard("generate", run, flag, value);
+      expect([exitCode, out]).toEqual([1, ""]);
+      expect(err).toMatch(/^\[generateText\] expected .*, got .*\n$/);
+    });
+
+    /** A checkpoint of a run that was not trained. */
+    function saveRun(run: string): Promise<string> {
+      const settings = { ...presets.tiny, width: 16 };
+      const model = makeModel(settings, 256, new Generator(0));
+      return saveCheckpoint(join(run, "checkpoints"), { model, step: 1, extra: { settings, scaler: null } });
+    }
+
     async function checkRefused(path: string, sentence: string): Promise<void> {
       const { out, err, exitCode } = await orchard("generate", path);
       expect([exitCode, out]).toEqual([1, ""]);
