@@ -6,51 +6,88 @@
 #ifndef ORCHARD_NORMALIZATION_MOMENTS_H
 #define ORCHARD_NORMALIZATION_MOMENTS_H
 
+#include "common/extended.h"
 #include "normalization/rows.h"
 #include "reduction/online.h"
 
 // Where rows are not centred, squares are Σ x² and all others are 0.
 struct Moments {
     float mean;
-    float lost;     // the error of the mean's rounding
-    float squares;  // Σ (x - mean)²
+    float lost;       // the error of the mean's rounding
+    Squares squares;  // Σ (x - mean)²
     float count;
 };
 
+inline Moments no_moments() { return {0.0f, 0.0f, {0.0f, -1}, 0.0f}; }
+
 inline Moments merged(Moments a, Moments b) {
-    if (!is_centred()) return {0.0f, 0.0f, a.squares + b.squares, 0.0f};
+    if (!is_centred()) return {0.0f, 0.0f, added(a.squares, b.squares), 0.0f};
     if (b.count == 0.0f) return a;
     if (a.count == 0.0f) return b;
     float count = a.count + b.count;
-    float difference = (b.mean - a.mean) + (b.lost - a.lost);
+    float half_difference = (0.5f * b.mean - 0.5f * a.mean) + 0.5f * (b.lost - a.lost);  // all of it may overflow
     float share = b.count / count;
-    float step = a.lost + difference * share;
+    float step = a.lost + half_difference * (2.0f * share);
     float mean = a.mean + step;
     float lost = two_sum_error(a.mean, step, mean);
-    float squares = a.squares + b.squares + difference * difference * (a.count * share);
-    return {mean, isfinite(mean) ? lost : 0.0f, squares, count};
+    Squares apart = square_of(half_difference);
+    apart.sum *= 4.0f * (a.count * share);
+    return {mean, isfinite(mean) ? lost : 0.0f, added(added(a.squares, b.squares), apart), count};
 }
 
-// Of `count` elements that a thread holds.
-inline Moments moments_of(thread const float (&held)[HELD], uint count) {
-    float sum = 0.0f;
+// The largest of what a thread holds, unless it is NaN.
+inline float largest_of(thread const float (&held)[HELD], float mean, uint count) {
+    float largest = 0.0f;
     for (uint i = 0; i < HELD; i += 1) {
-        sum += i < count ? held[i] : 0.0f;
+        largest = i < count ? max(largest, abs(held[i] - mean)) : largest;
     }
-    float mean = is_centred() && count > 0 ? sum / float(count) : 0.0f;
+    return largest;
+}
+
+// Of `count` elements that a thread holds. Their squares are of one level, that of the largest.
+inline Moments moments_of(thread const float (&held)[HELD], uint count) {
+    if (count == 0) return no_moments();
+    float mean = 0.0f;
+    if (is_centred()) {
+        const bool is_large = largest_of(held, 0.0f, count) >= 0x1p100f;
+        const float unit = is_large ? 0x1p-64f : 1.0f;
+        float sum = 0.0f;
+        for (uint i = 0; i < HELD; i += 1) {
+            sum += i < count ? held[i] * unit : 0.0f;
+        }
+        mean = sum / float(count) * (is_large ? 0x1p64f : 1.0f);
+    }
+    const int level = square_of(largest_of(held, mean, count)).level;
+    const float unit = unit_of(level);
     float remainder = 0.0f;
     float squares = 0.0f;
     for (uint i = 0; i < HELD; i += 1) {
-        float deviation = i < count ? held[i] - mean : 0.0f;
+        const float deviation = i < count ? (held[i] - mean) * unit : 0.0f;
         remainder += deviation;
         squares += deviation * deviation;
     }
-    float lost = count > 0 && isfinite(mean) ? remainder / float(count) : 0.0f;
-    return is_centred() ? Moments{mean, lost, squares, float(count)} : Moments{0.0f, 0.0f, squares, 0.0f};
+    const float lost = isfinite(mean) ? remainder / float(count) * unit_of(-level) : 0.0f;
+    return is_centred() ? Moments{mean, lost, {squares, level}, float(count)}
+                        : Moments{0.0f, 0.0f, {squares, level}, 0.0f};
+}
+
+// 1 / sqrt(squares / length + eps), as a factor and what to multiply with before, so that neither overflows.
+struct Scale {
+    float factor;
+    float unit;
+};
+
+inline Scale scale_of(Squares squares, float length, float eps) {
+    Squares mean = {squares.sum / length, squares.level};
+    Squares least = square_of(precise::sqrt(eps));
+    least.sum = eps * unit_of(least.level) * unit_of(least.level);
+    mean = added(mean, least);
+    return {precise::rsqrt(mean.sum), unit_of(mean.level)};
 }
 
 inline Moments shuffled(Moments own, ushort mask) {
-    own.squares = simd_shuffle_xor(own.squares, mask);
+    own.squares.sum = simd_shuffle_xor(own.squares.sum, mask);
+    own.squares.level = simd_shuffle_xor(own.squares.level, mask);
     if (is_centred()) {
         own.mean = simd_shuffle_xor(own.mean, mask);
         own.lost = simd_shuffle_xor(own.lost, mask);

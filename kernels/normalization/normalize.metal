@@ -76,15 +76,15 @@ kernel void normalize(
         slice_offsets(p.rows, ulong(number), offsets);
         const Row<T> row = {x + offsets[0], residual + offsets[1], out + number * length, sum + number * length};
         float held[HELD];
-        Moments own = {0.0f, 0.0f, 0.0f, 0.0f};
+        Moments own = no_moments();
         for (long begin = 0; begin < length; begin += step) {
             const uint count = load_elements(held, row, p, team.lane, begin);
             own = merged(own, moments_of(held, count));
         }
         const Moments all = team_moments(own, parts, thread_index);
-        const float scale = precise::rsqrt(all.squares / float(length) + p.eps);
+        const Scale scale = scale_of(all.squares, float(length), p.eps);
         if (team.lane == 0) {
-            scales[number] = scale;
+            scales[number] = scale.factor * scale.unit;
             if (is_centred()) means[number] = all.mean;
         }
         for (long begin = 0; begin < length; begin += step) {
@@ -93,7 +93,7 @@ kernel void normalize(
                 const long k = begin + long(team.lane) + i * LANES;
                 if (k >= length) break;
                 float value = is_centred() ? (held[i] - all.mean) - all.lost : held[i];
-                value *= scale;
+                value = value * scale.unit * scale.factor;
                 if (has(NORMALIZATION_OPTION_WEIGHT)) value *= float(weight[p.weight_start + k * p.weight_stride]);
                 if (has(NORMALIZATION_OPTION_BIAS)) value += float(bias[p.bias_start + k * p.bias_stride]);
                 row.out[k] = T(value);

@@ -29,7 +29,7 @@ inline float derivative_of(float x, float y, float p) {
     case REDUCTION_DERIVATIVE_SIGN: return x != x ? x : sign(x);
     case REDUCTION_DERIVATIVE_QUOTIENT: return y == 0.0f ? 0.0f : x / y;
     case REDUCTION_DERIVATIVE_POWER:
-        return x == 0.0f || y == 0.0f ? 0.0f : sign(x) * precise::pow(abs(x), p - 1.0f) * precise::pow(y, 1.0f - p);
+        return x == 0.0f || y == 0.0f ? 0.0f : sign(x) * precise::pow(abs(x / y), p - 1.0f);
     default: return 0.0f;
     }
 }

@@ -45,6 +45,7 @@ inline FoldState<Number> fold_states(
         if (Merge::fields() > 2) {
             other.third = float(at[2 * plane]);
             other.fourth = float(at[3 * plane]);
+            other.fifth = float(at[4 * plane]);
         }
         state = Merge::merge(state, other);
     }
@@ -62,6 +63,7 @@ inline void store_state(
     if (Fold<Number>::fields() > 2) {
         at[2 * plane] = Number(state.third);
         at[3 * plane] = Number(state.fourth);
+        at[4 * plane] = Number(state.fifth);
     }
 }
 

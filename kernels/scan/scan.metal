@@ -6,13 +6,15 @@
 //   recurrence         h = a[k] · h + x[k]
 //   shiftedRecurrence  h = a[k - 1] · h + x[k]
 //
-// Floats are carried in float32, integers in 64 bits. `scan` has a thread walk along each slice: adjacent slices lie
-// side by side. `scan_long` has a threadgroup take a slice of adjacent elements, 256 at a time. Sums are carried with
-// what each addition lost, so that the error does not grow with the length (Knuth's TwoSum).
+// Floats are carried in float32, with what each addition (Knuth's TwoSum) and each product (extended.h) lost, so that
+// the error does not grow with the length; running products also in a wider range, so that they come back from beyond
+// it. Integers are carried in 64 bits. `scan` has a thread walk along each slice: adjacent slices lie side by side.
+// `scan_long` has a threadgroup take a slice of adjacent elements, 256 at a time.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/extended.h"
 #include "common/slices.h"
 #include "generated/scan.h"
 
@@ -35,28 +37,51 @@ template <> struct Carrier<bfloat> {
     using result = bfloat;
 };
 
-// A number and what was lost of it.
+inline bool is_product() { return operation == SCAN_CUMPROD || operation == SCAN_EXCLUSIVE_CUMPROD; }
+inline bool is_exclusive() { return operation == SCAN_EXCLUSIVE_CUMPROD || operation == SCAN_SHIFT; }
+
+// (value + lost) · 2^exponent, the exponent 0 but in products.
 template <typename Number> struct Carried {
     Number value;
     Number lost;
+    int exponent;
 };
+
+inline Carried<float> carried_of(float x) {
+    if (!is_product()) return {x, 0.0f, 0};
+    Product product = product_of(x);
+    return {product.value, product.lost, product.exponent};
+}
+inline Carried<long> carried_of(long x) { return {x, 0, 0}; }
 
 inline Carried<float> plus(Carried<float> a, Carried<float> b) {
     float sum = a.value + b.value;
     float part = sum - a.value;
     float lost = (a.value - (sum - part)) + (b.value - part);
-    return {sum, isfinite(sum) ? a.lost + b.lost + lost : 0.0f};
+    return {sum, isfinite(sum) ? a.lost + b.lost + lost : 0.0f, 0};
 }
-inline Carried<long> plus(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) + ulong(b.value)), 0}; }
+inline Carried<long> plus(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) + ulong(b.value)), 0, 0}; }
 
-inline float times(float a, float b) { return a * b; }
-inline long times(long a, long b) { return long(ulong(a) * ulong(b)); }
+inline Carried<float> times(Carried<float> a, Carried<float> b) {
+    Product product = multiplied({a.value, a.lost, a.exponent}, {b.value, b.lost, b.exponent});
+    return {product.value, product.lost, product.exponent};
+}
+inline Carried<long> times(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) * ulong(b.value)), 0, 0}; }
 
-inline bool is_product() { return operation == SCAN_CUMPROD || operation == SCAN_EXCLUSIVE_CUMPROD; }
-inline bool is_exclusive() { return operation == SCAN_EXCLUSIVE_CUMPROD || operation == SCAN_SHIFT; }
+// A coefficient times what is carried. Where the product is not finite, nothing was lost of it.
+inline Carried<float> weighted(float a, Carried<float> h) {
+    float product = a * h.value;
+    return {product, isfinite(product) ? fma(a, h.value, -product) + a * h.lost : 0.0f, 0};
+}
+inline Carried<long> weighted(long a, Carried<long> h) { return times({a, 0, 0}, h); }
+
+inline float shown(Carried<float> x) {
+    return is_product() ? rounded(Product{x.value, x.lost, x.exponent}) : x.value + x.lost;
+}
+inline long shown(Carried<long> x) { return x.value; }
 
 template <typename Number> inline Carried<Number> joined(Carried<Number> before, Carried<Number> next) {
-    if (is_product()) return {times(before.value, next.value), Number(0)};
+    if (is_product()) return times(before, next);
     return operation == SCAN_CUMSUM ? plus(before, next) : next;
 }
 
@@ -73,17 +98,16 @@ inline void scan_slice(
     bool has_coefficients = operation == SCAN_RECURRENCE || operation == SCAN_SHIFTED_RECURRENCE;
     long offsets[3];
     slice_offsets(slices, slice, offsets);
-    Carried<Number> carried = {Number(is_product() ? 1 : 0), Number(0)};
+    Carried<Number> carried = carried_of(Number(is_product() ? 1 : 0));
     for (long k = 0; k < slices.length; k += 1) {
         Carried<Number> before = carried;
-        Carried<Number> next = {Number(x[offsets[0] + k * slices.along[0]]), Number(0)};
+        Carried<Number> next = carried_of(Number(x[offsets[0] + k * slices.along[0]]));
         if (has_coefficients && k > 0) {
             long at = operation == SCAN_RECURRENCE ? k : k - 1;
-            next.value += times(Number(a[offsets[1] + at * slices.along[1]]), before.value);
+            next = plus(next, weighted(Number(a[offsets[1] + at * slices.along[1]]), before));
         }
         carried = joined(before, next);
-        Carried<Number> shown = is_exclusive() ? before : carried;
-        out[offsets[2] + k * slices.along[2]] = Result(shown.value + shown.lost);
+        out[offsets[2] + k * slices.along[2]] = Result(shown(is_exclusive() ? before : carried));
     }
 }
 
@@ -98,7 +122,8 @@ inline long from_below(long x, ushort delta) {
 // The inclusive scan of 32 threads' numbers.
 template <typename Number> inline Carried<Number> scanned(Carried<Number> own, ushort lane) {
     for (ushort delta = 1; delta < 32; delta *= 2) {
-        Carried<Number> below = {from_below(own.value, delta), from_below(own.lost, delta)};
+        Carried<Number> below = {
+            from_below(own.value, delta), from_below(own.lost, delta), simd_shuffle_up(own.exponent, delta)};
         if (lane >= delta) own = joined(below, own);
     }
     return own;
@@ -119,12 +144,12 @@ inline void scan_long_slice(
     using Result = typename Carrier<T>::result;
     long offsets[3];
     slice_offsets(slices, slice, offsets);
-    Carried<Number> identity = {Number(is_product() ? 1 : 0), Number(0)};
+    Carried<Number> identity = carried_of(Number(is_product() ? 1 : 0));
     Carried<Number> carried = identity;
     for (long first = 0; first < slices.length; first += GROUPS * 32) {
         long k = first + thread_index;
         Carried<Number> own = identity;
-        if (k < slices.length) own.value = Number(x[offsets[0] + k * slices.along[0]]);
+        if (k < slices.length) own = carried_of(Number(x[offsets[0] + k * slices.along[0]]));
         own = scanned(own, ushort(thread_index % 32));
         if (thread_index % 32 == 31) totals[thread_index / 32] = own;
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -135,7 +160,7 @@ inline void scan_long_slice(
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         own = joined(before, own);
-        if (k < slices.length) out[offsets[2] + k * slices.along[2]] = Result(own.value + own.lost);
+        if (k < slices.length) out[offsets[2] + k * slices.along[2]] = Result(shown(own));
     }
 }
 

@@ -12,8 +12,7 @@ template <class C> C derivative_of(ReductionDerivative operation, C x, C y, C p)
   case ReductionDerivative::tie: return x == y || (x != x && y != y) ? C(1) : C(0);
   case ReductionDerivative::sign: return sign_of(x);
   case ReductionDerivative::quotient: return y == 0 ? C(0) : x / y;
-  case ReductionDerivative::power:
-    return x == 0 || y == 0 ? C(0) : sign_of(x) * std::pow(std::fabs(x), p - 1) * std::pow(y, 1 - p);
+  case ReductionDerivative::power: return x == 0 || y == 0 ? C(0) : sign_of(x) * std::pow(std::fabs(x / y), p - 1);
   case ReductionDerivative::count: break;
   }
   return x;

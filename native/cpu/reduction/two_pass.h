@@ -56,19 +56,36 @@ template <class C> struct LogSumExp : FoldFacts {
   static State identity() { return {}; }
   void merge(State &a, const State &b) const { a = merged(a, b); }
   void add(State &state, const C *x, int64_t count, int64_t) const {
+    bool is_nan = state.sum != state.sum;
     for_each_piece(x, count, [&](const C *piece, int64_t size, Fetch<C> fetch) { include(state, piece, size, fetch); });
+    if (!is_infinite(state.largest)) return;
+    state.sum = sum_beside_infinity(is_nan || std::any_of(x, x + count, not_equal_itself));
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
     ExponentialColumns<C, reduction_columns> columns(rows.width);
     rows.each_block([&](auto size, const RowBlock<C> &block) { columns.template include<size>(block); });
-    for (int64_t j = 0; j < rows.width; j++) states[j * step] = {double(columns.largest(j)), columns.sum(j)};
+    for (int64_t j = 0; j < rows.width; j++) {
+      states[j * step] = {double(columns.largest(j)), columns.sum(j)};
+      if (!is_infinite(columns.largest(j))) continue;
+      bool is_nan = false;
+      rows.each_block([&](auto size, const RowBlock<C> &block) {
+        for (int row = 0; row < size; row++) is_nan |= not_equal_itself(block.rows[row][j]);
+      });
+      states[j * step].sum = sum_beside_infinity(is_nan);
+    }
   }
 
   double result(const State &state) const {
-    bool is_infinite = state.largest == std::numeric_limits<double>::infinity();
-    return is_infinite ? state.largest : std::log(state.sum) + shift_of(state.largest);
+    bool is_infinity = is_infinite(state.largest) && state.sum == state.sum;
+    return is_infinity ? state.largest : std::log(state.sum) + shift_of(state.largest);
   }
+
+private:
+  static bool not_equal_itself(C x) { return x != x; }
+  static bool is_infinite(double largest) { return largest == std::numeric_limits<double>::infinity(); }
+  // Exponentials of what lies beside +∞ have no meaning: only whether there is a NaN has.
+  static double sum_beside_infinity(bool is_nan) { return is_nan ? std::numeric_limits<double>::quiet_NaN() : 1; }
 };
 
 // The largest (or smallest) element and its index: the first of equal ones, and of NaNs, which come before all numbers.

@@ -9,6 +9,7 @@ import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
 import { rsqrt } from "../elementwise/power.ts";
 import { mean } from "../reduction/mean.ts";
 import { expand, sumTo } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
 import { backwardCpu } from "./backward.cpu.ts";
 import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
@@ -107,8 +108,11 @@ function secondGradients(attributes: Attributes, operands: Operands, incoming: G
 /** n, N(v), and the term of the gradient of x above that comes from u. */
 function rowsFor(attributes: Attributes, { mean: average, scale }: Operands, x: Tensor) {
   const { isCentred, eps } = attributes;
+  const factor = reshape(scale, [...scale.shape, 1]);
   const centred = isCentred ? (sub(x, rowMean(x)) as Tensor) : x;
-  const r = rsqrt(add(rowMean(square(centred)), eps) as Tensor) as Tensor;
+  // `factor` is r as a constant: what the squares are taken of is about 1.
+  const spread = rowMean(square(mul(centred, factor) as Tensor) as Tensor);
+  const r = mul(factor, rsqrt(add(spread, square(mul(factor, Math.sqrt(eps)) as Tensor)) as Tensor)) as Tensor;
   const normalized = mul(centred, r) as Tensor;
   const gradient = (v: Tensor): Tensor =>
     normalizationGradient(attributes, { x, mean: average, scale, gradOut: v }, new Set(["x"])).x!;

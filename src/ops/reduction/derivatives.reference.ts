@@ -9,7 +9,7 @@ const formulas: Readonly<Record<DerivativeName, (x: number, y: number, p: number
   tie: (x, y) => (isTie(x, y) ? 1 : 0),
   sign: (x) => Math.sign(x),
   quotient: (x, y) => (y === 0 ? 0 : x / y),
-  power: (x, y, p) => (x === 0 || y === 0 ? 0 : Math.sign(x) * Math.abs(x) ** (p - 1) * y ** (1 - p)),
+  power: (x, y, p) => (x === 0 || y === 0 ? 0 : Math.sign(x) * Math.abs(x / y) ** (p - 1)),
 };
 
 export const derivativeReference: Implementation<DerivativeAttributes> = {

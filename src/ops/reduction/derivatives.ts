@@ -42,7 +42,7 @@ export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
 }
 
 /**
- * The gradient of the norm of order p, sign(x) |x|^(p−1) y^(1−p); 0 where x or y is. It has no gradient of its own yet.
+ * The gradient of the norm of order p, sign(x) |x / y|^(p−1); 0 where x or y is. It has no gradient of its own yet.
  */
 export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
   if (needsGradient(x, y))

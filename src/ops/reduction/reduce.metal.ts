@@ -17,8 +17,14 @@ import {
 const THREADS = 256;
 /** Elements that one thread adds up at most: with the tree over threads, the error stays that of pairwise summation. */
 const SEQUENCE = 64;
-/** Of the largest state: a 64-bit number and three floats, aligned. */
+/** Of the largest state: a 64-bit number and four floats. */
 const STATE_BYTES = 24;
+
+/** Fields of a state of floats, where there are several: `fields` of `kernels/reduction/folds.h`. */
+const stateFields: Readonly<Partial<Record<FoldName, number>>> = {
+  ...{ var: 5, std: 5, prod: 5, normP: 5 },
+  ...{ mean: 2, norm2: 2, logsumexp: 2 },
+};
 
 /** How threads share results: `COLUMNS` and `LANES` of `kernels/reduction/groups.h`. */
 interface Grouping {
@@ -43,7 +49,7 @@ export const foldMetal = (name: FoldName): MetalImplementation<ReductionAttribut
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output], attributes }) {
     const state = isFloat(input!.dtype) ? "float32" : "int64";
-    const fields = name === "var" || name === "std" ? 4 : name === "logsumexp" ? 2 : 1;
+    const fields = state === "float32" ? (stateFields[name] ?? 1) : 1;
     const [In, Out, Number_] = [input!.dtype, output!.dtype, state as DType].map(metalTypeOf);
     return runPasses(name, input!, [output!], attributes, false, {
       file: "reduction/fold.metal",

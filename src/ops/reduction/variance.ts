@@ -71,8 +71,8 @@ export function std(...values: unknown[]): Tensor {
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const scaled = div(gradient!, freedom(plan, correction)) as Tensor;
-    const derivative = dividedWhereNotZero(scaled, result!);
-    return [mul(expandResult(derivative, plan, saved!.shape), centred(saved!, plan))];
+    const derivative = dividedWhereNotZero(centred(saved!, plan), expandResult(result!, plan, saved!.shape));
+    return [mul(expandResult(scaled, plan, saved!.shape), derivative)];
   });
   return output;
 }

@@ -8,6 +8,7 @@ import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import {
   argmax,
   cumprod,
@@ -24,6 +25,7 @@ import {
   tensor,
   variance,
 } from "../../../src/ops/index.ts";
+
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";
 import { Random } from "../samples.ts";
@@ -85,6 +87,45 @@ describe.each(tested)("many numbers on %s", (backend) => {
         expect(Math.abs(running[at]! - own.sum(at + 1))).toBeLessThanOrEqual(pairwiseBound(at + 1, own));
     });
   }
+});
+
+/** Factors just above 1, and around it: of one slice that lies together, and of two that lie side by side. */
+const factors: Readonly<Record<string, (index: number) => number>> = {
+  "equal ones": () => Math.fround(1.0001),
+  "ones around 1": (index) => Math.fround(0.999 + 0.002 * ((index * 0.618034) % 1)),
+};
+const slices: Readonly<Record<string, readonly number[]>> = { adjacent: [50_000], "side by side": [50_000, 2] };
+
+describe.each(tested)("many factors on %s", (backend) => {
+  for (const [name, factor] of Object.entries(factors))
+    for (const [layout, shape] of Object.entries(slices))
+      test(`the product of ${name}, ${layout}`, () => {
+        const count = shape[0]!;
+        const columns = shape[1] ?? 1;
+        const source = Float32Array.from({ length: count * columns }, (_, at) => factor(Math.floor(at / columns)));
+        const x = on(backend, () => tensor(source, { shape }));
+        const running = on(backend, () => cumprod(x, { dim: 0 })).dataSync() as Float32Array;
+        let [wanted, worst] = [1, 0];
+        for (let at = 0; at < count; at++) {
+          wanted *= factor(at);
+          worst = Math.max(worst, Math.abs(running[at * columns]! / wanted - 1));
+        }
+        expect(worst).toBeLessThan(2 * 2 ** -24);
+        const whole = on(backend, () => prod(x, { dim: 0 })).dataSync()[0] as number;
+        expect(Math.abs(whole / wanted - 1)).toBeLessThan(2 * 2 ** -24);
+      });
+
+  test("the gradient of the running product", () => {
+    const count = 3000;
+    const source = Float32Array.from({ length: count }, () => Math.fround(1.001));
+    const x = on(backend, () => tensor(source, { requiresGrad: true }));
+    const [gradient] = on(backend, () => grad([sum(cumprod(x, { dim: 0 }))], [x]));
+    // ∂ Σ aⁱ / ∂x[k] = Σ over i ≥ k of aⁱ / a, with exponents from 1 on.
+    const a = source[0]!;
+    const above = (k: number): number => (a ** (count + 1) - a ** (k + 1)) / (a - 1) / a;
+    const got = gradient!.dataSync() as Float32Array;
+    for (let k = 0; k < count; k += 37) expect(Math.abs(got[k]! / above(k) - 1)).toBeLessThan(4 * 2 ** -24);
+  });
 });
 
 test("adding up in turn would be beyond the bound", () => {

@@ -94,13 +94,13 @@ type Folded = (x: Tensor, options: { readonly dim?: number }) => Tensor;
 /** Reductions with one result, and the numbers of a state. */
 const folds: readonly (readonly [string, Folded, number])[] = [
   ["sum", sum, 1],
-  ["mean", mean, 1],
-  ["prod", prod, 1],
+  ["mean", mean, 2],
+  ["prod", prod, 5],
   ["amax", amax, 1],
-  ["norm", norm, 1],
-  ["norm of order 3", (x, options) => norm(x, { ...options, p: 3 }), 1],
-  ["variance", variance, 4],
-  ["std", std, 4],
+  ["norm", norm, 2],
+  ["norm of order 3", (x, options) => norm(x, { ...options, p: 3 }), 5],
+  ["variance", variance, 5],
+  ["std", std, 5],
   ["logsumexp", logsumexp, 2],
 ];
 

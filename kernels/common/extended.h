@@ -1,0 +1,66 @@
+// Numbers of more digits or a wider range than float32, for what would drift, overflow or vanish on the way to a result
+// that float32 can hold: products of many factors, and sums of squares. All scaling is by powers of two, and exact.
+
+#ifndef ORCHARD_COMMON_EXTENDED_H
+#define ORCHARD_COMMON_EXTENDED_H
+
+// (value + lost) · 2^exponent: a product with what its roundings lost (Dekker, "A floating-point technique for
+// extending the available precision", 1971). |value| is in [0.5, 1], or 0 or not finite.
+struct Product {
+    float value;
+    float lost;
+    int exponent;
+};
+
+inline Product product_of(float x) {
+    int exponent = 0;
+    if (x == 0.0f || !isfinite(x)) return {x, 0.0f, 0};
+    float value = frexp(x, exponent);
+    return {value, 0.0f, exponent};
+}
+
+inline Product multiplied(Product a, Product b) {
+    float product = a.value * b.value;
+    if (product == 0.0f || !isfinite(product)) return {product, 0.0f, 0};
+    float error = fma(a.value, b.value, -product) + fma(a.value, b.lost, a.lost * b.value);
+    float value = product + error;
+    float lost = error - (value - product);
+    int exponent = clamp(a.exponent + b.exponent, -0x1000000, 0x1000000);
+    if (abs(value) >= 0.5f) return {value, lost, exponent};
+    return {2.0f * value, 2.0f * lost, exponent - 1};
+}
+
+inline float rounded(Product x) { return ldexp(x.value + x.lost, clamp(x.exponent, -400, 400)); }
+
+// sum · 2^(180 · level): a sum of squares of numbers beyond 2^50 (level 1), within 2^-50 and 2^50 (0), and below (-1),
+// subnormal ones included. The largest number says which; what a higher level can't hold is no part of the sum's
+// digits.
+struct Squares {
+    float sum;
+    int level;
+};
+
+// By this, numbers of a level are multiplied before they are squared.
+inline float unit_of(int level) { return level == 0 ? 1.0f : level > 0 ? 0x1p-90f : 0x1p90f; }
+
+inline Squares square_of(float x) {
+    int level = abs(x) >= 0x1p50f ? 1 : abs(x) < 0x1p-50f ? -1 : 0;
+    float scaled = x * unit_of(level);
+    return {scaled * scaled, level};
+}
+
+inline float at_level(Squares x, int level) {
+    if (x.level == level) return x.sum;
+    return level - x.level == 1 ? x.sum * 0x1p-90f * 0x1p-90f : 0.0f;
+}
+
+inline Squares added(Squares a, Squares b) {
+    int level = max(a.level, b.level);
+    return {at_level(a, level) + at_level(b, level), level};
+}
+
+inline float rounded(Squares x) { return x.sum * unit_of(-x.level) * unit_of(-x.level); }
+
+inline float root(Squares x) { return precise::sqrt(x.sum) * unit_of(-x.level); }
+
+#endif
