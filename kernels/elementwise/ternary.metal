@@ -12,10 +12,10 @@ using namespace metal;
 
 constant uint operation [[function_constant(0)]];
 
-// min(max(x, least), most): the latter where the two cross, NaN where any is.
+// min(max(x, least), most): the latter where the two cross, NaN where any is, and x where it equals a bound.
 template <typename Number> inline Number clamp_between(Number x, Number least, Number most) {
-    Number lifted = x > least || orchard::is_nan(x) ? x : least;
-    return lifted < most || orchard::is_nan(lifted) ? lifted : most;
+    Number lifted = x < least || orchard::is_nan(least) ? least : x;
+    return lifted > most || orchard::is_nan(most) ? most : lifted;
 }
 
 // From whichever end is nearer, so that both ends are met exactly.

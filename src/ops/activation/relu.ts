@@ -1,10 +1,10 @@
-import { gt } from "../elementwise/comparison.ts";
+import { le } from "../elementwise/comparison.ts";
 import { defineUnary } from "../elementwise/define.ts";
 import type { UnaryOperation } from "../elementwise/types.ts";
 import { where } from "../elementwise/where.ts";
 
 /**
- * max(x, 0) for each element; NaN stays. The gradient at 0 is 0. @see {@link neg}
+ * max(x, 0) for each element; NaN stays. The gradient at 0 is 0, at NaN 1. @see {@link neg}
  *
  * @example
  * relu(tensor([-2, 3])); // float32 [0, 3]
@@ -13,5 +13,5 @@ export const relu: UnaryOperation = defineUnary("relu", {
   takes: "numbers",
   saves: "output",
   reference: { float: (x) => (x < 0 ? 0 : x), integer: (x) => (x < 0n ? 0n : x) },
-  gradient: (g, y) => where(gt(y, 0), g, 0),
+  gradient: (g, y) => where(le(y, 0), 0, g),
 });

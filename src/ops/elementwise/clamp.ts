@@ -15,7 +15,11 @@ import { where } from "./where.ts";
 
 const clampBetween: Ternary = defineTernary("clamp", {
   reference: {
-    float: (x, least, most) => Math.min(Math.max(x, least), most),
+    float(x, least, most) {
+      if (Number.isNaN(least) || Number.isNaN(most)) return Number.NaN;
+      const raised = x < least ? least : x; // x where it is NaN, and -0 beside 0
+      return raised > most ? most : raised;
+    },
     integer(x, least, most) {
       const raised = x > least ? x : least;
       return raised < most ? raised : most;

@@ -1,4 +1,6 @@
 /** Activations whose formulas are straight lines, exponentials and their quotients, on every backend. */
+import { expect, test } from "bun:test";
+import { withBackend } from "../../../src/backend/policy.ts";
 import { celu } from "../../../src/ops/activation/celu.ts";
 import { elu } from "../../../src/ops/activation/elu.ts";
 import { hardsigmoid } from "../../../src/ops/activation/hardsigmoid.ts";
@@ -6,13 +8,16 @@ import { hardtanh } from "../../../src/ops/activation/hardtanh.ts";
 import { leakyRelu } from "../../../src/ops/activation/leaky_relu.ts";
 import { logSigmoid } from "../../../src/ops/activation/log_sigmoid.ts";
 import { mish } from "../../../src/ops/activation/mish.ts";
+import { relu } from "../../../src/ops/activation/relu.ts";
 import { relu6 } from "../../../src/ops/activation/relu6.ts";
 import { selu } from "../../../src/ops/activation/selu.ts";
 import { softsign } from "../../../src/ops/activation/softsign.ts";
 import { tanhshrink } from "../../../src/ops/activation/tanhshrink.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
+import { clamp } from "../../../src/ops/elementwise/clamp.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { integers } from "../elementwise/oracle.ts";
-import { testTable } from "../run.ts";
+import { tested, testTable } from "../run.ts";
 import { tanhshrinkBySeries } from "./oracle.ts";
 import { activationRow, testDerivatives, testSecondGradients } from "./rows.ts";
 
@@ -67,3 +72,15 @@ testDerivatives("elu", eluOf, { at: [0, 1, 1000], are: [1.5, 1, 1] });
 testDerivatives("celu", celuOf, { at: [0, 1, 1000], are: [1, 1, 1] });
 testDerivatives("tanhshrink", tanhshrink, { at: [0, -0], are: [0, 0] });
 testDerivatives("softsign", softsign, { at: [0, 1, -3], are: [1, 0.25, 0.0625] });
+
+testDerivatives("relu with NaN", relu, {
+  at: [Number.NaN, 0, -0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+  are: [1, 0, 0, 1, 0],
+});
+
+test.each(tested)("bounds keep -0, which equals them, on %s", (backend) => {
+  withBackend(backend, () => {
+    expect(clamp(tensor([-0, 0, -1]), { min: 0, max: 2 }).toArray()).toEqual([-0, 0, 0]);
+    expect(relu6(tensor([-0, 7, Number.NaN])).toArray()).toEqual([-0, 6, Number.NaN]);
+  });
+});
