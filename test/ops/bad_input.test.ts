@@ -135,6 +135,7 @@ const byIndices: Readonly<Record<string, (x: Tensor, index: Tensor<"int64">) => 
   gather: (x, index) => library.gather(x, index, { dim: 1 }),
   takeAlongDim: (x, index) => library.takeAlongDim(x, index, { dim: 1 }),
   indexSelect: (x, index) => byRow(index, (row) => library.indexSelect(x, row, { dim: 1 })),
+  scatter: (x, index) => library.scatter(x, index, x, { dim: 1 }),
   scatterAdd: (x, index) => library.scatterAdd(x, index, x, { dim: 1 }),
   indexAdd: (x, index) => byRow(index, (row) => library.indexAdd(x, row, x, { dim: 1 })),
   embedding: (x, index) => library.embedding(index, x),

@@ -170,6 +170,7 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   rmsNorm: ({ x, vector }) => [x, { weight: vector }],
   roll: ({ x }) => [x, 1],
   scaledDotProductAttention: ({ batch }) => [batch, batch, batch],
+  scatter: ({ x, indices, y }) => [x, indices, y, { dim: 1 }],
   scatterAdd: ({ x, indices, y }) => [x, indices, y, { dim: 1 }],
   select: ({ x }) => [x, 1, 0],
   slice: ({ x }) => [x, { dim: 1, start: 1, step: 2 }],

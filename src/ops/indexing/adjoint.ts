@@ -55,23 +55,25 @@ export function gatherAlong<D extends DType>(
   const output = execute(gatherPrimitive, [used, index], index.shape, x.dtype, { operation, dim: axis }, operation);
   const { shape } = x;
   record(operation, [x], [output], [index], ([gradient], [saved]) => [
-    scatterAddAlong(filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, axis),
+    scatterAddAlong("scatterAdd", filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, axis),
   ]);
   return output;
 }
 
 /** `scatterAdd`. What of the source lies beyond the index is not used. */
 export function scatterAddAlong<D extends DType>(
+  operation: string,
   x: Tensor<D>,
   index: Tensor<IndexDType>,
   source: Tensor<D>,
   axis: number,
 ): Tensor<D> {
-  if (x.rank === 0) return reshape(scatterAddAlong(reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
+  if (x.rank === 0)
+    return reshape(scatterAddAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
   using used = leadingPart(source, index.shape);
-  const output = scattered(x, index, used, { operation: "scatterAdd", dim: axis });
+  const output = scattered(x, index, used, { operation, dim: axis });
   const { shape } = source;
-  record("scatterAdd", [x, source], [output], [index], ([gradient], [saved], needs) => [
+  record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => [
     gradient!,
     needs[1] ? padded(gatherAlong("gather", gradient!, saved as Tensor<IndexDType>, axis), shape) : null,
   ]);

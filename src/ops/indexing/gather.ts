@@ -36,7 +36,7 @@ export const withAxisFirst = (values: readonly unknown[]): readonly unknown[] =>
  * gather(tensor([[1, 2], [3, 4]]), tensor([[0n], [1n]]), { dim: 1 }); // [[1], [4]]
  *
  * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
- * large (on Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32.
+ * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools.
  */
 export function gather<D extends DType>(x: Tensor<D>, ...indices: IndexArguments): Tensor<D>;
 export function gather(...values: unknown[]): Tensor {
@@ -57,7 +57,7 @@ const gatherParameters = parameters("gather", indexing);
  * indexSelect(tensor([[1, 2], [3, 4]]), tensor([1n, 1n, 0n]), { dim: 0 }); // [[3, 4], [3, 4], [1, 2]]
  *
  * @throws {ShapeError} for an index of a higher rank, and `indexOutOfRange` for one that is negative or too large (on
- * Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32.
+ * Metal when a result is read). @throws {DTypeError} for an index of floats or bools.
  */
 export function indexSelect<D extends DType>(x: Tensor<D>, ...indices: IndexArguments): Tensor<D>;
 export function indexSelect(...values: unknown[]): Tensor {
@@ -82,7 +82,7 @@ export interface TakeAlongDimOptions {
  * takeAlongDim(x, argsort(x, { dim: 1 }), { dim: 1 }); // sort(x, { dim: 1 }).values
  *
  * @throws {ShapeError} where ranks differ or shapes can't be broadcast, and `indexOutOfRange`. @throws {DTypeError} for
- * an index that is neither int64 nor int32.
+ * an index of floats or bools.
  */
 export function takeAlongDim<D extends DType>(
   x: Tensor<D>,

@@ -2,32 +2,34 @@
 
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Kind } from "../../core/parameters.ts";
+import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
 import { reshape } from "../view/reshape.ts";
 
-/** Dtypes that index. */
-export type IndexDType = "int64" | "int32";
+/** Dtypes that index: all integers. */
+export type IndexDType = "int64" | "int32" | "uint32" | "int8" | "uint8";
 
 /** A tensor that indexes. */
 export const anIndex: Kind<Tensor<IndexDType>> = {
   expected: "a tensor of indices",
   parse(value, operation, name) {
     const index = aTensor.parse(value, operation, name);
-    if (index !== undefined) checkIndexDType(operation, index);
-    return index as Tensor<IndexDType> | undefined;
+    return index && checkedIndex(operation, index);
   },
 };
 
-/** @throws {DTypeError} for a dtype that does not index. @throws {DisposedError} */
-export function checkIndexDType(operation: string, index: Tensor): void {
+/** An index as kernels take it: int64 or int32. @throws {DTypeError} for floats and bools. @throws {DisposedError} */
+export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDType> {
   index.checkAlive(operation);
-  if (index.dtype !== "int64" && index.dtype !== "int32")
+  if (isFloat(index.dtype) || index.dtype === "bool")
     throw new DTypeError(
       operation,
       "notAnIndex",
-      `expected an index of int64 or int32, got ${index.dtype}; toDType(index, "int64") converts`,
+      `expected an index of integers, got ${index.dtype}; toDType(index, "int64") converts`,
     );
+  return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }
 
 /** @throws {ShapeError} where an index' rank differs, or its size on another axis is larger. */
@@ -44,10 +46,10 @@ export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axi
 
 /** An index with one axis. @throws {ShapeError} where it has more. */
 export function checkVector(operation: string, index: Tensor<IndexDType>): Tensor<IndexDType> {
-  checkIndexDType(operation, index);
+  const vector = checkedIndex(operation, index);
   if (index.rank > 1)
     throw new ShapeError(operation, "wrongRank", `expected a vector of indices, got ${index.describe()}`);
-  return reshape(index, [index.size]);
+  return reshape(vector, [index.size]);
 }
 
 /** @throws {ShapeError} where there is an index and nothing that it could name. */

@@ -29,7 +29,7 @@ export interface OneHotOptions {
  * oneHot(tensor([0n, 2n]), 3); // [[1, 0, 0], [0, 0, 1]]
  *
  * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
- * @throws {DTypeError} for an index that is neither int64 nor int32. @throws {ArgumentError} for a number of classes
+ * @throws {DTypeError} for an index of floats or bools. @throws {ArgumentError} for a number of classes
  * that is not whole or below 1, or none given for an empty tensor.
  */
 export function oneHot(index: Tensor<IndexDType>, ...options: Given<OneHotOptions, ["numClasses"]>): Tensor<"int64">;

@@ -22,7 +22,7 @@ import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indice
  * scatterAdd(tensor([0, 0]), tensor([1n, 1n]), tensor([2, 3]), { dim: 0 }); // [0, 5]
  *
  * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
- * large (on Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32, or a
+ * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, or a
  * source of another dtype.
  */
 export function scatterAdd<D extends DType>(x: Tensor<D>, ...indices: ScatterArguments<D>): Tensor<D>;
@@ -31,8 +31,8 @@ export function scatterAdd(...values: unknown[]): Tensor {
   checkSourceDType("scatterAdd", x, source);
   const axis = normalizeAxis("scatterAdd", dim, x.rank);
   checkIndexShape("scatterAdd", x, index, axis);
-  checkSourceShape(index, source);
-  return scatterAddAlong(x, index, source, axis);
+  checkSourceShape("scatterAdd", index, source);
+  return scatterAddAlong("scatterAdd", x, index, source, axis);
 }
 scatterAdd.method = "same" as const;
 
@@ -66,7 +66,7 @@ export interface IndexAddOptions extends IndexOptions {
  * indexAdd(zeros([3]), tensor([2n, 2n]), tensor([1, 2]), { dim: 0 }); // [0, 0, 3]
  *
  * @throws {ShapeError} where sizes do not fit, and `indexOutOfRange` for an index that is negative or too large (on
- * Metal when a result is read). @throws {DTypeError} for an index that is neither int64 nor int32, or a source of
+ * Metal when a result is read). @throws {DTypeError} for an index of floats or bools, or a source of
  * another dtype.
  * @throws {ArgumentError} for an alpha with a fraction where the dtype has none.
  */
@@ -88,7 +88,8 @@ export function indexAdd(...values: unknown[]): Tensor {
 indexAdd.method = "same" as const;
 const indexAddParameters = parameters("indexAdd", { ...scattering, alpha: named(someNumber, 1) });
 
-function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
+/** @internal */
+export function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
   for (const tensor of [x, source]) tensor.checkAlive(operation);
   if (x.dtype !== source.dtype)
     throw new DTypeError(
@@ -98,11 +99,12 @@ function checkSourceDType(operation: string, x: Tensor, source: Tensor): void {
     );
 }
 
-function checkSourceShape(index: Tensor, source: Tensor): void {
+/** @internal */
+export function checkSourceShape(operation: string, index: Tensor, source: Tensor): void {
   const fits = index.rank === source.rank && index.shape.every((size, axis) => size <= source.shape[axis]!);
   if (!fits)
     throw new ShapeError(
-      "scatterAdd",
+      operation,
       "shapesDiffer",
       `expected index to have the rank and at most the sizes of source ${source.describe()}, got ${index.describe()}`,
     );

@@ -30,7 +30,7 @@ export interface RollOptions {
  * roll(tensor([1, 2, 3, 4]), 1); // [4, 1, 2, 3]
  *
  * @throws {ShapeError} for an axis out of range, or where there is not one shift for each axis. @throws
- * {ArgumentError} for a shift that is not whole.
+ * {ArgumentError} for no shift, and one that is not whole.
  */
 export function roll<D extends DType>(
   x: Tensor<D>,
@@ -40,6 +40,8 @@ export function roll<D extends DType>(
 export function roll(...values: unknown[]): Tensor {
   const { x, shifts, dims } = rollParameters(values);
   const given = [shifts].flat();
+  if (given.length === 0)
+    throw new ArgumentError("roll", "invalidShift", "expected one shift or more, by how many elements to roll, got []");
   for (const shift of given)
     if (!Number.isSafeInteger(shift))
       throw new ArgumentError("roll", "invalidShift", `expected a shift to be a whole number, got ${shift}`);

@@ -21,9 +21,9 @@ const primitive = productPrimitive("linear");
  * read through their strides.
  *
  * @param x [..., in]
- * @param weight [out, in]
- * @param bias [out]
- * @returns [..., out]
+ * @param weight [out, in]; or [in], for one result a row without an axis
+ * @param bias [out]; without axes where the weight has one
+ * @returns [..., out], or [...]
  *
  * @example
  * linear(tensor([1, 2]), tensor([[1, 0], [0, 1], [1, 1]]), tensor([10, 20, 30])); // float32 [11, 22, 33]
@@ -34,7 +34,8 @@ export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: 
 export function linear(...values: unknown[]): Tensor {
   const { x, weight, bias } = linearParameters(values);
   checkSameDType("linear", bias ? [x, weight, bias] : [x, weight]);
-  checkRanks("linear", 2, "weights [out, in]", [weight]);
+  if (weight.rank === 1) return ofOneRow(x, weight, bias);
+  checkRanks("linear", 2, "weights [out, in] or [in]", [weight]);
   checkSizes(x, weight, bias);
   if (x.rank > 1) return product(x, weight, bias ?? undefined);
   return reshape(product(reshape(x, [1, x.shape[0]!]), weight, bias ?? undefined), [weight.shape[0]!]);
@@ -45,6 +46,17 @@ const linearParameters = parameters("linear", {
   weight: operand(aTensor),
   bias: optional(either(aTensor, nothing)),
 });
+
+function ofOneRow<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | null | undefined): Tensor<D> {
+  if (bias && bias.rank > 0)
+    throw new ShapeError(
+      "linear",
+      "shapesDiffer",
+      `expected bias to have no axis, got ${bias.describe()} for weight ${weight.describe()}`,
+    );
+  const row = linear(x, reshape(weight, [1, weight.size]), bias && reshape(bias, [1]));
+  return reshape(row, row.shape.slice(0, -1));
+}
 
 /** One problem in all three: the bias is the input to which the product is added, repeated for each row. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {

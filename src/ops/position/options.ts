@@ -8,6 +8,7 @@ import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFloat } from "../creation/create.ts";
 import { aScaling, type RopeScaling } from "./frequencies.ts";
+import { checkTables } from "./tables.ts";
 
 /** Options of {@link rope}. */
 export interface RopeOptions {
@@ -26,6 +27,13 @@ export interface RopeOptions {
   dim?: number | undefined;
   /** How a model is stretched to contexts longer than those it was trained on. Default: not at all. */
   scaling?: RopeScaling | undefined;
+  /**
+   * The cosine of each row's pairs, [seq, dim / 2], or [batch, seq, dim / 2], where batch is the first axis of x. With
+   * `sin`, and in place of `offset`, `positions`, `base` and `scaling`. It may require a gradient.
+   */
+  cos?: Tensor | undefined;
+  /** The sine of each row's pairs, as `cos`. */
+  sin?: Tensor | undefined;
 }
 
 /** @internal What they have to be. */
@@ -36,6 +44,8 @@ export const ropeOptions = {
   interleaved: named(flag, false),
   dim: named(someNumber),
   scaling: named(aScaling),
+  cos: named(aTensor),
+  sin: named(aTensor),
 } as const;
 
 /** @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} @throws {DisposedError} */
@@ -50,6 +60,22 @@ export function checkRope(x: Tensor, options: RopeOptions): void {
   if (!(base > 0 && Number.isFinite(base)))
     throw new ArgumentError("rope", "invalidBase", `expected base to be a number above 0, got ${String(base)}`);
   if (positions) checkPositions(x, positions);
+  if (options.cos || options.sin) checkTableOptions(x, options);
+}
+
+function checkTableOptions(x: Tensor, options: RopeOptions): void {
+  const { cos, sin, dim = x.shape.at(-1)! } = options;
+  if (!cos || !sin)
+    throw new ArgumentError("rope", "missingTable", `expected cos and sin together, got ${cos ? "cos" : "sin"} alone`);
+  const defaults = { offset: 0, positions: undefined, base: 10_000, scaling: undefined };
+  const beside = (Object.keys(defaults) as (keyof typeof defaults)[]).find((name) => options[name] !== defaults[name]);
+  if (beside)
+    throw new ArgumentError(
+      "rope",
+      "optionsConflict",
+      `expected no ${beside} beside cos and sin, which have the angle of every row; choose their rows with indexSelect`,
+    );
+  checkTables(x, { cos, sin }, dim);
 }
 
 function checkDim(x: Tensor, { dim = x.shape.at(-1)! }: RopeOptions): void {

@@ -1,10 +1,11 @@
 import { record } from "../../autograd/record.ts";
-import { checkElements, executeMany } from "../../backend/dispatch.ts";
+import { checkElements, executeMany, named } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { rotationOf } from "./frequencies.ts";
 import { checkRope, type RopeOptions, ropeOptions } from "./options.ts";
 import type { RopeAttributes } from "./primitive.ts";
@@ -12,6 +13,7 @@ import { ropeCpu } from "./rope.cpu.ts";
 import { ropeMetal } from "./rope.metal.ts";
 import { ropeReference } from "./rope.reference.ts";
 import { outputStrides } from "./rows.ts";
+import { rotatedByTables } from "./tables.ts";
 
 export type { LinearScaling, Llama3Scaling, RopeScaling, YarnScaling } from "./frequencies.ts";
 export type { RopeOptions } from "./options.ts";
@@ -31,13 +33,15 @@ const ropePrimitive = definePrimitive<RopeAttributes>({
  *
  * @param x [..., seq, headDim]
  * @param options `offset` or `positions` of rows, `base`, `interleaved` pairs, `dim` where only part of a row rotates,
- * `scaling`
+ * `scaling`; or tables `cos` and `sin`
  *
  * @example
  * rope(tensor([[1, 0], [1, 0]])); // float32 [1, 0, 0.540302, 0.841471]
+ * rope(queries, { cos, sin }); // tables [seq, headDim / 2]
  * rope(queries, { offset: cached, base: 500_000, scaling: { type: "linear", factor: 4 } });
  *
- * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions that are neither [seq] nor [batch, seq].
+ * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions or
+ * tables that are neither [seq] nor [batch, seq].
  * @throws {DTypeError} for an x that is no float, or positions that are no int64 or int32. @throws {ArgumentError} for
  * other wrong options.
  */
@@ -47,6 +51,8 @@ export function rope(...values: unknown[]): Tensor {
   checkRope(x, options);
   checkElements("rope", [x], [x]);
   const { offset, positions, base, interleaved, dim = x.shape.at(-1)!, scaling } = options;
+  const { cos, sin } = options;
+  if (cos && sin) return named("rope", () => tidy(() => rotatedByTables(x, { cos, sin }, { dim, interleaved })));
   return rotated(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }
 rope.method = "same" as const;

@@ -10,6 +10,7 @@ import { gather, indexSelect, takeAlongDim } from "../../../src/ops/indexing/gat
 import type { IndexDType } from "../../../src/ops/indexing/indices.ts";
 import { maskedFill, maskedFill_ } from "../../../src/ops/indexing/masked_fill.ts";
 import { oneHot } from "../../../src/ops/indexing/one_hot.ts";
+import { scatter } from "../../../src/ops/indexing/scatter.ts";
 import { indexAdd, scatterAdd } from "../../../src/ops/indexing/scatter_add.ts";
 import { tril, triu } from "../../../src/ops/indexing/triangle.ts";
 import "../../../src/ops/methods.ts";
@@ -194,6 +195,36 @@ testTable("indexing", [
         const at = broadcastAt(index!, coordinates.with(axis, index!.shape[axis] === 1 ? 0 : coordinates[axis]!));
         return broadcastAt(x!, coordinates.with(axis, at));
       });
+    },
+    accuracy: { ulps: 0 },
+    gradient: true,
+  },
+  {
+    name: "scatter",
+    compute: ([x, index, source], options) => scatter(x!, index as Index, source!, options),
+    dtypes: all,
+    samples: [
+      ...samples([3, 4, 5], [3, 6, 5], { dim: 1 }, [3, 6, 5]),
+      ...samples([3, 4, 5], [2, 6, 3], { dim: 1 }, [3, 7, 4]),
+      ...samples([5], [40], { dim: 0 }, [40]),
+      ...samples(highest, highest.with(-1, 4), { dim: 7 }, highest.with(-1, 5)),
+      ...samples([3, 0], [2, 0], { dim: 0 }, [2, 0]),
+      ...samples([3, 2], [3, 1100], { dim: -1 }, [3, 1100]),
+      {
+        name: "none",
+        inputs: [{ shape: [3] }, indices([0], 3, "contiguous", "int64"), { shape: [2] }],
+        options: { dim: 0 },
+      },
+    ],
+    oracle: ([x, index, source], { dim }) => {
+      const axis = axisOf(dim, x!.shape.length);
+      const values = [...x!.values];
+      for (const coordinates of placesOf(index!.shape)) // row-major: the last one wins
+        values[numberOf(x!.shape, coordinates.with(axis, valueAt(index!, coordinates)))] = valueAt(
+          source!,
+          coordinates,
+        );
+      return { shape: x!.shape, values };
     },
     accuracy: { ulps: 0 },
     gradient: true,

@@ -4,6 +4,7 @@ import { enableGrad } from "../../../src/autograd/modes.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { ones } from "../../../src/ops/creation/full.ts";
+import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { linear } from "../../../src/ops/matmul/linear.ts";
@@ -96,6 +97,34 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
       [leaf([2, 3, 5], 4), ...operands],
     );
   });
+});
+
+describe.each(tested)("a weight of one axis on %s", (backend) => {
+  test("leaves no axis, in results and in gradients", () =>
+    withBackend(backend, () => {
+      const x = tensor(
+        [
+          [1, 2],
+          [3, 4],
+        ],
+        { requiresGrad: true },
+      );
+      const weight = tensor([10, 1], { requiresGrad: true });
+      const bias = tensor(100, { requiresGrad: true });
+      const y = linear(x, weight, bias);
+      expect(y.toArray()).toEqual([112, 134]);
+      expect(linear(tensor([1, 2]), weight).item()).toBe(12);
+      expect(linear(tensor([[[1, 2]]]), weight).shape).toEqual([1, 1]);
+      const gradients = grad([y], [x, weight, bias], { gradOutputs: [tensor([1, -2])] });
+      expect(gradients.map((own) => own!.toArray())).toEqual([
+        [
+          [10, 1],
+          [-20, -2],
+        ],
+        [-5, -6],
+        -1,
+      ]);
+    }));
 });
 
 test("a bias that is null is none", () => {

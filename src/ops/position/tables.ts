@@ -1,0 +1,59 @@
+/** Rotary embeddings with the caller's own cosines and sines, in differentiable operations. */
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { formatShape, sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
+import { cat, stack } from "../join/cat.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow, select } from "../view/slice.ts";
+
+/** Cosines and sines of each row's pairs: [seq, pairs], or [batch, seq, pairs], where batch is the first axis of x. */
+export interface RopeTables {
+  readonly cos: Tensor;
+  readonly sin: Tensor;
+}
+
+/** @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+export function checkTables(x: Tensor, { cos, sin }: RopeTables, dim: number): void {
+  const row = [x.shape.at(-2)!, dim / 2];
+  const expected = x.rank > 2 ? [row, [x.shape[0]!, ...row]] : [row];
+  for (const [name, table] of Object.entries({ cos, sin })) {
+    table.checkAlive("rope");
+    if (!isFloat(table.dtype))
+      throw new DTypeError("rope", "notAFloat", `expected ${name} to be of floats, got ${table.describe()}`);
+    if (!expected.some((shape) => sameShape(shape, table.shape)))
+      throw new ShapeError(
+        "rope",
+        "shapesDiffer",
+        `expected ${name} to be [seq, pairs] or [batch, seq, pairs], ${expected.map(formatShape).join(" or ")} for x ` +
+          `${x.describe()}, got ${table.describe()}`,
+      );
+  }
+}
+
+/** (a, b) of each pair becomes (a · cos − b · sin, a · sin + b · cos), rounded once; what is behind the pairs stays. */
+export function rotatedByTables<D extends DType>(
+  x: Tensor<D>,
+  tables: RopeTables,
+  { dim, interleaved }: { readonly dim: number; readonly interleaved: boolean },
+): Tensor<D> {
+  const pairs = dim / 2;
+  const own = toDType(narrow(x, -1, 0, dim), accumulationDType(x.dtype));
+  const [a, b] = interleaved
+    ? [0, 1].map((at) => select(reshape(own, [...own.shape.slice(0, -1), pairs, 2]), -1, at))
+    : [0, pairs].map((start) => narrow(own, -1, start, pairs));
+  const [cos, sin] = [tables.cos, tables.sin].map((table) => spread(toDType(table, own.dtype), x.rank));
+  const rotated = [sub(mul(a!, cos!), mul(b!, sin!)), add(mul(a!, sin!), mul(b!, cos!))] as Tensor[];
+  const result = interleaved ? reshape(stack(rotated, { dim: -1 }), own.shape) : cat(rotated, { dim: -1 });
+  const rounded = toDType(result, x.dtype);
+  const size = x.shape.at(-1)!;
+  return size === dim ? rounded : cat([rounded, narrow(x, -1, dim, size - dim)], { dim: -1 });
+}
+
+/** A table with a batch has it on the first of so many axes. */
+const spread = (table: Tensor, rank: number): Tensor =>
+  table.rank === 2
+    ? table
+    : reshape(table, [table.shape[0]!, ...new Array<number>(rank - 3).fill(1), ...table.shape.slice(1)]);
