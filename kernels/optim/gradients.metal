@@ -1,4 +1,4 @@
-// Up to MAX_GRADIENTS gradients of a dtype at once: the sums of their squares, and their products with a factor.
+// Up to MAX_GRADIENTS gradients of a dtype at once: their norms, and their products with a factor.
 //
 // Tiling: a threadgroup takes a chunk of adjacent elements of one gradient, a thread every THREADS-th of them. Each
 // gradient is read once, each product written once. A sum of squares is made of a thread's own, in float32, and then of
@@ -6,6 +6,8 @@
 
 #include <metal_stdlib>
 using namespace metal;
+
+#include "common/extended.h"
 
 #define THREADS 256
 #define MAX_GRADIENTS 14
@@ -31,23 +33,24 @@ inline Chunk chunk_of(uint group, constant Gradients &table) {
     return {number, first, min(ulong(table.sizes[number]), first + ulong(table.chunk))};
 }
 
-template <typename T> inline float sum_of_squares(device const T *gradient, Chunk chunk, uint thread_index) {
-    float sum = 0.0f;
+template <typename T> inline Squares sum_of_squares(device const T *gradient, Chunk chunk, uint thread_index) {
+    Squares sum = {0.0f, -1};
     for (ulong i = chunk.first + thread_index; i < chunk.end; i += THREADS) {
-        float g = float(gradient[i]);
-        sum += g * g;
+        sum = added(sum, square_of(float(gradient[i])));
     }
     return sum;
 }
 
-// Σ of the threads' own; the first thread writes it. All take part.
-inline void write_sum(float own, threadgroup float *sums, uint thread_index, device float *out) {
+// The root of the sum of the threads' own; the first thread writes it. All take part.
+inline void write_root(Squares own, threadgroup Squares *sums, uint thread_index, device float *out) {
     sums[thread_index] = own;
     for (uint half_count = THREADS / 2; half_count > 0; half_count /= 2) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (thread_index < half_count) sums[thread_index] += sums[thread_index + half_count];
+        if (thread_index < half_count) {
+            sums[thread_index] = added(sums[thread_index], sums[thread_index + half_count]);
+        }
     }
-    if (thread_index == 0) *out = sums[0];
+    if (thread_index == 0) *out = root(sums[0]);
 }
 
 template <typename T>
@@ -80,20 +83,20 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
      : number == 12 ? name##_12 \
                     : name##_13)
 
-// sums                       [[buffer(0)]]      one for each chunk
+// norms                      [[buffer(0)]]      one for each chunk
 // gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again where there are fewer
 // table                      [[buffer(15)]]
 // grid: a threadgroup a chunk, the chunks of the first gradient before those of the second, and so on
-#define SQUARES_KERNEL(T)                                                                      \
-    kernel void squares_##T(                                                                   \
-        device float *sums [[buffer(0)]], BUFFERS(device const T *, gradient, 1),              \
+#define NORMS_KERNEL(T)                                                                        \
+    kernel void norms_##T(                                                                     \
+        device float *norms [[buffer(0)]], BUFFERS(device const T *, gradient, 1),             \
         constant Gradients &table [[buffer(15)]], uint group [[threadgroup_position_in_grid]], \
         uint thread_index [[thread_index_in_threadgroup]]) {                                   \
-        threadgroup float shared[THREADS];                                                     \
+        threadgroup Squares shared[THREADS];                                                   \
         Chunk chunk = chunk_of(group, table);                                                  \
         device const T *gradient = CHOSEN(gradient, chunk.number);                             \
-        float own = sum_of_squares(gradient, chunk, thread_index);                             \
-        write_sum(own, shared, thread_index, sums + group);                                    \
+        Squares own = sum_of_squares(gradient, chunk, thread_index);                           \
+        write_root(own, shared, thread_index, norms + group);                                  \
     }
 
 // factor                     [[buffer(0)]]       one number
@@ -110,9 +113,9 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
         scale(CHOSEN(before, chunk.number), CHOSEN(after, chunk.number), factor[0], chunk, thread_index); \
     }
 
-SQUARES_KERNEL(float)
-SQUARES_KERNEL(half)
-SQUARES_KERNEL(bfloat)
+NORMS_KERNEL(float)
+NORMS_KERNEL(half)
+NORMS_KERNEL(bfloat)
 
 SCALE_KERNEL(float)
 SCALE_KERNEL(half)

@@ -44,6 +44,24 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     ["float16", "bfloat16", "float32"],
     ...(backend === "metal" ? [] : [["float64"] as const]),
   ];
+  test.each([1e25, 1e-30])("gradients about %p, whose squares float32 can't hold", (scale) => {
+    for (const normType of [1, 2, 2.5, Infinity])
+      on(backend, () => {
+        const list = owners(["float32"], scale);
+        const before = gradientsOf(list).flat();
+        const norm =
+          normOf(
+            before.map((value) => value / scale),
+            normType,
+          ) * scale;
+        expect(Math.abs(Number(clipGradNorm(list, 1, { normType }).item()) / norm - 1)).toBeLessThan(1e-6);
+        const factor = Math.min(1 / (norm + 1e-6), 1);
+        const largest = Math.max(...before.map(Math.abs));
+        for (const [index, value] of gradientsOf(list).flat().entries())
+          expect(Math.abs(value - before[index]! * factor)).toBeLessThanOrEqual(1e-6 * factor * largest);
+      });
+  });
+
   const cases = kinds.flatMap((dtypes) => [1, 2, 2.5, Infinity].map((p) => [dtypes, p] as const));
   test.each(cases)("%p, order %p", (dtypes, p) => {
     on(backend, () => {

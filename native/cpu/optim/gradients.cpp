@@ -1,10 +1,11 @@
-// The functions "gradientSquares" and "gradientScale".
+// The functions "gradientNorms" and "gradientScale".
 #include "gradients.h"
 
 #include "../functions.h"
 #include "../parallel.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace orchard;
 
@@ -48,17 +49,18 @@ template <class Work> void for_each_chunk(const Call &call, Work work) {
   });
 }
 
-// sums[i] = Σ g² of chunk i: those of the first gradient before those of the second, and so on. float32, float64 of
+// norms[i] = √ Σ g² of chunk i: those of the first gradient before those of the second, and so on. float32, float64 of
 // float64.
-void gradient_squares(const GradientSquaresBlock &block, Operands operands) {
+void gradient_norms(const GradientNormsBlock &block, Operands operands) {
   const Call call = read_call(block);
-  const int64_t sums_offset = block.sums_offset;
-  void *sums = operands[max_gradients];
+  const int64_t norms_offset = block.norms_offset;
+  void *norms = operands[max_gradients];
   auto squares = gradient_kernels().squares;
   for_each_chunk(call, [&](int own, int64_t first, int64_t count, int64_t at) {
-    double sum = squares(call.dtype, element(operands[own], call.dtype, call.each[own].offset + first), count);
-    if (call.dtype == DType::float64) static_cast<double *>(sums)[sums_offset + at] = sum;
-    else static_cast<float *>(sums)[sums_offset + at] = float(sum);
+    double norm =
+        std::sqrt(squares(call.dtype, element(operands[own], call.dtype, call.each[own].offset + first), count));
+    if (call.dtype == DType::float64) static_cast<double *>(norms)[norms_offset + at] = norm;
+    else static_cast<float *>(norms)[norms_offset + at] = float(norm);
   });
 }
 
@@ -77,7 +79,7 @@ void gradient_scale(const GradientScaleBlock &block, Operands operands) {
   });
 }
 
-ORCHARD_FUNCTION("gradientSquares", gradient_squares, GradientSquaresBlock, max_gradients + 1)
+ORCHARD_FUNCTION("gradientNorms", gradient_norms, GradientNormsBlock, max_gradients + 1)
 ORCHARD_FUNCTION("gradientScale", gradient_scale, GradientScaleBlock, 1 + 2 * max_gradients)
 
 } // namespace

@@ -8,12 +8,12 @@ namespace orchard {
 constexpr int max_gradients = 14;
 
 // Dense gradients of a float dtype, each with its size and its offset. Operands beyond their number are not read.
-struct GradientSquaresBlock {
+struct GradientNormsBlock {
   DTypeField dtype;
   Whole gradients; // how many there are
   Whole chunk;     // elements of a gradient whose squares make one sum
   Whole sizes[max_gradients], offsets[max_gradients];
-  Whole sums_offset;
+  Whole norms_offset;
 };
 
 struct GradientScaleBlock {

@@ -3,6 +3,7 @@
 #include "../lanes.h"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 namespace orchard::ORCHARD_ISA {
@@ -11,7 +12,11 @@ namespace {
 // Elements that are converted at once.
 constexpr int64_t tile = 512;
 
-// Σ g² of at most a tile: side by side in the compute type, 16 in a lane, and from there on in float64.
+// From here on squares that are too small for float32 are no part of a tile's sum.
+constexpr double least_sum = 0x1p-80;
+
+// Σ g² of at most a tile, again in float64 where squares leave the range of float32: side by side in the compute type,
+// 16 in a lane, and from there on in float64.
 template <class C> double tile_squares(const C *g, int64_t count) {
   C own[sum_lanes] = {};
   int64_t i = 0;
@@ -20,7 +25,11 @@ template <class C> double tile_squares(const C *g, int64_t count) {
   for (int lane = 0; i < count; i++, lane++) own[lane] += g[i] * g[i];
   double sums[sum_lanes];
   std::copy_n(own, sum_lanes, sums);
-  return lanes_summed(sums);
+  double sum = lanes_summed(sums);
+  if (sum > least_sum && sum < std::numeric_limits<double>::infinity()) return sum;
+  sum = 0;
+  for (i = 0; i < count; i++) sum += double(g[i]) * double(g[i]);
+  return sum;
 }
 
 // The tile's elements in the compute type: they themselves, or converted into `scratch`.

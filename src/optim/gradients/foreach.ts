@@ -7,28 +7,27 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { zeros } from "../../ops/creation/full.ts";
-import { sqrt } from "../../ops/elementwise/power.ts";
 import { cat } from "../../ops/join/cat.ts";
-import { sum } from "../../ops/reduction/sum.ts";
+import { norm } from "../../ops/reduction/norm.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { chunksOf } from "./chunks.ts";
+import { normsCpu } from "./norms.cpu.ts";
+import { normsMetal } from "./norms.metal.ts";
+import { normsReference } from "./norms.reference.ts";
 import { MAX_GRADIENTS } from "./primitive.ts";
 import { scaleCpu } from "./scale.cpu.ts";
 import { scaleMetal } from "./scale.metal.ts";
 import { scaleReference } from "./scale.reference.ts";
-import { squaresCpu } from "./squares.cpu.ts";
-import { squaresMetal } from "./squares.metal.ts";
-import { squaresReference } from "./squares.reference.ts";
 
 /**
- * Inputs: dense gradients of a dtype. Output: Σ g² of each chunk of the first, then of the second, and so on; float32,
- * float64 of float64.
+ * Inputs: dense gradients of a dtype. Output: √ Σ g² of each chunk of the first, then of the second, and so on;
+ * float32, float64 of float64.
  */
-export const squaresPrimitive = definePrimitive({
-  name: "gradientSquares",
+export const normsPrimitive = definePrimitive({
+  name: "gradientNorms",
   family: "optim",
-  implementations: { metal: squaresMetal, cpu: squaresCpu, reference: squaresReference },
+  implementations: { metal: normsMetal, cpu: normsCpu, reference: normsReference },
 });
 
 /**
@@ -44,13 +43,13 @@ export const scalePrimitive = definePrimitive({
 /** √ Σ g² over all elements of all gradients, in float32 (float64 where one of them is), in a fixed order. */
 export function euclideanNorm(operation: string, gradients: readonly Tensor[]): Tensor {
   const widest = widestDType(gradients);
-  const sums = batchesOf(gradients).map((indices) => {
+  const norms = batchesOf(gradients).map((indices) => {
     const members = indices.map((index) => contiguous(gradients[index]!));
     const chunks = members.reduce((total, { size }) => total + chunksOf(size), 0);
     const dtype = accumulationDType(members[0]!.dtype);
-    return toDType(execute(squaresPrimitive, members, [chunks], dtype, undefined, operation), widest);
+    return toDType(execute(normsPrimitive, members, [chunks], dtype, undefined, operation), widest);
   });
-  return sums.length === 0 ? zeros([], { dtype: widest }) : sqrt(sum(sums.length === 1 ? sums[0]! : cat(sums)));
+  return norms.length === 0 ? zeros([], { dtype: widest }) : norm(norms.length === 1 ? norms[0]! : cat(norms));
 }
 
 /** New tensors: the gradients times a factor of one element that lies on the device. */

@@ -1,4 +1,4 @@
-/** Sums of squares of many gradients, and their products with a factor: what kernels are given. */
+/** Norms of many gradients, and their products with a factor: what kernels are given. */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { array, dtype, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
@@ -19,9 +19,9 @@ export const gradientParameters = struct("Gradients", "optim/gradients.metal", {
 
 const operandNames = (name: string) => Array.from({ length: MAX_GRADIENTS }, (_, index) => `${name}${index}`);
 
-export const squaresCall = cpuCall("gradientSquares", { dtype, ...fields, offsets: wholes, sumsOffset: whole }, [
+export const normsCall = cpuCall("gradientNorms", { dtype, ...fields, offsets: wholes, normsOffset: whole }, [
   ...operandNames("gradient"),
-  "sums",
+  "norms",
 ]);
 
 export const scaleCall = cpuCall(

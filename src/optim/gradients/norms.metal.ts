@@ -4,12 +4,12 @@ import { padded } from "../primitive.ts";
 import { launchOver } from "./launch.metal.ts";
 import { MAX_GRADIENTS } from "./primitive.ts";
 
-export const squaresMetal: MetalImplementation<undefined> = {
+export const normsMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output] }) {
     return launch({
       file: "optim/gradients.metal",
-      name: `squares_${metalTypeOf(inputs[0]!.dtype)}`,
+      name: `norms_${metalTypeOf(inputs[0]!.dtype)}`,
       operands: [writes(output!), ...padded(inputs, MAX_GRADIENTS, inputs[0]!).map(reads)],
       ...launchOver(inputs.map(({ size }) => size)),
     });

@@ -3,14 +3,14 @@ import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
 import { CHUNK, chunksOf } from "./chunks.ts";
 
-export const squaresReference: Implementation<undefined> = {
+export const normsReference: Implementation<undefined> = {
   run({ inputs, outputs: [output] }) {
-    const sums = inputs.flatMap((gradient) => {
+    const norms = inputs.flatMap((gradient) => {
       const squares = Array.from(toNumbers(gradient), (g) => g * g);
       return Array.from({ length: chunksOf(squares.length) }, (_, chunk) =>
-        sumOf(squares.slice(chunk * CHUNK, (chunk + 1) * CHUNK)),
+        Math.sqrt(sumOf(squares.slice(chunk * CHUNK, (chunk + 1) * CHUNK))),
       );
     });
-    store(output!, sums);
+    store(output!, norms);
   },
 };

@@ -1,15 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { padded } from "../primitive.ts";
 import { CHUNK } from "./chunks.ts";
-import { MAX_GRADIENTS, squaresCall } from "./primitive.ts";
+import { MAX_GRADIENTS, normsCall } from "./primitive.ts";
 
-export const squaresCpu: Implementation<undefined> = {
-  run({ operation, inputs, outputs: [sums] }) {
+export const normsCpu: Implementation<undefined> = {
+  run({ operation, inputs, outputs: [norms] }) {
     const values = {
       ...{ dtype: inputs[0]!.dtype, gradients: inputs.length, chunk: CHUNK },
       ...{ sizes: inputs.map(({ size }) => size), offsets: inputs.map(({ offset }) => offset) },
-      sumsOffset: sums!.offset,
+      normsOffset: norms!.offset,
     };
-    squaresCall(operation, values, [...padded(inputs, MAX_GRADIENTS, undefined), sums]);
+    normsCall(operation, values, [...padded(inputs, MAX_GRADIENTS, undefined), norms]);
   },
 };
