@@ -1,4 +1,5 @@
 /** The tape: what each operation needs to carry gradients back. */
+import { describeValue } from "../core/describe.ts";
 import { OrchardError } from "../core/errors.ts";
 import { bytesOf, isFloat } from "../tensor/dtype.ts";
 import { reachOf } from "../tensor/reach.ts";
@@ -113,8 +114,15 @@ export function runHooks(hooks: readonly GradientHook[] | null | undefined, grad
   return result;
 }
 
-function replaced(gradient: Tensor, replacement: Tensor | undefined): Tensor {
-  if (!replacement) return gradient;
+function replaced(gradient: Tensor, replacement: unknown): Tensor {
+  if (replacement === undefined || replacement === null) return gradient;
+  if (!Tensor.isTensor(replacement))
+    throw new AutogradError(
+      "registerHook",
+      "wrongGradient",
+      `expected a hook to return a gradient or nothing, got ${describeValue(replacement)}`,
+    );
+  replacement.checkAlive("registerHook");
   if (sameShape(gradient.shape, replacement.shape) && gradient.dtype === replacement.dtype) return replacement;
   throw new AutogradError(
     "registerHook",

@@ -14,6 +14,7 @@
  * - `own`: as {@link OwnMethods} says.
  */
 
+import { ShapeError } from "../core/errors.ts";
 import type { AxisArguments } from "../core/kinds.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -33,7 +34,12 @@ type NameOf<Kind extends string> = {
 /** The parameters after the tensor. */
 type Rest<F> = F extends (x: never, ...rest: infer R) => unknown ? R : never;
 type RestAfterOther<F> = F extends (x: never, other: never, ...rest: infer R) => unknown ? R : never;
-type OptionsOf<F> = F extends (x: never, options: infer O) => unknown ? NonNullable<O> : never;
+/** The parameters with a dtype among the options, which come last. */
+type WithDType<R, E extends DType> = R extends readonly unknown[]
+  ? Required<R> extends readonly [...infer First, infer Options]
+    ? [...First, NonNullable<Options> & { readonly dtype: E }]
+    : never
+  : never;
 
 // A type mapped over the functions keeps their comments, which editors show.
 type Giving<Names extends keyof Operations, Result> = {
@@ -47,7 +53,7 @@ type Promoting<Names extends keyof Operations, D extends DType> = {
 };
 type Converting<Names extends keyof Operations, Otherwise extends DType> = {
   [Name in Names]: {
-    <E extends DType>(options: OptionsOf<Operations[Name]> & { readonly dtype: E }): Tensor<E>;
+    <E extends DType>(...rest: WithDType<Rest<Operations[Name]>, E>): Tensor<E>;
     (...rest: Rest<Operations[Name]>): Tensor<Otherwise>;
   };
 };
@@ -85,9 +91,17 @@ interface CoreMethods<D extends DType> {
   to<E extends DType>(dtype: E): Tensor<E>;
 }
 
+interface Transposes<D extends DType> {
+  /** A matrix with its axes swapped: a view. @throws {ShapeError} for another rank than 2; see {@link Transposes.mT} */
+  readonly T: Tensor<D>;
+  /** The last two axes swapped: a view. @throws {ShapeError} for a rank below 2 */
+  readonly mT: Tensor<D>;
+}
+
 declare module "../tensor/tensor.ts" {
   interface Tensor<D extends DType>
     extends CoreMethods<D>,
+      Transposes<D>,
       OwnMethods<D>,
       Giving<NameOf<"same">, Tensor<D>>,
       Giving<NameOf<"parts">, Tensor<D>[]>,
@@ -98,6 +112,26 @@ declare module "../tensor/tensor.ts" {
       Promoting<NameOf<"promoted">, D>,
       Converting<NameOf<"summed">, operations.SumOf<D>>,
       Converting<NameOf<"averaged">, D> {}
+}
+
+/** The transposes that are properties, as PyTorch has them. */
+const transposes = {
+  T(x: Tensor): Tensor {
+    if (x.rank !== 2)
+      throw new ShapeError("T", "wrongRank", `expected a matrix, got ${x.describe()}; mT or permute takes others`);
+    return operations.transpose(x, 0, 1);
+  },
+  mT(x: Tensor): Tensor {
+    if (x.rank < 2)
+      throw new ShapeError("mT", "wrongRank", `expected a matrix or a batch of matrices, got ${x.describe()}`);
+    return operations.transpose(x, -2, -1);
+  },
+} as const;
+for (const [name, transposed] of Object.entries(transposes)) {
+  const get = function (this: Tensor): Tensor {
+    return transposed(this);
+  };
+  Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
 }
 
 const isMethod = ([, value]: readonly [string, unknown]): boolean => typeof value === "function" && "method" in value;

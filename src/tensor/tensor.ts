@@ -1,3 +1,4 @@
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DisposedError } from "../core/errors.ts";
 import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
@@ -130,6 +131,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
         "notALeaf",
         "expected a leaf, got the result of an operation; detach() gives a leaf",
       );
+    if (typeof value !== "boolean")
+      throw new ArgumentError(
+        "requiresGrad",
+        "invalidOption",
+        `expected requiresGrad to be true or false, got ${describeValue(value)}`,
+      );
     if (value && !isFloat(this.dtype))
       throw new ArgumentError("requiresGrad", "notAFloat", `expected a float dtype for a gradient, got ${this.dtype}`);
     this.leafRequiresGrad = value;
@@ -220,6 +227,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
    */
   registerHook(hook: GradientHook): () => void {
     this.checkRequiresGrad("registerHook");
+    if (typeof hook !== "function")
+      throw new ArgumentError(
+        "registerHook",
+        "invalidOperand",
+        `expected a hook, a function, got ${describeValue(hook)}`,
+      );
     this.hooks ??= [];
     const hooks = this.edge ? this.edge.node.hooksOf(this.edge.output) : this.hooks;
     hooks.push(hook);

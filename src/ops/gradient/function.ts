@@ -1,8 +1,10 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { AutogradError, GraphNode } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import { severalTensors } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -86,8 +88,14 @@ function applyFunction<Arguments extends readonly unknown[], Result extends Tens
   const context = new FunctionContext();
   context.needsInputGrad = values.map((value) => value instanceof Tensor && value.requiresGrad);
   const result = noGrad(() => definition.forward(context, ...values));
-  if (needsGradient(...inputs))
-    recordFunction(definition, context, values, result instanceof Tensor ? [result] : result);
+  const outputs = severalTensors.parse(result, definition.name, "the result");
+  if (outputs === undefined)
+    throw new ArgumentError(
+      definition.name,
+      "notATensor",
+      `expected forward to return a tensor or an array of tensors, got ${describeValue(result)}`,
+    );
+  if (needsGradient(...inputs)) recordFunction(definition, context, values, outputs);
   return result;
 }
 
@@ -114,7 +122,7 @@ function recordFunction(
         context,
         ...gradients.map((gradient, at) => (differentiable[at] ? gradient : null)),
       );
-      return gradientsOf(definition.name, values, given instanceof Tensor || !given ? [given] : given);
+      return gradientsOf(definition.name, values, Array.isArray(given) ? given : [given as Tensor | null]);
     } finally {
       context.saved = null;
     }
@@ -146,7 +154,14 @@ function checkGradient(
   input: Tensor,
   gradient: Tensor | null | undefined,
 ): Tensor | null {
-  if (!gradient) return null;
+  if (gradient === null || gradient === undefined) return null;
+  if (!Tensor.isTensor(gradient))
+    throw new AutogradError(
+      operation,
+      "wrongGradient",
+      `expected backward to return a tensor or null for argument ${index}, got ${describeValue(gradient)}`,
+    );
+  gradient.checkAlive(operation);
   if (sameShape(gradient.shape, input.shape) && isFloat(gradient.dtype)) return toDType(gradient, input.dtype);
   throw new AutogradError(
     operation,
