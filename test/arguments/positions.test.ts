@@ -34,54 +34,264 @@ describe("by position", () => {
     ["norm(x, 1, 0)", () => o.norm(x, 1, 0), [4, 6]],
     ["x.var(0)", () => x.var(0), [2, 2]],
     ["std(x, 0, { correction: 0 })", () => o.std(x, 0, { correction: 0 }), [1, 1]],
-    ["softmax(zeros, 0)", () => o.softmax(o.zeros(2, 4), 0), [[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]]], // biome-ignore format: a row
-    ["cumsum(x, 0)", () => o.cumsum(x, 0), [[1, 2], [4, 6]]], // biome-ignore format: a row
-    ["cumprod(x, 1)", () => o.cumprod(x, 1), [[1, 2], [3, 12]]], // biome-ignore format: a row
-    ["cat([x, x], 1)", () => o.cat([x, x], 1), [[1, 2, 1, 2], [3, 4, 3, 4]]], // biome-ignore format: a row
-    ["stack([row, row], 1)", () => o.stack([row, row], 1), [[3, 3], [1, 1], [2, 2]]], // biome-ignore format: a row
+    [
+      "softmax(zeros, 0)",
+      () => o.softmax(o.zeros(2, 4), 0),
+      [
+        [0.5, 0.5, 0.5, 0.5],
+        [0.5, 0.5, 0.5, 0.5],
+      ],
+    ],
+    [
+      "cumsum(x, 0)",
+      () => o.cumsum(x, 0),
+      [
+        [1, 2],
+        [4, 6],
+      ],
+    ],
+    [
+      "cumprod(x, 1)",
+      () => o.cumprod(x, 1),
+      [
+        [1, 2],
+        [3, 12],
+      ],
+    ],
+    [
+      "cat([x, x], 1)",
+      () => o.cat([x, x], 1),
+      [
+        [1, 2, 1, 2],
+        [3, 4, 3, 4],
+      ],
+    ],
+    [
+      "stack([row, row], 1)",
+      () => o.stack([row, row], 1),
+      [
+        [3, 3],
+        [1, 1],
+        [2, 2],
+      ],
+    ],
     ["split(row, 2, 0)[1]", () => o.split(row, 2, 0)[1]!, [2]],
     ["chunk(x, 2, 1)[0]", () => o.chunk(x, 2, 1)[0]!, [[1], [3]]],
     ["unbind(x, 1)[0]", () => o.unbind(x, 1)[0]!, [1, 3]],
-    ["transpose(x, 0, 1)", () => o.transpose(x, 0, 1), [[1, 3], [2, 4]]], // biome-ignore format: a row
-    ["x.permute(1, 0)", () => x.permute(1, 0), [[1, 3], [2, 4]]], // biome-ignore format: a row
+    [
+      "transpose(x, 0, 1)",
+      () => o.transpose(x, 0, 1),
+      [
+        [1, 3],
+        [2, 4],
+      ],
+    ],
+    [
+      "x.permute(1, 0)",
+      () => x.permute(1, 0),
+      [
+        [1, 3],
+        [2, 4],
+      ],
+    ],
     ["x.reshape(4)", () => x.reshape(4), [1, 2, 3, 4]],
     ["x.reshape(-1, 1)", () => x.reshape(-1, 1), [[1], [2], [3], [4]]],
-    ["x.flip(0, 1)", () => x.flip(0, 1), [[4, 3], [2, 1]]], // biome-ignore format: a row
-    ["x.repeat(1, 2)", () => x.repeat(1, 2), [[1, 2, 1, 2], [3, 4, 3, 4]]], // biome-ignore format: a row
+    [
+      "x.flip(0, 1)",
+      () => x.flip(0, 1),
+      [
+        [4, 3],
+        [2, 1],
+      ],
+    ],
+    [
+      "x.repeat(1, 2)",
+      () => x.repeat(1, 2),
+      [
+        [1, 2, 1, 2],
+        [3, 4, 3, 4],
+      ],
+    ],
     ["row.tile(2)", () => row.tile(2), [3, 1, 2, 3, 1, 2]],
-    ["row.expand(2, -1)", () => row.expand(2, -1), [[3, 1, 2], [3, 1, 2]]], // biome-ignore format: a row
-    ["roll(x, 1, 0)", () => o.roll(x, 1, 0), [[3, 4], [1, 2]]], // biome-ignore format: a row
-    ["tril(x, -1)", () => o.tril(x, -1), [[0, 0], [3, 0]]], // biome-ignore format: a row
-    ["triu(x, 1)", () => o.triu(x, 1), [[0, 2], [0, 0]]], // biome-ignore format: a row
+    [
+      "row.expand(2, -1)",
+      () => row.expand(2, -1),
+      [
+        [3, 1, 2],
+        [3, 1, 2],
+      ],
+    ],
+    [
+      "roll(x, 1, 0)",
+      () => o.roll(x, 1, 0),
+      [
+        [3, 4],
+        [1, 2],
+      ],
+    ],
+    [
+      "tril(x, -1)",
+      () => o.tril(x, -1),
+      [
+        [0, 0],
+        [3, 0],
+      ],
+    ],
+    [
+      "triu(x, 1)",
+      () => o.triu(x, 1),
+      [
+        [0, 2],
+        [0, 0],
+      ],
+    ],
     ["diag(x, 1)", () => o.diag(x, 1), [2]],
     ["diagonal(x, -1, 0, 1)", () => o.diagonal(x, -1, 0, 1), [3]],
-    ["sort(x, 0, true).values", () => o.sort(x, 0, true).values, [[3, 4], [1, 2]]], // biome-ignore format: a row
+    [
+      "sort(x, 0, true).values",
+      () => o.sort(x, 0, true).values,
+      [
+        [3, 4],
+        [1, 2],
+      ],
+    ],
     ["argsort(row, 0, true)", () => o.argsort(row, 0, true), [0n, 2n, 1n]],
     ["topk(row, 2, 0, false).values", () => o.topk(row, 2, 0, false).values, [1, 2]],
-    ["gather(x, 1, index)", () => o.gather(x, 1, positions), [[2, 1], [3, 3]]], // biome-ignore format: a row
-    ["gather(x, index, { dim })", () => o.gather(x, positions, { dim: 1 }), [[2, 1], [3, 3]]], // biome-ignore format: a row
+    [
+      "gather(x, 1, index)",
+      () => o.gather(x, 1, positions),
+      [
+        [2, 1],
+        [3, 3],
+      ],
+    ],
+    [
+      "gather(x, index, { dim })",
+      () => o.gather(x, positions, { dim: 1 }),
+      [
+        [2, 1],
+        [3, 3],
+      ],
+    ],
     ["indexSelect(x, 1, index)", () => o.indexSelect(x, 1, tensor([1n])), [[2], [4]]],
-    ["scatterAdd(x, 1, index, y)", () => o.scatterAdd(x, 1, positions, y), [[21, 12], [73, 4]]], // biome-ignore format: a row
-    ["indexAdd(x, 0, index, y, { alpha })", () => o.indexAdd(x, 0, tensor([0n, 0n]), y, { alpha: 2 }), [[81, 122], [3, 4]]], // biome-ignore format: a row
-    ["takeAlongDim(x, index, 1)", () => o.takeAlongDim(x, positions, 1), [[2, 1], [3, 3]]], // biome-ignore format: a row
-    ["clamp(x, 2, 3)", () => o.clamp(x, 2, 3), [[2, 2], [3, 3]]], // biome-ignore format: a row
-    ["clamp(x, null, 2)", () => o.clamp(x, null, 2), [[1, 2], [2, 2]]], // biome-ignore format: a row
+    [
+      "scatterAdd(x, 1, index, y)",
+      () => o.scatterAdd(x, 1, positions, y),
+      [
+        [21, 12],
+        [73, 4],
+      ],
+    ],
+    [
+      "indexAdd(x, 0, index, y, { alpha })",
+      () => o.indexAdd(x, 0, tensor([0n, 0n]), y, { alpha: 2 }),
+      [
+        [81, 122],
+        [3, 4],
+      ],
+    ],
+    [
+      "takeAlongDim(x, index, 1)",
+      () => o.takeAlongDim(x, positions, 1),
+      [
+        [2, 1],
+        [3, 3],
+      ],
+    ],
+    [
+      "clamp(x, 2, 3)",
+      () => o.clamp(x, 2, 3),
+      [
+        [2, 2],
+        [3, 3],
+      ],
+    ],
+    [
+      "clamp(x, null, 2)",
+      () => o.clamp(x, null, 2),
+      [
+        [1, 2],
+        [2, 2],
+      ],
+    ],
     ["oneHot(index, 3)", () => o.oneHot(tensor([1n]), 3), [[0n, 1n, 0n]]],
     ["pad(row, [1, 0], 'constant', 9)", () => o.pad(row, [1, 0], "constant", 9), [9, 3, 1, 2]],
     ["leakyRelu(-x, 0.5)", () => o.leakyRelu(o.neg(row), 0.5), [-1.5, -0.5, -1]],
-    ["hardtanh(x, 2, 3)", () => o.hardtanh(x, 2, 3), [[2, 2], [3, 3]]], // biome-ignore format: a row
-    ["dropout(x, 1)", () => o.dropout(x, 1), [[0, 0], [0, 0]]], // biome-ignore format: a row
-    ["dropout(x, 0.9, false)", () => o.dropout(x, 0.9, false), [[1, 2], [3, 4]]], // biome-ignore format: a row
+    [
+      "hardtanh(x, 2, 3)",
+      () => o.hardtanh(x, 2, 3),
+      [
+        [2, 2],
+        [3, 3],
+      ],
+    ],
+    [
+      "dropout(x, 1)",
+      () => o.dropout(x, 1),
+      [
+        [0, 0],
+        [0, 0],
+      ],
+    ],
+    [
+      "dropout(x, 0.9, false)",
+      () => o.dropout(x, 0.9, false),
+      [
+        [1, 2],
+        [3, 4],
+      ],
+    ],
     ["slice(row, 0, 1, 3)", () => o.slice(row, 0, 1, 3), [1, 2]],
-    ["einsum of a list", () => o.einsum("ij,jk->ik", [x, y]), [[70, 100], [150, 220]]], // biome-ignore format: a row
+    [
+      "einsum of a list",
+      () => o.einsum("ij,jk->ik", [x, y]),
+      [
+        [70, 100],
+        [150, 220],
+      ],
+    ],
     ["layerNorm(row, [3], weight)", () => o.layerNorm(tensor([1, 1]), [2], tensor([5, 5]), tensor([7, 8])), [7, 8]],
     ["div floor", () => o.div(tensor([7, -7]), 2, { roundingMode: "floor" }), [3, -4]],
     ["div trunc", () => tensor([7, -7]).div(2, { roundingMode: "trunc" }), [3, -3]],
-    ["add alpha", () => x.add(y, { alpha: 2 }), [[21, 42], [63, 84]]], // biome-ignore format: a row
-    ["sub alpha", () => o.sub(x, 1, { alpha: 2 }), [[-1, 0], [1, 2]]], // biome-ignore format: a row
+    [
+      "add alpha",
+      () => x.add(y, { alpha: 2 }),
+      [
+        [21, 42],
+        [63, 84],
+      ],
+    ],
+    [
+      "sub alpha",
+      () => o.sub(x, 1, { alpha: 2 }),
+      [
+        [-1, 0],
+        [1, 2],
+      ],
+    ],
     ["add alpha of integers", () => o.add(tensor([5n]), tensor([2n]), { alpha: 3 }), [11n]],
-    ["x.T", () => x.T, [[1, 3], [2, 4]]], // biome-ignore format: a row
-    ["mT of a batch", () => o.stack([x, y]).mT, [[[1, 3], [2, 4]], [[10, 30], [20, 40]]]], // biome-ignore format: a row
+    [
+      "x.T",
+      () => x.T,
+      [
+        [1, 3],
+        [2, 4],
+      ],
+    ],
+    [
+      "mT of a batch",
+      () => o.stack([x, y]).mT,
+      [
+        [
+          [1, 3],
+          [2, 4],
+        ],
+        [
+          [10, 30],
+          [20, 40],
+        ],
+      ],
+    ],
   ])("%s", (_, call, expected) => expect(listOf(call())).toEqual(expected));
 
   test("sizes one by one, with options after them", () => {
@@ -163,17 +373,32 @@ describe("what can't be used is refused", () => {
     () =>
       (call as (...values: readonly unknown[]) => unknown)(...values);
   test.each<readonly [string, () => unknown, new (...values: never[]) => Error, string]>([
-    ["an option in PyTorch's spelling", loss({ label_smoothing: 0.1 }), ArgumentError, 'did you mean "labelSmoothing"?'],
+    [
+      "an option in PyTorch's spelling",
+      loss({ label_smoothing: 0.1 }),
+      ArgumentError,
+      'did you mean "labelSmoothing"?',
+    ],
     ["a misspelled option", wrong(o.sum, x, { keepdims: true }), ArgumentError, 'did you mean "keepdim"?'],
-    ["an option of another function", wrong(o.abs, x, { dim: 1 }), ArgumentError, 'there is no option "dim"; there are none'],
+    [
+      "an option of another function",
+      wrong(o.abs, x, { dim: 1 }),
+      ArgumentError,
+      'there is no option "dim"; there are none',
+    ],
     ["too many arguments", wrong(o.sum, x, 1, true, 2), ArgumentError, "at most 3 arguments, got 4"],
     ["a second argument of abs", wrong(o.abs, x, 1), ArgumentError, "at most 1 argument, got 2"],
     ["an argument twice", wrong(o.sum, x, 1, { dim: 0 }), ArgumentError, "dim is given by position and by name"],
     ["abs(5)", wrong(o.abs, 5), ArgumentError, "[abs] expected x to be a tensor, got 5"],
     ["abs()", wrong(o.abs), ArgumentError, "[abs] expected x, got nothing for it; expected abs(x)"],
-    ["null among tensors", wrong(o.cat, [x, null]), ArgumentError, "to be an array of tensors, got [float32[2, 2], null]"],
+    [
+      "null among tensors",
+      wrong(o.cat, [x, null]),
+      ArgumentError,
+      "to be an array of tensors, got [float32[2, 2], null]",
+    ],
     ["cat(5)", wrong(o.cat, 5), ArgumentError, "[cat] expected tensors to be an array of tensors, got 5"],
-    ['dim: "0"', wrong(o.sum, x, { dim: "0" }), ArgumentError, '[sum] expected dim to be an axis'],
+    ['dim: "0"', wrong(o.sum, x, { dim: "0" }), ArgumentError, "[sum] expected dim to be an axis"],
     ["dim: 1.5", wrong(o.sum, x, 1.5), ShapeError, "from -2 to 1 for a tensor of rank 2, got 1.5"],
     ["a bigint as an axis", wrong(o.sum, x, 0n), ArgumentError, "got 0n"],
     ["a symbol as a dtype", wrong(o.zeros, 2, { dtype: Symbol("a") }), DTypeError, "got Symbol(a)"],
@@ -182,14 +407,29 @@ describe("what can't be used is refused", () => {
     ["an array that holds itself", wrong(o.tensor, cyclic()), ShapeError, "a rank of at most 8"],
     ["T of a batch", () => o.ones(1, 2, 3).T, ShapeError, "expected a matrix, got float32[1, 2, 3]"],
     ["mT of a vector", () => row.mT, ShapeError, "[mT] expected a matrix or a batch"],
-    ["half an alpha for integers", wrong(o.add, tensor([1n]), 1, { alpha: 0.5 }), ArgumentError, "whole number for int64"],
-    ["a hook that is no function", wrong((hook: never) => leaf().registerHook(hook), 5), ArgumentError, "a function, got 5"],
+    [
+      "half an alpha for integers",
+      wrong(o.add, tensor([1n]), 1, { alpha: 0.5 }),
+      ArgumentError,
+      "whole number for int64",
+    ],
+    [
+      "a hook that is no function",
+      wrong((hook: never) => leaf().registerHook(hook), 5),
+      ArgumentError,
+      "a function, got 5",
+    ],
     ["a hook's result that is no tensor", hookThatReturns(5), AutogradError, "a gradient or nothing, got 5"],
-    ["requiresGrad = 1", wrong((value: never) => Object.assign(leaf(), { requiresGrad: value }), 1), ArgumentError, "got 1"],
+    [
+      "requiresGrad = 1",
+      wrong((value: never) => Object.assign(leaf(), { requiresGrad: value }), 1),
+      ArgumentError,
+      "got 1",
+    ],
   ])("%s", (_, call, kind, message) => {
     expect(call).toThrow(kind);
     expect(call).toThrow(message);
-  }); // biome-ignore format: rows
+  });
 });
 
 const leaf = () => tensor([1, 2], { requiresGrad: true });
