@@ -1,5 +1,4 @@
 /** The groups of functions that the fuzz of arguments calls. A new group is one more entry of {@link groups}. */
-import * as linalg from "../../src/linalg/index.ts";
 import { backward, detach, grad, valueAndGrad } from "../../src/ops/gradient/backward.ts";
 import { gradcheck } from "../../src/ops/gradient/gradcheck.ts";
 import * as operations from "../../src/ops/index.ts";
@@ -104,21 +103,4 @@ const upperGroup: Pick<Group, "elsewhere"> = {
   elsewhere: [...Object.keys(upperCalls), "setState", "loadStateDict", "LanguageModel.forward"],
 };
 
-const square = () => operations.eye(3);
-const linalgGroup: Group = {
-  name: "linalg",
-  atLeast: 2,
-  collect: () =>
-    collected(linalg, {
-      cholesky: () => [square()],
-      choleskyEx: () => [square()],
-      solveTriangular: () => [square(), square(), { upper: false }],
-    }),
-};
-
-export const groups: readonly Group[] = [
-  { ...operationsGroup, ...upperGroup },
-  methodsGroup,
-  gradientsGroup,
-  linalgGroup,
-];
+export const groups: readonly Group[] = [{ ...operationsGroup, ...upperGroup }, methodsGroup, gradientsGroup];
