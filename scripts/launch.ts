@@ -25,6 +25,10 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./suite/suite.ts")).checkEverything,
     meaning: "checks types, layers, lint, formats, line lengths, Swift warnings, and every kernel",
   },
+  "check:sanitize": {
+    load: async () => (await import("./sanitize/sanitize.ts")).checkSanitized,
+    meaning: "[folder]: replays the tests' calls of the cpu dylib under sanitizers, or those recorded in the folder",
+  },
   test: {
     load: async () => (await import("./suite/suite.ts")).testEverything,
     meaning: "[files]: builds, and runs all tests, or those in the files",

@@ -32,8 +32,9 @@ template <class T> struct Fetch {
 
   void operator()(int64_t first, int64_t count) const {
     constexpr int64_t cache_line = 64;
+    if (!next) return;
     const char *from = reinterpret_cast<const char *>(next + first);
-    for (int64_t at = 0; next && at < count * int64_t(sizeof(T)); at += cache_line) __builtin_prefetch(from + at, 0, 2);
+    for (int64_t at = 0; at < count * int64_t(sizeof(T)); at += cache_line) __builtin_prefetch(from + at, 0, 2);
   }
 };
 

@@ -1,9 +1,9 @@
 /** Builds `libOrchardCPU`, the cpu backend's dylib, from C++ and nothing else. */
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { availableParallelism } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
+import { inParallel } from "../parallel.ts";
 import { withSpinner } from "../progress.ts";
 import { run } from "../run.ts";
 import { withLock } from "../toolchain/lock.ts";
@@ -11,7 +11,19 @@ import { type CppCompiler, findCompiler } from "./compiler.ts";
 import { isOutOfDate, type ObjectFile, objectFiles, objectName } from "./objects.ts";
 
 const sourceFolder = join(packageRoot, "native", "cpu");
-const objectFolder = join(packageRoot, "native", ".build", "cpu");
+
+/** A path in the folder of what builds leave. */
+export const buildPath = (...names: readonly string[]): string => join(packageRoot, "native", ".build", ...names);
+
+/** A way to build the dylib. */
+export interface CpuBuild {
+  readonly compiler: CppCompiler;
+  readonly objectFolder: string;
+  readonly target: string;
+  /** Added to those of each object file, and to those of the link. */
+  readonly flags: readonly string[];
+  readonly libraryFlags: readonly string[];
+}
 
 /** Builds the dylib and says where it is. */
 export async function buildCpu(): Promise<void> {
@@ -20,29 +32,37 @@ export async function buildCpu(): Promise<void> {
 }
 
 /** Compiles what is out of date and links where anything was. Returns the dylib's path. */
-export async function buildCpuLibrary(progress: (text: string) => void = () => {}): Promise<string> {
-  await mkdir(objectFolder, { recursive: true });
+export async function buildCpuLibrary(progress: (text: string) => void = () => {}, given?: CpuBuild): Promise<string> {
+  const build = given ?? (await usualBuild());
+  await mkdir(build.objectFolder, { recursive: true });
   const onWait = () => progress("Waiting for another build of the cpu backend");
-  return withLock(join(objectFolder, ".lock"), onWait, () => buildLocked(progress));
+  return withLock(join(build.objectFolder, ".lock"), onWait, () => buildLocked(build, progress));
 }
 
-async function buildLocked(progress: (text: string) => void): Promise<string> {
-  const compiler = await findCompiler();
-  const objects = objectFiles(sourceFolder, objectFolder, compiler);
-  await removeOthers(objects);
+const usualBuild = async (): Promise<CpuBuild> => ({
+  compiler: await findCompiler(),
+  objectFolder: buildPath("cpu"),
+  target: join(buildFolder, cpuLibraryName),
+  flags: [],
+  libraryFlags,
+});
+
+async function buildLocked(build: CpuBuild, progress: (text: string) => void): Promise<string> {
+  const { compiler, objectFolder, target } = build;
+  const objects = objectFiles(sourceFolder, objectFolder, compiler, build.flags);
+  await removeOthers(objectFolder, objects);
   const stale = objects.filter((object) => isOutOfDate(object, stamp(compiler, object)));
   let done = 0;
   await inParallel(stale, async (object) => {
     progress(`Compiling C++: ${++done} of ${stale.length}, ${objectName(object)}`);
     await compile(compiler, object);
   });
-  const target = join(buildFolder, cpuLibraryName);
-  if (stale.length > 0 || !(await isNewerThanAll(target, objects))) await link(compiler, objects, target);
+  if (stale.length > 0 || !(await isNewerThanAll(target, objects))) await link(build, objects);
   return target;
 }
 
 /** Objects of sources that are gone. */
-async function removeOthers(objects: readonly ObjectFile[]): Promise<void> {
+async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]): Promise<void> {
   const wanted = new Set(objects.map(objectName));
   for (const name of await readdir(objectFolder))
     if (name !== ".lock" && !wanted.has(name.replace(/\.o(\.d|\.command)?$/, ""))) await rm(join(objectFolder, name));
@@ -85,17 +105,17 @@ const libraryFlags =
       ];
 
 async function link(
-  { command, linkFlags }: CppCompiler,
+  { compiler: { command, linkFlags }, flags, libraryFlags: ofLibrary, target }: CpuBuild,
   objects: readonly ObjectFile[],
-  target: string,
 ): Promise<void> {
-  await mkdir(buildFolder, { recursive: true });
+  await mkdir(dirname(target), { recursive: true });
   const draft = `${target}.${process.pid}`;
   const { status, output } = await run([
     ...command,
     ...objects.map(({ path }) => path),
     ...linkFlags,
-    ...libraryFlags,
+    ...flags,
+    ...ofLibrary,
     "-o",
     draft,
   ]);
@@ -107,13 +127,4 @@ async function isNewerThanAll(target: string, objects: readonly ObjectFile[]): P
   const file = Bun.file(target);
   if (!(await file.exists())) return false;
   return objects.every(({ path }) => Bun.file(path).lastModified <= file.lastModified);
-}
-
-/** Runs the work for each item, as many at once as there are processors. The first failure ends it. */
-async function inParallel<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  const queue = [...items];
-  const worker = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: availableParallelism() }, worker));
 }

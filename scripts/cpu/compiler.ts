@@ -30,6 +30,14 @@ export async function findCompiler(): Promise<CppCompiler> {
   const found = own() ?? brought();
   if (!found)
     throw new Failure(`The cpu backend needs a C++17 compiler, and ${names.join(", ")} are not on PATH. ${remedy}`);
+  return describe(found);
+}
+
+/** The machine's own and the one that set-up brought, as far as they are there. */
+export const findCompilers = (): Promise<CppCompiler[]> =>
+  Promise.all([own(), brought()].filter((found) => found !== undefined).map(describe));
+
+async function describe(found: Found): Promise<CppCompiler> {
   const { output } = await runOrFail("Asking the C++ compiler for its version", [...found.command, "--version"]);
   return { ...found, version: output.split("\n")[0] ?? "", isClang: output.includes("clang") };
 }

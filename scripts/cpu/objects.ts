@@ -42,8 +42,15 @@ const gccFlags = ["-Wno-maybe-uninitialized"];
 /**
  * Every object file, in the order of the link: what is common, then `*.isa.cpp` for each instruction set, the plainest
  * first. Of a weak copy that several hold, the linker keeps the first one, so none is ever richer than its users.
+ *
+ * @param more flags that come last, and so win
  */
-export function objectFiles(sourceFolder: string, objectFolder: string, { isClang }: CppCompiler): ObjectFile[] {
+export function objectFiles(
+  sourceFolder: string,
+  objectFolder: string,
+  { isClang }: Pick<CppCompiler, "isClang">,
+  more: readonly string[] = [],
+): ObjectFile[] {
   const sets = instructionSets[process.arch];
   const plainest = sets?.[0];
   if (!sets || !plainest) throw new Failure(`The cpu backend has no instruction set for ${process.arch}.`);
@@ -51,7 +58,7 @@ export function objectFiles(sourceFolder: string, objectFolder: string, { isClan
   const object = (source: string, { name, flags }: InstructionSet): ObjectFile => ({
     source: join(sourceFolder, source),
     path: join(objectFolder, `${source.replaceAll("/", ".").slice(0, -".cpp".length)}.${name}.o`),
-    flags: [...commonFlags, ...(isClang ? [] : gccFlags), ...flags, `-DORCHARD_ISA=${name}`],
+    flags: [...commonFlags, ...(isClang ? [] : gccFlags), ...flags, `-DORCHARD_ISA=${name}`, ...more],
   });
   const common = sources.filter((source) => !source.endsWith(".isa.cpp")).map((source) => object(source, plainest));
   const perSet = sets.flatMap((set) =>

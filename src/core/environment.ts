@@ -29,6 +29,10 @@ const own = {
     fallback: "Accelerate; on Linux the system's OpenBLAS, then the one that `setup` brought",
     meaning: "Path of a BLAS library for matrix products; `none`: the cpu backend's own",
   },
+  ORCHARD_CPU_RECORD: {
+    fallback: "no record",
+    meaning: "The folder for a record of the cpu dylib's calls, which `bun run check:sanitize` replays",
+  },
   ORCHARD_SKIP_METAL: {
     fallback: "0",
     meaning: "1: `setup`, `build`, `check` and `test` leave out everything that needs Swift, and say so",

@@ -76,7 +76,7 @@ describe("the package", () => {
   });
 
   test("the README, continuous integration and package.json name one version of Bun", () => {
-    const named = [read("README.md"), read(".ci/run")].flatMap((text) =>
+    const named = [read("README.md"), read(".ci/run"), read(".github/workflows/ci.yml")].flatMap((text) =>
       [...text.matchAll(/bun@([\d.]+\d)/g)].map(([, version]) => version!),
     );
     expect(new Set(named)).toEqual(new Set([packageFile.engines.bun.replace(">=", "")]));
@@ -112,13 +112,14 @@ describe("set-up", () => {
   });
 
   test("continuous integration runs .ci/run on Linux and macOS (with Metal's validation) and keeps the report", () => {
-    const [, linux, macos] = read(".github/workflows/ci.yml").split(/^ {2}(?:linux|macos):$/m);
+    const [, linux, sanitize, macos] = read(".github/workflows/ci.yml").split(/^ {2}(?:linux|sanitize|macos):$/m);
     for (const job of [linux, macos]) {
       expect(job).toContain("- run: .ci/run\n");
       expect(job).toMatch(/upload-artifact@v4\n +if: always\(\)[\s\S]*path: report\//);
     }
     expect(macos).toContain('METAL_DEVICE_WRAPPER_TYPE: "1"');
     expect(read(".ci/run")).toMatch(/^npx --yes bun@[\d.]+ run test /m);
+    expect(sanitize).toMatch(/- run: npx --yes bun@[\d.]+ run check:sanitize\n/);
   });
 });
 

@@ -2,6 +2,7 @@
 
 #include "../status.h"
 #include "pages.h"
+#include "sanitizer.h"
 
 #include <algorithm>
 #include <deque>
@@ -16,6 +17,11 @@ struct FreeBlock {
   void *memory;
   size_t bytes;
 };
+
+void unmap(void *memory, size_t bytes) noexcept {
+  allow(memory, bytes); // whatever is mapped there next
+  unmap_pages(memory, bytes);
+}
 
 // Free blocks by size class and by age. Of a class, the youngest is taken (its pages are the likeliest to be in a
 // cache); what is over the limit is dropped oldest first.
@@ -44,7 +50,7 @@ public:
       by_class_.find(oldest.bytes)->second.pop_front();
       by_age_.pop_front();
       bytes_ -= oldest.bytes;
-      unmap_pages(oldest.memory, oldest.bytes);
+      unmap(oldest.memory, oldest.bytes);
     }
   }
 
@@ -66,6 +72,8 @@ public:
     void *memory = free_.take(bytes);
     if (memory) figures_.cache_hits++;
     else memory = map_or_make_room(requested, bytes);
+    forbid(memory, bytes);
+    allow(memory, requested);
     figures_.allocations++;
     figures_.live_blocks++;
     figures_.live_bytes += bytes;
@@ -76,12 +84,13 @@ public:
   void give_back(void *memory, size_t requested) noexcept {
     size_t bytes = size_class(requested);
     std::lock_guard lock(mutex_);
+    forbid(memory, bytes);
     figures_.live_blocks--;
     figures_.live_bytes -= bytes;
     try {
       free_.add(memory, bytes);
     } catch (const std::bad_alloc &) { // no memory for the entry: the block goes back instead
-      unmap_pages(memory, bytes);
+      unmap(memory, bytes);
     }
     free_.shrink_to(figures_.cache_limit);
   }
@@ -167,6 +176,7 @@ BlockPool &pool() {
 } // namespace
 
 size_t size_class(size_t bytes) {
+  bytes += red_zone;
   size_t step = block_alignment;
   while (step * 16 < bytes) step *= 2;
   return std::max((bytes + step - 1) / step, size_t(1)) * step;

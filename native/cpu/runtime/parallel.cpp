@@ -1,6 +1,7 @@
 #include "../parallel.h"
 
 #include "processor.h"
+#include "sanitizer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -54,8 +55,10 @@ struct Work {
   std::atomic<int64_t> next{0};
 
   void run() {
-    for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;)
+    for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) {
       body(context, block * grain, std::min(count, (block + 1) * grain));
+      if (blocks > 1) let_others_work();
+    }
   }
 };
 

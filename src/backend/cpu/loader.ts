@@ -4,6 +4,7 @@ import { cacheFolder, cpuLibraryName } from "../../core/paths.ts";
 import { limitOfMemory } from "../../tensor/reserve.ts";
 import { type Candidate, candidatesOf, type LibraryDescription, type LoadedLibrary, loadFrom } from "../library.ts";
 import { ABI_VERSION, declarations } from "./abi.ts";
+import { recordCalls } from "./record.ts";
 import { check } from "./status.ts";
 
 type CpuLibrary = LoadedLibrary<typeof declarations>;
@@ -47,8 +48,13 @@ let shared: CpuLibrary | undefined;
 
 /** The process's dylib, loaded at the first call and never unloaded: calling into a closed library crashes. */
 export function cpuLibrary(): CpuLibrary {
-  shared ??= loadCpuLibrary();
+  shared ??= recorded(loadCpuLibrary());
   return shared;
+}
+
+function recorded(library: CpuLibrary): CpuLibrary {
+  const folder = environment("ORCHARD_CPU_RECORD");
+  return folder ? { ...library, native: recordCalls(library.native, folder) } : library;
 }
 
 /** The dylib's settings (`orchard_cpu_configure`), with the variable that sets each and what holds without it. */

@@ -1,0 +1,50 @@
+// What builds with a sanitizer do besides: AddressSanitizer must be told of memory that does not come from malloc, and
+// ThreadSanitizer sees a race only where two threads have worked. Without them, nothing.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ORCHARD_ADDRESS_SANITIZER
+#endif
+#if __has_feature(thread_sanitizer)
+#define ORCHARD_THREAD_SANITIZER
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define ORCHARD_ADDRESS_SANITIZER
+#elif defined(__SANITIZE_THREAD__)
+#define ORCHARD_THREAD_SANITIZER
+#endif
+
+#if defined(ORCHARD_THREAD_SANITIZER)
+#include <chrono>
+#include <thread>
+#endif
+
+#if defined(ORCHARD_ADDRESS_SANITIZER)
+extern "C" void __asan_poison_memory_region(const volatile void *address, size_t bytes);
+extern "C" void __asan_unpoison_memory_region(const volatile void *address, size_t bytes);
+#endif
+
+namespace orchard {
+
+#if defined(ORCHARD_ADDRESS_SANITIZER)
+// Bytes at the end of every block that nobody asked for: who goes beyond a block meets them first.
+constexpr size_t red_zone = 64;
+inline void forbid(void *memory, size_t bytes) noexcept { __asan_poison_memory_region(memory, bytes); }
+inline void allow(void *memory, size_t bytes) noexcept { __asan_unpoison_memory_region(memory, bytes); }
+#else
+constexpr size_t red_zone = 0;
+inline void forbid(void *, size_t) noexcept {}
+inline void allow(void *, size_t) noexcept {}
+#endif
+
+#if defined(ORCHARD_THREAD_SANITIZER)
+// After a block of work: the other threads take the next ones, however small the work is.
+inline void let_others_work() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
+#else
+inline void let_others_work() {}
+#endif
+
+} // namespace orchard

@@ -1,0 +1,50 @@
+/** Builds the cpu backend's dylib, and the program that replays calls, with a sanitizer. */
+import { join, relative } from "node:path";
+import { cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
+import { buildCpuLibrary, buildPath } from "../cpu/build.ts";
+import { Failure } from "../failure.ts";
+import { run } from "../run.ts";
+import type { Instrumented, Sanitizer } from "./sanitizers.ts";
+
+const replaySource = join(packageRoot, "native", "replay", "replay.cpp");
+
+/** What the link of the dylib needs further; the sanitizer's own functions are those of the program that loads it. */
+export const libraryFlags: readonly string[] =
+  process.platform === "darwin"
+    ? ["-dynamiclib", "-install_name", `@rpath/${cpuLibraryName}`, "-framework", "Accelerate"]
+    : ["-shared", "-pthread", "-ldl"];
+
+/** The dylib and the program, in one folder. */
+export interface Replayer {
+  readonly library: string;
+  readonly program: string;
+}
+
+export async function buildReplayer(
+  sanitizer: Sanitizer,
+  { compiler }: Instrumented,
+  progress: (text: string) => void,
+): Promise<Replayer> {
+  const folder = buildPath("sanitize", sanitizer.name);
+  const library = await buildCpuLibrary(progress, {
+    compiler,
+    objectFolder: join(folder, "objects"),
+    target: join(folder, cpuLibraryName),
+    flags: sanitizer.flags,
+    libraryFlags,
+  });
+  progress("Building the replay");
+  return { library, program: await buildProgram(sanitizer, { compiler }, join(folder, "replay")) };
+}
+
+/** Builds the program, which takes any dylib that is built with the same sanitizer. */
+export async function buildProgram(
+  sanitizer: Sanitizer,
+  { compiler: { command, linkFlags } }: Pick<Instrumented, "compiler">,
+  target: string,
+): Promise<string> {
+  const flags = ["-std=c++17", ...sanitizer.flags, ...linkFlags, "-pthread", "-ldl"];
+  const { status, output } = await run([...command, replaySource, ...flags, "-o", target]);
+  if (status !== 0) throw new Failure(`${relative(packageRoot, replaySource)} does not compile:\n${output.trim()}`);
+  return target;
+}

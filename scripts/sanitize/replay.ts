@@ -1,0 +1,108 @@
+/** Runs recorded calls under a sanitizer: one process after the other, as each report ends one. */
+import { readFileSync } from "node:fs";
+import { Failure } from "../failure.ts";
+import { type RunResult, run } from "../run.ts";
+import type { Replayer } from "./build.ts";
+import type { Sanitizer } from "./sanitizers.ts";
+
+/** How calls are replayed: the words of `native/replay/replay.cpp`. */
+export interface Settings {
+  readonly isa: string;
+  readonly threads: number;
+  readonly callers: number;
+  /** A BLAS library, or `none`. */
+  readonly blas: string;
+  /** The one function whose calls are replayed. */
+  readonly only?: string;
+}
+
+export interface Job extends Replayer {
+  readonly sanitizer: Sanitizer;
+  readonly launcher: readonly string[];
+  readonly settings: Settings;
+  readonly files: readonly string[];
+  /** Where the program says how far it is. */
+  readonly state: string;
+}
+
+/** What a sanitizer reported, or a call that ended in another way than when it was recorded. */
+export interface Finding {
+  /** The calls that ran: their numbers, and the names of their functions. */
+  readonly calls: readonly string[];
+  readonly report: string;
+}
+
+export interface Replayed {
+  readonly calls: number;
+  /** Those that were too large to be recorded. */
+  readonly tooLarge: number;
+  /** Functions of the dylib that no record calls. */
+  readonly notRecorded: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/** After so many reports, the remaining calls are not replayed. */
+const mostFindings = 10;
+
+export async function replay(job: Job, progress: (done: number, total: number) => void = () => {}): Promise<Replayed> {
+  const findings: Finding[] = [];
+  let [calls, tooLarge, first] = [0, 0, 0];
+  let notRecorded: string[] = [];
+  while (findings.length < mostFindings) {
+    const result = await runOnce(job, first, progress);
+    const state = readState(job.state);
+    notRecorded = [...result.output.matchAll(/^not recorded: (.*)$/gm)].map(([, name]) => name!);
+    const count = (what: string) => Number(new RegExp(`^${what}: (\\d+)$`, "m").exec(result.output)?.[1] ?? Number.NaN);
+    calls += state.done;
+    if (result.status === 0 || (result.status === 1 && !Number.isNaN(count("replayed")))) {
+      tooLarge += count("too large");
+      const others = [...result.output.matchAll(/^record (\d+) \((.*?)\): (.*)$/gm)];
+      findings.push(...others.map(([, number, name, report]) => ({ calls: [`${number} (${name})`], report: report! })));
+      break;
+    }
+    if (result.status === 2 || state.running.length === 0)
+      throw new Failure(`The replay ended with ${result.status}:\n${result.output.trim()}`);
+    findings.push({
+      calls: state.running.map(({ record, name }) => `${record} (${name})`),
+      report: result.output.trim(),
+    });
+    first = Math.max(...state.running.map(({ record }) => record)) + 1;
+  }
+  return { calls, tooLarge, notRecorded, findings };
+}
+
+/** The command that replays from a record on. */
+export function commandOf({ library, program, launcher, settings, state, files }: Job, first: number): string[] {
+  const words = Object.entries({ library, state, ...settings, first }).map(([name, value]) => `${name}=${value}`);
+  return [...launcher, program, ...words, ...files];
+}
+
+async function runOnce(job: Job, first: number, progress: (done: number, total: number) => void): Promise<RunResult> {
+  await Bun.write(job.state, new Uint8Array(64));
+  const timer = setInterval(() => {
+    const { done, total } = readState(job.state);
+    progress(first + done, total);
+  }, 500);
+  try {
+    return await run(commandOf(job, first), { environment: job.sanitizer.environment });
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+interface State {
+  readonly total: number;
+  readonly done: number;
+  readonly running: readonly { readonly record: number; readonly name: string }[];
+}
+
+/** The file that `native/replay/state.h` describes. */
+function readState(path: string): State {
+  const bytes = readFileSync(path);
+  const number = (at: number) => Number(bytes.readBigInt64LE(at));
+  const slots = Array.from({ length: Math.floor(bytes.length / 64) - 1 }, (_, index) => 64 * (index + 1));
+  const running = slots
+    .map((at) => ({ record: number(at), name: bytes.toString("utf8", at + 8, at + 64).replace(/\0.*$/s, "") }))
+    .filter(({ record, name }) => record >= 0 && name !== "");
+  return { total: number(0), done: number(8), running };
+}

@@ -1,0 +1,147 @@
+/**
+ * Records the calls of the cpu dylib (`ORCHARD_CPU_RECORD`), so that `bun run check:sanitize` can run them again under
+ * sanitizers: one file per thread, which `native/replay/records.h` describes and reads.
+ */
+import { ptr } from "bun:ffi";
+import { mkdirSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { threadId } from "node:worker_threads";
+import { Status } from "./abi.ts";
+import type { Native } from "./loader.ts";
+import { readText } from "./status.ts";
+
+/** A function of the dylib, as `orchard_cpu_tables` describes it. */
+interface RecordedFunction {
+  readonly name: string;
+  readonly blockBytes: number;
+  readonly operands: number;
+}
+
+/** How a file of calls begins; the last digit is the version of its layout. */
+const signature = "ORCALLS1";
+
+/** What stands in an operand's place: it has contents of its own, or is left out; else which earlier one it is. */
+const Place = { own: -1, leftOut: -2 } as const;
+
+/** Operands are put at the same offset from a multiple of this many bytes, which no vector's alignment exceeds. */
+const alignment = 64;
+
+/** Of a larger operand only the first bytes are recorded; who replays repeats them. */
+const mostContents = 2 ** 12;
+
+/** A call whose operands have more bytes than this together is recorded without contents, to be counted. */
+const mostBytes = 2 ** 28;
+
+interface Operand {
+  readonly place: number;
+  /** Of its address, beyond a multiple of {@link alignment}. */
+  readonly shift: number;
+  readonly bytes: number;
+  readonly contents: Uint8Array;
+}
+
+type RunName = Extract<keyof Native, `orchard_cpu_run${string}`>;
+type AnyRun = (...values: readonly unknown[]) => number;
+
+/**
+ * The dylib's functions, of which those that run an operation also record the call in a file of `folder`. Of calls that
+ * differ in nothing but what their operands hold, one is recorded.
+ */
+export function recordCalls(native: Native, folder: string): Native {
+  mkdirSync(folder, { recursive: true });
+  const text = readText((buffer, capacity) => native.orchard_cpu_tables(buffer, capacity));
+  const { functions } = JSON.parse(text) as { readonly functions: readonly RecordedFunction[] };
+  const recorder = new Recorder(join(folder, `${process.pid}-${threadId}.calls`), functions);
+  const names = Object.keys(native).filter((name): name is RunName => name.startsWith("orchard_cpu_run"));
+  const runs = names.map((name) => [name, recorder.wrap(native[name] as AnyRun)] as const);
+  return { ...native, ...Object.fromEntries(runs) };
+}
+
+class Recorder {
+  private readonly file: number;
+  private readonly functions: readonly RecordedFunction[];
+  private readonly known = new Set<string>();
+
+  constructor(path: string, functions: readonly RecordedFunction[]) {
+    this.file = openSync(path, "w");
+    this.functions = functions;
+    writeSync(this.file, signature);
+  }
+
+  /** The function, which records what it is given before it runs, with its status. */
+  wrap(run: AnyRun): AnyRun {
+    return (...values) => {
+      const record = this.recordOf(values);
+      const status = run(...values);
+      // Memory is refused for what else the process holds, which is not recorded.
+      if (record && status !== Status.outOfMemory) writeSync(this.file, withStatus(record, status));
+      return status;
+    };
+  }
+
+  private recordOf([ordinal, block, ...values]: readonly unknown[]): Uint8Array | undefined {
+    const called = this.functions[ordinal as number];
+    if (!called) return undefined;
+    const given = values.filter((value) => ArrayBuffer.isView(value)).slice(0, called.operands);
+    const numbers = bytesOf(block as Float64Array).subarray(0, called.blockBytes);
+    const operands = describe(given as NodeJS.TypedArray[], block);
+    const key = [called.name, Bun.hash(numbers), ...operands.flatMap(({ place, bytes }) => [place, bytes])].join(" ");
+    if (this.known.has(key)) return undefined;
+    this.known.add(key);
+    return encode(called.name, numbers, operands);
+  }
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: NodeJS.TypedArray): Uint8Array<ArrayBufferLike> =>
+  new Uint8Array(buffer, byteOffset, byteLength);
+
+function describe(given: readonly NodeJS.TypedArray[], block: unknown): Operand[] {
+  const total = given.reduce((sum, operand) => sum + (operand === block ? 0 : operand.byteLength), 0);
+  const most = total > mostBytes ? 0 : mostContents;
+  return given.map((operand, at) => {
+    const place = placeOf(operand, given.slice(0, at), block);
+    if (place === Place.leftOut) return { place, shift: 0, bytes: 0, contents: new Uint8Array() };
+    const all = bytesOf(operand);
+    const contents = place === Place.own ? all.subarray(0, most) : new Uint8Array();
+    return { place, shift: all.length === 0 ? 0 : ptr(all) % alignment, bytes: all.length, contents };
+  });
+}
+
+function placeOf(operand: NodeJS.TypedArray, earlier: readonly NodeJS.TypedArray[], block: unknown): number {
+  if (operand === block) return Place.leftOut;
+  const same = earlier.findIndex(
+    ({ buffer, byteOffset, byteLength }) =>
+      buffer === operand.buffer && byteOffset === operand.byteOffset && byteLength === operand.byteLength,
+  );
+  return same < 0 ? Place.own : same;
+}
+
+/** The offset of the status in a record. */
+const statusAt = 4;
+
+function encode(name: string, block: Uint8Array, operands: readonly Operand[]): Uint8Array {
+  const text = new TextEncoder().encode(name);
+  const heads = new DataView(new ArrayBuffer(operands.length * 16));
+  for (const [at, { place, shift, bytes, contents }] of operands.entries()) {
+    heads.setInt16(at * 16, place, true);
+    heads.setUint16(at * 16 + 2, shift, true);
+    heads.setUint32(at * 16 + 4, contents.length, true);
+    heads.setFloat64(at * 16 + 8, bytes, true);
+  }
+  const parts = [text, new Uint8Array(heads.buffer), block, ...operands.map(({ contents }) => contents)];
+  const head = new DataView(new ArrayBuffer(16));
+  head.setUint32(
+    0,
+    parts.reduce((sum, { length }) => sum + length, head.byteLength),
+    true,
+  );
+  head.setUint16(8, text.length, true);
+  head.setUint16(10, operands.length, true);
+  head.setUint32(12, block.length, true);
+  return Buffer.concat([new Uint8Array(head.buffer), ...parts]);
+}
+
+function withStatus(record: Uint8Array, status: number): Uint8Array {
+  new DataView(record.buffer, record.byteOffset).setInt32(statusAt, status, true);
+  return record;
+}
