@@ -98,9 +98,15 @@ const gradientsGroup: Group = {
   collect: () => collected(gradients, ofGradients),
 };
 
+/** What `metal.test.ts` calls. */
+const metalCalls = [
+  ...["metalKernel", "MetalKernel.run", "MetalContext", "configure", "report", "kernelOverride", "output"],
+  ...["", ".read", ".write", ".fill", ".copyTo", ".moveTo"].map((method) => `DeviceBuffer${method}`),
+];
+
 /** What stands above the operations; `upper.test.ts` calls it. */
 const upperGroup: Pick<Group, "elsewhere"> = {
-  elsewhere: [...Object.keys(upperCalls), "setState", "loadStateDict", "LanguageModel.forward"],
+  elsewhere: [...Object.keys(upperCalls), ...metalCalls, "setState", "loadStateDict", "LanguageModel.forward"],
 };
 
 export const groups: readonly Group[] = [{ ...operationsGroup, ...upperGroup }, methodsGroup, gradientsGroup];

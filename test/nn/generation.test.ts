@@ -1,6 +1,5 @@
 /** Generation: sampling, the cache, the end of a text, and freed memory. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { parameters } from "../../src/core/parameters.ts";
 import {
   ArgumentError,
   amax,
@@ -14,7 +13,6 @@ import {
   type Tensor,
   tensor,
 } from "../../src/index.ts";
-import { samplingParameters } from "../../src/nn/generation/options.ts";
 import { candidatesOf, chooseToken, penalizeRepetition } from "../../src/nn/generation/sampling.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, width: 16 } as const;
@@ -27,8 +25,8 @@ const models = {
 } as const;
 const kinds = ["GPT", "Llama"] as const;
 
-const readSampling = parameters("sampling of a test", samplingParameters);
-const samplingOf = (options: nn.SamplingOptions) => readSampling([options]);
+const noLimits = { temperature: 1, topK: Number.POSITIVE_INFINITY, topP: 1, repetitionPenalty: 1 };
+const samplingOf = (options: nn.SamplingOptions) => ({ ...noLimits, ...options }) as typeof noLimits;
 
 const row = (tokens: readonly number[]) => tensor([tokens as number[]], { dtype: "int32" });
 

@@ -1,10 +1,13 @@
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { operand, parameters, reading } from "../../core/parameters.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { Access, MAX_INLINE_BYTES } from "./abi.ts";
 import { asBytes, type Fields } from "./block.ts";
 import { DeviceBuffer, type NumericArray, type NumericArrayConstructor } from "./buffer.ts";
 import type { MetalContext } from "./context.ts";
+import { aNumericArray, anArrayType, wholeNumber } from "./kinds.ts";
 import { MetalMemory } from "./memory.ts";
 import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
 import { dataTypeName, dataTypeOf, encodeScalar, type ScalarValue } from "./scalars.ts";
@@ -37,9 +40,12 @@ export type Outputs<Bindings> = {
  * @param type such as `Float32Array`
  * @param length in elements
  */
-export function output<T extends NumericArray>(type: NumericArrayConstructor<T>, length: number): OutputRequest<T> {
-  return { type, length };
+export function output<T extends NumericArray>(type: NumericArrayConstructor<T>, length: number): OutputRequest<T>;
+export function output(...values: unknown[]): OutputRequest {
+  return outputParameters(values);
 }
+
+const outputParameters = parameters("output", { type: operand(anArrayType), length: operand(wholeNumber) });
 
 /** Arguments as a dispatch wants them, with the temporary buffers that hold typed arrays. */
 export class BoundArguments<Bindings> {
@@ -54,6 +60,7 @@ export class BoundArguments<Bindings> {
   ) {}
 
   bind(argument: PipelineBinding, value: BindingValue): void {
+    if (typeof value === "object" && value === null) throw this.refuse(argument.name, "expected a value, got null");
     if (value instanceof DeviceBuffer) this.bindBuffer(argument, value, 0);
     else if (value instanceof Tensor) this.bindTensor(argument, value);
     else if (isSlice(value)) this.bindBuffer(argument, value.buffer, value.byteOffset);
@@ -80,6 +87,8 @@ export class BoundArguments<Bindings> {
 
   private bindArray(argument: PipelineBinding, array: NumericArray): void {
     const { name, access, index } = argument;
+    if (aNumericArray.parse(array, this.operation, name) === undefined)
+      throw this.refuse(name, `expected ${aNumericArray.expected}, got ${describeValue(array)}`);
     if (array.byteLength === 0) throw this.refuse(name, "the array is empty; a kernel needs at least one element");
     if (access === "read" && array.byteLength <= MAX_INLINE_BYTES) {
       this.inline.push({ index, bytes: asBytes(array) });
@@ -92,8 +101,10 @@ export class BoundArguments<Bindings> {
 
   private bindOutput(argument: PipelineBinding, { type, length }: OutputRequest): void {
     if (argument.access === "read") throw this.refuse(argument.name, "the kernel only reads it; give it an array");
+    if (anArrayType.parse(type, this.operation, argument.name) === undefined)
+      throw this.refuse(argument.name, `expected ${anArrayType.expected} as type, got ${describeValue(type)}`);
     if (!Number.isSafeInteger(length) || length < 1)
-      throw this.refuse(argument.name, `expected an output of at least 1 element, got ${length}`);
+      throw this.refuse(argument.name, `expected an output of at least 1 element, got ${describeValue(length)}`);
     const buffer = this.temporary(argument.name, length * type.BYTES_PER_ELEMENT);
     this.returns(argument.name, buffer, type);
     this.bindBuffer(argument, buffer, 0);
@@ -151,13 +162,26 @@ export function bindArguments<Bindings extends Record<string, BindingValue>>(
   bindings: Bindings,
   threadgroupMemory: Record<string, number>,
 ): BoundArguments<Bindings> {
+  return reading(operation, () => bindAll(context, operation, info, bindings, threadgroupMemory));
+}
+
+function bindAll<Bindings extends Record<string, BindingValue>>(
+  context: MetalContext,
+  operation: string,
+  info: PipelineInfo,
+  bindings: Bindings,
+  threadgroupMemory: Record<string, number>,
+): BoundArguments<Bindings> {
   checkNames(operation, "buffer", info, bindings);
   checkNames(operation, "threadgroup", info, threadgroupMemory);
   const bound = new BoundArguments<Bindings>(context, operation);
   try {
     for (const argument of info.bindings) {
       if (argument.kind === "threadgroup")
-        bound.threadgroupMemory.push({ index: argument.index, length: threadgroupMemory[argument.name] ?? 0 });
+        bound.threadgroupMemory.push({
+          index: argument.index,
+          length: bytesOfArgument(operation, argument, threadgroupMemory),
+        });
       else if (argument.name in bindings) bound.bind(argument, bindings[argument.name] as BindingValue);
     }
   } catch (error) {
@@ -165,6 +189,13 @@ export function bindArguments<Bindings extends Record<string, BindingValue>>(
     throw error;
   }
   return bound;
+}
+
+function bytesOfArgument(operation: string, { name }: PipelineBinding, given: Record<string, number>): number {
+  const bytes = given[name] ?? 0;
+  if (wholeNumber.parse(bytes, operation, name) !== undefined) return bytes;
+  const expected = `expected ${wholeNumber.expected} of bytes for ${name}`;
+  throw new ArgumentError(operation, "invalidArgument", `${expected}, got ${describeValue(bytes)}`);
 }
 
 function checkNames(
@@ -195,9 +226,9 @@ function checkNames(
 }
 
 function isSlice(value: BindingValue): value is BufferSlice {
-  return typeof value === "object" && "buffer" in value && value.buffer instanceof DeviceBuffer;
+  return typeof value === "object" && value !== null && "buffer" in value && value.buffer instanceof DeviceBuffer;
 }
 
 function isOutput(value: BindingValue): value is OutputRequest {
-  return typeof value === "object" && "type" in value;
+  return typeof value === "object" && value !== null && "type" in value;
 }

@@ -1,11 +1,14 @@
 import { ArgumentError, DisposedError } from "../../core/errors.ts";
+import { either, flag, text } from "../../core/kinds.ts";
+import { named, operand, optionalOperand, parameters, reading } from "../../core/parameters.ts";
 import { observer } from "../../observe/observer.ts";
 import type { StorageMode } from "../../tensor/memory.ts";
 import { reserve } from "../../tensor/reserve.ts";
 import { memory } from "../../tensor/usage.ts";
 import { BUFFER_ZERO, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
-import { type MetalContext, metalContext } from "./context.ts";
+import { aContext, type MetalContext, metalContext } from "./context.ts";
+import { aNumericArray, anArrayType, storageMode, wholeNumber } from "./kinds.ts";
 import { layouts } from "./layouts.ts";
 
 /** A typed array that Metal knows a type for. */
@@ -45,6 +48,37 @@ const forgotten = new FinalizationRegistry<{ context: MetalContext; handle: numb
   if (!context.isClosed) context.native.orchard_release(handle);
 });
 
+const bufferParameters = parameters("DeviceBuffer", {
+  content: operand(either(wholeNumber, aNumericArray)),
+  storage: named(storageMode),
+  label: named(text, "buffer"),
+  zero: named(flag, false),
+  context: named(aContext),
+});
+const writeParameters = parameters("DeviceBuffer.write", {
+  content: operand(aNumericArray),
+  byteOffset: optionalOperand(wholeNumber),
+});
+const readParameters = parameters("DeviceBuffer.read", {
+  type: operand(anArrayType),
+  byteOffset: optionalOperand(wholeNumber),
+  length: optionalOperand(wholeNumber),
+});
+const fillParameters = parameters("DeviceBuffer.fill", {
+  byte: operand(wholeNumber),
+  byteOffset: optionalOperand(wholeNumber),
+  byteLength: optionalOperand(wholeNumber),
+});
+const copyParameters = parameters("DeviceBuffer.copyTo", {
+  target: operand({ expected: "a DeviceBuffer", parse: (value) => (isBuffer(value) ? value : undefined) }),
+  from: named(wholeNumber, 0),
+  to: named(wholeNumber, 0),
+  byteLength: named(wholeNumber),
+});
+const moveParameters = parameters("DeviceBuffer.moveTo", { storage: operand(storageMode) });
+
+const isBuffer = (value: unknown): value is DeviceBuffer => value instanceof DeviceBuffer;
+
 /**
  * Memory of the device.
  *
@@ -63,11 +97,13 @@ export class DeviceBuffer implements Disposable {
   private disposed = false;
 
   /** @param content a length in bytes, or an array that is copied. */
-  constructor(content: number | NumericArray, options: DeviceBufferOptions = {}) {
+  constructor(content: number | NumericArray, options?: DeviceBufferOptions);
+  constructor(...values: unknown[]) {
+    const { content, ...options } = bufferParameters(values);
     this.context = options.context ?? metalContext();
-    this.label = options.label ?? "buffer";
+    this.label = options.label;
     this.byteLength = typeof content === "number" ? content : content.byteLength;
-    if (!Number.isSafeInteger(this.byteLength) || this.byteLength < 1) {
+    if (this.byteLength < 1) {
       throw new ArgumentError(
         "DeviceBuffer",
         "invalidArgument",
@@ -120,7 +156,9 @@ export class DeviceBuffer implements Disposable {
   }
 
   /** Copies an array in, at a byte offset; waits for work that uses the buffer. */
-  write(content: NumericArray, byteOffset = 0): void {
+  write(content: NumericArray, byteOffset?: number): void;
+  write(...values: unknown[]): void {
+    const { content, byteOffset = 0 } = writeParameters(values);
     const { native } = this.context;
     this.context.call(
       `write ${this.label}`,
@@ -129,12 +167,10 @@ export class DeviceBuffer implements Disposable {
   }
 
   /** A copy of the contents; blocks until the work that uses the buffer is done. @see {@link readAsync} */
-  read<T extends NumericArray>(
-    type: NumericArrayConstructor<T>,
-    byteOffset = 0,
-    length = this.elementsFrom(type, byteOffset),
-  ): T {
-    const result = new type(length);
+  read<T extends NumericArray>(type: NumericArrayConstructor<T>, byteOffset?: number, length?: number): T;
+  read(...values: unknown[]): NumericArray {
+    const { type, byteOffset = 0, length = this.elementsFrom(type, byteOffset) } = readParameters(values);
+    const result = reading("DeviceBuffer.read", () => new type(length));
     this.context.call(
       `read ${this.label}`,
       this.context.native.orchard_buffer_read(this.handle, byteOffset, result, result.byteLength),
@@ -145,9 +181,10 @@ export class DeviceBuffer implements Disposable {
   /** As {@link read}, without blocking the event loop. */
   async readAsync<T extends NumericArray>(
     type: NumericArrayConstructor<T>,
-    byteOffset = 0,
+    byteOffset?: number,
     length?: number,
   ): Promise<T> {
+    readParameters([type, byteOffset, length]);
     this.context.commit();
     await this.context.finished(this.info().lastTicket);
     return this.read(type, byteOffset, length);
@@ -158,7 +195,9 @@ export class DeviceBuffer implements Disposable {
   }
 
   /** Sets bytes on the device, in order with dispatches. */
-  fill(byte: number, byteOffset = 0, byteLength = this.byteLength - byteOffset): void {
+  fill(byte: number, byteOffset?: number, byteLength?: number): void;
+  fill(...values: unknown[]): void {
+    const { byte, byteOffset = 0, byteLength = Math.max(0, this.byteLength - byteOffset) } = fillParameters(values);
     const ticket = new BigUint64Array(1);
     this.context.call(
       `fill ${this.label}`,
@@ -167,8 +206,9 @@ export class DeviceBuffer implements Disposable {
   }
 
   /** Copies bytes to another buffer on the device, in order with dispatches. */
-  copyTo(target: DeviceBuffer, options: { from?: number; to?: number; byteLength?: number } = {}): void {
-    const { from = 0, to = 0, byteLength = this.byteLength - from } = options;
+  copyTo(target: DeviceBuffer, options?: { from?: number; to?: number; byteLength?: number }): void;
+  copyTo(...values: unknown[]): void {
+    const { target, from, to, byteLength = Math.max(0, this.byteLength - from) } = copyParameters(values);
     const ticket = new BigUint64Array(1);
     const status = this.context.native.orchard_buffer_copy(this.handle, from, target.handle, to, byteLength, ticket);
     this.context.call(`copy ${this.label} to ${target.label}`, status);
@@ -176,6 +216,7 @@ export class DeviceBuffer implements Disposable {
 
   /** Says where the buffer should live from now on; where that differs, it moves by one copy on the device. */
   moveTo(storage: StorageMode): void {
+    moveParameters([storage]);
     this.context.call(`move ${this.label}`, this.context.native.orchard_buffer_hint(this.handle, Storage[storage]));
   }
 

@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { environment, environmentFlag } from "../../core/environment.ts";
 import { DisposedError } from "../../core/errors.ts";
 import { processorLimit } from "../../core/limits.ts";
+import { aPath, either, flag, nothing, text } from "../../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
 import type { StorageMode } from "../../tensor/memory.ts";
 import { limitOfMemory } from "../../tensor/reserve.ts";
 import { OPEN_EXACT, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
+import { storageMode, wholeNumber } from "./kinds.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
 import { library, type Native } from "./loader.ts";
 import { type DispatchCounters, type Finding, type MetalReport, parseReport } from "./report.ts";
@@ -63,6 +66,31 @@ export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
 const materializeSourcePath = join(import.meta.dir, "..", "..", "..", "kernels", "runtime", "materialize.metal");
 const encoder = new TextEncoder();
 
+const contextParameters = parameters("MetalContext", {
+  storage: named(storageMode, "shared"),
+  exact: named(flag),
+  batchOperations: named(wholeNumber),
+  batchBytes: named(wholeNumber),
+  cacheLimit: named(wholeNumber),
+  memoryLimit: named(wholeNumber),
+  cacheFolder: named(either(nothing, aPath)),
+  timeoutMs: named(wholeNumber),
+  label: named(text, "orchard"),
+});
+const settingValue: Kind<string | number | boolean> = {
+  expected: "a string, a number or a boolean",
+  parse: (value) =>
+    typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : undefined,
+};
+const configureParameters = parameters("configure", { name: operand(text), value: operand(settingValue) });
+const reportParameters = parameters("report", { clear: named(flag, false) });
+
+/** @internal */
+export const aContext: Kind<MetalContext> = {
+  expected: "a MetalContext",
+  parse: (value) => (value instanceof MetalContext ? value : undefined),
+};
+
 /**
  * One device with its buffers, its pipelines and its stream of work. Most programs use {@link metalContext}, the one
  * that is shared.
@@ -85,9 +113,10 @@ export class MetalContext implements Disposable {
     notes: [],
   };
 
-  constructor(options: MetalContextOptions = {}) {
+  constructor(given?: MetalContextOptions) {
+    const options = contextParameters([given]);
     this.native = library().native;
-    this.defaultStorage = options.storage ?? "shared";
+    this.defaultStorage = options.storage;
     const block = writeBlock(layouts.openOptions, {
       defaultStorage: Storage[this.defaultStorage],
       flags: (options.exact ?? environmentFlag("ORCHARD_METAL_CHECK")) ? OPEN_EXACT : 0,
@@ -98,7 +127,7 @@ export class MetalContext implements Disposable {
       memoryLimit: options.memoryLimit ?? defaultMemoryLimit(),
       cacheFolder: options.cacheFolder ?? undefined,
       materializeSource: readFileSync(materializeSourcePath, "utf8"),
-      label: options.label ?? "orchard",
+      label: options.label,
     });
     const out = new BigUint64Array(1);
     check(this.native, this.native.orchard_open(block, block.length, out), "open Metal");
@@ -200,6 +229,7 @@ export class MetalContext implements Disposable {
    * `"shared"` or `"private"`), or on the software device `"check"` and `"seed"`.
    */
   configure(name: string, value: string | number | boolean): void {
+    configureParameters([name, value]);
     const key = encoder.encode(name);
     const text = encoder.encode(typeof value === "boolean" ? (value ? "1" : "0") : String(value));
     this.call(`configure ${name}`, this.native.orchard_configure(this.handle, key, key.length, text, text.length));
@@ -208,11 +238,12 @@ export class MetalContext implements Disposable {
   }
 
   /** Notes, settings, and what the checker found and counted since the last call that cleared. */
-  report(options: { clear?: boolean } = {}): MetalReport {
+  report(options?: { clear?: boolean }): MetalReport {
+    const { clear } = reportParameters([options]);
     const { settings } = this.freshReport();
     const { findings, dispatches, notes } = this.kept;
     const whole = { settings, findings: [...findings], dispatches: [...dispatches], notes: [...notes] };
-    if (options.clear) for (const list of [findings, dispatches, notes]) list.length = 0;
+    if (clear) for (const list of [findings, dispatches, notes]) list.length = 0;
     return whole;
   }
 

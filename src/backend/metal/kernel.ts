@@ -1,9 +1,12 @@
 import { ArgumentError, DisposedError, ShapeError } from "../../core/errors.ts";
+import { anObject, choice, flag, text } from "../../core/kinds.ts";
+import { named, operand, type Parsed, parameters, reading, required } from "../../core/parameters.ts";
 import type { TicketRange } from "../backend.ts";
 import type { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
-import { type MetalContext, metalContext } from "./context.ts";
+import { aContext, type MetalContext, metalContext } from "./context.ts";
 import { encode, extents, type Size, threadCount } from "./encode.ts";
+import { aSize } from "./kinds.ts";
 import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } from "./pipeline.ts";
 import type { Counters, Finding } from "./report.ts";
 import type { ScalarValue } from "./scalars.ts";
@@ -68,6 +71,33 @@ export function metalKernel(options: MetalKernelOptions): MetalKernel {
   return new MetalKernel(options);
 }
 
+const kernelParameters = parameters("metalKernel", {
+  name: required(text),
+  source: required(text),
+  constants: named(anObject<Record<string, ScalarValue>>("an object of values by name")),
+  headers: named(anObject<Record<string, string>>("an object of texts by name")),
+  macros: named(anObject<Record<string, string | number | boolean>>("an object of values by name")),
+  mathMode: named(choice("safe", "relaxed", "fast")),
+  mathFunctions: named(choice("precise", "fast")),
+  languageVersion: named(text),
+  fileName: named(text),
+  context: named(aContext),
+});
+
+const runOptions = {
+  grid: named(aSize),
+  threadgroups: named(aSize),
+  threadgroup: named(aSize),
+  threadgroupMemory: named(anObject<Record<string, number>>("an object of bytes by name"), {}),
+  counters: named(flag, false),
+  label: named(text),
+} as const;
+const runParameters = parameters("MetalKernel.run", {
+  bindings: operand(anObject<Record<string, BindingValue>>("an object of values by the kernel's argument names")),
+  ...runOptions,
+});
+type RunSettings = Parsed<typeof runOptions>;
+
 /** A kernel that is ready to run; {@link metalKernel} makes one. */
 export class MetalKernel implements Disposable {
   readonly context: MetalContext;
@@ -75,10 +105,13 @@ export class MetalKernel implements Disposable {
   private readonly pipeline: Pipeline;
   private disposed = false;
 
-  constructor({ name, constants, context, ...source }: MetalKernelOptions) {
+  constructor(options: MetalKernelOptions) {
+    const { name, constants, context, ...source } = kernelParameters([options]);
     this.context = context ?? metalContext();
     this.name = name;
-    this.pipeline = createPipeline(this.context, `metalKernel ${name}`, source, name, constants);
+    const operation = `metalKernel ${name}`;
+    const create = () => createPipeline(this.context, operation, source as LibrarySource, name, constants);
+    this.pipeline = reading(operation, create);
   }
 
   /** The kernel's arguments and limits. */
@@ -99,7 +132,7 @@ export class MetalKernel implements Disposable {
     bindings: Bindings,
     options: RunOptions,
   ): KernelResult<Bindings> {
-    const call = this.launch(this.bind(bindings, options), options);
+    const call = this.begin(bindings, options);
     try {
       this.context.wait(call.ticket);
       return this.collect(call);
@@ -113,7 +146,7 @@ export class MetalKernel implements Disposable {
     bindings: Bindings,
     options: RunOptions,
   ): Promise<KernelResult<Bindings>> {
-    const call = this.launch(this.bind(bindings, options), options);
+    const call = this.begin(bindings, options);
     try {
       await this.context.finished(call.ticket);
       return this.collect(call);
@@ -129,7 +162,8 @@ export class MetalKernel implements Disposable {
    * @returns the command buffer that holds it
    */
   encode(bindings: Record<string, BindingValue>, options: RunOptions): TicketRange {
-    const bound = this.bind(bindings, options);
+    const { bindings: given, ...settings } = runParameters([bindings, options]);
+    const bound = this.bind(given, settings);
     const outputs = bound.outputNames();
     if (outputs.length > 0) {
       bound.dispose();
@@ -139,17 +173,22 @@ export class MetalKernel implements Disposable {
         `encode() can't return ${outputs.join(", ")}: bind a DeviceBuffer, or call run()`,
       );
     }
-    const call = this.launch(bound, options);
+    const call = this.launch(bound, settings);
     this.end(call);
     return { first: call.ticket, last: call.ticket };
   }
 
-  private bind<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunOptions) {
-    if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
-    return bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory ?? {});
+  private begin<Bindings>(bindings: Bindings, options: RunOptions): Call<Bindings> {
+    const { bindings: given, ...settings } = runParameters([bindings, options]);
+    return this.launch(this.bind(given, settings) as unknown as BoundArguments<Bindings>, settings);
   }
 
-  private launch<Bindings>(bound: BoundArguments<Bindings>, options: RunOptions): Call<Bindings> {
+  private bind<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunSettings) {
+    if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
+    return bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory);
+  }
+
+  private launch<Bindings>(bound: BoundArguments<Bindings>, options: RunSettings): Call<Bindings> {
     try {
       if (options.counters) this.count(1);
       const label = options.counters ? `${options.label ?? this.name} #${++runs}` : (options.label ?? this.name);
@@ -173,7 +212,7 @@ export class MetalKernel implements Disposable {
     bound.dispose();
   }
 
-  private dispatch(bound: BoundArguments<unknown>, options: RunOptions, label: string): number {
+  private dispatch(bound: BoundArguments<unknown>, options: RunSettings, label: string): number {
     const { grid, kind } = this.grid(options);
     return encode(this.context, this.operation, {
       pipeline: this.pipeline.handle,
@@ -187,7 +226,7 @@ export class MetalKernel implements Disposable {
     });
   }
 
-  private grid({ grid, threadgroups }: RunOptions): { grid: Extents; kind: keyof typeof GridKind } {
+  private grid({ grid, threadgroups }: RunSettings): { grid: Extents; kind: keyof typeof GridKind } {
     if ((grid === undefined) === (threadgroups === undefined)) {
       throw new ShapeError(this.operation, "invalidArgument", "give either grid (threads) or threadgroups");
     }

@@ -1,11 +1,13 @@
 /** Kernels as bodies of overrides. */
+import { aFunction, instanceOf } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import type { Implementation, TicketRange } from "../backend.ts";
 import type { KernelOverride, OverrideCall } from "../overrides.ts";
 import { primitives } from "../primitive.ts";
 import type { BindingValue } from "./arguments.ts";
-import type { MetalKernel, RunOptions } from "./kernel.ts";
+import { MetalKernel, type RunOptions } from "./kernel.ts";
 import { spanOf } from "./launch.ts";
 import { MetalMemory } from "./memory.ts";
 
@@ -30,22 +32,35 @@ export interface KernelArguments {
  *   options: { grid: x.size },
  * })));
  */
-export const kernelOverride = (
+export function kernelOverride(
   kernel: MetalKernel,
   argumentsOf: (call: OverrideCall) => KernelArguments,
-): KernelOverride => ({
-  encode(call) {
-    const copies: TicketRange[] = [];
-    const inputs = call.inputs.map((input) => (input.isContiguous ? input : denseCopy(kernel, input, copies)));
-    const { bindings, options } = argumentsOf({ ...call, inputs });
-    try {
-      const own = kernel.encode(bindings, options);
-      return spanOf([...copies, own]);
-    } finally {
-      for (const [index, input] of inputs.entries()) if (input !== call.inputs[index]) input.dispose();
-    }
-  },
+): KernelOverride;
+export function kernelOverride(...values: unknown[]): KernelOverride {
+  const { kernel, argumentsOf } = overrideParameters(values);
+  return { encode: (call) => encodeOverride(kernel, argumentsOf, call) };
+}
+
+const overrideParameters = parameters("kernelOverride", {
+  kernel: operand(instanceOf(MetalKernel, "a MetalKernel")),
+  argumentsOf: operand(aFunction<(call: OverrideCall) => KernelArguments>()),
 });
+
+function encodeOverride(
+  kernel: MetalKernel,
+  argumentsOf: (call: OverrideCall) => KernelArguments,
+  call: OverrideCall,
+): TicketRange {
+  const copies: TicketRange[] = [];
+  const inputs = call.inputs.map((input) => (input.isContiguous ? input : denseCopy(kernel, input, copies)));
+  const { bindings, options } = argumentsOf({ ...call, inputs });
+  try {
+    const own = kernel.encode(bindings, options);
+    return spanOf([...copies, own]);
+  } finally {
+    for (const [index, input] of inputs.entries()) if (input !== call.inputs[index]) input.dispose();
+  }
+}
 
 /** A dense copy on the device. Its memory is given back once the kernel has read it. */
 function denseCopy({ context }: MetalKernel, x: Tensor, copies: TicketRange[]): Tensor {

@@ -1,3 +1,5 @@
+import { describeValue } from "../../core/describe.ts";
+import { listed } from "../../core/kinds.ts";
 import { dataTypes, type ScalarTypeName } from "./abi.ts";
 
 /** A value for one scalar or vector of Metal Shading Language. */
@@ -44,7 +46,9 @@ export function byteLengthOf({ scalar, lanes }: DataType): number {
 
 /** The bytes of a value as Metal lays it out, or a sentence that says why it does not fit. */
 export function encodeScalar(type: DataType, value: ScalarValue): Uint8Array | string {
-  const items = typeof value === "object" ? value : [value];
+  const items = typeof value === "object" ? listed(value) : [value];
+  if (!items?.every(isScalar))
+    return `expected a number, a bigint, a boolean or a list of them, got ${describeValue(value)}`;
   const name = dataTypeName(type);
   if (items.length !== type.lanes) return `expected ${type.lanes} value(s) for ${name}, got ${items.length}`;
   const view = new DataView(new ArrayBuffer(byteLengthOf(type)));
@@ -54,6 +58,9 @@ export function encodeScalar(type: DataType, value: ScalarValue): Uint8Array | s
   }
   return new Uint8Array(view.buffer);
 }
+
+const isScalar = (item: unknown): item is number | bigint | boolean =>
+  typeof item === "number" || typeof item === "bigint" || typeof item === "boolean";
 
 function writeScalar(
   view: DataView,

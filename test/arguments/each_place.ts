@@ -1,0 +1,41 @@
+/** A call with hostile values in each of its places, one at a time. */
+import { OrchardError } from "../../src/core/errors.ts";
+import { CallersError, hostiles } from "./hostile.ts";
+import type { Call } from "./upper.ts";
+
+/** Runs a call to its end; gives what it threw or rejected with. */
+export async function failureOf(call: () => unknown): Promise<unknown> {
+  try {
+    const result = call();
+    if (result instanceof Promise) await result;
+    return undefined;
+  } catch (error) {
+    return error ?? new Error("threw nothing");
+  }
+}
+
+/** The arguments of a call with one value in the place of each, and of each option. */
+function* mutations(values: readonly unknown[], hostile: () => unknown): Generator<readonly [string, unknown[]]> {
+  for (const [at, value] of values.entries()) {
+    yield [`argument ${at}`, values.with(at, hostile())];
+    if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) continue;
+    for (const name of Object.keys(value)) yield [`option ${name}`, values.with(at, { ...value, [name]: hostile() })];
+  }
+}
+
+const isFunction = (value: unknown): boolean => typeof value === "function";
+
+/** What a call threw that is no `OrchardError`, with the place and the value. */
+export async function untypedErrors(call: Call, values: () => readonly unknown[]): Promise<string[]> {
+  const untyped: string[] = [];
+  for (const { name, make } of hostiles) {
+    for (const [place, given] of mutations(values(), make)) {
+      const error = await failureOf(() => call(...(given as never[])));
+      if (error === undefined || error instanceof CallersError) continue;
+      if (typeof make() === "function" && values().some(isFunction)) continue; // what a body throws is its own
+      if (error instanceof OrchardError && error.message.length > 0) continue;
+      untyped.push(`${place}, ${name}: ${String(error).slice(0, 200)}`);
+    }
+  }
+  return untyped;
+}
