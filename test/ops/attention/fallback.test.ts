@@ -34,13 +34,12 @@ interface Sizes {
 const tiled: Sizes = { queries: 20, keys: 24 };
 const few: Sizes = { queries: 3, keys: 1100 };
 
-let warnings: string[];
+let warnings: string[] = [];
 let warn: ReturnType<typeof spyOn>;
 
 beforeEach(() => {
   warn = spyOn(console, "warn").mockImplementation((line: string) => void warnings.push(line));
-  if (!hasMetal) return;
-  setBackend("metal");
+  if (hasMetal) setBackend("metal");
   startAnew();
 });
 
@@ -65,9 +64,11 @@ afterAll(() => {
  */
 function startAnew({ check = true } = {}): void {
   warnings = [];
-  metalContext().close();
-  metalContext().configure("check", check);
-  metalContext().configure("batch_operations", 1);
+  if (hasMetal) {
+    metalContext().close();
+    metalContext().configure("check", check);
+    metalContext().configure("batch_operations", 1);
+  }
   forgetFailures();
   resetCodepaths();
 }
