@@ -9,7 +9,6 @@ import { toDType } from "../copy/cast.ts";
 import { tensor } from "../creation/tensor.ts";
 import { abs, add, mul, sub } from "../elementwise/arithmetic.ts";
 import { eq, ge, le, ne } from "../elementwise/comparison.ts";
-import { exp } from "../elementwise/exponential.ts";
 import { tanh } from "../elementwise/hyperbolic.ts";
 import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
 import { where } from "../elementwise/where.ts";
@@ -18,9 +17,11 @@ import { cat } from "../join/cat.ts";
 import { matmul } from "../matmul/matmul.ts";
 import { any } from "../reduction/logic.ts";
 import { logsumexp } from "../reduction/logsumexp.ts";
+import { softmax } from "../softmax/softmax.ts";
 import { expand } from "../view/expand.ts";
 import { permute, transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
+import { slice } from "../view/slice.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
 import { dropoutMask } from "./dropout_mask.ts";
 import { pairProducts, weightedSums } from "./masked_products.ts";
@@ -135,11 +136,18 @@ const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, 
 
 /**
  * exp(scores − L), and L = ln Σ exp(total). Of a row of −∞ they are 0 and −∞, and nothing on the way is NaN, in
- * gradients neither.
+ * gradients neither. The first is not made of the second: rounded to L's dtype, 1e4 is off by up to 5e-4, and so would
+ * be the sums of rows, and with them what is left of gradients that cancel.
  */
 function softmaxOf(scores: Tensor, total: Tensor): { readonly shares: Tensor; readonly logSumExp: Tensor } {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
-  const sums = logsumexp(where(isEmpty, 0, total) as Tensor, { dim: 3, keepdim: true });
-  const shares = where(ne(scores, -Infinity), exp(sub(scores, sums)), 0) as Tensor;
-  return { shares, logSumExp: squeeze(where(isEmpty, -Infinity, sums) as Tensor, { dim: 3 }) };
+  const filled = where(isEmpty, 0, total) as Tensor;
+  const keys = scores.shape[3]!;
+  const all = softmax(filled, { dim: 3 });
+  const own = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
+  const logSumExp = logsumexp(filled, { dim: 3, keepdim: true });
+  return {
+    shares: where(ne(scores, -Infinity), own, 0) as Tensor,
+    logSumExp: squeeze(where(isEmpty, -Infinity, logSumExp) as Tensor, { dim: 3 }),
+  };
 }
