@@ -41,17 +41,17 @@ export interface Traffic {
 
 /** Products of matrices in a kernel, and what it does with rows: elements by name, and words of float32. */
 const costs = {
-  forward: { products: 2, owned: 1, streamed: 2, written: 1, ownedWords: 0, streamedWords: 0, writtenWords: 1 },
+  forward: { products: 2, owned: 1, streamed: 2, written: 1, ownedWords: 0, streamedWords: 0, writtenWords: 2 },
   gradient_queries: {
     products: 3,
     owned: 2,
     streamed: 2,
     written: 1,
-    ownedWords: 2,
+    ownedWords: 3,
     streamedWords: 0,
     writtenWords: 0,
   },
-  gradient_keys: { products: 4, owned: 2, streamed: 2, written: 2, ownedWords: 0, streamedWords: 2, writtenWords: 0 },
+  gradient_keys: { products: 4, owned: 2, streamed: 2, written: 2, ownedWords: 0, streamedWords: 3, writtenWords: 0 },
 } as const satisfies Partial<Record<TiledKernel, unknown>>;
 type Costed = keyof typeof costs;
 

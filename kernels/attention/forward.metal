@@ -11,7 +11,7 @@
 //         (a factor of 2^8 is no danger to float32, so that this is rare)
 //             sums and total *= exp(largest - score), largest = score
 //         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
-//     out = sums / total, L = largest + ln total
+//     out = sums / total, L = largest + ln total              in two numbers
 //
 // Tiling (tiles.h): a threadgroup owns DOWN · 8 queries of one head, in registers with their sums, and goes through
 // KEYS keys at a time; k's tile and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of the
@@ -31,7 +31,7 @@ using namespace metal;
 // sinks, slopes  [[buffer(5, 6)]]     [H], [B, H]
 // sequences      [[buffer(7)]]        [count, 4]
 // out            [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp    [[buffer(9)]]        [B, H, M]
+// log_sum_exp    [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void attention_forward(
     device const T *q [[buffer(0)]],
@@ -44,7 +44,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     device const int *sequences [[buffer(7)]],
     device T *out [[buffer(8)]],
     device float *log_sum_exp [[buffer(9)]],
-    constant Attention &a [[buffer(10)]],
+    device float *log_sum_exp_low [[buffer(10)]],
+    constant Attention &a [[buffer(11)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -165,8 +166,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     if (position.column == 0) {
         factors[down * 8 + position.row] = total == 0.0f ? 0.0f : factor / total;
         if (query < s.queries) {
-            const float sum = total == 0.0f ? -INFINITY : largest + precise::log(total);
-            log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, s.query_start + query)] = sum;
+            const LogSumExp sum = log_sum_exp_of(largest, total);
+            const long row = s.query_start + query;
+            log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, row)] = sum.high;
+            log_sum_exp_low[row_offset(a.log_sum_exp_low, s.batch, head, row)] = sum.low;
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -180,8 +183,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     template [[host_name("forward_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void                       \
     attention_forward<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                   \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
-        device const float *, device const int *, device T *, device float *, constant Attention &, uint3, uint, uint, \
-        uint);
+        device const float *, device const int *, device T *, device float *, device float *, constant Attention &,    \
+        uint3, uint, uint, uint);
 
 #define FORWARD_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     FORWARD(half, WIDTH, DOWN, ACROSS, KEYS)      \

@@ -56,8 +56,9 @@ inline float2 score_gradients(
 // mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
 // grad_out            [[buffer(7)]]        [B, H, M, E]
-// log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
-// grad_bias           [[buffer(10)]]       as the bias itself
+// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
+// delta               [[buffer(10)]]       [B, H, M], row-major
+// grad_bias           [[buffer(11)]]       as the bias itself
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_bias(
     device const T *q [[buffer(0)]],
@@ -69,9 +70,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     device const int *sequences [[buffer(6)]],
     device const T *grad_out [[buffer(7)]],
     device const float *log_sum_exp [[buffer(8)]],
-    device const float *delta [[buffer(9)]],
-    device T *grad_bias [[buffer(10)]],
-    constant Attention &a [[buffer(11)]],
+    device const float *log_sum_exp_low [[buffer(9)]],
+    device const float *delta [[buffer(10)]],
+    device T *grad_bias [[buffer(11)]],
+    constant Attention &a [[buffer(12)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -146,7 +148,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                             continue;
                         }
                         const Pairs<T> pairs = pairs_of(a, s, uint(head), mask, bias, slopes);
-                        const RowSums row = row_sums(a, s, uint(head), i, log_sum_exp, delta);
+                        const RowSums row = row_sums(a, s, uint(head), i, log_sum_exp, log_sum_exp_low, delta);
                         UNROLLED
                         for (int iteration = 0; iteration < iterations; iteration += 1) {
                             const int column = position.column + iteration * lane_step(ACROSS);
@@ -200,7 +202,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     gradient_bias<T, WIDTH, DOWN, ACROSS, KEYS>(                                                                \
         device const T *, device const T *, device const T *, device const bool *, device const T *,            \
         device const float *, device const int *, device const T *, device const float *, device const float *, \
-        device T *, constant Attention &, uint3, uint, uint, uint);
+        device const float *, device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_BIAS_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     GRADIENT_BIAS(half, WIDTH, DOWN, ACROSS, KEYS)      \

@@ -22,8 +22,9 @@ using namespace metal;
 // mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
 // grad_out            [[buffer(7)]]        [B, H, M, E]
-// log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
-// grad_k, grad_v      [[buffer(10, 11)]]   as k and v
+// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
+// delta               [[buffer(10)]]       [B, H, M], row-major
+// grad_k, grad_v      [[buffer(11, 12)]]   as k and v
 template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_keys(
     device const T *q [[buffer(0)]],
@@ -35,10 +36,11 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
     device const int *sequences [[buffer(6)]],
     device const T *grad_out [[buffer(7)]],
     device const float *log_sum_exp [[buffer(8)]],
-    device const float *delta [[buffer(9)]],
-    device T *grad_k [[buffer(10)]],
-    device T *grad_v [[buffer(11)]],
-    constant Attention &a [[buffer(12)]],
+    device const float *log_sum_exp_low [[buffer(9)]],
+    device const float *delta [[buffer(10)]],
+    device T *grad_k [[buffer(11)]],
+    device T *grad_v [[buffer(12)]],
+    constant Attention &a [[buffer(13)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -105,7 +107,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
             report_nonfinite(nonfinite_queries, nonfinite_query, simdgroup, lane);
             report_nonfinite(nonfinite_grads, nonfinite_grad, simdgroup, lane);
             for (int row = int(thread_index); row < QUERIES; row += threads) {
-                rows[row] = row_sums(a, s, head, query + row, log_sum_exp, delta);
+                rows[row] = row_sums(a, s, head, query + row, log_sum_exp, log_sum_exp_low, delta);
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
             multiply_rows<T, own_blocks, QUERIES, pitch>(row_scores + across * strip, keys, q_tile, own_dim);
@@ -146,7 +148,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
     gradient_keys<T, WIDTH, DOWN, ACROSS, QUERIES>(                                                             \
         device const T *, device const T *, device const T *, device const bool *, device const T *,            \
         device const float *, device const int *, device const T *, device const float *, device const float *, \
-        device T *, device T *, constant Attention &, uint3, uint, uint, uint);
+        device const float *, device T *, device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_KEYS_HALVES(WIDTH, DOWN, ACROSS, QUERIES) \
     GRADIENT_KEYS(half, WIDTH, DOWN, ACROSS, QUERIES)      \

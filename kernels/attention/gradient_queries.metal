@@ -21,8 +21,9 @@ using namespace metal;
 // mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
 // grad_out            [[buffer(7)]]        [B, H, M, E]
-// log_sum_exp, delta  [[buffer(8, 9)]]     [B, H, M]; delta is row-major
-// grad_q              [[buffer(10)]]       [B, H, M, D]
+// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
+// delta               [[buffer(10)]]       [B, H, M], row-major
+// grad_q              [[buffer(11)]]       [B, H, M, D]
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_queries(
     device const T *q [[buffer(0)]],
@@ -34,9 +35,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     device const int *sequences [[buffer(6)]],
     device const T *grad_out [[buffer(7)]],
     device const float *log_sum_exp [[buffer(8)]],
-    device const float *delta [[buffer(9)]],
-    device T *grad_q [[buffer(10)]],
-    constant Attention &a [[buffer(11)]],
+    device const float *log_sum_exp_low [[buffer(9)]],
+    device const float *delta [[buffer(10)]],
+    device T *grad_q [[buffer(11)]],
+    constant Attention &a [[buffer(12)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -85,7 +87,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 
     const LanePosition position = lane_position(ACROSS, across, lane);
     const int query = own_query + position.row;
-    const RowSums row = row_sums(a, s, head, query, log_sum_exp, delta);
+    const RowSums row = row_sums(a, s, head, query, log_sum_exp, log_sum_exp_low, delta);
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
 
@@ -127,7 +129,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS>(                                                             \
         device const T *, device const T *, device const T *, device const bool *, device const T *,            \
         device const float *, device const int *, device const T *, device const float *, device const float *, \
-        device T *, constant Attention &, uint3, uint, uint, uint);
+        device const float *, device T *, constant Attention &, uint3, uint, uint, uint);
 
 #define GRADIENT_QUERIES_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
     GRADIENT_QUERIES(half, WIDTH, DOWN, ACROSS, KEYS)      \

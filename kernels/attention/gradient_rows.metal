@@ -48,15 +48,17 @@ kernel void gradient_rows(
 }
 
 // sinks               [[buffer(0)]]     [H]
-// log_sum_exp, delta  [[buffer(1, 2)]]  [B, H, M]; delta is row-major
-// grad_sinks          [[buffer(3)]]     [H]
+// log_sum_exp         [[buffer(1, 2)]]  [B, H, M], and its low part
+// delta               [[buffer(3)]]     [B, H, M], row-major
+// grad_sinks          [[buffer(4)]]     [H]
 template <typename T>
 kernel void gradient_sinks(
     device const T *sinks [[buffer(0)]],
     device const float *log_sum_exp [[buffer(1)]],
-    device const float *delta [[buffer(2)]],
-    device T *grad_sinks [[buffer(3)]],
-    constant Attention &a [[buffer(4)]],
+    device const float *log_sum_exp_low [[buffer(2)]],
+    device const float *delta [[buffer(3)]],
+    device T *grad_sinks [[buffer(4)]],
+    constant Attention &a [[buffer(5)]],
     uint head [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -66,9 +68,10 @@ kernel void gradient_sinks(
     float sum = 0.0f;
     for (long batch = 0; batch < a.batch; batch += 1) {
         for (long row = thread_index; row < a.queries; row += SINK_THREADS) {
-            const float whole = log_sum_exp[row_offset(a.log_sum_exp, int(batch), head, row)];
-            if (whole != -INFINITY) {
-                sum -= exponential(sink - whole) * delta[(batch * a.heads + head) * a.queries + row];
+            const float high = log_sum_exp[row_offset(a.log_sum_exp, int(batch), head, row)];
+            const float low = log_sum_exp_low[row_offset(a.log_sum_exp_low, int(batch), head, row)];
+            if (high != -INFINITY) {
+                sum -= probability_of(sink, high, low) * delta[(batch * a.heads + head) * a.queries + row];
             }
         }
     }
@@ -91,8 +94,8 @@ kernel void gradient_sinks(
         device const T *, device const T *, device const float *, device float *, constant Attention &, uint3, uint, \
         uint, uint);                                                                                                 \
     template [[host_name("gradient_sinks_" #T)]] kernel void gradient_sinks<T>(                                      \
-        device const T *, device const float *, device const float *, device T *, constant Attention &, uint, uint,  \
-        uint, uint);
+        device const T *, device const float *, device const float *, device const float *, device T *,              \
+        constant Attention &, uint, uint, uint, uint);
 
 GRADIENT_ROWS(float)
 GRADIENT_ROWS(half)

@@ -110,9 +110,10 @@ inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, i
     return j % 2 == 0 ? block.xz : block.yw;
 }
 
-// What gradients need of a query's row: L, −∞ where it attends to nothing, and Δ.
+// What gradients need of a query's row: L, −∞ where it attends to nothing, in two numbers, and Δ.
 struct RowSums {
     float log_sum_exp;
+    float log_sum_exp_low;
     float delta;
 };
 
@@ -122,13 +123,15 @@ inline RowSums row_sums(
     uint head,
     int query,
     device const float *log_sum_exp,
+    device const float *log_sum_exp_low,
     device const float *delta) {
     if (query >= s.queries) {
-        return {-INFINITY, 0.0f};
+        return {-INFINITY, 0.0f, 0.0f};
     }
     const long row = s.query_start + query;
     return {
         log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, row)],
+        log_sum_exp_low[row_offset(a.log_sum_exp_low, s.batch, head, row)],
         delta[(s.batch * a.heads + head) * a.queries + row],
     };
 }
@@ -145,7 +148,7 @@ inline PairGradient gradient_of(constant Attention &a, Score score, float grad, 
     if (score.value == -INFINITY || row.log_sum_exp == -INFINITY) {
         return {0.0f, 0.0f, 0.0f};
     }
-    const float probability = exponential(score.value - row.log_sum_exp);
+    const float probability = probability_of(score.value, row.log_sum_exp, row.log_sum_exp_low);
     const float gradient = probability * ((kept == 0.0f ? 0.0f : kept * grad) - row.delta);
     return {probability * kept, gradient, a.scale * gradient * score.cap_derivative};
 }

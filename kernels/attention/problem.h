@@ -56,6 +56,7 @@ struct Attention {
     AttentionOperand slopes;
     AttentionOperand out;
     AttentionOperand log_sum_exp;
+    AttentionOperand log_sum_exp_low;
     AttentionOperand grad_out;
     AttentionOperand grad_log_sum_exp;
     AttentionOperand grad_q;
@@ -145,5 +146,26 @@ inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Inte
         keys_of(a, s, queries.end - 1, queries.end - 1).first, keys_of(a, s, queries.first, queries.first).end};
     return common.first <= keys.first && keys.end <= common.end;
 }
+
+// A query's L as two numbers, of which the second is what the first lost when it was rounded: at 1e4 float32 is off by
+// up to 5e-4, and exp(s − L) as much.
+struct LogSumExp {
+    float high;
+    float low;
+};
+
+// Of the largest score, or one that is not much smaller, and Σ exp(score − largest). The low part is exact where
+// `largest` is the larger one of the two by far (Dekker's Fast2Sum), and where it is not, next to nothing.
+inline LogSumExp log_sum_exp_of(float largest, float total) {
+    if (total == 0.0f) {
+        return {-INFINITY, 0.0f};
+    }
+    const float logarithm = precise::log(total);
+    const float high = largest + logarithm;
+    return {high, (largest - high) + logarithm};
+}
+
+// exp(score − L)
+inline float probability_of(float score, float high, float low) { return exponential((score - high) - low); }
 
 #endif

@@ -31,6 +31,7 @@ inline void finish_row(
     device const T *sinks,
     device T *out,
     device float *log_sum_exp,
+    device float *log_sum_exp_low,
     float sum,
     float top,
     float total,
@@ -48,8 +49,10 @@ inline void finish_row(
         out[offset] = T(total == 0.0f ? 0.0f : sum * factor / total);
     }
     if (e == 0) {
-        log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, s.query_start + query)] =
-            total == 0.0f ? -INFINITY : top + precise::log(total);
+        const LogSumExp whole = log_sum_exp_of(top, total);
+        const long row = s.query_start + query;
+        log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, row)] = whole.high;
+        log_sum_exp_low[row_offset(a.log_sum_exp_low, s.batch, head, row)] = whole.low;
     }
 }
 
@@ -60,8 +63,8 @@ inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : expo
 // sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
 // sequences       [[buffer(7)]]        [count, 4]
 // out             [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp     [[buffer(9)]]        [B, H, M]
-// parts           [[buffer(10)]]       a threadgroup's row of E, its top and its total, where keys are cut
+// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]
+// parts           [[buffer(11)]]       a threadgroup's row of E, its top and its total, where keys are cut
 template <typename T>
 kernel void attention_vector(
     device const T *q [[buffer(0)]],
@@ -74,8 +77,9 @@ kernel void attention_vector(
     device const int *sequences [[buffer(7)]],
     device T *out [[buffer(8)]],
     device float *log_sum_exp [[buffer(9)]],
-    device float *parts [[buffer(10)]],
-    constant Attention &a [[buffer(11)]],
+    device float *log_sum_exp_low [[buffer(10)]],
+    device float *parts [[buffer(11)]],
+    constant Attention &a [[buffer(12)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint3 groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
@@ -162,7 +166,7 @@ kernel void attention_vector(
         total = fma(totals[other], factor, total);
     }
     if (a.parts == 1) {
-        finish_row(a, s, head, query, sinks, out, log_sum_exp, sum, top, total, thread_index);
+        finish_row(a, s, head, query, sinks, out, log_sum_exp, log_sum_exp_low, sum, top, total, thread_index);
         return;
     }
     device float *part = parts + ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * (VALUE_DIM + 2);
@@ -179,7 +183,7 @@ kernel void attention_vector(
 // sinks        [[buffer(1)]]  [H]
 // sequences    [[buffer(2)]]  [count, 4]
 // out          [[buffer(3)]]  [B, H, M, E]
-// log_sum_exp  [[buffer(4)]]  [B, H, M]
+// log_sum_exp  [[buffer(4)]]  [B, H, M]; its low part [[buffer(5)]]
 template <typename T>
 kernel void vector_combine(
     device const float *parts [[buffer(0)]],
@@ -187,7 +191,8 @@ kernel void vector_combine(
     device const int *sequences [[buffer(2)]],
     device T *out [[buffer(3)]],
     device float *log_sum_exp [[buffer(4)]],
-    constant Attention &a [[buffer(5)]],
+    device float *log_sum_exp_low [[buffer(5)]],
+    constant Attention &a [[buffer(6)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint3 groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
@@ -210,17 +215,17 @@ kernel void vector_combine(
         sum = fma(thread_index < VALUE_DIM ? row[thread_index] : 0.0f, factor, sum);
         total = fma(row[VALUE_DIM + 1], factor, total);
     }
-    finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, sum, top, total, thread_index);
+    finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, log_sum_exp_low, sum, top, total, thread_index);
 }
 
 #define VECTOR(T)                                                                                                      \
     template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                              \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
-        device const float *, device const int *, device T *, device float *, device float *, constant Attention &,    \
-        uint3, uint3, uint, uint, uint);                                                                               \
+        device const float *, device const int *, device T *, device float *, device float *, device float *,          \
+        constant Attention &, uint3, uint3, uint, uint, uint);                                                         \
     template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                        \
-        device const float *, device const T *, device const int *, device T *, device float *, constant Attention &,  \
-        uint3, uint3, uint);
+        device const float *, device const T *, device const int *, device T *, device float *, device float *,        \
+        constant Attention &, uint3, uint3, uint);
 
 VECTOR(float)
 VECTOR(half)

@@ -13,7 +13,8 @@ const untimed = (lines: readonly string[]): string[] =>
   lines.map((line) => line.replace(/, \d+\.\d{3} ms/, ", … ms").replace("[orchard] flashAttention ", ""));
 
 const shapes = "q [1, 2, 16, 8], k [1, 2, 16, 8], v [1, 2, 16, 8]";
-const backwardShapes = `${shapes}, out [1, 2, 16, 8], logSumExp [1, 2, 16], gradOut [1, 2, 16, 8]`;
+const rowShapes = "logSumExp [1, 2, 16], logSumExpLow [1, 2, 16]";
+const backwardShapes = `${shapes}, out [1, 2, 16, 8], ${rowShapes}, gradOut [1, 2, 16, 8]`;
 const step = "const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v, { causal: true })));";
 
 interface Counts {

@@ -61,7 +61,12 @@ const makeFar =
   };
 
 const attributes: AttentionAttributes = {
-  ...{ inputs: ["q", "k", "v", "mask", "bias"], outputs: ["out", "logSumExp"], scale: 0.5, softcap: undefined },
+  ...{
+    inputs: ["q", "k", "v", "mask", "bias"],
+    outputs: ["out", "logSumExp", "logSumExpLow"],
+    scale: 0.5,
+    softcap: undefined,
+  },
   ...{
     band: { left: Infinity, right: 0 },
     alignment: "bottom-right",
@@ -71,7 +76,7 @@ const attributes: AttentionAttributes = {
 };
 const backwardAttributes: AttentionAttributes = {
   ...attributes,
-  inputs: [...attributes.inputs, "out", "logSumExp", "gradOut"],
+  inputs: [...attributes.inputs, ...(["out", "logSumExp", "logSumExpLow", "gradOut"] as const)],
   outputs: ["gradQ", "gradK", "gradV", "gradBias"],
 };
 
@@ -86,6 +91,7 @@ function results(make: Make, queries: number): Pick<FarResults, "far" | "offset"
     ...{ q: drawn(queries, dim), k: drawn(keys, dim), v: drawn(keys, dim), gradOut: drawn(queries, dim) },
     ...{ mask: drawn(queries, keys, "bool"), bias: drawn(queries, keys) },
     ...{ out: make([batch, heads, queries, dim], "float16"), logSumExp: make([batch, heads, queries], "float32") },
+    logSumExpLow: make([batch, heads, queries], "float32"),
     ...{ gradQ: make([batch, heads, queries, dim], "float16"), gradK: make([batch, heads, keys, dim], "float16") },
     ...{ gradV: make([batch, heads, keys, dim], "float16"), gradBias: make([batch, heads, queries, keys], "float16") },
   };

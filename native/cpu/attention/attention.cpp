@@ -73,10 +73,11 @@ template <class Block> AttentionOperand read_operand(const Block &block, Operand
   return operand;
 }
 
-// out and logSumExp. src/ops/attention/problem.ts has the formulas and says what each operand is.
+// out, logSumExp and logSumExpLow. src/ops/attention/problem.ts has the formulas and says what each operand is.
 void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands[attention_forward_operands]);
-  AttentionOperand *members[] = {&p.q, &p.k, &p.v, &p.mask, &p.bias, &p.sinks, &p.slopes, &p.out, &p.log_sum_exp};
+  AttentionOperand *members[] = {&p.q,     &p.k,      &p.v,   &p.mask,        &p.bias,
+                                 &p.sinks, &p.slopes, &p.out, &p.log_sum_exp, &p.log_sum_exp_low};
   static_assert(std::size(members) == attention_forward_operands);
   for (int at = 0; at < attention_forward_operands; at++) *members[at] = read_operand(block, operands, at);
   attention_forward_kernels().run[static_cast<int>(p.dtype)](p);
@@ -85,21 +86,14 @@ void attention_forward(const AttentionForwardBlock &block, Operands operands) {
 // Those gradients that are there. gradBias is row-major.
 void attention_backward(const AttentionBackwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands[attention_backward_operands]);
-  AttentionOperand *members[] = {&p.q,
-                                 &p.k,
-                                 &p.v,
-                                 &p.mask,
-                                 &p.bias,
-                                 &p.sinks,
-                                 &p.slopes,
-                                 &p.out,
-                                 &p.log_sum_exp,
-                                 &p.grad_out,
-                                 &p.grad_log_sum_exp,
-                                 &p.grad_q,
-                                 &p.grad_k,
-                                 &p.grad_v,
-                                 &p.grad_bias,
+  AttentionOperand *members[] = {&p.q,           &p.k,
+                                 &p.v,           &p.mask,
+                                 &p.bias,        &p.sinks,
+                                 &p.slopes,      &p.out,
+                                 &p.log_sum_exp, &p.log_sum_exp_low,
+                                 &p.grad_out,    &p.grad_log_sum_exp,
+                                 &p.grad_q,      &p.grad_k,
+                                 &p.grad_v,      &p.grad_bias,
                                  &p.grad_sinks};
   static_assert(std::size(members) == attention_backward_operands);
   for (int at = 0; at < attention_backward_operands; at++) *members[at] = read_operand(block, operands, at);

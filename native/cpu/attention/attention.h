@@ -31,7 +31,7 @@ template <int operands> struct AttentionBlock {
   Whole batch_strides[operands], head_strides[operands], row_strides[operands], column_strides[operands];
 };
 
-constexpr int attention_forward_operands = 9, attention_backward_operands = 16;
+constexpr int attention_forward_operands = 10, attention_backward_operands = 17;
 using AttentionForwardBlock = AttentionBlock<attention_forward_operands>;
 using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
 
@@ -84,7 +84,7 @@ struct AttentionProblem {
   bool is_bottom_right;
   AttentionDropout dropout;
   std::vector<AttentionSequence> sequences;
-  AttentionOperand q, k, v, mask, bias, sinks, slopes, out, log_sum_exp, grad_out, grad_log_sum_exp;
+  AttentionOperand q, k, v, mask, bias, sinks, slopes, out, log_sum_exp, log_sum_exp_low, grad_out, grad_log_sum_exp;
   AttentionOperand grad_q, grad_k, grad_v, grad_bias, grad_sinks;
 
   // Of any sequence.

@@ -139,7 +139,7 @@ private:
     space.grad_keys = take(summed * dim_row_), space.grad_values = take(summed * value_row_);
     space.queries = take(width * dim_row_), space.query_rows = take(width * dim_row_);
     space.grad_out = take(width * value_row_), space.grad_out_rows = take(width * value_row_);
-    space.log_sum_exp = take(queries), space.delta = take(queries);
+    space.log_sum_exp = take(queries), space.log_sum_exp_low = take(queries), space.delta = take(queries);
     space.s = take(tile_keys * width), space.dp = take(tile_keys * width);
     space.factors = take(p_.dropout.threshold ? tile_keys * width : 0),
     space.cap_derivatives = take(p_.softcap != 0 ? tile_keys * width : 0);
@@ -249,8 +249,10 @@ private:
       if (p_.grad_log_sum_exp.data) space.delta[i] -= T(statistic(p_.grad_log_sum_exp, sequence, head, i));
       T log_sum_exp = T(statistic(p_.log_sum_exp, sequence, head, i));
       space.log_sum_exp[i] = log_sum_exp == -std::numeric_limits<T>::infinity() ? T(0) : log_sum_exp;
+      space.log_sum_exp_low[i] = T(statistic(p_.log_sum_exp_low, sequence, head, i));
     }
-    std::fill(space.log_sum_exp + sequence.queries, space.log_sum_exp + rounded_up(sequence.queries, width), T(0));
+    for (T *numbers : {space.log_sum_exp, space.log_sum_exp_low})
+      std::fill(numbers + sequence.queries, numbers + rounded_up(sequence.queries, width), T(0));
   }
 
   // rowsum(dO ∘ out) of a panel of queries.
@@ -270,7 +272,7 @@ private:
     for (int64_t i = 0; i < sequence.queries; i++) {
       double log_sum_exp = statistic(p_.log_sum_exp, sequence, head, i);
       if (log_sum_exp != -std::numeric_limits<double>::infinity())
-        sum -= std::exp(sink - log_sum_exp) * double(space.delta[i]);
+        sum -= std::exp(sink - log_sum_exp - double(space.log_sum_exp_low[i])) * double(space.delta[i]);
     }
     return sum;
   }

@@ -5,7 +5,8 @@
 //     for each tile of keys, each query that shares them:
 //       s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
 //     m, l and o are kept
-//   for each query, in parallel: those of its chunks become one, in their order, and o / l and m + ln l are written
+//   for each query, in parallel: those of its chunks become one, in their order, and o / l, m + ln l and what its
+//   rounding lost are written
 //
 // Chunks depend on sizes only, so the results are the same for any number of threads.
 #pragma once
@@ -247,8 +248,9 @@ private:
     for (int64_t chunk = 1; chunk < chunks_; chunk++) add_row(row_of(sequence, head, i, chunk), first);
     int64_t row = sequence.query_start + i;
     auto finished = finish_sum(*first.largest, *first.sum, sink_of<S>(p_, head));
-    reinterpret_cast<Statistic *>(p_.log_sum_exp.data)[p_.log_sum_exp.at(sequence.batch, head, row)] =
-        Statistic(finished.log_sum_exp);
+    for (auto [operand, number] :
+         {std::pair{&p_.log_sum_exp, finished.log_sum_exp}, {&p_.log_sum_exp_low, finished.low}})
+      reinterpret_cast<Statistic *>(operand->data)[operand->at(sequence.batch, head, row)] = Statistic(number);
     write_matrix(
         first.out, 1, value_row_, [factor = finished.factor](int64_t) { return factor; },
         rows_of<S>(p_.out, sequence.batch, head, row, p_.value_dim));

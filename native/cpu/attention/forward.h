@@ -5,7 +5,7 @@
 //     for each tile of keys: pack its keys and values
 //       for each head that shares them, each panel of its queries:
 //         s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
-//     o / l and m + ln l are written
+//     o / l, m + ln l and what its rounding lost are written
 //
 // Chunks are the same for any number of threads, and a query's tiles come in the order of their keys.
 #pragma once
@@ -221,16 +221,16 @@ private:
   // Sinks take their share, and sums become logarithms.
   void finish_panel(const Task &task, const Panel &panel) const {
     int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
-    T log_sum_exps[width], factors[width];
+    T log_sum_exps[width], lows[width], factors[width];
     const T sink = sink_of<S>(p_, panel.head);
     for (int64_t lane = 0; lane < width; lane++) {
       FinishedSum<T> finished = finish_sum(panel.largest[lane], panel.sum[lane], sink);
-      log_sum_exps[lane] = finished.log_sum_exp, factors[lane] = finished.factor;
+      log_sum_exps[lane] = finished.log_sum_exp, lows[lane] = finished.low, factors[lane] = finished.factor;
     }
-    Statistic *log_sum_exp =
-        reinterpret_cast<Statistic *>(p_.log_sum_exp.data) + p_.log_sum_exp.at(batch, panel.head, first);
-    for (int64_t lane = 0; lane < panel.queries; lane++)
-      log_sum_exp[lane * p_.log_sum_exp.row] = Statistic(log_sum_exps[lane]);
+    for (auto [operand, numbers] : {std::pair{&p_.log_sum_exp, log_sum_exps}, {&p_.log_sum_exp_low, lows}}) {
+      Statistic *row = reinterpret_cast<Statistic *>(operand->data) + operand->at(batch, panel.head, first);
+      for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand->row] = Statistic(numbers[lane]);
+    }
     write_matrix(
         panel.out, panel.queries, value_row_, [&](int64_t lane) { return factors[lane]; },
         rows_of<S>(p_.out, batch, panel.head, first, p_.value_dim));

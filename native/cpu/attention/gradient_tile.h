@@ -13,11 +13,12 @@ namespace orchard::ORCHARD_ISA {
 // Where the numbers of one thread lie: those of a block of keys, of a panel of queries, and L, Δ and dq of all queries
 // of a head.
 template <class T> struct GradientSpace {
-  T *keys, *values;                      // row-major, as all that is not said to be a panel
-  T *grad_keys, *grad_values;            // without scale
-  T *queries, *query_rows;               // a panel [columns, width]; the same row-major
-  T *grad_out, *grad_out_rows;           // the same of dO
-  T *log_sum_exp, *delta;                // L, where it is not −∞, and Δ
+  T *keys, *values;                 // row-major, as all that is not said to be a panel
+  T *grad_keys, *grad_values;       // without scale
+  T *queries, *query_rows;          // a panel [columns, width]; the same row-major
+  T *grad_out, *grad_out_rows;      // the same of dO
+  T *log_sum_exp, *log_sum_exp_low; // L, where it is not −∞, and what its rounding lost
+  T *delta;
   T *grad_queries;                       // without scale
   T *s, *dp, *factors, *cap_derivatives; // a tile's
   bool *nonfinite_keys, *nonfinite_queries, *nonfinite_grad_out;
@@ -102,16 +103,17 @@ private:
   // A probability of 0 takes no part, whatever dp is.
   template <bool has_dropout> void differentiate_pairs(const TilePairs &pairs) const {
     const Vector<T> none = {}, nobody = none - std::numeric_limits<T>::infinity();
-    Vector<T> log_sum_exp[vectors], delta[vectors];
+    Vector<T> log_sum_exp[vectors], low[vectors], delta[vectors];
     for (int v = 0; v < vectors; v++) {
       log_sum_exp[v] = load_vector(space_.log_sum_exp + pairs.i + v * lanes<T>);
+      low[v] = load_vector(space_.log_sum_exp_low + pairs.i + v * lanes<T>);
       delta[v] = load_vector(space_.delta + pairs.i + v * lanes<T>);
     }
     for (int64_t key = 0; key < pairs.keys; key++)
       for (int v = 0; v < vectors; v++) {
         int64_t at = key * width + v * lanes<T>;
         Vector<T> s = load_vector(space_.s + at), dp = load_vector(space_.dp + at);
-        Vector<T> p = s == nobody ? none : exponential(s - log_sum_exp[v]), kept = p; // L may be NaN
+        Vector<T> p = s == nobody ? none : exponential((s - log_sum_exp[v]) - low[v]), kept = p; // L may be NaN
         if constexpr (has_dropout) {
           Vector<T> factor = load_vector(space_.factors + at);
           kept = factor == none ? none : p * factor;

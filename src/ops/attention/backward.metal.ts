@@ -45,7 +45,18 @@ function launchRows(call: Call, delta: Tensor): TicketRange {
   });
 }
 
-const pairOperands = ["q", "k", "v", "mask", "bias", "slopes", "sequences", "gradOut", "logSumExp"] as const;
+const pairOperands = [
+  "q",
+  "k",
+  "v",
+  "mask",
+  "bias",
+  "slopes",
+  "sequences",
+  "gradOut",
+  "logSumExp",
+  "logSumExpLow",
+] as const;
 
 const gradientLaunch = (kernel: TiledLaunch["kernel"], delta: Tensor, outputs: readonly OperandName[]) => ({
   kernel,
@@ -89,6 +100,7 @@ function launchSinks(call: Call, delta: Tensor): TicketRange | undefined {
     operands: [
       reads(tensorOf(call, "sinks")),
       reads(tensorOf(call, "logSumExp")),
+      reads(tensorOf(call, "logSumExpLow")),
       reads(delta),
       writes(tensorOf(call, "gradSinks")),
     ],

@@ -2,7 +2,17 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
 import { broadcastStrides, rowMajorStrides } from "../../tensor/shape.ts";
 import { type AttentionAttributes, type AttentionProblem, type OutputName, problemOf } from "./problem.ts";
-import { addScaled, dot, type Head, headsOf, pairsOf, readerOf, rowsOf } from "./scores.reference.ts";
+import {
+  addScaled,
+  dot,
+  type Head,
+  headsOf,
+  type LogSumExp,
+  pairsOf,
+  probabilityOf,
+  readerOf,
+  rowsOf,
+} from "./scores.reference.ts";
 
 /** The definition, query by query; no more memory than its results and one head's rows take. */
 export const backwardReference: Implementation<AttentionAttributes> = {
@@ -21,7 +31,7 @@ export const backwardReference: Implementation<AttentionAttributes> = {
 /** What the gradients of a head's rows start from. */
 interface Deltas {
   readonly gradOut: readonly Float64Array[];
-  readonly logSumExp: readonly number[];
+  readonly logSumExp: readonly LogSumExp[];
   /** Δ */
   readonly delta: readonly number[];
 }
@@ -32,8 +42,12 @@ function deltasOf({ inputs }: AttentionProblem, { sequence, head }: Head): Delta
     rowsOf(operand, batch, head, queryStart, queries),
   ) as [Float64Array[], Float64Array[]];
   const logSumExpAt = readerOf(inputs.logSumExp!);
+  const lowPartAt = readerOf(inputs.logSumExpLow!);
   const gradientAt = inputs.gradLogSumExp && readerOf(inputs.gradLogSumExp);
-  const logSumExp = gradOut.map((_, i) => logSumExpAt(batch, head, queryStart + i, 0));
+  const logSumExp = gradOut.map((_, i) => {
+    const row = [batch, head, queryStart + i, 0] as const;
+    return { high: logSumExpAt(...row), low: lowPartAt(...row) };
+  });
   const delta = gradOut.map((row, i) => dot(row, out[i]!) - (gradientAt?.(batch, head, queryStart + i, 0) ?? 0));
   return { gradOut, logSumExp, delta };
 }
@@ -51,7 +65,7 @@ function rowAdder(problem: AttentionProblem, sums: ReadonlyMap<OutputName, Float
     const queryRow = (sequence.batch * heads + head) * queries + sequence.queryStart + i;
     const keyRow = (sequence.batch * kvHeads + kvHead) * keys + sequence.keyStart;
     for (const { j, score, capSlope, keep } of pairs(rows, i)) {
-      const probability = Math.exp(score - logSumExp[i]!);
+      const probability = probabilityOf(score, logSumExp[i]!);
       const incoming = keep === 0 ? 0 : keep * dot(gradOut[i]!, v[j]!);
       const slope = probability * (incoming - delta[i]!);
       const inner = scale * slope * capSlope;
@@ -68,8 +82,8 @@ const rowAt = (rows: Float64Array, row: number, length: number): Float64Array =>
   rows.subarray(row * length, (row + 1) * length);
 
 /** A sink takes its share of a row like a key whose value is 0. */
-function addToSink(gradient: Float64Array, head: number, sink: number, logSumExp: number, delta: number): void {
-  if (logSumExp !== -Infinity) gradient[head]! -= Math.exp(sink - logSumExp) * delta;
+function addToSink(gradient: Float64Array, head: number, sink: number, logSumExp: LogSumExp, delta: number): void {
+  if (logSumExp.high !== -Infinity) gradient[head]! -= probabilityOf(sink, logSumExp) * delta;
 }
 
 /** Adds to the bias's own element, where it is broadcast the same one for many pairs. */

@@ -163,7 +163,7 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   const names = inputNames.filter((name) => operands[name] !== undefined);
   const dropout = p === 0 ? undefined : dropoutOf(p, nextStart(options).key);
   return {
-    attributes: { ...formula, dropout, inputs: names, outputs: ["out", "logSumExp"] },
+    attributes: { ...formula, dropout, inputs: names, outputs: ["out", "logSumExp", "logSumExpLow"] },
     inputs: names.map((name) => operands[name]!),
     ...{ projections, route },
   };

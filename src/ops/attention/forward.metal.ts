@@ -19,7 +19,7 @@ export const forwardMetal: MetalImplementation<AttentionAttributes> = {
 };
 
 const operands = ["q", "k", "v", "mask", "bias", "sinks", "slopes", "sequences"] as const;
-const results = ["out", "logSumExp"] as const;
+const results = ["out", "logSumExp", "logSumExpLow"] as const;
 
 const launchForward = (call: Call): TicketRange | undefined =>
   launchTiled(call, {

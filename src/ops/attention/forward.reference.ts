@@ -1,14 +1,24 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { store } from "../../backend/reference/elements.ts";
+import { store, toNumbers } from "../../backend/reference/elements.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
-import { addScaled, headsOf, logSumExpOf, pairsOf, readerOf } from "./scores.reference.ts";
+import {
+  addScaled,
+  headsOf,
+  type LogSumExp,
+  logSumExpOf,
+  pairsOf,
+  probabilityOf,
+  readerOf,
+} from "./scores.reference.ts";
 
 /** The definition, query by query; no more memory than its results and one head's rows take. */
 export const forwardReference: Implementation<AttentionAttributes> = {
   run(call) {
     const problem = problemOf(call);
     const { heads, queries, valueDim, inputs } = problem;
-    const [out, logSumExp] = call.outputs.map(({ size }) => new Float64Array(size)) as [Float64Array, Float64Array];
+    const out = new Float64Array(call.outputs[0]!.size);
+    const logSumExps: LogSumExp[] = [];
     const pairs = pairsOf(problem);
     const sinkAt = inputs.sinks && readerOf(inputs.sinks);
     for (const rows of headsOf(problem)) {
@@ -18,13 +28,23 @@ export const forwardReference: Implementation<AttentionAttributes> = {
         const attended = pairs(rows, i);
         const row = (sequence.batch * heads + head) * queries + sequence.queryStart + i;
         const sum = logSumExpOf([...attended.map(({ score }) => score), ...sink]);
-        logSumExp[row] = sum;
+        logSumExps[row] = sum;
         const result = out.subarray(row * valueDim, (row + 1) * valueDim);
         for (const { j, score, keep } of attended)
-          if (keep !== 0) addScaled(result, Math.exp(score - sum) * keep, v[j]!);
+          if (keep !== 0) addScaled(result, probabilityOf(score, sum) * keep, v[j]!);
       }
     }
     store(call.outputs[0]!, out);
-    store(call.outputs[1]!, logSumExp);
+    storeLogSumExps(logSumExps, call.outputs[1]!, call.outputs[2]!);
   },
 };
+
+function storeLogSumExps(exact: readonly LogSumExp[], logSumExp: Tensor, low: Tensor): void {
+  store(
+    logSumExp,
+    exact.map((sum) => sum.high + sum.low),
+  );
+  const rounded = toNumbers(logSumExp);
+  const lost = (sum: LogSumExp, at: number) => (sum.high === -Infinity ? 0 : sum.high - rounded[at]! + sum.low);
+  store(low, exact.map(lost));
+}

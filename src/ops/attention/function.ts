@@ -37,16 +37,14 @@ export class FlashAttention extends Function {
     const [q, , v] = inputs as [Tensor, Tensor, Tensor];
     const rows = q.shape.slice(0, 3);
     const shape = [...rows, v.shape[3]!];
-    const specs = [
-      // In the order of q, so that heads which were cut from rows join without a copy.
-      { shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) },
-      { shape: rows, dtype: accumulationDType(q.dtype) },
-    ];
+    const statistic = { shape: rows, dtype: accumulationDType(q.dtype) };
+    // In the order of q, so that heads which were cut from rows join without a copy.
+    const specs = [{ shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, statistic, statistic];
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;
     context["results"] = new Set(call.attributes.inputs.filter((_, at) => inputs[at]!.edge !== null));
     context.saveForBackward(...inputs, ...results);
-    return results;
+    return results.slice(0, 2); // the low part of the second is for the backward alone
   }
 
   static backward(context: FunctionContext, gradOut: Tensor | null, gradLogSumExp: Tensor | null): (Tensor | null)[] {
@@ -58,7 +56,7 @@ export class FlashAttention extends Function {
       gradOut: gradOut ?? zerosAs(saved[attributes.inputs.length]!),
       ...(gradLogSumExp && { gradLogSumExp }),
     };
-    const names = [...attributes.inputs, "out", "logSumExp", ...Object.keys(incoming)] as InputName[];
+    const names = [...attributes.inputs, ...attributes.outputs, ...Object.keys(incoming)] as InputName[];
     const call = {
       ...{ attributes: { ...attributes, inputs: names, outputs }, backend },
       results: context["results"] as ReadonlySet<InputName>,
@@ -173,7 +171,13 @@ function secondGradients(
   return attributes.inputs.map((name) => second[leaves.indexOf(variable.get(name)!)] ?? null);
 }
 
-const backwardInputs: ReadonlySet<InputName> = new Set(["out", "logSumExp", "gradOut", "gradLogSumExp"] as const);
+const backwardInputs: ReadonlySet<InputName> = new Set([
+  "out",
+  "logSumExp",
+  "logSumExpLow",
+  "gradOut",
+  "gradLogSumExp",
+] as const);
 const differentiable: ReadonlySet<InputName> = new Set([
   ...(["q", "k", "v", "bias", "sinks", "gradOut", "gradLogSumExp"] as const),
 ]);

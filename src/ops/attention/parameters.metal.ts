@@ -15,6 +15,7 @@ const operandNames = [
   "slopes",
   "out",
   "logSumExp",
+  "logSumExpLow",
   "gradOut",
   "gradLogSumExp",
   "gradQ",

@@ -11,14 +11,14 @@ import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 
-/** q, k, v and options to `out` and `logSumExp`. */
+/** q, k, v and options to `out`, `logSumExp` and `logSumExpLow`. */
 export const attentionForward = definePrimitive<AttentionAttributes>({
   name: "attentionForward",
   family: "attention",
   implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
 });
 
-/** The same and `out`, `logSumExp`, `gradOut` (and `gradLogSumExp`) to the gradients that are needed. */
+/** The same, the results and `gradOut` (and `gradLogSumExp`) to the gradients that are needed. */
 export const attentionBackward = definePrimitive<AttentionAttributes>({
   name: "attentionBackward",
   family: "attention",

@@ -44,7 +44,7 @@ const operand = struct("AttentionOperand", "attention/problem.h", {
 /** `parts` are those into which the keys of few queries are cut, `biasSizes` the sizes of the bias's own axes. */
 export const attentionParameters = struct("Attention", "attention/problem.h", {
   ...{ q: operand, k: operand, v: operand, mask: operand, bias: operand, sinks: operand, slopes: operand },
-  ...{ out: operand, logSumExp: operand, gradOut: operand, gradLogSumExp: operand },
+  ...{ out: operand, logSumExp: operand, logSumExpLow: operand, gradOut: operand, gradLogSumExp: operand },
   ...{ gradQ: operand, gradK: operand, gradV: operand, gradBias: operand, gradSinks: operand },
   ...fields,
   ...{ group: whole, left: whole, right: whole, sequences: whole, parts: whole, partKeys: whole },
@@ -60,7 +60,7 @@ export const dropoutMaskParameters = struct("DropoutMask", "attention/dropout_ma
 
 /** The operands of the forward pass, in the order of its call. */
 export const forwardOperands = [
-  ...(["q", "k", "v", "mask", "bias", "sinks", "slopes", "out", "logSumExp"] as const),
+  ...(["q", "k", "v", "mask", "bias", "sinks", "slopes", "out", "logSumExp", "logSumExpLow"] as const),
 ] as const satisfies readonly (InputName | OutputName)[];
 
 export const backwardOperands = [

@@ -26,7 +26,8 @@
  * = sink.
  *
  * **L** is a natural logarithm, of scores as they are after (5), sink included, without dropout. Its dtype is float32;
- * float64 where q is.
+ * float64 where q is. At 1e4, float32 is off by up to 5e-4, and so would be all of P: `logSumExp` is L rounded, and
+ * `logSumExpLow` what the rounding lost (0 where L is −∞), so that L is their sum: P = exp((s − high) − low).
  *
  * **Dropout.** The decision for (b, h, i, j) is a function of the call's key and of these four alone, so that every
  * backend, tiling and pass draws the same: with t the number of the sequence (b, where nothing is packed) and i and j
@@ -68,11 +69,11 @@ import type { Tensor } from "../../tensor/tensor.ts";
  * | slopes | [B or 1, H], B the number of sequences where they are packed | that of L |
  * | sequences | [count, 4], row-major: the numbers of {@link Sequence} | int32 |
  * | out | [B, H, M, E], of the forward | T |
- * | logSumExp | [B, H, M], of the forward | float32, float64 where T is |
+ * | logSumExp, logSumExpLow | [B, H, M], of the forward | float32, float64 where T is |
  * | gradOut | [B, H, M, E] | T |
  * | gradLogSumExp | [B, H, M] | that of L |
  *
- * All but `sequences` come in any strides, negative and 0 too. The last four are backward's. Rows of empty axes (B, H,
+ * All but `sequences` come in any strides, negative and 0 too. The last five are backward's. Rows of empty axes (B, H,
  * M, N or E of 0) are possible; D is at least 1.
  */
 export const inputNames = [
@@ -86,17 +87,27 @@ export const inputNames = [
   "sequences",
   "out",
   "logSumExp",
+  "logSumExpLow",
   "gradOut",
   "gradLogSumExp",
 ] as const;
 export type InputName = (typeof inputNames)[number];
 
 /**
- * The results. The forward always has `out` and `logSumExp`. The backward has those that are needed, in this order:
- * shapes and dtypes of what they are gradients of (`bias` has its own shape, sizes of 1 where it is broadcast). `gradK`
+ * The results. The forward always has the first three. The backward has those that are needed, in this order: shapes
+ * and dtypes of what they are gradients of (`bias` has its own shape, sizes of 1 where it is broadcast). `gradK`
  * and `gradV` come together or not at all.
  */
-export const outputNames = ["out", "logSumExp", "gradQ", "gradK", "gradV", "gradBias", "gradSinks"] as const;
+export const outputNames = [
+  "out",
+  "logSumExp",
+  "logSumExpLow",
+  "gradQ",
+  "gradK",
+  "gradV",
+  "gradBias",
+  "gradSinks",
+] as const;
 export type OutputName = (typeof outputNames)[number];
 
 /** What is not a tensor. Strides, offsets and sizes are the tensors' own: {@link problemOf} reads them. */
@@ -171,7 +182,7 @@ export type DropoutMaskAttributes = Pick<AttentionAttributes, "packed"> & { read
  * An operand as it lies in its tensor's storage: the element of (b, h, r, c) is at offset + b · batch + h · head + r ·
  * row + c · column, in elements. 0 repeats. Rows are queries or keys and columns their elements; bias and mask have
  * queries and keys. For the heads of k, v and their gradients h is h / G. `sinks` have strides in `head` only, `slopes`
- * in `batch` and `head`, `logSumExp` up to `row`.
+ * in `batch` and `head`, `logSumExp` and its like up to `row`.
  */
 export interface Operand {
   readonly tensor: Tensor;

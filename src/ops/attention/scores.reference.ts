@@ -117,9 +117,18 @@ function offsetReader(problem: AttentionProblem) {
   };
 }
 
-/** ln Σ exp, without overflow; −∞ of nothing, NaN where a score is NaN or +∞. */
-export function logSumExpOf(scores: readonly number[]): number {
-  const most = scores.reduce((largest, score) => Math.max(largest, score), -Infinity);
-  if (most === -Infinity) return -Infinity;
-  return most + Math.log(scores.reduce((sum, score) => sum + Math.exp(score - most), 0));
+/** A logarithm as the sum of two numbers, of which the second is the smaller one: one would be rounded. */
+export interface LogSumExp {
+  readonly high: number;
+  readonly low: number;
 }
+
+/** ln Σ exp, without overflow; −∞ of nothing, NaN where a score is NaN or +∞. */
+export function logSumExpOf(scores: readonly number[]): LogSumExp {
+  const most = scores.reduce((largest, score) => Math.max(largest, score), -Infinity);
+  if (most === -Infinity) return { high: -Infinity, low: 0 };
+  return { high: most, low: Math.log(scores.reduce((sum, score) => sum + Math.exp(score - most), 0)) };
+}
+
+/** exp(score − L) */
+export const probabilityOf = (score: number, { high, low }: LogSumExp): number => Math.exp(score - high - low);

@@ -128,7 +128,7 @@ export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
   gradient_queries: { rows: ["q", "gradOut"], sums: ["gradQ"], tiles: 2, strips: 2, more: nonfiniteBytes },
   gradient_keys: {
     ...{ rows: ["k", "v"], sums: ["gradK", "gradV"], tiles: 2, strips: 2 },
-    more: (tile) => 2 * nonfiniteBytes(tile) + 2 * WORD * tile.columns, // L and Δ of each query
+    more: (tile) => 2 * nonfiniteBytes(tile) + 3 * WORD * tile.columns, // L, in two numbers, and Δ of each query
   },
   gradient_bias: { rows: ["q", "gradOut"], sums: [], tiles: 2, strips: 2, more: () => 0 },
 };

@@ -39,13 +39,20 @@ test("the forward keeps its operands and results, and nothing as large as the sc
   const context = new FunctionContext();
   const operands = [parameter(1, 2, 300, 4), parameter(1, 1, 400, 4), parameter(1, 1, 400, 3)];
   const attributes: AttentionAttributes = {
-    ...{ inputs: ["q", "k", "v"], outputs: ["out", "logSumExp"], scale: 1, softcap: 2, packed: undefined },
+    ...{
+      inputs: ["q", "k", "v"],
+      outputs: ["out", "logSumExp", "logSumExpLow"],
+      scale: 1,
+      softcap: 2,
+      packed: undefined,
+    },
     ...{ alignment: "bottom-right", band: { left: 5, right: 0 }, dropout: dropoutOf(0.5, [1, 2]) },
   };
   const results = withBackend("reference", () =>
     FlashAttention.forward(context, { attributes, backend: undefined }, ...operands),
   );
-  expect(context.toSave).toEqual([...operands, ...results]);
+  expect(context.toSave.slice(0, 5)).toEqual([...operands, ...results]);
+  expect(context.toSave.slice(5).map(({ shape }) => shape)).toEqual([[1, 2, 300]]); // the log-sum-exp's low part
   expect(results.map(({ shape }) => shape)).toEqual([
     [1, 2, 300, 3],
     [1, 2, 300],

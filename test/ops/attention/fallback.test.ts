@@ -146,17 +146,17 @@ const rows: readonly { operation: AttentionOperation; sizes: Sizes; before?: Occ
     {
       operation: "attentionForward",
       sizes: tiled,
-      occurrences: { library: 1, pipeline: 1, allocate: 5, "command-buffer": 1 },
+      occurrences: { library: 1, pipeline: 1, allocate: 6, "command-buffer": 1 },
     },
     {
       operation: "attentionForward",
       sizes: few,
-      occurrences: { library: 1, pipeline: 2, allocate: 6, "command-buffer": 2 },
+      occurrences: { library: 1, pipeline: 2, allocate: 7, "command-buffer": 2 },
     },
     {
       operation: "attentionDropoutMask",
       sizes: tiled,
-      before: { library: 1, pipeline: 1, allocate: 5, "command-buffer": 1 },
+      before: { library: 1, pipeline: 1, allocate: 6, "command-buffer": 1 },
       occurrences: { library: 1, pipeline: 1, allocate: 1, "command-buffer": 1 },
     },
     {

@@ -54,7 +54,7 @@ function whyNotOf(dtype: DType, { backend, path }: Way): string | undefined {
 }
 
 const plainAttributes: AttentionAttributes = {
-  ...({ inputs: ["q", "k", "v"], outputs: ["out", "logSumExp"], alignment: "bottom-right" } as const),
+  ...({ inputs: ["q", "k", "v"], outputs: ["out", "logSumExp", "logSumExpLow"], alignment: "bottom-right" } as const),
   ...{ scale: 1, softcap: undefined, band: undefined, dropout: undefined, packed: undefined },
 };
 
