@@ -28,7 +28,14 @@ import {
   flashAttentionOptions,
   numberRules,
 } from "./options.ts";
-import { type AttentionAttributes, dropoutOf, type InputName, inputNames, type Sequence } from "./problem.ts";
+import {
+  type AttentionAttributes,
+  dropoutOf,
+  type InputName,
+  inputNames,
+  type OutputName,
+  type Sequence,
+} from "./problem.ts";
 import { type Route, routeOf, unmeasuredOptions } from "./route.ts";
 import { type Attended, unfusedAttention } from "./unfused.ts";
 import { logUnfused } from "./unfused_log.ts";
@@ -128,7 +135,7 @@ export function attention<D extends DType>(
   const withoutHead = <T extends Tensor>(x: Tensor): T => (hasHeads ? x : reshape(x, x.shape.toSpliced(1, 1))) as T;
   return {
     out: withoutHead(out),
-    logSumExp: withoutHead(logSumExp),
+    logSumExp: (logSumExp && withoutHead(logSumExp)) as Tensor, // there where the caller of flashAttention gets it
     dropoutMask: options.returnDropoutMask ? withoutHead(dropoutMask(attributes, pairs)) : undefined,
   };
 }
@@ -163,10 +170,16 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   const names = inputNames.filter((name) => operands[name] !== undefined);
   const dropout = p === 0 ? undefined : dropoutOf(p, nextStart(options).key);
   return {
-    attributes: { ...formula, dropout, inputs: names, outputs: ["out", "logSumExp", "logSumExpLow"] },
+    attributes: { ...formula, dropout, inputs: names, outputs: outputsOf(route, options) },
     inputs: names.map((name) => operands[name]!),
     ...{ projections, route },
   };
+}
+
+/** The fused forward always has all of them, for its backward. */
+function outputsOf({ kind }: Route, { returnLogSumExp, returnDropoutMask }: FlashAttentionOptions): OutputName[] {
+  if (kind === "fused") return ["out", "logSumExp", "logSumExpLow"];
+  return returnLogSumExp || returnDropoutMask ? ["out", "logSumExp"] : ["out"];
 }
 
 /** A number among the options, once it is found to be in its range. */

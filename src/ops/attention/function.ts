@@ -152,12 +152,12 @@ function secondGradients(
 ): (Tensor | null)[] {
   const variable = new Map(attributes.inputs.map((name, at) => [name, leafOf(name, inputs[at]!)]));
   const forward = attributes.inputs.filter((name) => !backwardInputs.has(name));
+  const gradLogSumExp = variable.get("gradLogSumExp");
   const { out, logSumExp } = unfusedAttention(
-    { ...attributes, inputs: forward },
+    { ...attributes, inputs: forward, outputs: gradLogSumExp ? ["out", "logSumExp"] : ["out"] },
     forward.map((name) => variable.get(name)!),
   );
-  const gradLogSumExp = variable.get("gradLogSumExp");
-  const roots = gradLogSumExp ? [out, logSumExp] : [out];
+  const roots = gradLogSumExp ? [out, logSumExp!] : [out];
   const gradOutputs = [variable.get("gradOut")!, ...(gradLogSumExp ? [gradLogSumExp] : [])];
   const sources = attributes.outputs.map((name) => variable.get(sourceOf(name))!);
   const first = grad(roots, sources, { gradOutputs, createGraph: true, allowUnused: true });

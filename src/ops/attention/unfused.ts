@@ -39,16 +39,16 @@ import {
 export interface Attended {
   /** [B, H, M, E] */
   readonly out: Tensor;
-  /** [B, H, M] */
-  readonly logSumExp: Tensor;
+  /** [B, H, M], where the attributes name it among the outputs. */
+  readonly logSumExp: Tensor | undefined;
 }
 
-/** As the fused forward, from the same inputs. */
+/** As the fused forward, from the same inputs; L where it is wanted, since it takes a pass of its own. */
 export function unfusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[]): Attended {
-  return tidy(() => attend(problemOf({ attributes, inputs })));
+  return tidy(() => attend(problemOf({ attributes, inputs }), attributes.outputs.includes("logSumExp")));
 }
 
-function attend(problem: AttentionProblem): Attended {
+function attend(problem: AttentionProblem, wantsLogSumExp: boolean): Attended {
   const { batch, heads, kvHeads, group, queries, keys, dim, valueDim, softcap, dropout } = problem;
   const { dtype } = given(problem, "q")!;
   const precise = (name: InputName): Tensor => toDType(given(problem, name)!, accumulationDType(dtype));
@@ -61,7 +61,7 @@ function attend(problem: AttentionProblem): Attended {
   const bounded = softcap === undefined ? scaled : mul(tanh(mul(scaled, 1 / softcap)), softcap);
   const scores = masked(addOffsets(problem, bounded as Tensor), allowed);
   const total = given(problem, "sinks") ? withSinks(problem, scores, precise("sinks")) : scores;
-  const { shares, logSumExp } = softmaxOf(scores, total);
+  const { shares, logSumExp } = softmaxOf(scores, total, wantsLogSumExp);
   const kept = dropout
     ? where(dropoutMask(problem, [batch, heads, queries, keys]), mul(shares, dropout.keepScale), 0)
     : shares;
@@ -139,15 +139,15 @@ const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, 
  * gradients neither. The first is not made of the second: rounded to L's dtype, 1e4 is off by up to 5e-4, and so would
  * be the sums of rows, and with them what is left of gradients that cancel.
  */
-function softmaxOf(scores: Tensor, total: Tensor): { readonly shares: Tensor; readonly logSumExp: Tensor } {
+function softmaxOf(scores: Tensor, total: Tensor, wantsLogSumExp: boolean) {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
   const filled = where(isEmpty, 0, total) as Tensor;
   const keys = scores.shape[3]!;
   const all = softmax(filled, { dim: 3 });
   const own = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
-  const logSumExp = logsumexp(filled, { dim: 3, keepdim: true });
+  const sums = wantsLogSumExp && where(isEmpty, -Infinity, logsumexp(filled, { dim: 3, keepdim: true }));
   return {
     shares: where(ne(scores, -Infinity), own, 0) as Tensor,
-    logSumExp: squeeze(where(isEmpty, -Infinity, logSumExp) as Tensor, { dim: 3 }),
+    logSumExp: sums ? squeeze(sums as Tensor, { dim: 3 }) : undefined,
   };
 }

@@ -27,7 +27,7 @@ export function logUnfused(
   log.unfused("forward", operands, { ...spend(), reason });
   return {
     out: sameView(out, () => backward.began("out")),
-    logSumExp: sameView(logSumExp, () => backward.began("logSumExp")),
+    logSumExp: logSumExp && sameView(logSumExp, () => backward.began("logSumExp")),
   };
 }
 
