@@ -9,12 +9,14 @@ export async function withSpinner<Result>(
   body: (progress: (text: string) => void) => Promise<Result>,
 ): Promise<Result> {
   const start = performance.now();
-  const spinner = ora({ text: what, discardStdin: false }).start();
+  // In a terminal of no columns, as a container may have, the spinner would clear lines without end.
+  const isAnimated = process.stderr.isTTY && process.stderr.columns > 0;
+  const spinner = ora({ text: what, discardStdin: false, ...(isAnimated ? {} : { isEnabled: false }) }).start();
   let step = "";
   const progress = (text: string) => {
     spinner.text = text;
     const next = text.replace(/:.*/, "");
-    if (!process.stderr.isTTY && next !== step) console.error(`  ${text}`);
+    if (!isAnimated && next !== step) console.error(`  ${text}`);
     step = next;
   };
   try {

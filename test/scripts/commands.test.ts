@@ -174,6 +174,27 @@ describe("what backends lack", () => {
   });
 });
 
+test("a build in a terminal without columns, as a container may have, shows its steps as lines, and ends", async () => {
+  let shown = "";
+  const data = (_: unknown, bytes: Uint8Array) => {
+    shown += Buffer.from(bytes).toString();
+  };
+  const program = `
+    import { withSpinner } from "./scripts/progress.ts";
+    await withSpinner("working", async (progress) => {
+      for (const step of ["one", "two"]) {
+        progress(step);
+        await Bun.sleep(200);
+      }
+    });`;
+  const command = ["sh", "-c", 'stty cols 0; exec "$0" -e "$1"', process.execPath, program];
+  const child = Bun.spawn(command, { cwd: packageRoot, terminal: { data } });
+  const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+  expect(await child.exited).toBe(0);
+  clearTimeout(timer);
+  for (const text of ["working", "  one", "  two"]) expect(shown).toContain(text);
+});
+
 test("what failed is told once more at the end, before the counts", () => {
   const { out, exitCode } = script("test", {}, "./test/support/failing.ts");
   const why = "expect(received).toBe(expected) Expected: 1 Received: 2";
