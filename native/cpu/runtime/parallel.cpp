@@ -10,6 +10,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -18,12 +19,22 @@ namespace orchard {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
 // Operations come in rows: a helper that waits this long finds the next one without being woken.
 // In a training step most come within a millisecond.
-constexpr auto spinning_time = std::chrono::milliseconds(1);
+constexpr auto spinning_time = milliseconds(1);
+// Where other processes want the processors, a thread that spins pays for it with its share of them.
+constexpr auto crowded_spinning_time = microseconds(20);
+constexpr auto crowded_time = milliseconds(300);
+constexpr auto largest_lost_time = microseconds(500);
+// An idle processor takes up a thread within tens of microseconds, but it may be woken where its caller runs.
+constexpr auto longest_waking_time = milliseconds(2);
 constexpr int polls_between_clocks = 64;
 
 std::atomic<int> others_computing{0};
+// Until when the processors count as crowded, in ticks of the clock.
+std::atomic<int64_t> crowded_until{0};
 
 inline void pause_briefly() {
 #if defined(__x86_64__)
@@ -33,15 +44,60 @@ inline void pause_briefly() {
 #endif
 }
 
+int64_t ticks(Clock::time_point time) { return time.time_since_epoch().count(); }
+bool is_crowded(Clock::time_point now) { return ticks(now) < crowded_until.load(std::memory_order_relaxed); }
+void call_it_crowded(Clock::time_point now) {
+  crowded_until.store(ticks(now + crowded_time), std::memory_order_relaxed);
+}
+
+// Whether the calling thread lost its processor to others while it had something to do.
+class LostTime {
+public:
+  // The thread slept of its own accord: what was before does not count.
+  void start_anew() {
+    wall_ = Clock::now();
+    processor_ = processor_time();
+  }
+
+  // Looks at the time since the last call.
+  void check() {
+    auto wall = wall_, processor = processor_;
+    start_anew();
+    auto passed = wall_ - wall;
+    auto lost = passed - (processor_ - processor);
+    if (lost > largest_lost_time && lost > passed / 8) call_it_crowded(wall_);
+  }
+
+private:
+  static Clock::time_point processor_time() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return Clock::time_point(std::chrono::duration_cast<Clock::duration>(std::chrono::seconds(time.tv_sec) +
+                                                                         std::chrono::nanoseconds(time.tv_nsec)));
+  }
+
+  Clock::time_point wall_, processor_;
+};
+
 // Polls until `done`, until the spinning time is over, or until others want the processor. Returns whether it is done.
-template <class Done> bool spin_until(Done done) {
-  auto start = Clock::now();
-  do {
+// Once the wait is no short one any more, `looks` at whether the machine is crowded.
+template <class Done, class Looks> bool spin_until(Done done, Looks looks) {
+  auto start = Clock::now(), last = start;
+  bool has_looked = false;
+  for (;;) {
     for (int poll = 0; poll < polls_between_clocks; poll++) {
       if (done()) return true;
       pause_briefly();
     }
-  } while (others_computing.load(std::memory_order_relaxed) == 0 && Clock::now() - start < spinning_time);
+    if (others_computing.load(std::memory_order_relaxed) > 0) break;
+    auto now = Clock::now();
+    if (now - last > largest_lost_time) call_it_crowded(now); // something else ran here between two polls
+    last = now;
+    if (now - start < crowded_spinning_time) continue;
+    if (!has_looked) looks();
+    has_looked = true;
+    if (now - start >= spinning_time || is_crowded(now)) break;
+  }
   return done();
 }
 
@@ -85,6 +141,7 @@ private:
       work_ = &work;
       epoch_.fetch_add(1, std::memory_order_release);
       sleeping = sleeping_;
+      if (sleeping > 0) called_at_ = Clock::now();
     }
     if (sleeping > 0) called_.notify_all();
   }
@@ -95,7 +152,7 @@ private:
     work_ = nullptr;
     lock.unlock();
     auto is_empty = [this] { return inside_.load(std::memory_order_acquire) == 0; };
-    if (spin_until(is_empty)) return;
+    if (spin_until(is_empty, [] {})) return;
     lock.lock();
     left_.wait(lock, is_empty);
   }
@@ -118,14 +175,18 @@ private:
 
   void help() {
     is_inside_work = true;
+    LostTime lost_time;
+    lost_time.start_anew();
     for (uint64_t seen = 0;;) {
       auto is_called = [&] { return epoch_.load(std::memory_order_acquire) != seen; };
-      bool called = spin_until(is_called);
+      bool called = spin_until(is_called, [&] { lost_time.check(); });
       std::unique_lock lock(mutex_);
-      if (!called) {
+      if (!called && !is_called()) {
         sleeping_++;
         called_.wait(lock, is_called);
         sleeping_--;
+        lost_time.start_anew();
+        if (auto now = Clock::now(); now - called_at_ > longest_waking_time) call_it_crowded(now);
       }
       seen = epoch_.load(std::memory_order_acquire);
       if (!work_ || work_->wanted == 0) continue;
@@ -154,6 +215,7 @@ private:
   std::atomic<uint64_t> epoch_{0};
   std::atomic<int> inside_{0};
   Work *work_ = nullptr;
+  Clock::time_point called_at_; // when sleeping helpers were last woken
   int helpers_ = 0, sleeping_ = 0;
 };
 
