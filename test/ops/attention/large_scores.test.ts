@@ -80,6 +80,9 @@ interface Results {
   readonly q: number[];
   readonly k: number[];
   readonly v: number[];
+  /** The gradients of these, empty where a case has none. */
+  readonly bias: number[];
+  readonly sinks: number[];
 }
 
 interface Setup extends Operands {
@@ -104,6 +107,8 @@ function attention({ of, side, q, k, v, gradOut, keep }: Setup, { store, sum: ro
   const results: Results = {
     ...{ out: zeros(q.length, valueDim), q: zeros(q.length, dim) },
     ...{ k: zeros(k.length, dim), v: zeros(v.length, valueDim) },
+    bias: zeros(of.bias === undefined ? 0 : q.length, k.length),
+    sinks: zeros(of.sink === undefined ? 0 : 1, 1),
   };
   const addTo = (sums: number[], at: number, value: number) => {
     sums[at] = round(sums[at]! + term(round(value)));
@@ -129,17 +134,19 @@ function attention({ of, side, q, k, v, gradOut, keep }: Setup, { store, sum: ro
     for (const [at, j] of attended.entries()) {
       const incoming = keep(i, j) * dot(gradOut[i]!, v[j]!);
       const ds = store(p[at]! * (magnitudes ? incoming + delta : round(incoming - delta)));
+      if (of.bias !== undefined) addTo(results.bias, i * k.length + j, ds);
       for (let d = 0; d < dim; d++) {
         addTo(results.q, i * dim + d, ds * k[j]![d]!);
         addTo(results.k, j * dim + d, ds * query[d]!);
       }
     }
+    if (sinks.length > 0) addTo(results.sinks, 0, -round(parts.at(-1)! / whole) * delta);
   }
   for (const values of Object.values(results)) for (const [at, value] of values.entries()) values[at] = store(value);
   return results;
 }
 
-const names = ["out", "q", "k", "v"] as const;
+const names = ["out", "q", "k", "v", "bias", "sinks"] as const;
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 const largest = (values: readonly number[]) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
@@ -158,10 +165,11 @@ function optionsOf({ options, attends, bias, sink, queries, keys }: Case, side: 
         { shape: [queries, keys] },
       )
     : undefined;
-  const ofDType = { dtype: dtype as "float32" };
+  const ofDType = { dtype: dtype as "float32", requiresGrad: true };
+  const ofBias = { ...ofDType, shape: [queries, keys] };
   return {
-    ...{ ...options, mask, scale: 1, generator: new Generator(3), returnDropoutMask: true },
-    bias: bias === undefined ? undefined : tensor([bias], { ...ofDType, shape: [1, 1] }),
+    ...{ ...options, mask, scale: 1, generator: new Generator(3) },
+    bias: bias === undefined ? undefined : tensor(new Array<number>(queries * keys).fill(bias), ofBias),
     sinks: sink === undefined ? undefined : tensor([16 * side * side + sink], ofDType),
   } as const;
 }
@@ -170,11 +178,14 @@ function optionsOf({ options, attends, bias, sink, queries, keys }: Case, side: 
 function compute({ q, k, v, gradOut }: Operands, of: Case, side: number, dtype: DType, way: Way) {
   return on(way, () => {
     const leaves = [leaf(q, dtype), leaf(k, dtype), leaf(v, dtype)] as const;
-    const options = { ...optionsOf(of, side, dtype), path: way.path } as object;
+    const options = { ...optionsOf(of, side, dtype), path: way.path };
     const { out, dropoutMask } = flashAttention(...leaves, { ...options, returnDropoutMask: true });
-    const [gradQ, gradK, gradV] = grad(out, leaves, { gradOutputs: [detach(leaf(gradOut, dtype))] }).map(numbers);
+    const { bias, sinks } = options;
+    const all = [...leaves, ...(bias ? [bias] : []), ...(sinks ? [sinks] : [])];
+    const [gradQ, gradK, gradV, further] = grad(out, all, { gradOutputs: [detach(leaf(gradOut, dtype))] }).map(numbers);
     const kept = of.options?.dropout && numbers(dropoutMask!);
-    return { got: { out: numbers(out), q: gradQ!, k: gradK!, v: gradV! }, kept };
+    const ofOptions = { bias: bias ? further! : [], sinks: sinks ? further! : [] };
+    return { got: { out: numbers(out), q: gradQ!, k: gradK!, v: gradV!, ...ofOptions }, kept };
   });
 }
 
