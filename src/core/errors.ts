@@ -66,7 +66,10 @@ export class KernelCompileError extends OrchardError {
   }
 }
 
-/** The memory limit, or the device's memory, does not allow an allocation. */
+/**
+ * The memory limit of all backends together (`memoryLimit`), or a device's or the system's memory, does not allow an
+ * allocation.
+ */
 export class OutOfMemoryError extends OrchardError {
   override readonly name = "OutOfMemoryError";
 }

@@ -45,12 +45,12 @@ function makeRoom(byteLength: number): void {
 function bytesLeft(): number {
   const { count, resident } = limitOfMemory();
   const { host, metal } = memory();
-  const { external, heapUsed } = process.memoryUsage();
+  const { external, heapUsed } = process.memoryUsage(); // the heap includes what is external
   const live = host.liveBytes + metal.liveBytes + scriptBytes(external);
   // What is small is not counted one by one. It is too much where both the process and JavaScript's heap are too large:
   // one keeps pages for reuse, the other has the user's mapped files.
-  const process_ = Math.max(resident - residentBytes(), count - heapUsed - external);
-  return Math.min(count - live, process_);
+  const small = Math.max(resident - residentBytes(), count - heapUsed);
+  return Math.min(count - live, small);
 }
 
 /** Large blocks of JavaScript that were not collected, as far as the event loop had a turn to learn of it. */
