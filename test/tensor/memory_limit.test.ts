@@ -165,3 +165,22 @@ function errorOf(body: () => unknown): unknown {
   }
   return undefined;
 }
+
+test("memory that an operation takes for itself is under the limit too, which the message names", () => {
+  const program = `
+    import { withBackend } from "./src/backend/policy.ts";
+    import { OutOfMemoryError, ones, sort } from "./src/index.ts";
+    withBackend("cpu", () => {
+      const x = ones([${MB}]);
+      try { for (let size = 1; ; size++) sort(ones([size * ${MB}])).values.dispose(); }
+      catch (error) { console.log(error instanceof OutOfMemoryError, error.code, error.message); }
+    });`;
+  const { stdout, stderr } = Bun.spawnSync(
+    [process.execPath, "-e", program],
+    options({ ORCHARD_MEMORY_LIMIT: "64000000" }),
+  );
+  expect(stderr.toString()).toBe("");
+  expect(stdout.toString()).toMatch(
+    /^true memoryLimit \[sort\] .* bytes are refused: .* 64000000 \(ORCHARD_MEMORY_LIMIT\)\n$/,
+  );
+});

@@ -1,4 +1,5 @@
 import { ArgumentError, BackendError, type OrchardError, OutOfMemoryError } from "../../core/errors.ts";
+import { limitOfMemory } from "../../tensor/reserve.ts";
 import { Status, type StatusName } from "./abi.ts";
 import type { Native } from "./loader.ts";
 
@@ -21,7 +22,14 @@ const names = new Map(Object.entries(Status).map(([name, code]) => [code as numb
 export function errorOf(native: Native, status: number, operation: string): OrchardError {
   const name = names.get(status) ?? "internal";
   const message = readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
-  return new constructors[name](operation, name, message || `status ${status}, without a message`);
+  const whole = name === "memoryLimit" ? withSource(message) : message;
+  return new constructors[name](operation, name, whole || `status ${status}, without a message`);
+}
+
+/** The dylib knows the limit's number, and not what sets it. */
+function withSource(message: string): string {
+  const { count, source } = limitOfMemory();
+  return message.endsWith(` ${count}`) ? `${message} (${source})` : message;
 }
 
 /** Reads text of any length from a call that writes what fits and returns the whole length. */
