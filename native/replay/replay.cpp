@@ -164,6 +164,7 @@ int run(int count, char **arguments) {
 } // namespace replay
 
 int main(int count, char **arguments) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0); // what was found before a report is there when the report ends the process
   try {
     return replay::run(count, arguments);
   } catch (const std::exception &error) {

@@ -54,21 +54,33 @@ export async function replay(job: Job, progress: (done: number, total: number) =
     notRecorded = [...result.output.matchAll(/^not recorded: (.*)$/gm)].map(([, name]) => name!);
     const count = (what: string) => Number(new RegExp(`^${what}: (\\d+)$`, "m").exec(result.output)?.[1] ?? Number.NaN);
     calls += state.done;
+    findings.push(...otherStatuses(result.output));
     if (result.status === 0 || (result.status === 1 && !Number.isNaN(count("replayed")))) {
       tooLarge += count("too large");
-      const others = [...result.output.matchAll(/^record (\d+) \((.*?)\): (.*)$/gm)];
-      findings.push(...others.map(([, number, name, report]) => ({ calls: [`${number} (${name})`], report: report! })));
       break;
     }
     if (result.status === 2 || state.running.length === 0)
       throw new Failure(`The replay ended with ${result.status}:\n${result.output.trim()}`);
     findings.push({
       calls: state.running.map(({ record, name }) => `${record} (${name})`),
-      report: result.output.trim(),
+      report: result.output.replace(/^(?:record \d+ \(|not recorded: ).*\n/gm, "").trim(),
     });
     first = Math.max(...state.running.map(({ record }) => record)) + 1;
   }
   return { calls, tooLarge, notRecorded, findings };
+}
+
+/** A line of the output for a call that gave another status than when it was recorded. */
+const otherStatus = /^record (\d+) \((.*?)\): (.*)\n/gm;
+
+/** The first few such calls, and how many more there are. */
+function otherStatuses(output: string): Finding[] {
+  const all = [...output.matchAll(otherStatus)].map(([, number, name, report]) => ({
+    calls: [`${number} (${name})`],
+    report: report!,
+  }));
+  const [shown, more] = [all.slice(0, mostFindings), all.slice(mostFindings)];
+  return more.length === 0 ? shown : [...shown, { ...more[0]!, report: `${more.length} more gave another status` }];
 }
 
 /** The command that replays from a record on. */

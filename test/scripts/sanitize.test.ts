@@ -176,6 +176,14 @@ describe("what is found", () => {
     expect(findings[0]!.report).toContain("data race");
   });
 
+  test("another status before a report, and the report", async () => {
+    const refused = { ...fault("sum", 5), status: Status.invalidArgument };
+    const { findings } = await run(address, "both", [refused, fault("overflow")]);
+    expect(findings.map((finding) => finding.calls[0])).toEqual(["0 (sum)", "1 (overflow)"]);
+    expect(findings[0]!.report).toBe(`expected the status ${Status.invalidArgument}, got 0`);
+    expect(findings[1]!.report).toMatch(/^[^\n]*signed integer overflow/);
+  });
+
   test("each of several faults, up to the last call", async () => {
     const calls = [fault("overflow"), fault("readOneTooMany"), fault("sum"), fault("overflow", 2)];
     const { findings } = await run(address, "several", calls);
