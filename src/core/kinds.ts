@@ -92,11 +92,10 @@ export const nothing: Kind<null> = { expected: "null", parse: (value) => (value 
 export const listOf = <T>(kind: Kind<T>, expected: string): Kind<T[]> => ({
   expected,
   parse(value, operation, name) {
-    const values = listed(value);
-    if (values === undefined) return undefined;
+    if (!isListed(value)) return undefined;
     const result: T[] = [];
-    for (const item of values) {
-      const parsed = kind.parse(item, operation, name);
+    for (let at = 0; at < value.length; at++) {
+      const parsed = kind.parse(value[at], operation, name); // a hole ends it: an array of holes may be huge
       if (parsed === undefined) return undefined;
       result.push(parsed);
     }
@@ -113,11 +112,9 @@ export function isArray(value: unknown): value is readonly unknown[] {
   }
 }
 
-/** What is in an array or a typed array, holes as undefined; undefined where a value is neither. */
-export function listed(value: unknown): unknown[] | undefined {
-  if (Array.isArray(value)) return Array.from(value);
-  return ArrayBuffer.isView(value) && !(value instanceof DataView) ? Array.from(value as never) : undefined;
-}
+/** Whether a value is an array or a typed array. */
+export const isListed = (value: unknown): value is ArrayLike<unknown> =>
+  Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 
 /** An axis, a negative one counted from the back. Whether the tensor has it is the operation's to say. */
 export const axis: Kind<number> = { expected: "an axis (a number, negative from the back)", parse: someNumber.parse };

@@ -129,6 +129,8 @@ interface Plan extends Signature {
   readonly positional: readonly (readonly [name: string, Parameter<unknown>])[];
   readonly required: readonly string[];
   readonly operands: number;
+  /** What may be given by name, with its position; −1 where it has none. */
+  readonly options: ReadonlyMap<string, { readonly kind: Kind<unknown>; readonly at: number }>;
   readonly defaults: Readonly<Record<string, unknown>>;
 }
 
@@ -161,13 +163,18 @@ function readerOf<P extends Parameters>(plan: Plan): Reader<P> {
 
 function planOf(operation: string, declared: Parameters): Plan {
   const entries = Object.entries(declared);
+  const positional = entries.filter(([, { by }]) => by !== "name");
+  const options = entries.filter(([, { by }]) => by !== "operand");
   return {
     operation,
     parameters: declared,
     text: textOf(operation, entries),
-    positional: entries.filter(([, { by }]) => by !== "name"),
+    positional,
     required: entries.filter(([, { isRequired }]) => isRequired).map(([name]) => name),
     operands: entries.filter(([, { by }]) => by === "operand").length,
+    options: new Map(
+      options.map(([name, { kind }]) => [name, { kind, at: positional.findIndex(([own]) => own === name) }]),
+    ),
     defaults: Object.fromEntries(entries.map(([name, { fallback }]) => [name, fallback])),
   };
 }
@@ -214,14 +221,13 @@ type Options = Readonly<Record<string, unknown>>;
 
 function readOptions(plan: Plan, options: Options, values: readonly unknown[], result: Record<string, unknown>): void {
   for (const name of Object.keys(options)) {
-    const parameter = Object.hasOwn(plan.parameters, name) ? plan.parameters[name] : undefined;
-    if (parameter === undefined || parameter.by === "operand")
-      throw unknownOption(plan.operation, name, optionNames(plan));
+    const option = plan.options.get(name);
+    if (option === undefined) throw unknownOption(plan.operation, name, [...plan.options.keys()]);
     const value = options[name];
     if (value === undefined) continue;
-    const at = plan.positional.findIndex(([own]) => own === name);
-    if (at >= 0 && values[at] !== undefined && values[at] !== options) throw givenTwice(plan, name);
-    result[name] = parsed(plan.operation, name, parameter.kind, value, false);
+    const byPosition = option.at < 0 ? undefined : values[option.at];
+    if (byPosition !== undefined && byPosition !== options) throw givenTwice(plan, name);
+    result[name] = parsed(plan.operation, name, option.kind, value, false);
   }
 }
 
@@ -252,9 +258,6 @@ function parsed(operation: string, name: string, kind: Kind<unknown>, value: unk
   const [Class, code] = kind.error ?? [ArgumentError, isOperand ? "invalidOperand" : "invalidOption"];
   throw new Class(operation, code, `expected ${name} to be ${kind.expected}, got ${describeValue(value)}`);
 }
-
-const optionNames = ({ parameters }: Signature): string[] =>
-  Object.keys(parameters).filter((name) => parameters[name]!.by !== "operand");
 
 /** The error of an option that a function does not have, with the one that was probably meant. */
 export function unknownOption(operation: string, name: string, names: readonly string[], of?: string): ArgumentError {

@@ -1,8 +1,9 @@
 /** Kinds of parameters that have to do with tensors: tensors, numbers in their place, dtypes, shapes. */
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
-import { listed } from "../core/kinds.ts";
+import { isListed, listOf } from "../core/kinds.ts";
 import type { Kind } from "../core/parameters.ts";
 import { type DType, dtypes, isDType } from "./dtype.ts";
+import { plainList } from "./frozen.ts";
 import type { Scalar } from "./promotion.ts";
 import type { Shape } from "./shape.ts";
 import { Tensor } from "./tensor.ts";
@@ -36,13 +37,13 @@ export const tensorOrScalar: Kind<Tensor | Scalar> = {
   parse: (value, operation, name) => aTensor.parse(value, operation, name) ?? aScalar.parse(value, operation, name),
 };
 
-/** Tensors, at least one, in an array that is copied. */
+const aList = listOf(aTensor, "a list of tensors");
+
+/** Tensors in an array that is copied. */
 export const tensorList: Kind<readonly Tensor[]> = {
   expected: "an array of tensors",
   parse(value, operation, name) {
-    if (!Array.isArray(value)) return undefined;
-    const items = Array.from(value, (item) => aTensor.parse(item, operation, name));
-    return items.includes(undefined) ? undefined : (items as Tensor[]);
+    return Array.isArray(value) ? aList.parse(value, operation, name) : undefined;
   },
 };
 
@@ -68,8 +69,15 @@ export const aDType: Kind<DType> = {
 export const shapeList: Kind<Shape> = {
   expected: "a list of sizes",
   parse(value) {
-    const list = listed(value);
-    return list?.every((size) => typeof size === "number") ? (list as number[]) : undefined;
+    if (!isListed(value)) return undefined;
+    if (Array.isArray(value) && plainList(value) !== value) return value as Shape; // a shape, frozen
+    const list: number[] = [];
+    for (let at = 0; at < value.length; at++) {
+      const size = value[at];
+      if (typeof size !== "number") return undefined;
+      list.push(size);
+    }
+    return list;
   },
   error: [ShapeError, "invalidShape"],
 };

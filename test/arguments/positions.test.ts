@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { AutogradError } from "../../src/autograd/node.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../src/core/errors.ts";
+import { ArgumentError, DTypeError, OrchardError, ShapeError } from "../../src/core/errors.ts";
 import * as o from "../../src/index.ts";
 import { type Tensor, tensor } from "../../src/index.ts";
 
@@ -430,6 +430,14 @@ describe("what can't be used is refused", () => {
     expect(call).toThrow(kind);
     expect(call).toThrow(message);
   });
+});
+
+test("four billion holes are refused at once", () => {
+  const holes = new Array(2 ** 32 - 1) as never;
+  const calls = [o.zeros, o.tensor, o.cat, () => o.sum(x, holes), () => o.reshape(x, holes), () => o.split(x, holes)];
+  for (const call of calls) expect(() => (call as (value: never) => unknown)(holes)).toThrow(OrchardError);
+  const own = leaf();
+  expect(() => o.grad(own.sum(), [own], { gradOutputs: holes })).toThrow(ArgumentError);
 });
 
 const leaf = () => tensor([1, 2], { requiresGrad: true });

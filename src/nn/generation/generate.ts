@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { listed } from "../../core/kinds.ts";
+import { listOf } from "../../core/kinds.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -50,10 +50,11 @@ export const aModel: Kind<LanguageModel> = {
   parse: (value) => (value instanceof LanguageModel ? value : undefined),
 };
 
+const tokenList = listOf<unknown>({ expected: "a token", parse: (value) => value }, "a list of tokens");
 const prompt: Kind<ArrayLike<unknown> | Tensor> = {
   expected: "a list of tokens or a tensor",
-  parse(value, operation) {
-    if (!Tensor.isTensor(value)) return listed(value);
+  parse(value, operation, name) {
+    if (!Tensor.isTensor(value)) return tokenList.parse(value, operation, name);
     value.checkAlive(operation);
     return value;
   },

@@ -5,7 +5,7 @@ import { AutogradError, edgeOf, type GradientTarget } from "../../autograd/node.
 import { type BackwardOptions, passBackward } from "../../autograd/pass.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
-import { aFunction, aNumber, flag, listed } from "../../core/kinds.ts";
+import { aFunction, aNumber, flag, isListed, listOf } from "../../core/kinds.ts";
 import { count as wholeCount } from "../../core/options.ts";
 import { type Given, type Kind, named, operand, optional, optionalOperand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
@@ -106,13 +106,22 @@ export function grad(...values: unknown[]): Tensor[] {
   return results as Tensor[];
 }
 
+const MOST_OUTPUTS = 2 ** 16;
+const listOfSeeds = listOf<Tensor | null>(
+  {
+    expected: "a tensor or nothing",
+    parse: (value, operation, name) => ((value ?? null) === null ? null : aTensor.parse(value, operation, name)),
+  },
+  "a list of tensors",
+);
 /** A gradient for each output; undefined and null stand for none. */
 const seeds: Kind<readonly (Tensor | undefined)[]> = {
   expected: "a tensor for each output, or undefined",
   parse(value, operation, name) {
-    const list = listed(value) ?? [value];
-    const found = list.map((item) => aTensor.parse(item, operation, name));
-    return found.every((item, at) => item !== undefined || (list[at] ?? null) === null) ? found : undefined;
+    const one = aTensor.parse(value, operation, name);
+    if (one) return [one];
+    if (isListed(value) && value.length > MOST_OUTPUTS) return undefined; // holes stand for none, and may be billions
+    return listOfSeeds.parse(value, operation, name)?.map((item) => item ?? undefined);
   },
 };
 const gradParameters = parameters("grad", {
