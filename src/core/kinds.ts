@@ -116,6 +116,11 @@ export function isArray(value: unknown): value is readonly unknown[] {
 export const isListed = (value: unknown): value is ArrayLike<unknown> =>
   Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 
+/** What is in an array or a typed array, holes as undefined; undefined where a value is neither, or has millions. */
+export const listed = (value: unknown): unknown[] | undefined =>
+  isListed(value) && value.length <= MOST_LISTED ? Array.from(value) : undefined;
+const MOST_LISTED = 2 ** 24;
+
 /** An axis, a negative one counted from the back. Whether the tensor has it is the operation's to say. */
 export const axis: Kind<number> = { expected: "an axis (a number, negative from the back)", parse: someNumber.parse };
 
