@@ -1,6 +1,6 @@
 // The fields of a call's block. A block is a struct of doubles, so that TypeScript writes it as one Float64Array: whole
 // numbers lie below 2^53 and are exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares
-// the two, field by field.
+// the two, field by field. What a field holds is checked when it is read: it may be any number, and NaN.
 #pragma once
 
 #include "dtypes.h"
@@ -12,6 +12,12 @@
 
 namespace orchard {
 
+// 2^53, up to which every whole number is a double.
+constexpr int64_t largest_whole = int64_t(1) << 53;
+
+// Fails: a field has another number than is expected.
+[[noreturn]] void refuse_number(double value, const char *expected);
+
 struct Real {
   double value;
   operator double() const { return value; }
@@ -19,13 +25,24 @@ struct Real {
 
 struct Whole {
   double value;
-  operator int64_t() const { return static_cast<int64_t>(value); }
+  operator int64_t() const {
+    constexpr double most = static_cast<double>(largest_whole);
+    if (!(value >= -most && value <= most)) refuse_number(value, "a whole number of at most 2^53");
+    const int64_t whole = static_cast<int64_t>(value);
+    if (static_cast<double>(whole) != value) refuse_number(value, "a whole number");
+    return whole;
+  }
 };
 
 // The lower or the upper half of 64 bits, or a random word.
 struct Word {
   double value;
-  operator uint32_t() const { return static_cast<uint32_t>(value); }
+  operator uint32_t() const {
+    if (!(value >= 0 && value < 4294967296.0)) refuse_number(value, "a word of 32 bits");
+    const uint32_t word = static_cast<uint32_t>(value);
+    if (static_cast<double>(word) != value) refuse_number(value, "a word of 32 bits");
+    return word;
+  }
 };
 
 struct Flag {
@@ -37,7 +54,7 @@ struct Flag {
 struct DTypeField {
   double value;
   operator DType() const {
-    if (!(value >= 0 && value < dtype_count))
+    if (!(value >= 0 && value < dtype_count && value == static_cast<int>(value)))
       fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no dtype with the ordinal " + std::to_string(value));
     return static_cast<DType>(static_cast<int>(value));
   }
@@ -47,7 +64,7 @@ struct DTypeField {
 template <class Enumeration> struct Name {
   double value;
   operator Enumeration() const {
-    if (!(value >= 0 && value < static_cast<double>(Enumeration::count)))
+    if (!(value >= 0 && value < static_cast<double>(Enumeration::count) && value == static_cast<int>(value)))
       fail(ORCHARD_CPU_INVALID_ARGUMENT,
            std::string("there is no ") + list_of(Enumeration{}).type + " with the ordinal " + std::to_string(value));
     return static_cast<Enumeration>(static_cast<int>(value));

@@ -1,6 +1,8 @@
 // Blocks of memory from a cache of free ones, counted, with a limit.
 #pragma once
 
+#include "bounds.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -30,10 +32,11 @@ void reset_peak() noexcept;
 void refuse_allocations(int64_t count) noexcept;
 MemoryStatistics memory_statistics() noexcept;
 
-// Memory for the time of an operation: `count` elements, undefined. Throws as take_block does.
+// Memory for the time of an operation: `count` elements, undefined. Throws as take_block does, for a count that is
+// negative or more than any memory too.
 template <class T> class Scratch {
 public:
-  explicit Scratch(size_t count) : bytes_(count * sizeof(T)) {
+  explicit Scratch(int64_t count) : bytes_(static_cast<size_t>(scratch_product({count, int64_t(sizeof(T))}))) {
     if (bytes_ > 0) data_ = static_cast<T *>(take_block(bytes_));
   }
   ~Scratch() {

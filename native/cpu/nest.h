@@ -1,7 +1,7 @@
 // Loop nests: axes that several operands have in common, with the strides of each operand along them.
 #pragma once
 
-#include "block.h"
+#include "bounds.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,11 @@ template <int operands> struct NestBlock {
   Whole strides[operands][max_rank];
 };
 
-// Strides and offsets count elements; offsets start from each operand's element (0, …, 0).
+// Fails: a size is negative, or there are more elements than can be counted.
+[[noreturn]] void refuse_shape(const int64_t *shape, int rank);
+
+// Strides and offsets count elements; offsets start from each operand's element (0, …, 0). A nest over no elements has
+// sizes and strides of 0 only.
 template <int operands> struct Nest {
   int rank = 0;
   int64_t shape[max_rank];
@@ -29,9 +33,33 @@ template <int operands> struct Nest {
     if (axes < 0 || axes > max_rank)
       fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a rank of 0 to 8, got " + std::to_string(axes));
     rank = static_cast<int>(axes);
-    for (int axis = 0; axis < rank; axis++) shape[axis] = block.shape[axis];
+    Extent all;
+    bool is_empty = false, is_negative = false;
+    for (int axis = 0; axis < rank; axis++) {
+      shape[axis] = block.shape[axis];
+      is_empty |= shape[axis] == 0;
+      is_negative |= shape[axis] < 0;
+      all.along(shape[axis], 0);
+    }
+    if (is_negative || (!is_empty && !all.is_possible())) refuse_shape(shape, rank);
+    if (is_empty) {
+      clear();
+      return;
+    }
     for (int operand = 0; operand < operands; operand++)
       for (int axis = 0; axis < rank; axis++) strides[operand][axis] = block.strides[operand][axis];
+  }
+
+  // What the nest visits of an operand.
+  Extent extent(int operand) const {
+    Extent own;
+    for (int axis = 0; axis < rank; axis++) own.along(shape[axis], strides[operand][axis]);
+    return own;
+  }
+
+  // For an operand that the call does not look at: its strides are those of another one.
+  void set_strides_of(int operand, int like) {
+    for (int axis = 0; axis < rank; axis++) strides[operand][axis] = strides[like][axis];
   }
 
   int64_t count() const {
@@ -61,6 +89,12 @@ template <int operands> struct Nest {
       index /= shape[axis];
       for (int operand = 0; operand < operands; operand++) offsets[operand] += along * strides[operand][axis];
     }
+  }
+
+private:
+  void clear() {
+    std::fill_n(shape, rank, int64_t(0));
+    for (auto &own : strides) std::fill_n(own, rank, int64_t(0));
   }
 };
 

@@ -22,6 +22,7 @@ template <int operands> struct Slices {
 
   Slices(const SlicesBlock<operands> &block) : length(block.length), nest(block.nest) {
     if (nest.rank < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected slices over 1 to 8 axes, got 0");
+    if (length < 0) refuse_number(double(length), "slices of at least 0 elements");
     for (int operand = 0; operand < operands; operand++) {
       along[operand] = block.along[operand];
       offsets[operand] = block.offsets[operand];
@@ -29,6 +30,19 @@ template <int operands> struct Slices {
   }
 
   int64_t count() const { return nest.count(); }
+  bool is_empty() const { return length == 0 || count() == 0; }
+
+  // What all slices have of an operand, from the first element of the first one on.
+  Extent extent(int operand) const { return extent(operand, length); }
+  // The same of the first `elements` of each slice.
+  Extent extent(int operand, int64_t elements) const { return nest.extent(operand).along(elements, along[operand]); }
+
+  // For an operand that the call does not look at: it lies as another one does.
+  void set_layout_of(int operand, int like) {
+    along[operand] = along[like];
+    offsets[operand] = offsets[like];
+    nest.set_strides_of(operand, like);
+  }
 
   // The offset of a slice's first element in each operand.
   void find_offsets(int64_t slice, int64_t (&found)[operands]) const {

@@ -20,13 +20,11 @@ void swiglu_gradient(const SwigluGradientBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   auto *row = checked(activations().swiglu_gradient[static_cast<int>(dtype)], dtype);
   const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size, size, size};
-  auto [gradient, gate, up, gate_gradient, up_gradient] = operands.first<5>();
-  const void *inputs[] = {gradient, gate, up};
-  void *second = up_gradient;
-  Loop(block.loop, sizes)
-      .run_placed([&](const void *const *in, void *out, int64_t start,
-                      int64_t count) { row(in[0], in[1], in[2], out, element(second, dtype, start), count); },
-                  inputs, gate_gradient);
+  const Loop loop(block.loop, sizes, operands);
+  char *second = operands.result(4, dtype, 0, Extent(loop.count()));
+  loop.run_placed([&](const void *const *in, void *out, int64_t start, int64_t count) {
+    row(in[0], in[1], in[2], out, element(second, dtype, start), count);
+  });
 }
 
 // out[i] = x[i] · scale, or 0 where the random word of element i is at most `last_dropped`.
@@ -39,11 +37,9 @@ void dropout(const DropoutBlock &block, Operands operands) {
   dropout.scale = block.scale;
   auto *row = checked(activations().dropout[static_cast<int>(dtype)], dtype);
   const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size};
-  const void *x = operands[0];
-  Loop(block.loop, sizes)
+  Loop(block.loop, sizes, operands)
       .run_placed([&](const void *const *in, void *out, int64_t start,
-                      int64_t count) { row(dropout, in[0], out, start, count); },
-                  &x, operands[1]);
+                      int64_t count) { row(dropout, in[0], out, start, count); });
 }
 
 ORCHARD_FUNCTION("swigluGradient", swiglu_gradient, SwigluGradientBlock, 5)

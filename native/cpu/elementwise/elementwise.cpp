@@ -51,17 +51,15 @@ void compute(const ElementwiseOperations &operations, const ElementwiseBlock<Ope
              Operands buffers) {
   constexpr int out = operands - 1;
   const DType dtype = block.dtype;
-  const auto [operation, row] = find(operations, static_cast<int64_t>(block.operation.value), dtype);
+  const auto [operation, row] = find(operations, Whole{block.operation.value}, dtype);
   int64_t sizes[operands];
   for (int64_t &size : sizes) size = size_of(dtype);
   if (operation.has_condition) sizes[0] = 1;
   if (operation.is_predicate) sizes[out] = 1;
-  Loop loop(block.loop, sizes);
-  if (operation.divides && dtype >= DType::int64 && loop.any(1, buffers[1], zero_test(sizes[1])))
+  Loop loop(block.loop, sizes, buffers);
+  if (operation.divides && dtype >= DType::int64 && loop.any(1, zero_test(sizes[1])))
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "an integer is divided by zero");
-  const void *inputs[operands];
-  for (int operand = 0; operand < out; operand++) inputs[operand] = buffers[operand];
-  loop.run(row, inputs, buffers[out]);
+  loop.run(row);
 }
 
 void unary(const UnaryBlock &block, Operands operands) { compute(unary_operations(), block, operands); }
@@ -72,8 +70,7 @@ void ternary(const TernaryBlock &block, Operands operands) { compute(ternary_ope
 void copy(const CopyBlock &block, Operands operands) {
   const DType from = block.from, to = block.to;
   const int64_t sizes[] = {size_of(from), size_of(to)};
-  const void *source = operands[0];
-  Loop(block.loop, sizes).run(conversions().rows[static_cast<int>(from)][static_cast<int>(to)], &source, operands[1]);
+  Loop(block.loop, sizes, operands).run(conversions().rows[static_cast<int>(from)][static_cast<int>(to)]);
 }
 
 ORCHARD_FUNCTION("unary", unary, UnaryBlock, 2)

@@ -45,11 +45,11 @@ template <class Use> void with_size(int64_t size, Use &&use) {
 // An operand during a call.
 struct Loop::View {
   Layout layout;
-  const Operand *operand;
-  char *first; // element (0, …, 0)
+  const LoopOperand *operand;
 
   int64_t size() const { return operand->size; }
-  char *dense(int64_t start) const { return first + start * size(); }
+  char *first() const { return operand->first; }
+  char *dense(int64_t start) const { return first() + start * size(); }
 };
 
 void Loop::add_axis(int64_t size, const int64_t *strides) {
@@ -62,7 +62,7 @@ void Loop::add_axis(int64_t size, const int64_t *strides) {
   for (int i = 0; i < operands_; i++) operand_[i].strides[rank_ - 1] = strides[i];
 }
 
-Loop::Layout Loop::layout_of(const Operand &operand) const {
+Loop::Layout Loop::layout_of(const LoopOperand &operand) const {
   bool is_constant = true, is_dense = true;
   int64_t run = 1;
   for (int axis = rank_ - 1; axis >= 0; axis--) {
@@ -74,19 +74,13 @@ Loop::Layout Loop::layout_of(const Operand &operand) const {
   return is_constant ? Layout::constant : Layout::strided;
 }
 
-void Loop::run(ElementwiseRow row, const void *const *bases, void *out) const {
-  run_placed([row](const void *const *inputs, void *result, int64_t, int64_t count) { row(inputs, result, count); },
-             bases, out);
+void Loop::run(ElementwiseRow row) const {
+  run_placed([row](const void *const *inputs, void *result, int64_t, int64_t count) { row(inputs, result, count); });
 }
 
-void Loop::run_placed(const PlacedRow &row, const void *const *bases, void *out) const {
+void Loop::run_placed(const PlacedRow &row) const {
   View views[max_operands];
-  for (int i = 0; i < operands_; i++) {
-    const Operand &operand = operand_[i];
-    char *base =
-        i == operands_ - 1 ? static_cast<char *>(out) : const_cast<char *>(static_cast<const char *>(bases[i]));
-    views[i] = {layout_of(operand), &operand, base + operand.offset * operand.size};
-  }
+  for (int i = 0; i < operands_; i++) views[i] = {layout_of(operand_[i]), &operand_[i]};
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
 }
 
@@ -118,13 +112,12 @@ void Loop::run_part(const PlacedRow &row, const View *views, int64_t begin, int6
 Loop::Target Loop::target_of(const View &result) const {
   if (result.layout != Layout::dense) return Target::scattered;
   bool is_large = count_ * result.size() >= streamed;
-  bool is_aligned = reinterpret_cast<uintptr_t>(result.first) % stream_line == 0;
+  bool is_aligned = reinterpret_cast<uintptr_t>(result.first()) % stream_line == 0;
   return streams().copy && is_large && is_aligned ? Target::streamed : Target::in_place;
 }
 
-bool Loop::any(int operand, const void *base, Test test) const {
-  const Operand &own = operand_[operand];
-  View view{layout_of(own), &own, const_cast<char *>(static_cast<const char *>(base)) + own.offset * own.size};
+bool Loop::any(int operand, Test test) const {
+  const View view{layout_of(operand_[operand]), &operand_[operand]};
   std::atomic<bool> found{false};
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) {
     alignas(64) char buffer[tile * widest];
@@ -141,7 +134,7 @@ bool Loop::any(int operand, const void *base, Test test) const {
 // elements from number `start` on, in row-major order.
 template <class Move> void Loop::move(const View &view, int64_t start, int64_t length, Move move) const {
   const int64_t *strides = view.operand->strides;
-  if (rank_ == 0) return move(view.first, int64_t(0), int64_t(0), length);
+  if (rank_ == 0) return move(view.first(), int64_t(0), int64_t(0), length);
   int64_t index[max_rank];
   int64_t place = 0;
   for (int axis = rank_ - 1; axis >= 0; axis--) {
@@ -152,7 +145,7 @@ template <class Move> void Loop::move(const View &view, int64_t start, int64_t l
   const int inner = rank_ - 1;
   for (int64_t done = 0; done < length;) {
     int64_t run = std::min(length - done, shape_[inner] - index[inner]);
-    move(view.first + place * view.size(), strides[inner], done, run);
+    move(view.first() + place * view.size(), strides[inner], done, run);
     done += run;
     index[inner] += run;
     place += run * strides[inner];

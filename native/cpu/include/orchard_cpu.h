@@ -12,9 +12,13 @@
 //               by its ordinal. Nothing in this header names an operation: `ORCHARD_FUNCTION` in native/cpu does.
 //   Blocks      A block is a struct of doubles, which a header in native/cpu declares: attributes, shapes, strides and
 //               offsets. Whole numbers lie below 2^53 and are exact. Offsets and strides count elements; strides may be
-//               0 or negative. Names (of operations, dtypes, rules) are ordinals of the tables' lists.
+//               0 or negative. Names (of operations, dtypes, rules) are ordinals of the tables' lists. Behind a block
+//               lie the bytes of each operand, one double each, negative for an operand that is left out.
 //   Operands    Base addresses of storages, which the call does not keep. The offset in the block leads to the first
 //               element. What lies outside the described elements is neither read nor written.
+//   Trust       A call is believed what lies where, and nothing else: numbers of a block that lead out of an operand,
+//               that no memory could hold or that mean nothing are ORCHARD_CPU_INVALID_ARGUMENT, and so are indices out
+//               of range in an operand. Where only elements show it (an index, a weight), results may be partly written.
 //   Threads     Any function may be called from any thread. An operation has ended when its function returns.
 //   Order       Results depend neither on the number of threads nor on the order in which they run.
 #ifndef ORCHARD_CPU_H
@@ -32,7 +36,7 @@ extern "C" {
 #define ORCHARD_CPU_API
 #endif
 
-#define ORCHARD_CPU_ABI_VERSION 2
+#define ORCHARD_CPU_ABI_VERSION 3
 
 // ---------------------------------------------------------------- status and errors
 
@@ -111,20 +115,22 @@ ORCHARD_CPU_API int32_t orchard_cpu_reset_peak(void);
 // ---------------------------------------------------------------- operations
 
 // Writes JSON as orchard_cpu_last_error writes its message, and returns the whole length: the functions that
-// orchard_cpu_run… call, in the order of their ordinals, with the bytes of their blocks and their number of operands;
+// orchard_cpu_run… call, in the order of their ordinals, with the bytes of their blocks (without those of operands) and
+// their number of operands;
 // and the lists of names to which blocks refer by ordinal.
 // { "functions": [{ "name": "scan", "blockBytes": 296, "operands": 3 }, …], "names": { "Scan": "cumsum, cumprod, …" } }
 ORCHARD_CPU_API int32_t orchard_cpu_tables(char *buffer, int32_t capacity);
 
-// Runs a function: its block, and as many operands as it has; those beyond may be any address. They differ in the room
-// for operands: a call through bun:ffi costs more with each argument.
-ORCHARD_CPU_API int32_t orchard_cpu_run3(int32_t function, const void *block, void *o0, void *o1, void *o2);
-ORCHARD_CPU_API int32_t orchard_cpu_run6(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3,
+// Runs a function: its block, the bytes of the block with those of the operands behind it, and as many operands as the
+// function has; those beyond may be any address. They differ in the room for operands: a call through bun:ffi costs
+// more with each argument.
+ORCHARD_CPU_API int32_t orchard_cpu_run3(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2);
+ORCHARD_CPU_API int32_t orchard_cpu_run6(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2, void *o3,
                                          void *o4, void *o5);
-ORCHARD_CPU_API int32_t orchard_cpu_run16(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3,
+ORCHARD_CPU_API int32_t orchard_cpu_run16(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2, void *o3,
                                           void *o4, void *o5, void *o6, void *o7, void *o8, void *o9, void *o10,
                                           void *o11, void *o12, void *o13, void *o14, void *o15);
-ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, void *o0, void *o1, void *o2, void *o3,
+ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2, void *o3,
                                           void *o4, void *o5, void *o6, void *o7, void *o8, void *o9, void *o10,
                                           void *o11, void *o12, void *o13, void *o14, void *o15, void *o16, void *o17,
                                           void *o18, void *o19, void *o20, void *o21, void *o22, void *o23, void *o24,

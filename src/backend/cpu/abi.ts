@@ -28,14 +28,14 @@ export const declarations = {
   orchard_cpu_statistics: { args: ["buffer"], returns: "i32" },
   orchard_cpu_reset_peak: { args: [], returns: "i32" },
   orchard_cpu_tables: { args: ["buffer", "i32"], returns: "i32" },
-  orchard_cpu_run3: { args: ["i32", ...buffers(4)], returns: "i32" },
-  orchard_cpu_run6: { args: ["i32", ...buffers(7)], returns: "i32" },
-  orchard_cpu_run16: { args: ["i32", ...buffers(17)], returns: "i32" },
-  orchard_cpu_run30: { args: ["i32", ...buffers(31)], returns: "i32" },
+  orchard_cpu_run3: { args: ["i32", "buffer", "i32", ...buffers(3)], returns: "i32" },
+  orchard_cpu_run6: { args: ["i32", "buffer", "i32", ...buffers(6)], returns: "i32" },
+  orchard_cpu_run16: { args: ["i32", "buffer", "i32", ...buffers(16)], returns: "i32" },
+  orchard_cpu_run30: { args: ["i32", "buffer", "i32", ...buffers(30)], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */
-export const ABI_VERSION = 2;
+export const ABI_VERSION = 3;
 
 /** `orchard_cpu_status`. The names are the `code` of the error that a status becomes. */
 export const Status = {

@@ -21,7 +21,7 @@ export interface BlockField {
 export interface CpuCallDescription {
   readonly name: string;
   readonly fields: readonly BlockField[];
-  /** Of the block, in doubles. */
+  /** Of the block, in doubles, without the bytes of the operands that follow it. */
   readonly length: number;
   /** The operands' names, results last. */
   readonly operands: readonly string[];
@@ -31,7 +31,7 @@ export interface CpuCallDescription {
 export type CpuOperand = Tensor | NodeJS.TypedArray | undefined;
 
 /**
- * Runs the function. What is left out of the operands gets an address that is not read.
+ * Runs the function. The dylib is told the bytes of each operand, and refuses a call that leads out of them.
  *
  * @param operation what the caller called, for errors
  * @throws {OrchardError} what the dylib's status becomes.
@@ -66,7 +66,7 @@ export function cpuCall<Fields extends Readonly<Record<string, Field<never>>>>(
   operands: readonly string[],
 ): CpuCall<ValuesOf<Fields>> {
   const description = describe(name, fields, operands);
-  return callOf(description, new Float64Array(description.length), {});
+  return callOf(description, new Float64Array(description.length + operands.length), {});
 }
 
 function callOf<Values>(description: CpuCallDescription, block: Float64Array, fixed: Partial<Values>): CpuCall<Values> {
@@ -76,7 +76,8 @@ function callOf<Values>(description: CpuCallDescription, block: Float64Array, fi
     run ??= compile(description, { block, width, fixed });
     return run(values, given, cpuLibrary().native);
   };
-  const error = (operation: string, code: number): OrchardError => errorOf(cpuLibrary().native, code, operation);
+  const error = (operation: string, code: number): OrchardError =>
+    errorOf(cpuLibrary().native, code, operation, description.operands);
   const call = (operation: string, values: Values, given: readonly CpuOperand[]): void => {
     const code = status(values, given);
     if (code !== 0) throw error(operation, code);
@@ -103,6 +104,9 @@ function describe(
   return description;
 }
 
+/** The bytes of an operand that a call leaves out. */
+const LEFT_OUT = -1;
+
 /** Writes the block and runs the function; gives the status back. */
 type Run = (values: unknown, operands: readonly CpuOperand[], native: Native) => number;
 
@@ -118,7 +122,7 @@ interface RunOptions {
  * which would cost a one-element operation a fifth of its time.
  */
 function compile(description: CpuCallDescription, { block, width, fixed }: RunOptions): Run {
-  const { fields, operands } = description;
+  const { fields, length, operands } = description;
   const parameters = fields.map((_, index) => `write${index}`);
   // Addresses first: memory that comes from a device may have this very call compute something again on the way.
   const addresses = operands.map((_, index) => `const bytes${index} = bytesOf(operands[${index}], block);`);
@@ -127,12 +131,17 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
       ? constantsOf(own, fixed[own.name]).map((number, at) => `block[${own.offset + at}] = ${number};`)
       : [`write${index}(block, ${own.offset}, values.${own.name}, ordinals);`],
   );
+  // Last, since what computes on the way may have written to the block too.
+  const sizes = operands.map(
+    (_, index) => `block[${length + index}] = bytes${index} === block ? ${LEFT_OUT} : bytes${index}.byteLength;`,
+  );
   // `bun:ffi` takes no null for a buffer: the block stands in for what is left out.
   const given = Array.from({ length: width }, (_, index) => (index < operands.length ? `bytes${index}` : "block"));
-  const run = `return native.orchard_cpu_run${width}(${ordinalOf(description)}, block, ${given.join(", ")});`;
+  const passed = [ordinalOf(description), "block", block.byteLength, ...given];
+  const run = `return native.orchard_cpu_run${width}(${passed.join(", ")});`;
   const make = new globalThis.Function(
     ...["block", "ordinals", "bytesOf", ...parameters],
-    `return (values, operands, native) => { ${[...addresses, ...writes, run].join(" ")} };`,
+    `return (values, operands, native) => { ${[...addresses, ...writes, ...sizes, run].join(" ")} };`,
   ) as (...values: readonly unknown[]) => Run;
   return make(block, nativeOrdinals, bytesOf, ...fields.map(({ field }) => field.write));
 }

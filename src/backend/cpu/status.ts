@@ -18,10 +18,16 @@ const constructors: Record<StatusName, new (operation: string, code: string, mes
 };
 const names = new Map(Object.entries(Status).map(([name, code]) => [code as number, name as StatusName]));
 
-/** The typed error of a failed call, with the dylib's message. */
-export function errorOf(native: Native, status: number, operation: string): OrchardError {
+/** The typed error of a failed call, with the dylib's message, in which operands get their names. */
+export function errorOf(
+  native: Native,
+  status: number,
+  operation: string,
+  operands: readonly string[] = [],
+): OrchardError {
   const name = names.get(status) ?? "internal";
-  const message = readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
+  const text = readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
+  const message = text.replace(/^operand (\d+)/, (own, at) => (operands[at] ? `${own} (${operands[at]})` : own));
   const whole = name === "memoryLimit" ? withSource(message) : message;
   return new constructors[name](operation, name, whole || `status ${status}, without a message`);
 }

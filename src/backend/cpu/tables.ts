@@ -6,6 +6,7 @@ import { readText } from "./status.ts";
 /** A function that `orchard_cpu_run…` calls. */
 export interface NativeFunction {
   readonly ordinal: number;
+  /** Without the bytes of the operands, which follow the block. */
   readonly blockBytes: number;
   readonly operands: number;
 }

@@ -1,0 +1,57 @@
+// What a call reads and writes, held against the bytes that are there before anything is touched.
+//
+// The address of an operand is given for an extent only (`Operands` in functions.h): which elements the call visits,
+// from its offset, sizes and strides. Numbers of a block may be anything; nothing here overflows.
+#pragma once
+
+#include "block.h"
+
+#include <cstdint>
+
+namespace orchard {
+
+// The elements that a walk along axes visits, counted from its first one: how many steps it has, and the lowest and the
+// highest element.
+class Extent {
+public:
+  // One element.
+  Extent() = default;
+  // Adjacent ones.
+  explicit Extent(int64_t count) { along(count, 1); }
+
+  // The same for each index of a further axis.
+  Extent &along(int64_t size, int64_t stride) {
+    int64_t reach;
+    is_possible_ &= size >= 0;
+    is_possible_ &= !__builtin_mul_overflow(size - 1, stride, &reach);
+    int64_t &end = reach < 0 ? low_ : high_;
+    is_possible_ &= !__builtin_add_overflow(end, reach, &end);
+    is_possible_ &= !__builtin_mul_overflow(count_, size, &count_) && count_ <= largest_whole;
+    return *this;
+  }
+
+  bool is_possible() const { return is_possible_; }
+  bool is_empty() const { return count_ == 0; }
+  int64_t count() const { return count_; }
+  int64_t low() const { return low_; }
+  int64_t high() const { return high_; }
+
+private:
+  int64_t count_ = 1, low_ = 0, high_ = 0;
+  bool is_possible_ = true;
+};
+
+// Stands for the elements of an operand of which none is visited.
+inline char *no_elements() {
+  alignas(64) static char nothing[64];
+  return nothing;
+}
+
+[[noreturn]] void refuse_operand(int index, int64_t bytes, const void *address, int64_t size, int64_t offset,
+                                 const Extent &extent);
+
+// Numbers of elements, or bytes, of memory that a call takes for its own time. Throws Failure where the product is more
+// than any memory.
+int64_t scratch_product(std::initializer_list<int64_t> factors);
+
+} // namespace orchard
