@@ -9,9 +9,7 @@
 
 #include "bounds.h"
 
-#include <array>
 #include <cstddef>
-#include <utility>
 
 namespace orchard {
 
@@ -45,11 +43,6 @@ public:
     return reinterpret_cast<T *>(result(index, int64_t(sizeof(T)), offset, extent));
   }
 
-  void *operator[](int index) const { return addresses_[index]; }
-
-  // The first `count`, for structured bindings: auto [x, out] = operands.first<2>();
-  template <size_t count> std::array<void *, count> first() const { return take(std::make_index_sequence<count>{}); }
-
 private:
   char *find(int index, int64_t size, int64_t offset, const Extent &extent, bool is_result) const {
     const int64_t bytes = bytes_[index];
@@ -67,9 +60,6 @@ private:
     return address + offset * size;
   }
 
-  template <size_t... index> std::array<void *, sizeof...(index)> take(std::index_sequence<index...>) const {
-    return {addresses_[index]...};
-  }
   void *const *addresses_;
   const Whole *bytes_;
 };

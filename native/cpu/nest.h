@@ -57,6 +57,8 @@ template <int operands> struct Nest {
     return own;
   }
 
+  void clear_strides(int operand) { std::fill_n(strides[operand], rank, int64_t(0)); }
+
   // For an operand that the call does not look at: its strides are those of another one.
   void set_strides_of(int operand, int like) {
     for (int axis = 0; axis < rank; axis++) strides[operand][axis] = strides[like][axis];

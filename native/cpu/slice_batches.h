@@ -1,6 +1,7 @@
 // Slices of three operands, x, a second one and the results, in batches of slices that lie side by side.
 #pragma once
 
+#include "functions.h"
 #include "slices.h"
 #include "streamed.h"
 
@@ -32,11 +33,14 @@ public:
   const DType dtypes[3];
   SliceBatch whole; // what batches share, and where the first slice begins
 
-  BatchedSlices(const Slices<3> &slices, DType from, DType to, const void *x, const void *second, void *out)
-      : dtypes{from, from, to}, nest_(slices.nest) {
-    whole.x = element(x, from, slices.offsets[0]);
-    whole.second = element(second, from, slices.offsets[1]);
-    whole.out = element(out, to, slices.offsets[2]);
+  // Of a call whose operands are these three. A call without a second one does not look at it: x stands in.
+  BatchedSlices(Slices<3> slices, DType from, DType to, const Operands &operands, bool has_second)
+      : dtypes{from, from, to} {
+    if (!has_second) slices.set_layout_of(1, 0);
+    whole.x = operands.input(0, from, slices.offsets[0], slices.extent(0));
+    whole.second = operands.input(has_second ? 1 : 0, from, slices.offsets[1], slices.extent(1));
+    whole.out = operands.result(2, to, slices.offsets[2], slices.extent(2));
+    nest_ = slices.nest;
     whole.length = slices.length;
     for (int operand = 0; operand < 3; operand++) {
       whole.along[operand] = slices.along[operand];

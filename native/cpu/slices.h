@@ -44,11 +44,8 @@ template <int operands> struct Slices {
     nest.set_strides_of(operand, like);
   }
 
-  // The offset of a slice's first element in each operand.
-  void find_offsets(int64_t slice, int64_t (&found)[operands]) const {
-    nest.find_offsets(slice, found);
-    for (int operand = 0; operand < operands; operand++) found[operand] += offsets[operand];
-  }
+  // The offset of a slice's first element in each operand, from that of the first slice.
+  void find_offsets(int64_t slice, int64_t (&found)[operands]) const { nest.find_offsets(slice, found); }
 };
 
 } // namespace orchard

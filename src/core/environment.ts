@@ -84,6 +84,10 @@ const own = {
     fallback: "`/`",
     meaning: "For tests: the folder whose `proc/self` and control groups say what this process may use",
   },
+  ORCHARD_CPU_STORM: {
+    fallback: "150000:1",
+    meaning: "How many hostile calls the tests make of the cpu dylib, and behind a colon the seed that chooses them",
+  },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels and tokens of texts",

@@ -37,9 +37,9 @@ void dropout(const DropoutBlock &block, Operands operands) {
   dropout.scale = block.scale;
   auto *row = checked(activations().dropout[static_cast<int>(dtype)], dtype);
   const int64_t size = dtype_sizes[static_cast<int>(dtype)], sizes[] = {size, size};
-  Loop(block.loop, sizes, operands)
-      .run_placed([&](const void *const *in, void *out, int64_t start,
-                      int64_t count) { row(dropout, in[0], out, start, count); });
+  Loop(block.loop, sizes, operands).run_placed([&](const void *const *in, void *out, int64_t start, int64_t count) {
+    row(dropout, in[0], out, start, count);
+  });
 }
 
 ORCHARD_FUNCTION("swigluGradient", swiglu_gradient, SwigluGradientBlock, 5)

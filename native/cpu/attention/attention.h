@@ -134,9 +134,9 @@ struct AttentionDropoutMask {
 
 // Tasks that are worth a thread's while together, of so many that take so many products of numbers: small heads go
 // several at a time.
-inline int64_t attention_grain(int64_t tasks, int64_t products) {
+inline int64_t attention_grain(int64_t tasks, double products) {
   constexpr int64_t worth = 1 << 20; // some 10 µs
-  return std::clamp<int64_t>(worth * tasks / std::max<int64_t>(products, 1), 1, tasks);
+  return std::clamp<int64_t>(int64_t(double(worth) * double(tasks) / std::max(products, 1.0)), 1, tasks);
 }
 
 inline int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }

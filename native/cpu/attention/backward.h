@@ -40,8 +40,8 @@ public:
   }
 
   void run() {
-    Scratch<T> bias(size_t(keeps_bias_apart() ? bias_copies() * bias_size() : 0));
-    Scratch<double> sinks(size_t(p_.grad_sinks.data ? int64_t(p_.sequences.size()) * p_.heads : 0));
+    Scratch<T> bias(keeps_bias_apart() ? scratch_product({bias_copies(), bias_size()}) : 0);
+    Scratch<double> sinks(p_.grad_sinks.data ? int64_t(p_.sequences.size()) * p_.heads : 0);
     sinks_ = sinks.data();
     bias_ = keeps_bias_apart() ? bias.data() : reinterpret_cast<T *>(p_.grad_bias.data);
     if (bias_) std::fill_n(bias_, bias_copies() * bias_size(), T(0));
@@ -81,7 +81,7 @@ private:
     chunks_ = std::clamp<int64_t>(std::min(least_chunks, most_partial_heads / heads), 1,
                                   std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
     most_chunk_ = chunk_of(most_keys);
-    sums_size_ = rounded_up(most_queries_, width) * dim_row_;
+    sums_size_ = scratch_product({rounded_up(most_queries_, width), dim_row_});
     summed_heads_ = chunks_ == 1 ? 1 : heads;
   }
 
@@ -99,7 +99,7 @@ private:
     if (tasks == 0) return;
     Space measured;
     ScratchSlots<T> slots(tasks, divide(nullptr, measured));
-    QuerySums<T> sums(groups, chunks_, p_.grad_q.data ? chunks_ * summed_heads_ * sums_size_ : 0);
+    QuerySums<T> sums(groups, chunks_, p_.grad_q.data ? scratch_product({chunks_, summed_heads_, sums_size_}) : 0);
     auto run = [&](int64_t task, T *scratch) {
       int64_t scores = 0;
       const std::vector<Unit> &group = groups_[size_t(task / chunks_)];
@@ -120,9 +120,10 @@ private:
 
   // Chunks go one by one: those of a group are begun before those of the next.
   int64_t grain(int64_t tasks) const {
-    int64_t products = 0;
+    double products = 0;
     for (const AttentionSequence &sequence : p_.sequences)
-      products += p_.heads * sequence.queries * sequence.keys * (3 * p_.dim + 2 * p_.value_dim);
+      products +=
+          double(p_.heads) * double(sequence.queries) * double(sequence.keys) * double(3 * p_.dim + 2 * p_.value_dim);
     return chunks_ > 1 ? 1 : attention_grain(tasks, products);
   }
 

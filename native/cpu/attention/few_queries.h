@@ -44,9 +44,10 @@ public:
 
   void run() {
     int64_t sequences = int64_t(p_.sequences.size()), tasks = sequences * p_.kv_heads * chunks_;
-    Scratch<T> rows(size_t(sequences * p_.heads * queries_ * chunks_ * row_size()));
+    Scratch<T> rows(scratch_product({sequences, p_.heads, queries_, chunks_, row_size()}));
     rows_ = rows.data();
-    ScratchSlots<T> slots(tasks, p_.group * queries_ * (dim_row_ + tile_keys) + tile_keys * (dim_row_ + value_row_));
+    ScratchSlots<T> slots(tasks, scratch_product({p_.group, queries_, dim_row_ + tile_keys}) +
+                                     tile_keys * (dim_row_ + value_row_));
     parallel_for(tasks, 1, [&](int64_t task, int64_t) {
       const AttentionSequence &sequence = p_.sequences[size_t(task / chunks_ / p_.kv_heads)];
       slots.with([&](T *scratch) { run_chunk({sequence, task / chunks_ % p_.kv_heads, task % chunks_}, scratch); });

@@ -39,7 +39,7 @@ public:
     int64_t most_panels = 0;
     for (const Task &task : tasks_) most_panels = std::max(most_panels, p_.group * divided_up(task.queries, width));
     int64_t tile = tile_keys * (dim_row_ + value_row_ + (p_.dropout.threshold ? 2 : 1) * width);
-    ScratchSlots<T> slots(int64_t(tasks_.size()), tile + most_panels * panel_size_);
+    ScratchSlots<T> slots(int64_t(tasks_.size()), tile + scratch_product({most_panels, panel_size_}));
     parallel_for(int64_t(tasks_.size()), grain(), [&](int64_t begin, int64_t end) {
       slots.with([&](T *scratch) {
         int64_t scores = 0;
@@ -86,8 +86,9 @@ private:
   }
 
   int64_t grain() const {
-    int64_t products = 0;
-    for (const Task &task : tasks_) products += task.queries * p_.group * task.sequence->keys * (p_.dim + p_.value_dim);
+    double products = 0;
+    for (const Task &task : tasks_)
+      products += double(task.queries * p_.group) * double(task.sequence->keys) * double(p_.dim + p_.value_dim);
     return attention_grain(int64_t(tasks_.size()), products);
   }
 

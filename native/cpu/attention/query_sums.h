@@ -17,7 +17,7 @@ public:
   // `numbers` for each group. Throws as Scratch does.
   QuerySums(int64_t groups, int64_t chunks, int64_t numbers)
       : slots_(size_t(std::min<int64_t>(groups, thread_count()))), chunks_(chunks), numbers_(numbers),
-        memory_(slots_.size() * size_t(numbers)) {}
+        memory_(scratch_product({int64_t(slots_.size()), numbers})) {}
 
   // Calls use(sums) for a chunk of a group, and finish(sums) too after the last of its chunks. Groups are begun in
   // their order, each with all of its chunks before the next: so no more are under way than there are threads.

@@ -15,10 +15,12 @@ constexpr int64_t grain = 1 << 16; // about 20 µs
 // not 0 (NaN is not). The two may be the same storage, element on element.
 void convert(const ConvertBlock &block, Operands operands) {
   const DType from = block.from, to = block.to;
-  const char *in = element(static_cast<const void *>(operands[0]), from, block.from_offset);
-  char *out = element(operands[1], to, block.to_offset);
+  const int64_t count = block.count;
+  const Extent adjacent(count);
+  const char *in = operands.input(0, from, block.from_offset, adjacent);
+  char *out = operands.result(1, to, block.to_offset, adjacent);
   ConvertRow row = conversions().rows[static_cast<int>(from)][static_cast<int>(to)];
-  parallel_for(block.count, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     const void *inputs[] = {element(in, from, begin)};
     row(inputs, element(out, to, begin), end - begin);
   });

@@ -32,33 +32,45 @@ void fill(const FillBlock &block, Operands operands) {
   const uint64_t bits = block.bits;
   const FillRow row = fill_row_of(bytes);
   const Nest<1> nest = block.nest;
-  char *first = static_cast<char *>(operands[0]) + block.offset * bytes;
+  char *first = operands.result(0, bytes, block.offset, nest.extent(0));
+  if (nest.count() == 0) return;
   if (nest.rank != 1) return fill_axes(row, nest, 0, first, bytes, bits);
   const int64_t stride = nest.strides[0][0];
   parallel_for(nest.shape[0], grain,
                [&](int64_t begin, int64_t end) { row(first + begin * stride * bytes, bits, end - begin, stride); });
 }
 
+// The first operand, dense, becomes the range.
 template <class Row, class Range>
-void write_range(Row *row, const Range &range, DType dtype, int64_t count, void *out, int64_t offset) {
+void write_range(Row *row, const Range &range, DType dtype, int64_t count, int64_t offset, const Operands &operands) {
   if (!row)
     fail(ORCHARD_CPU_UNSUPPORTED,
          std::string("this range has no elements of dtype ") + dtype_names[static_cast<int>(dtype)]);
-  char *first = element(out, dtype, offset);
+  char *first = operands.result(0, dtype, offset, Extent(count));
   parallel_for(count, grain, [&](int64_t begin, int64_t end) { row(range, begin, end, element(first, dtype, begin)); });
 }
 
 void range(const RangeBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const FloatRange range{block.start, block.step, block.end, block.forward, block.count};
-  write_range(creations().range[static_cast<int>(dtype)], range, dtype, block.count, operands[0], block.offset);
+  write_range(creations().range[static_cast<int>(dtype)], range, dtype, block.count, block.offset, operands);
+}
+
+// Whether the range's sums stay within 64 bits, and there is something to divide by.
+void check_range(const WholeRange &range, int64_t count) {
+  int64_t largest;
+  if (range.divisor < 1 || __builtin_mul_overflow(count, range.remainder, &largest))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a range whose parts are below 2^63, got a remainder of " +
+                                           std::to_string(range.remainder) + " and a divisor of " +
+                                           std::to_string(range.divisor));
 }
 
 void whole_range(const WholeRangeBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   auto number = [](uint64_t bits) { return static_cast<int64_t>(bits); };
   const WholeRange range{number(block.start), number(block.step), number(block.remainder), number(block.divisor)};
-  write_range(creations().whole_range[static_cast<int>(dtype)], range, dtype, block.count, operands[0], block.offset);
+  check_range(range, block.count);
+  write_range(creations().whole_range[static_cast<int>(dtype)], range, dtype, block.count, block.offset, operands);
 }
 
 ORCHARD_FUNCTION("fill", fill, FillBlock, 1)

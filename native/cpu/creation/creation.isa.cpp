@@ -45,7 +45,7 @@ inline int64_t whole_step(const WholeRange &range, int64_t i) {
   int64_t part = i * range.remainder;
   int64_t remainder = part % range.divisor;
   int64_t floor = part / range.divisor - (remainder < 0);
-  int64_t result = value + floor;
+  int64_t result = int64_t(uint64_t(value) + uint64_t(floor));
   return result + (result < 0 && remainder != 0);
 }
 

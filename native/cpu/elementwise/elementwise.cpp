@@ -1,6 +1,7 @@
 // The functions "unary", "binary", "ternary" and "copy".
 #include "../conversion/conversion.h"
 #include "../functions.h"
+#include "blocks.h"
 #include "operations.h"
 
 using namespace orchard;

@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../nest.h"
+#include "row.h"
 
 #include <cstdint>
 #include <functional>
@@ -17,9 +18,6 @@ template <int operands> struct LoopBlock {
   NestBlock<operands> nest;
   Whole offsets[operands];
 };
-
-// Computes `count` adjacent elements of the result from as many of each input.
-using ElementwiseRow = void (*)(const void *const *inputs, void *out, int64_t count);
 
 // The same where a row has to know the number of its first element.
 using PlacedRow = std::function<void(const void *const *inputs, void *out, int64_t start, int64_t count)>;
@@ -42,8 +40,9 @@ public:
       const int64_t size = sizes[operand], offset = block.offsets[operand];
       const Extent extent = nest.extent(operand);
       operand_[operand].size = size;
-      operand_[operand].first = operand == operands - 1 ? buffers.result(operand, size, offset, extent)
-                                                        : const_cast<char *>(buffers.input(operand, size, offset, extent));
+      operand_[operand].first = operand == operands - 1
+                                    ? buffers.result(operand, size, offset, extent)
+                                    : const_cast<char *>(buffers.input(operand, size, offset, extent));
     }
     for (int axis = 0; axis < nest.rank; axis++) {
       int64_t strides[operands];

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../dtypes.h"
-#include "loop.h"
+#include "row.h"
 
 namespace orchard {
 
@@ -19,26 +19,6 @@ struct ElementwiseOperation {
 struct ElementwiseOperations {
   const ElementwiseOperation *first;
   int64_t count;
-};
-
-// The tables of operations, as lists of names: an operation's ordinal is its place in its table.
-enum class Unary : int;
-enum class Binary : int;
-enum class Ternary : int;
-
-// The blocks of the three functions.
-template <class Operation, int operands> struct ElementwiseBlock {
-  Name<Operation> operation;
-  DTypeField dtype;
-  LoopBlock<operands> loop;
-};
-using UnaryBlock = ElementwiseBlock<Unary, 2>;
-using BinaryBlock = ElementwiseBlock<Binary, 3>;
-using TernaryBlock = ElementwiseBlock<Ternary, 4>;
-
-struct CopyBlock {
-  DTypeField from, to;
-  LoopBlock<2> loop;
 };
 
 } // namespace orchard

@@ -12,6 +12,7 @@
 #include "operations.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace orchard::ORCHARD_ISA {

@@ -34,6 +34,13 @@ struct Shapes {
     if (dtype > DType::bfloat16)
       fail(ORCHARD_CPU_UNSUPPORTED,
            std::string("expected a table of floats, got ") + dtype_names[static_cast<int>(dtype)]);
+    int64_t needed;
+    bool is_possible = bags >= 0 && total >= 0 && rows >= 0 && width >= 0 && length >= -1;
+    if (!is_possible || (length >= 0 && (__builtin_mul_overflow(bags, length, &needed) || needed > total)))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected bags of some of the indices, got " + std::to_string(bags) +
+                                             " bags of " + std::to_string(length) + " of " + std::to_string(total) +
+                                             " indices, and a table of " + std::to_string(rows) + " rows of " +
+                                             std::to_string(width));
   }
 
   const EmbeddingKernel &kernel() const { return embeddings().kernels[static_cast<int>(dtype)]; }
@@ -44,18 +51,19 @@ struct Shapes {
 // The indices, -1 for padding, and where the bags begin and the last one ends.
 class Bags {
 public:
-  Bags(const Shapes &shapes, const void *indices, int64_t indices_offset, const void *offsets, int64_t offsets_offset)
+  // The indices and offsets are the call's first two operands. They are copied, and checked as they were copied.
+  Bags(const Shapes &shapes, const Operands &operands, int64_t indices_offset, int64_t offsets_offset)
       : shapes_(shapes), indices_(shapes.total), starts_(shapes.bags + 1) {
-    with_indices(shapes.index_dtype, indices, indices_offset, [&](auto *own) {
-      for (int64_t i = 0; i < shapes.total; i++) indices_.data()[i] = own[i] == shapes.padding ? -1 : int64_t(own[i]);
+    with_indices(operands, 0, shapes.index_dtype, indices_offset, Extent(shapes.total), [&](auto *own) {
+      for (int64_t i = 0; i < shapes.total; i++) indices_.data()[i] = checked_index(own[i]);
     });
     if (shapes.length >= 0)
       for (int64_t bag = 0; bag <= shapes.bags; bag++) starts_.data()[bag] = bag * shapes.length;
     else
-      with_indices(shapes.offset_dtype, offsets, offsets_offset, [&](auto *own) {
-        for (int64_t bag = 0; bag < shapes.bags; bag++) starts_.data()[bag] = own[bag];
-        starts_.data()[shapes.bags] = own[shapes.bags];
+      with_indices(operands, 1, shapes.offset_dtype, offsets_offset, Extent(shapes.bags + 1), [&](auto *own) {
+        for (int64_t bag = 0; bag <= shapes.bags; bag++) starts_.data()[bag] = own[bag];
       });
+    check_starts();
   }
 
   const int64_t *indices() { return indices_.data(); }
@@ -70,6 +78,20 @@ public:
   }
 
 private:
+  int64_t checked_index(int64_t index) const {
+    if (!is_in_range(index, shapes_.rows)) refuse_index(index, shapes_.rows);
+    return index == shapes_.padding ? -1 : index;
+  }
+
+  void check_starts() {
+    int64_t before = 0;
+    for (int64_t bag = 0; bag <= shapes_.bags; before = starts_.data()[bag++])
+      if (starts_.data()[bag] < before || starts_.data()[bag] > shapes_.total)
+        fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected bags that begin between " + std::to_string(before) + " and " +
+                                               std::to_string(shapes_.total) + ", got one that begins at " +
+                                               std::to_string(starts_.data()[bag]));
+  }
+
   const Shapes &shapes_;
   Scratch<int64_t> indices_, starts_;
 };
@@ -96,9 +118,25 @@ private:
   Scratch<int64_t> starts_, numbers_;
 };
 
-BagMatrix matrix_of(const Shapes &shapes, const void *base, int64_t offset, const Whole (&strides)[2]) {
-  return {element(base, shapes.dtype, offset), strides[0], strides[1]};
+// An operand with so many rows of the width.
+struct MatrixOperand {
+  int operand;
+  int64_t rows, offset;
+};
+
+BagMatrix matrix_of(const Shapes &shapes, const Operands &operands, const MatrixOperand &own,
+                    const Whole (&strides)[2]) {
+  const int64_t row = strides[0], column = strides[1];
+  const Extent extent = Extent().along(own.rows, row).along(shapes.width, column);
+  return {operands.input(own.operand, shapes.dtype, own.offset, extent), row, column};
 }
+
+// A factor for each index; null where all are 1.
+const char *factors_of(const Shapes &shapes, const Operands &operands, int64_t offset) {
+  return shapes.has_factors ? operands.input(2, shapes.dtype, offset, Extent(shapes.total)) : nullptr;
+}
+Extent rows_of_width(const Shapes &shapes, int64_t rows) { return Extent(shapes.width).along(rows, shapes.width); }
+DType count_dtype(const Shapes &shapes) { return shapes.dtype == DType::float64 ? DType::float64 : DType::float32; }
 
 BagMatrix from(BagMatrix matrix, const Shapes &shapes, int64_t row, int64_t column) {
   matrix.first += shapes.bytes(row * matrix.row + column * matrix.column);
@@ -109,13 +147,14 @@ BagMatrix from(BagMatrix matrix, const Shapes &shapes, int64_t row, int64_t colu
 // for float64, float32 for all others); best [bags, width] = the number of the index whose row is the largest, -1 in an
 // empty bag (largest only).
 void embedding_bag(const EmbeddingBagBlock &block, Operands operands) {
-  auto [indices, offsets, factors, table, out_first, counts, best] = operands.first<7>();
-  char *out = static_cast<char *>(out_first); // lambdas capture no structured bindings
-  int64_t *best_indices = static_cast<int64_t *>(best);
   const Shapes shapes(block);
-  const BagMatrix rows = matrix_of(shapes, table, block.starts[3], block.table_strides);
-  Bags bags(shapes, indices, block.starts[0], offsets, block.starts[1]);
-  const char *first_factor = shapes.has_factors ? element(factors, shapes.dtype, block.starts[2]) : nullptr;
+  const BagMatrix rows = matrix_of(shapes, operands, {3, shapes.rows, block.starts[3]}, block.table_strides);
+  char *out = operands.result(4, shapes.dtype, 0, rows_of_width(shapes, shapes.bags));
+  char *counts = operands.result(5, count_dtype(shapes), 0, Extent(shapes.bags));
+  const bool finds_largest = shapes.mode == BagMode::max;
+  int64_t *best = finds_largest ? operands.results<int64_t>(6, 0, rows_of_width(shapes, shapes.bags)) : nullptr;
+  const char *first_factor = factors_of(shapes, operands, block.starts[2]);
+  Bags bags(shapes, operands, block.starts[0], block.starts[1]);
   bool is_streamed = shapes.streams_rows(shapes.bags);
   int64_t blocks = blocks_of(shapes.width), per_bag = shapes.total / std::max<int64_t>(1, shapes.bags) + 1;
   parallel_for(shapes.bags * blocks, grain_of(per_bag * std::min(shapes.width, bag_columns)),
@@ -127,45 +166,44 @@ void embedding_bag(const EmbeddingBagBlock &block, Operands operands) {
                                         bags.end(bag) - start, shapes.total - start,
                                         first_factor ? first_factor + shapes.bytes(start) : nullptr,
                                         std::min(bag_columns, shapes.width - column), start, out + shapes.bytes(at),
-                                        is_streamed, best_indices + at});
+                                        is_streamed, finds_largest ? best + at : nullptr});
                  }
                  if (is_streamed) streams().finish();
                });
   for (int64_t bag = 0; bag < shapes.bags; bag++) {
     int64_t counted = 0;
     for (int64_t i = bags.begin(bag); i < bags.end(bag); i++) counted += bags.indices()[i] >= 0;
-    if (shapes.dtype == DType::float64) static_cast<double *>(counts)[bag] = double(counted);
-    else static_cast<float *>(counts)[bag] = float(counted);
+    if (shapes.dtype == DType::float64) reinterpret_cast<double *>(counts)[bag] = double(counted);
+    else reinterpret_cast<float *>(counts)[bag] = float(counted);
   }
 }
 
 // out [rows, width] = for each row the sum of the gradients [bags, width] of the bags that it is in, in the order of
 // the indices.
 void embedding_bag_gradient(const EmbeddingBagGradientBlock &block, Operands operands) {
-  auto [indices, offsets, factors, gradients, counts, best, out_first] = operands.first<7>();
-  char *out = static_cast<char *>(out_first); // lambdas capture no structured bindings
-  const int64_t *best_indices = static_cast<const int64_t *>(best);
-  const int64_t counts_offset = block.starts[4], best_offset = block.starts[5];
   const Shapes shapes(block);
-  const BagMatrix incoming = matrix_of(shapes, gradients, block.starts[3], block.gradient_strides);
-  Bags bags(shapes, indices, block.starts[0], offsets, block.starts[1]);
+  const BagMatrix incoming = matrix_of(shapes, operands, {3, shapes.bags, block.starts[3]}, block.gradient_strides);
+  char *out = operands.result(6, shapes.dtype, 0, rows_of_width(shapes, shapes.rows));
+  const bool finds_largest = shapes.mode == BagMode::max, is_mean = shapes.mode == BagMode::mean;
+  const int64_t *best =
+      finds_largest ? operands.inputs<int64_t>(5, block.starts[5], rows_of_width(shapes, shapes.bags)) : nullptr;
+  const char *counts = is_mean ? operands.input(4, count_dtype(shapes), block.starts[4], Extent(shapes.bags)) : nullptr;
+  const char *first_factor = factors_of(shapes, operands, block.starts[2]);
+  Bags bags(shapes, operands, block.starts[0], block.starts[1]);
   Scratch<int64_t> numbers(shapes.total);
   bags.number(numbers.data());
   NumbersByRow by_row(shapes, bags.indices(), numbers.data());
-  Scratch<double> shares(shapes.mode == BagMode::mean ? shapes.bags : 0);
-  if (shapes.mode == BagMode::mean)
-    for (int64_t bag = 0; bag < shapes.bags; bag++)
-      shares.data()[bag] =
-          1 / (shapes.dtype == DType::float64 ? static_cast<const double *>(counts)[counts_offset + bag]
-                                              : double(static_cast<const float *>(counts)[counts_offset + bag]));
-  const char *first_factor = shapes.has_factors ? element(factors, shapes.dtype, block.starts[2]) : nullptr;
+  Scratch<double> shares(is_mean ? shapes.bags : 0);
+  for (int64_t bag = 0; is_mean && bag < shapes.bags; bag++)
+    shares.data()[bag] = 1 / (shapes.dtype == DType::float64 ? reinterpret_cast<const double *>(counts)[bag]
+                                                             : double(reinterpret_cast<const float *>(counts)[bag]));
   int64_t blocks = blocks_of(shapes.width);
   bool is_streamed = shapes.streams_rows(shapes.rows);
   parallel_for(shapes.rows * blocks, grain_of(std::min(shapes.width, bag_columns)), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
       int64_t row = task / blocks, column = task % blocks * bag_columns;
       shapes.kernel().row({shapes.mode, from(incoming, shapes, 0, column), by_row.of(row), by_row.count(row),
-                           numbers.data(), first_factor, shares.data(), best_indices + best_offset + column,
+                           numbers.data(), first_factor, shares.data(), finds_largest ? best + column : nullptr,
                            shapes.width, std::min(bag_columns, shapes.width - column),
                            out + shapes.bytes(row * shapes.width + column), is_streamed});
     }
@@ -175,12 +213,11 @@ void embedding_bag_gradient(const EmbeddingBagGradientBlock &block, Operands ope
 
 // out [indices] = the product of each index' row with the gradient of its bag.
 void embedding_bag_factors(const EmbeddingBagFactorsBlock &block, Operands operands) {
-  auto [indices, offsets, table, gradients, out_first] = operands.first<5>();
-  char *out = static_cast<char *>(out_first); // lambdas capture no structured bindings
   const Shapes shapes(block);
-  const BagMatrix rows = matrix_of(shapes, table, block.starts[2], block.table_strides);
-  const BagMatrix incoming = matrix_of(shapes, gradients, block.starts[3], block.gradient_strides);
-  Bags bags(shapes, indices, block.starts[0], offsets, block.starts[1]);
+  const BagMatrix rows = matrix_of(shapes, operands, {2, shapes.rows, block.starts[2]}, block.table_strides);
+  const BagMatrix incoming = matrix_of(shapes, operands, {3, shapes.bags, block.starts[3]}, block.gradient_strides);
+  char *out = operands.result(4, shapes.dtype, 0, Extent(shapes.total));
+  Bags bags(shapes, operands, block.starts[0], block.starts[1]);
   Scratch<int64_t> numbers(shapes.total);
   bags.number(numbers.data());
   parallel_for(shapes.total, grain_of(shapes.width), [&](int64_t begin, int64_t end) {

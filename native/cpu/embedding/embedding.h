@@ -10,7 +10,7 @@ namespace orchard {
 
 ORCHARD_NAMES(BagMode, sum, mean, max)
 
-// What every block begins with. Indices, offsets, which were checked, and factors are dense.
+// What every block begins with. Indices, offsets and factors are dense.
 struct BagHead {
   DTypeField dtype; // of the table, a float
   DTypeField index_dtype, offset_dtype;

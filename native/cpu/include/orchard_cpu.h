@@ -18,7 +18,8 @@
 //               element. What lies outside the described elements is neither read nor written.
 //   Trust       A call is believed what lies where, and nothing else: numbers of a block that lead out of an operand,
 //               that no memory could hold or that mean nothing are ORCHARD_CPU_INVALID_ARGUMENT, and so are indices out
-//               of range in an operand. Where only elements show it (an index, a weight), results may be partly written.
+//               of range in an operand. Where only elements show it (an index, a weight), results may be partly
+//               written.
 //   Threads     Any function may be called from any thread. An operation has ended when its function returns.
 //   Order       Results depend neither on the number of threads nor on the order in which they run.
 #ifndef ORCHARD_CPU_H
@@ -124,17 +125,18 @@ ORCHARD_CPU_API int32_t orchard_cpu_tables(char *buffer, int32_t capacity);
 // Runs a function: its block, the bytes of the block with those of the operands behind it, and as many operands as the
 // function has; those beyond may be any address. They differ in the room for operands: a call through bun:ffi costs
 // more with each argument.
-ORCHARD_CPU_API int32_t orchard_cpu_run3(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2);
-ORCHARD_CPU_API int32_t orchard_cpu_run6(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2, void *o3,
-                                         void *o4, void *o5);
-ORCHARD_CPU_API int32_t orchard_cpu_run16(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2, void *o3,
-                                          void *o4, void *o5, void *o6, void *o7, void *o8, void *o9, void *o10,
-                                          void *o11, void *o12, void *o13, void *o14, void *o15);
-ORCHARD_CPU_API int32_t orchard_cpu_run30(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1, void *o2, void *o3,
-                                          void *o4, void *o5, void *o6, void *o7, void *o8, void *o9, void *o10,
-                                          void *o11, void *o12, void *o13, void *o14, void *o15, void *o16, void *o17,
-                                          void *o18, void *o19, void *o20, void *o21, void *o22, void *o23, void *o24,
-                                          void *o25, void *o26, void *o27, void *o28, void *o29);
+ORCHARD_CPU_API int32_t orchard_cpu_run3(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1,
+                                         void *o2);
+ORCHARD_CPU_API int32_t orchard_cpu_run6(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1,
+                                         void *o2, void *o3, void *o4, void *o5);
+ORCHARD_CPU_API int32_t orchard_cpu_run16(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1,
+                                          void *o2, void *o3, void *o4, void *o5, void *o6, void *o7, void *o8,
+                                          void *o9, void *o10, void *o11, void *o12, void *o13, void *o14, void *o15);
+ORCHARD_CPU_API int32_t orchard_cpu_run29(int32_t function, const void *block, int32_t block_bytes, void *o0, void *o1,
+                                          void *o2, void *o3, void *o4, void *o5, void *o6, void *o7, void *o8,
+                                          void *o9, void *o10, void *o11, void *o12, void *o13, void *o14, void *o15,
+                                          void *o16, void *o17, void *o18, void *o19, void *o20, void *o21, void *o22,
+                                          void *o23, void *o24, void *o25, void *o26, void *o27, void *o28);
 
 #ifdef __cplusplus
 }

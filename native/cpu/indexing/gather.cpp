@@ -18,18 +18,30 @@ template <class T> void copy_run(const T *from, int64_t from_stride, T *to, int6
     for (int64_t i = 0; i < length; i++) to[i * to_stride] = from[i * from_stride];
 }
 
+// What is indexed: so many elements, so far apart.
+struct Axis {
+  int64_t size, stride;
+};
+
 template <class T, class Index>
-void gather_elements(const Nest<3> &nest, int64_t stride, const T *x, const Index *index, T *out, int64_t begin,
-                     int64_t end) {
+void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const Index *index, T *out, int64_t begin,
+                     int64_t end, BadIndex &bad) {
   int64_t x_stride = nest.run_stride(from_x), index_stride = nest.run_stride(from_index),
           out_stride = nest.run_stride(to_out);
   for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t, int64_t length) {
     const T *from = x + offsets[from_x];
     const Index *at = index + offsets[from_index];
     T *to = out + offsets[to_out];
-    if (index_stride == 0) return copy_run(from + int64_t(*at) * stride, x_stride, to, out_stride, length);
-    for (int64_t i = 0; i < length; i++)
-      to[i * out_stride] = from[i * x_stride + int64_t(at[i * index_stride]) * stride];
+    if (index_stride == 0) {
+      const int64_t only = *at;
+      if (!is_in_range(only, axis.size)) return bad.set(only);
+      return copy_run(from + only * axis.stride, x_stride, to, out_stride, length);
+    }
+    for (int64_t i = 0; i < length; i++) {
+      const int64_t own = at[i * index_stride];
+      if (__builtin_expect(!is_in_range(own, axis.size), false)) return bad.set(own);
+      to[i * out_stride] = from[i * x_stride + own * axis.stride];
+    }
   });
 }
 
@@ -46,17 +58,22 @@ template <class Use> void with_size(int64_t bytes, Use &&use) {
 void gather(const GatherBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const Nest<3> nest = block.nest;
-  const int64_t stride = block.stride;
-  const char *x = element(operands[from_x], dtype, block.offsets[from_x]);
-  char *out = element(operands[to_out], dtype, block.offsets[to_out]);
-  with_indices(block.index_dtype, operands[from_index], block.offsets[from_index], [&](auto *indices) {
+  const Axis axis{block.size, block.stride};
+  const char *x =
+      operands.input(from_x, dtype, block.offsets[from_x], nest.extent(from_x).along(axis.size, axis.stride));
+  char *out = operands.result(to_out, dtype, block.offsets[to_out], nest.extent(to_out));
+  BadIndex bad;
+  auto gather_by = [&](auto *indices) {
     with_size(dtype_sizes[static_cast<int>(dtype)], [&](auto type) {
       using T = typename decltype(type)::type;
       parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
-        gather_elements(nest, stride, reinterpret_cast<const T *>(x), indices, reinterpret_cast<T *>(out), begin, end);
+        gather_elements(nest, axis, reinterpret_cast<const T *>(x), indices, reinterpret_cast<T *>(out), begin, end,
+                        bad);
       });
     });
-  });
+  };
+  with_indices(operands, from_index, block.index_dtype, block.offsets[from_index], nest.extent(from_index), gather_by);
+  bad.check(axis.size);
 }
 
 ORCHARD_FUNCTION("gather", gather, GatherBlock, 3)

@@ -1,17 +1,17 @@
-// The blocks of the functions of indexing. Indices are int64 or int32; the functions take those that "findOutOfRange"
-// found to be in range.
+// The blocks of the functions of indexing. Indices are int64 or int32; the functions refuse those that are out of
+// range.
 #pragma once
 
 #include "../nest.h"
 
 namespace orchard {
 
-// The nest goes over x, with stride 0 along the axis that is indexed, the index and the output; `stride` is that of x
-// along the axis.
+// The nest goes over x, with stride 0 along the axis that is indexed, the index and the output; `size` is that of the
+// axis, `stride` that of x along it.
 struct GatherBlock {
   DTypeField dtype, index_dtype;
   Whole offsets[3];
-  Whole stride;
+  Whole size, stride;
   NestBlock<3> nest;
 };
 

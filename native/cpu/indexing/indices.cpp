@@ -7,6 +7,11 @@
 
 #include <atomic>
 
+void orchard::refuse_index(int64_t index, int64_t size) {
+  fail(ORCHARD_CPU_INVALID_ARGUMENT,
+       "expected indices of at least 0 and less than " + std::to_string(size) + ", got " + std::to_string(index));
+}
+
 using namespace orchard;
 
 namespace {
@@ -25,7 +30,7 @@ void find_in_run(const Nest<1> &nest, const Index *index, int64_t size, int64_t 
   for_each_run(nest, begin, end, [&](const int64_t (&offsets)[1], int64_t first, int64_t length) {
     for (int64_t i = 0; i < length; i++) {
       int64_t value = index[offsets[0] + i * stride];
-      if ((value < 0 || value >= size) && value != except) return reduce_to(least, first + i);
+      if (!is_in_range(value, size) && value != except) return reduce_to(least, first + i);
     }
   });
 }
@@ -36,20 +41,21 @@ void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
   const Nest<1> nest = block.nest;
   const int64_t size = block.size, except = block.except;
   std::atomic<int64_t> least{INT64_MAX};
-  with_indices(block.dtype, operands[0], block.offset, [&](auto *first) {
+  double *found = operands.results<double>(1, 0, Extent());
+  with_indices(operands, 0, block.dtype, block.offset, nest.extent(0), [&](auto *first) {
     parallel_for(nest.count(), grain,
                  [&](int64_t begin, int64_t end) { find_in_run(nest, first, size, except, begin, end, least); });
   });
-  *static_cast<double *>(operands[1]) = least == INT64_MAX ? -1.0 : static_cast<double>(least.load());
+  *found = least == INT64_MAX ? -1.0 : static_cast<double>(least.load());
 }
 
 // found[0] = the number of the first offset that is less than the one before it, or more than `size`, or of the first
 // one where it is not 0; -1 where there is none.
 void find_descent(const FindDescentBlock &block, Operands operands) {
   const int64_t count = block.count, size = block.size;
-  double &found = *static_cast<double *>(operands[1]);
+  double &found = *operands.results<double>(1, 0, Extent());
   found = -1;
-  with_indices(block.dtype, operands[0], block.offset, [&](auto *own) {
+  with_indices(operands, 0, block.dtype, block.offset, Extent(count), [&](auto *own) {
     int64_t before = 0;
     for (int64_t i = 0; i < count && found < 0; before = own[i++])
       if (own[i] < before || own[i] > size || (i == 0 && own[i] != 0)) found = double(i);

@@ -1,18 +1,44 @@
 // Indices of int64 or int32.
 #pragma once
 
-#include "../block.h"
+#include "../functions.h"
+
+#include <atomic>
 
 namespace orchard {
 
-// Calls use(pointer to the first index) with its type.
-template <class Use> void with_indices(DType dtype, const void *base, int64_t offset, Use &&use) {
-  const char *first = element(base, dtype, offset);
-  if (dtype == DType::int64) use(reinterpret_cast<const int64_t *>(first));
-  else if (dtype == DType::int32) use(reinterpret_cast<const int32_t *>(first));
+[[noreturn]] void refuse_index(int64_t index, int64_t size);
+
+// Calls use(pointer to the first index) with its type, for an operand whose indices lie in the extent around it.
+template <class Use>
+void with_indices(const Operands &operands, int operand, DType dtype, int64_t offset, const Extent &extent, Use &&use) {
+  if (dtype == DType::int64) use(operands.inputs<int64_t>(operand, offset, extent));
+  else if (dtype == DType::int32) use(operands.inputs<int32_t>(operand, offset, extent));
   else
     fail(ORCHARD_CPU_INVALID_ARGUMENT,
          std::string("expected indices of int64 or int32, got ") + dtype_names[static_cast<int>(dtype)]);
 }
+
+// Whether it is one of so many. Memory may change while a call reads it: an index is read once, into a variable, and
+// what was seen to be in range is what is used.
+inline bool is_in_range(int64_t index, int64_t size) {
+  return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
+}
+
+// An index out of range, as the threads of a call find one. They must not throw: `check` does, after them.
+class BadIndex {
+public:
+  void set(int64_t index) {
+    index_.store(index, std::memory_order_relaxed);
+    is_found_.store(true, std::memory_order_release);
+  }
+  void check(int64_t size) const {
+    if (is_found_.load(std::memory_order_acquire)) refuse_index(index_.load(std::memory_order_relaxed), size);
+  }
+
+private:
+  std::atomic<int64_t> index_{0};
+  std::atomic<bool> is_found_{false};
+};
 
 } // namespace orchard

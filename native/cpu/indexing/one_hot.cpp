@@ -12,16 +12,20 @@ namespace {
 void one_hot(const OneHotBlock &block, Operands operands) {
   const Nest<1> nest = block.nest;
   const int64_t classes = block.classes;
-  int64_t *out = static_cast<int64_t *>(operands[1]) + int64_t(block.offsets[1]);
+  int64_t *out = operands.results<int64_t>(1, block.offsets[1], Extent(classes).along(nest.count(), classes));
+  BadIndex bad;
   const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(classes, 1));
-  with_indices(block.dtype, operands[0], block.offsets[0], [&](auto *index) {
+  with_indices(operands, 0, block.dtype, block.offsets[0], nest.extent(0), [&](auto *index) {
     parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; row++) {
         std::fill_n(out + row * classes, classes, 0);
-        out[row * classes + index[nest.offset(0, row)]] = 1;
+        const int64_t own = index[nest.offset(0, row)];
+        if (is_in_range(own, classes)) out[row * classes + own] = 1;
+        else bad.set(own);
       }
     });
   });
+  bad.check(classes);
 }
 
 ORCHARD_FUNCTION("oneHot", one_hot, OneHotBlock, 2)

@@ -28,29 +28,39 @@ int64_t tile_of(const ScatterAdd &scatter) {
 // out = x, plus each element of the source where its index says along an axis.
 void scatter_add(const ScatterAddBlock &block, Operands operands) {
   const DType dtype = block.dtype, index_dtype = block.index_dtype;
-  const char *x = element(operands[scatter_x], dtype, block.offsets[scatter_x]);
-  const char *source = element(operands[scatter_source], dtype, block.offsets[scatter_source]);
-  char *out = element(operands[scatter_out], dtype, block.offsets[scatter_out]);
   const ScatterAdd scatter = scatter_of(block);
+  auto extent = [&](ScatterOperand operand, int64_t elements) {
+    return scatter.slices.extent(operand).along(elements, scatter.strides[operand]);
+  };
+  const char *x = operands.input(scatter_x, dtype, block.offsets[scatter_x], extent(scatter_x, scatter.size));
+  const char *source =
+      operands.input(scatter_source, dtype, block.offsets[scatter_source], extent(scatter_source, scatter.length));
+  char *out = operands.result(scatter_out, dtype, block.offsets[scatter_out], extent(scatter_out, scatter.size));
+  if (scatter.slices.count() == 0) return;
   const int64_t tile = tile_of(scatter);
   const int64_t run = scatter.slices.run_length();
   const int64_t tiles = (run + tile - 1) / tile;
   const int64_t bodies = scatter.slices.count() / std::max<int64_t>(run, 1) * tiles;
-  ScratchSlots<double> sums(bodies, scatter.size * tile);
+  ScratchSlots<double> sums(bodies, scratch_product({scatter.size, tile}));
   const AddSlices add = scatter_additions().slices[static_cast<int>(dtype)][index_dtype == DType::int32];
   const int64_t grain = std::max<int64_t>(1, (1 << 14) / ((scatter.length + scatter.size) * tile + 1));
-  with_indices(index_dtype, operands[scatter_index], block.offsets[scatter_index], [&](auto *indices) {
+  BadIndex bad;
+  const ScatterBad on_bad{&bad, [](void *context, int64_t index) { static_cast<BadIndex *>(context)->set(index); }};
+  auto add_by = [&](auto *indices) {
     parallel_for(bodies, grain, [&](int64_t begin, int64_t end) {
       sums.with([&](double *slot) {
         for (int64_t body = begin; body < end; body++) {
           int64_t first = body % tiles * tile;
           int64_t offsets[4];
           scatter.slices.find_offsets(body / tiles * run + first, offsets);
-          add(scatter, offsets, std::min(tile, run - first), x, indices, source, out, slot);
+          add(scatter, offsets, std::min(tile, run - first), x, indices, source, out, slot, on_bad);
         }
       });
     });
-  });
+  };
+  with_indices(operands, scatter_index, index_dtype, block.offsets[scatter_index],
+               extent(scatter_index, scatter.length), add_by);
+  bad.check(scatter.size);
 }
 
 ORCHARD_FUNCTION("scatterAdd", scatter_add, ScatterAddBlock, 4)

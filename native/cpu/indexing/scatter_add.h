@@ -25,9 +25,14 @@ struct ScatterAdd {
   Nest<4> slices;     // over all other axes
 };
 
-// Adds `count` adjacent slices, the first at `offsets`. `sums` has room for `size * count` sums of 8 bytes.
+// Adds `count` adjacent slices, the first at `offsets`. `sums` has room for `size * count` sums of 8 bytes. Calls
+// `refuse(bad, index)` for an index out of range, and leaves the result alone.
+struct ScatterBad {
+  void *context;
+  void (*refuse)(void *context, int64_t index);
+};
 using AddSlices = void (*)(const ScatterAdd &scatter, const int64_t *offsets, int64_t count, const void *x,
-                           const void *index, const void *source, void *out, void *sums);
+                           const void *index, const void *source, void *out, void *sums, const ScatterBad &bad);
 
 // By dtype; 0 for indices of int64, 1 for int32.
 struct ScatterAdditions {

@@ -15,7 +15,8 @@ template <class T> T finished(T x, Sum<T> sum) {
 
 template <class T, class Index>
 void add_slices(const ScatterAdd &scatter, const int64_t *offsets, int64_t count, const void *x_base,
-                const void *index_base, const void *source_base, void *out_base, void *sums_base) {
+                const void *index_base, const void *source_base, void *out_base, void *sums_base,
+                const ScatterBad &bad) {
   const T *x = static_cast<const T *>(x_base) + offsets[scatter_x];
   const Index *index = static_cast<const Index *>(index_base) + offsets[scatter_index];
   const T *source = static_cast<const T *>(source_base) + offsets[scatter_source];
@@ -29,13 +30,17 @@ void add_slices(const ScatterAdd &scatter, const int64_t *offsets, int64_t count
     const Index *named = index + at * scatter.strides[scatter_index];
     const T *row = source + at * scatter.strides[scatter_source];
     if (across[scatter_index] == 0) {
-      Sum<T> *target = sums + int64_t(*named) * count;
+      const int64_t own = *named;
+      if (uint64_t(own) >= uint64_t(scatter.size)) return bad.refuse(bad.context, own);
+      Sum<T> *target = sums + own * count;
       for (int64_t slice = 0; slice < count; slice++)
         target[slice] += static_cast<Sum<T>>(load(row[slice * across[scatter_source]]));
     } else {
-      for (int64_t slice = 0; slice < count; slice++)
-        sums[int64_t(named[slice * across[scatter_index]]) * count + slice] +=
-            static_cast<Sum<T>>(load(row[slice * across[scatter_source]]));
+      for (int64_t slice = 0; slice < count; slice++) {
+        const int64_t own = named[slice * across[scatter_index]];
+        if (uint64_t(own) >= uint64_t(scatter.size)) return bad.refuse(bad.context, own);
+        sums[own * count + slice] += static_cast<Sum<T>>(load(row[slice * across[scatter_source]]));
+      }
     }
   }
   for (int64_t at = 0; at < scatter.size; at++)

@@ -15,7 +15,8 @@ template <class T> class ScratchSlots {
 public:
   // `bodies`: how many there will be. Throws as Scratch does.
   ScratchSlots(int64_t bodies, int64_t elements)
-      : count_(std::max<int64_t>(1, std::min<int64_t>(bodies, thread_count()))), memory_(scratch_product({count_, elements})) {
+      : count_(std::max<int64_t>(1, std::min<int64_t>(bodies, thread_count()))),
+        memory_(scratch_product({count_, elements})) {
     for (int64_t slot = 0; slot < count_; slot++) free_.push_back(memory_.data() + slot * elements);
   }
 

@@ -34,10 +34,12 @@ void triangle(const TriangleBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const Nest<1> rows = block.rows;
   if (rows.rank == 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a matrix with an axis of rows");
-  const char *x = element(operands[0], dtype, block.offsets[0]);
-  char *out = element(operands[1], dtype, block.offsets[1]);
+  const int64_t columns = block.columns, stride = block.stride, diagonal = block.diagonal;
+  const char *x = operands.input(0, dtype, block.offsets[0], rows.extent(0).along(columns, stride));
+  char *out = operands.result(1, dtype, block.offsets[1], Extent(columns).along(rows.count(), columns));
+  if (columns == 0) return;
   with_storage(dtype, [&](auto type) {
-    write_rows<typename decltype(type)::type>(rows, x, out, block.columns, block.stride, block.diagonal, block.lower);
+    write_rows<typename decltype(type)::type>(rows, x, out, columns, stride, diagonal, block.lower);
   });
 }
 

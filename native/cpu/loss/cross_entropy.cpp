@@ -18,28 +18,33 @@ struct Call {
   DType dtype, index_dtype;
   int64_t ignored;
   ClassBatch whole{}; // what batches share
-  const void *logits, *targets;
+  const char *logits;
 
-  Call(const ClassesBlock &block, const void *logits, const void *targets, const void *factors)
-      : dtype(block.dtype), index_dtype(block.index_dtype), ignored(block.ignore_index), logits(logits),
-        targets(targets) {
+  // The logits, targets and factors are the first three operands.
+  template <int slice_operands>
+  Call(const ClassesBlock &block, const Slices<slice_operands> &slices, const Operands &operands)
+      : dtype(block.dtype), index_dtype(block.index_dtype), ignored(block.ignore_index) {
     if (dtype > DType::bfloat16)
       fail(ORCHARD_CPU_UNSUPPORTED,
            std::string("expected logits to be floats, got ") + dtype_names[static_cast<int>(dtype)]);
     const DType compute = dtype == DType::float64 ? DType::float64 : DType::float32;
+    logits = operands.input(0, dtype, slices.offsets[of_logits], slices.extent(of_logits));
     whole.smoothing = block.label_smoothing;
-    whole.factors = block.has_factors ? element(factors, compute, block.factors_offset) : nullptr;
+    if (block.has_factors) whole.factors = operands.input(2, compute, block.factors_offset, Extent(slices.length));
     whole.factor_sum = block.factor_sum;
   }
 };
 
-// Calls use(batch, offsets of its first slice) for every few slices, on several threads.
-template <int operands, class Use> void for_each_batch(const Call &call, const Slices<operands> &slices, Use &&use) {
+// Calls use(batch, offsets of its first slice) for every few slices, on several threads. Fails where a target is out of
+// range, after the other slices.
+template <int operands, class Use>
+void for_each_batch(const Call &call, const Slices<operands> &slices, const Operands &buffers, Use &&use) {
   const Nest<operands> &nest = slices.nest;
   int64_t run = nest.run_length(), together = slices.along[of_logits] == 1 ? 1 : std::min(run, batch_slices);
   int64_t batches = run == 0 ? 0 : (run - 1) / together + 1, tasks = run == 0 ? 0 : slices.count() / run * batches;
   int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, together * slices.length));
-  with_indices(call.index_dtype, call.targets, 0, [&](auto *targets) {
+  BadIndex bad;
+  auto run_by = [&](auto *targets) {
     parallel_for(tasks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; task++) {
         int64_t first = task % batches * together, offsets[operands], own[batch_slices];
@@ -52,14 +57,18 @@ template <int operands, class Use> void for_each_batch(const Call &call, const S
         batch.across_x = nest.run_stride(of_logits);
         batch.targets = own;
         for (int64_t slice = 0; slice < batch.slices; slice++) {
-          int64_t target = targets[offsets[of_targets] + slice * nest.run_stride(of_targets)];
-          own[slice] = target == call.ignored ? -1 : target;
+          const int64_t target = targets[offsets[of_targets] + slice * nest.run_stride(of_targets)];
+          bool is_counted = target != call.ignored;
+          if (is_counted && !is_in_range(target, slices.length)) bad.set(target), is_counted = false;
+          own[slice] = is_counted ? target : -1;
         }
         use(batch, offsets);
       }
       if (call.whole.is_streamed) streams().finish();
     });
-  });
+  };
+  with_indices(buffers, 1, call.index_dtype, slices.offsets[of_targets], nest.extent(of_targets), run_by);
+  bad.check(slices.length);
 }
 
 // Calls use with the type in which the numbers of a slice are stored.
@@ -72,16 +81,17 @@ template <class Use> void with_compute_type(DType dtype, Use &&use) {
 // counts for nothing). Then log Σ exp(logits) as two numbers, one plane after the other: the largest logits, and the
 // logarithms that are left.
 void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
-  auto [logits, targets, factors, losses, used, log_sums] = operands.first<6>();
-  void *results[] = {losses, used, log_sums};
-  const Call call(block, logits, targets, factors);
   const Slices<3> slices = block.slices;
+  const Call call(block, slices, operands);
   const CrossEntropyKernel &kernel = cross_entropies().kernels[static_cast<int>(call.dtype)];
   with_compute_type(call.dtype, [&](auto number) {
     using Number = decltype(number);
-    Number *losses = static_cast<Number *>(results[0]), *used = static_cast<Number *>(results[1]);
-    Number *log_sums = static_cast<Number *>(results[2]);
-    for_each_batch(call, slices, [&](const ClassBatch &batch, const int64_t (&offsets)[3]) {
+    const int64_t offset = slices.offsets[of_slices], count = slices.count();
+    const Extent extent = slices.nest.extent(of_slices);
+    Number *losses = operands.results<Number>(3, offset, extent);
+    Number *used = operands.results<Number>(4, offset, extent);
+    Number *log_sums = operands.results<Number>(5, offset, Extent(extent).along(2, count));
+    for_each_batch(call, slices, operands, [&](const ClassBatch &batch, const int64_t (&offsets)[3]) {
       ClassLoss found[batch_slices];
       kernel.losses(batch, found);
       for (int64_t slice = 0; slice < batch.slices; slice++) {
@@ -89,7 +99,7 @@ void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
         losses[at] = Number(found[slice].loss);
         used[at] = Number(found[slice].factor);
         log_sums[at] = Number(found[slice].largest);
-        log_sums[at + slices.count()] = Number(found[slice].logarithm);
+        log_sums[at + count] = Number(found[slice].logarithm);
       }
     });
   });
@@ -97,18 +107,18 @@ void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
 
 // The gradient of the logits, in their dtype, from log Σ exp(logits) as above and the gradient of each loss.
 void cross_entropy_gradient(const CrossEntropyGradientBlock &block, Operands operands) {
-  auto [logits, targets, factors, log_sums, scales, gradient] = operands.first<6>();
-  const void *planes = log_sums, *gradients = scales;
-  char *out = static_cast<char *>(gradient);
-  Call call(block, logits, targets, factors);
   const Slices<5> slices = block.slices;
+  Call call(block, slices, operands);
+  char *out = operands.result(5, call.dtype, slices.offsets[of_gradient], slices.extent(of_gradient));
   call.whole.along_out = slices.along[of_gradient];
   call.whole.is_streamed = is_streamed(slices.count() * slices.length * dtype_sizes[static_cast<int>(call.dtype)]);
   const CrossEntropyKernel &kernel = cross_entropies().kernels[static_cast<int>(call.dtype)];
   with_compute_type(call.dtype, [&](auto number) {
     using Number = decltype(number);
-    const Number *log_sum = static_cast<const Number *>(planes), *scale = static_cast<const Number *>(gradients);
-    for_each_batch(call, slices, [&](ClassBatch batch, const int64_t (&offsets)[5]) {
+    const Extent planes = slices.nest.extent(of_slices).along(2, slices.count());
+    const Number *log_sum = operands.inputs<Number>(3, slices.offsets[of_slices], planes);
+    const Number *scale = operands.inputs<Number>(4, slices.offsets[of_scale], slices.nest.extent(of_scale));
+    for_each_batch(call, slices, operands, [&](ClassBatch batch, const int64_t (&offsets)[5]) {
       ClassScale given[batch_slices];
       for (int64_t slice = 0; slice < batch.slices; slice++) {
         const Number *own = log_sum + offsets[of_slices] + slice * slices.nest.run_stride(of_slices);

@@ -11,7 +11,7 @@
 
 namespace orchard {
 
-// What both blocks begin with. Targets were checked. Factors of the classes are dense.
+// What both blocks begin with. Factors of the classes are dense.
 struct ClassesBlock {
   DTypeField dtype;       // of the logits, a float
   DTypeField index_dtype; // of the targets

@@ -31,8 +31,22 @@ template <int operands> struct Call {
   Nest<operands> nest;
   char *first[operands];
 
-  void find(Operands bases, const Whole (&offsets)[operands]) {
-    for (int at = 0; at < operands; at++) first[at] = element(static_cast<char *>(bases[at]), dtypes[at], offsets[at]);
+  void find_input(const Operands &bases, int at, int64_t offset) {
+    first[at] = const_cast<char *>(bases.input(at, dtypes[at], offset, nest.extent(at)));
+  }
+  void find_result(const Operands &bases, int at, int64_t offset) {
+    first[at] = bases.result(at, dtypes[at], offset, nest.extent(at));
+  }
+  void leave_out(int at) {
+    first[at] = nullptr;
+    nest.set_strides_of(at, 0);
+  }
+
+  // x, the target, and the weights of a loss that has some.
+  void find_inputs(const Operands &bases, Loss loss, const Whole (&offsets)[operands]) {
+    for (int at = 0; at < 4; at++)
+      if (at < 2 || loss == Loss::weightedBinaryCrossEntropy) find_input(bases, at, offsets[at]);
+      else leave_out(at);
   }
 
   // Calls use(run) for each run of the elements [begin, end).
@@ -64,8 +78,11 @@ void loss(const LossBlock &block, Operands operands) {
                block.factor,
                block.nest,
                {}};
-  call.find(operands, block.offsets);
   const bool is_summed = block.is_summed;
+  call.find_inputs(operands, own, block.offsets);
+  if (is_summed) call.nest.set_strides_of(4, 0);
+  else call.find_result(operands, 4, block.offsets[4]);
+  char *sum_of_all = is_summed ? operands.result(4, result, block.offsets[4], Extent()) : nullptr;
   const int64_t count = call.nest.count();
   const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
   Scratch<double> sums(is_summed ? (count + grain - 1) / grain : 0);
@@ -80,7 +97,7 @@ void loss(const LossBlock &block, Operands operands) {
   if (!is_summed) return;
   double total = 0;
   for (int64_t chunk = 0; chunk * grain < count; chunk++) total += sums.data()[chunk];
-  store_sum(call.first[4], result, total * call.factor);
+  store_sum(sum_of_all, result, total * call.factor);
 }
 
 // The gradients of x and of the target that are needed, times the factor and the gradient of each loss.
@@ -92,9 +109,11 @@ void loss_gradient(const LossGradientBlock &block, Operands operands) {
                block.factor,
                block.nest,
                {}};
-  call.find(operands, block.offsets);
-  if (!block.needs[0]) call.first[5] = nullptr;
-  if (!block.needs[1]) call.first[6] = nullptr;
+  call.find_inputs(operands, own, block.offsets);
+  call.find_input(operands, 4, block.offsets[4]);
+  for (int at = 0; at < 2; at++)
+    if (block.needs[at]) call.find_result(operands, 5 + at, block.offsets[5 + at]);
+    else call.leave_out(5 + at);
   const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
   parallel_for(call.nest.count(), grain, [&](int64_t begin, int64_t end) {
     call.for_each_part(begin, end, [&](const LossRun &run) { kernel.gradients(own, run); });

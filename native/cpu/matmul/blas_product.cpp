@@ -58,7 +58,7 @@ public:
       return {matrix.data, cblas_no_trans, leading_stride(matrix.row_stride, rows, columns)};
     if (has_adjacent_columns(matrix.transposed(), columns, rows))
       return {matrix.data, cblas_trans, leading_stride(matrix.column_stride, columns, rows)};
-    if (!copy_) copy_ = std::make_unique<Scratch<T>>(static_cast<size_t>(rows * columns));
+    if (!copy_) copy_ = std::make_unique<Scratch<T>>(rows * columns);
     char *target = reinterpret_cast<char *>(copy_->data());
     if (copied_ != matrix.data) copy_matrix<T>(matrix, {target, columns, 1}, rows, columns, T(1));
     copied_ = matrix.data;
@@ -101,7 +101,7 @@ private:
   }
 
   Matrix own_result(const MatrixProduct &product) {
-    if (!result_) result_ = std::make_unique<Scratch<T>>(static_cast<size_t>(product.m * product.n));
+    if (!result_) result_ = std::make_unique<Scratch<T>>(product.m * product.n);
     return {reinterpret_cast<char *>(result_->data()), product.n, 1};
   }
 

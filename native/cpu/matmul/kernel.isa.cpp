@@ -66,7 +66,7 @@ public:
     int64_t block = std::min(std::clamp(fitting, width, most_columns), rounded_up(p_.n, width));
     int64_t packed_size = p_.k * std::min(block, rounded_up(p_.n - columns_in_place_, width));
     bool are_shared = packed_size > most_own_panels || p_.m < rows_worth_own_panels * thread_count();
-    Scratch<T> packed(static_cast<size_t>(are_shared ? packed_size : 0));
+    Scratch<T> packed(are_shared ? packed_size : 0);
     for (int64_t start = 0; start < p_.n; start += block) {
       int64_t end = std::min(start + block, p_.n), first_packed = std::clamp(columns_in_place_, start, end);
       if (are_shared) pack_columns(first_packed, end, packed.data());
@@ -128,7 +128,7 @@ private:
     int64_t sums_stride = is_one_block() ? width : share;
     int64_t sums_size = rounded_up(rows * sums_stride, 64),
             scratch_size = packed_rows_size + sums_size + rounded_up(own_size, 64);
-    Scratch<T> scratch(static_cast<size_t>(workers * scratch_size));
+    Scratch<T> scratch(workers * scratch_size);
     std::atomic<int64_t> next{0};
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
       T *packed_rows = scratch.data() + worker * scratch_size, *sums = packed_rows + packed_rows_size;

@@ -23,17 +23,23 @@ BatchedProduct read_product(const MatmulBlock &block, Operands operands) {
   first.k = checked_size("k", block.k);
   first.alpha = block.alpha;
   first.beta = block.has_input ? double(block.beta) : 0;
-  auto matrix = [&](MatmulOperand operand) -> Matrix {
-    char *data = element(operands[operand], first.dtype, block.offsets[operand]);
-    return {data, block.row_strides[operand], block.column_strides[operand]};
-  };
-  first.a = matrix(matmul_a);
-  first.b = matrix(matmul_b);
-  first.out = matrix(matmul_out);
-  if (block.has_input) first.input = matrix(matmul_input);
   product.batch = block.batch;
-  for (int axis = 0; axis < product.batch.rank; axis++)
-    checked_size("each size of the batch", product.batch.shape[axis]);
+  // An operand with no elements, or that is not read, has strides of 0: others would mean nothing.
+  auto matrix = [&](MatmulOperand operand, int64_t rows, int64_t columns) -> Matrix {
+    const int64_t row = block.row_strides[operand], column = block.column_strides[operand],
+                  offset = block.offsets[operand];
+    const Extent extent = product.batch.extent(operand).along(rows, row).along(columns, column);
+    if (operand == matmul_out) return {operands.result(operand, first.dtype, offset, extent), row, column};
+    char *data = const_cast<char *>(operands.input(operand, first.dtype, offset, extent));
+    if (!extent.is_empty()) return {data, row, column};
+    product.batch.clear_strides(operand);
+    return {data, 0, 0};
+  };
+  first.a = matrix(matmul_a, first.m, first.k);
+  first.b = matrix(matmul_b, first.k, first.n);
+  first.out = matrix(matmul_out, first.m, first.n);
+  if (first.has_input()) first.input = matrix(matmul_input, first.m, first.n);
+  else product.batch.clear_strides(matmul_input);
   return product;
 }
 

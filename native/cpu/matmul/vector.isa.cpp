@@ -60,7 +60,7 @@ public:
         depths_((product.k - 1) / depth_block_ + 1) {}
 
   void run() {
-    Scratch<T> x(static_cast<size_t>(p_.k)), partial(static_cast<size_t>(p_.m * depths_));
+    Scratch<T> x(p_.k), partial(scratch_product({p_.m, depths_}));
     load_row(reinterpret_cast<const S *>(p_.b.data), p_.b.row_stride, x.data(), p_.k);
     int64_t row_blocks = (p_.m - 1) / row_block_ + 1;
     parallel_for(row_blocks * depths_, 1, [&](int64_t task, int64_t) {

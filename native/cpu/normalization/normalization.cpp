@@ -31,13 +31,22 @@ private:
   char *next_;
 };
 
+// Which operand a vector is, whether the call has it, and how it lies.
+struct VectorOperand {
+  int operand;
+  bool is_present;
+  int64_t offset, stride;
+};
+
 // Weight or bias in the type that computes.
 class Vector {
 public:
-  Vector(const NormalizationCall &call, bool is_present, int64_t offset, int64_t stride, const void *base)
-      : memory_(size_t(call.length * 8)) {
-    if (!is_present) return;
-    call.vector_kernel().widen(element(base, call.vector_dtype, offset), stride, call.length, memory_.data());
+  Vector(const NormalizationCall &call, const Operands &operands, const VectorOperand &own)
+      : memory_(scratch_product({call.length, 8})) {
+    if (!own.is_present) return;
+    const char *first =
+        operands.input(own.operand, call.vector_dtype, own.offset, Extent().along(call.length, own.stride));
+    call.vector_kernel().widen(first, own.stride, call.length, memory_.data());
     values_ = memory_.data();
   }
   const void *values() const { return values_; }
@@ -125,7 +134,7 @@ struct Gradient {
 
   void run() const {
     int64_t each = sums_of_chunk() * call.length;
-    Scratch<double> parts(size_t(chunks() * each));
+    Scratch<double> parts(scratch_product({chunks(), each}));
     ScratchSlots<char> slots(chunks(), slot_bytes());
     parallel_for(call.rows, chunk_rows(), [&](int64_t begin, int64_t end) {
       slots.with([&](char *memory) { run_chunk(begin, end, memory, parts.data() + begin / chunk_rows() * each); });
@@ -170,23 +179,30 @@ struct Gradient {
 
 // x and residual to out, scale, and what there is of sum and mean. Results and statistics are row-major.
 void normalize(const NormalizeBlock &block, Operands operands) {
-  auto [x, residual, weight, bias, out, sum, mean, scale] = operands.first<8>();
-  NormalizationCall call(block, {x, residual, nullptr});
-  Vector own_weight(call, block.has_weight, block.weight_offset, block.weight_stride, weight);
-  Vector own_bias(call, block.has_bias, block.bias_offset, block.bias_stride, bias);
-  void *own_sum = block.has_sum ? sum : nullptr, *own_mean = block.has_mean ? mean : nullptr;
-  Normalize{call, own_weight.values(), own_bias.values(), out, own_sum, own_mean, scale}.run();
+  const NormalizationCall call(block, operands, {0, 1, -1}, 1);
+  Vector weight(call, operands, {2, block.has_weight, block.weight_offset, block.weight_stride});
+  Vector bias(call, operands, {3, block.has_bias, block.bias_offset, block.bias_stride});
+  const DType statistic = call.statistic_dtype();
+  void *out = operands.result(4, call.dtype, 0, call.extent());
+  void *sum = block.has_sum ? operands.result(5, call.dtype, 0, call.extent()) : nullptr;
+  void *mean = block.has_mean ? operands.result(6, statistic, 0, Extent(call.rows)) : nullptr;
+  void *scale = operands.result(7, statistic, 0, Extent(call.rows));
+  if (call.first[1] && !sum)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a result for the sum of x and a residual, got none");
+  Normalize{call, weight.values(), bias.values(), out, sum, mean, scale}.run();
 }
 
 // x, gradOut and gradSum to the gradients that are there, row-major. The mean is read where rows are centred.
 void normalize_gradient(const NormalizeGradientBlock &block, Operands operands) {
-  auto [x, grad_out, grad_sum, weight, mean, scale, grad_x, grad_weight, grad_bias] = operands.first<9>();
-  NormalizationCall call(block, {x, grad_out, grad_sum});
-  Vector own_weight(call, block.has_weight, block.weight_offset, block.weight_stride, weight);
-  Gradient gradient{call, own_weight.values(), call.is_centred ? mean : nullptr, scale, nullptr, nullptr, nullptr};
-  if (block.has_grad_x) gradient.grad_x = grad_x;
-  if (block.has_grad_weight) gradient.grad_weight = grad_weight;
-  if (block.has_grad_bias) gradient.grad_bias = grad_bias;
+  const NormalizationCall call(block, operands, {0, 1, 2}, 2);
+  Vector weight(call, operands, {3, block.has_weight, block.weight_offset, block.weight_stride});
+  const DType statistic = call.statistic_dtype();
+  const void *mean = call.is_centred ? operands.input(4, statistic, 0, Extent(call.rows)) : nullptr;
+  const void *scale = operands.input(5, statistic, 0, Extent(call.rows));
+  Gradient gradient{call, weight.values(), mean, scale, nullptr, nullptr, nullptr};
+  if (block.has_grad_x) gradient.grad_x = operands.result(6, call.dtype, 0, call.extent());
+  if (block.has_grad_weight) gradient.grad_weight = operands.result(7, call.vector_dtype, 0, Extent(call.length));
+  if (block.has_grad_bias) gradient.grad_bias = operands.result(8, call.vector_dtype, 0, Extent(call.length));
   gradient.run();
 }
 

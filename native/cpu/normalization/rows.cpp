@@ -24,11 +24,20 @@ void gather_rows(const char *first, const int64_t *offsets, int64_t stride, int6
 
 } // namespace
 
-NormalizationCall::NormalizationCall(const RowsBlock &block, const void *const (&bases)[operands])
+NormalizationCall::NormalizationCall(const RowsBlock &block, const Operands &buffers,
+                                     const int (&row_operands)[operands], int needed)
     : dtype(checked(block.dtype)), vector_dtype(checked(block.vector_dtype)), is_centred(block.is_centred),
       eps(block.eps), slices(block.rows), length(slices.length), rows(slices.count()) {
-  for (int operand = 0; operand < operands; operand++)
-    first[operand] = block.is_present[operand] ? element(bases[operand], dtype, slices.offsets[operand]) : nullptr;
+  if (length == 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected rows of at least 1 element, got 0");
+  for (int operand = 0; operand < operands; operand++) {
+    first[operand] = nullptr;
+    const bool is_present = row_operands[operand] >= 0 && block.is_present[operand];
+    if (is_present)
+      first[operand] = buffers.input(row_operands[operand], dtype, slices.offsets[operand], slices.extent(operand));
+    else if (operand < needed)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected operand " + std::to_string(row_operands[operand]) + ", got none");
+    else slices.set_layout_of(operand, 0);
+  }
 }
 
 RowReader::RowReader(const NormalizationCall &call, char *memory) : call_(call) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../elementwise/stream.h"
+#include "../functions.h"
 #include "normalization.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@ namespace orchard {
 struct NormalizationCall {
   static constexpr int operands = RowsBlock::operands;
 
-  // `bases`: one for each operand.
-  NormalizationCall(const RowsBlock &block, const void *const (&bases)[operands]);
+  // `rows`: which operands of the call are those of the rows, −1 for none. The first `needed` must be there.
+  NormalizationCall(const RowsBlock &block, const Operands &buffers, const int (&row_operands)[operands], int needed);
 
   DType dtype, vector_dtype; // of rows; of weight and bias
   bool is_centred;
@@ -21,6 +22,10 @@ struct NormalizationCall {
   Slices<operands> slices; // the rows
   int64_t length, rows;
   const char *first[operands]; // where the first row begins; null where the call lacks the operand
+
+  // Of results, whose rows are adjacent; of what there is one number for each row.
+  Extent extent() const { return Extent(length).along(rows, length); }
+  DType statistic_dtype() const { return dtype == DType::float64 ? DType::float64 : DType::float32; }
 
   int64_t size() const { return dtype_sizes[static_cast<int>(dtype)]; }
   int64_t compute_size() const { return dtype == DType::float64 ? 8 : 4; }

@@ -12,7 +12,9 @@ using namespace orchard;
 namespace {
 
 struct Gradient {
-  int64_t size, offset, first_chunk;
+  int64_t size;
+  const char *first;
+  int64_t first_chunk;
 };
 
 struct Call {
@@ -21,7 +23,8 @@ struct Call {
   Gradient each[max_gradients];
 };
 
-template <class Block> Call read_call(const Block &block) {
+// `first_gradient`: the operand that is the first one.
+template <class Block> Call read_call(const Block &block, const Operands &operands, int first_gradient) {
   Call call;
   call.dtype = block.dtype;
   call.gradients = block.gradients;
@@ -31,8 +34,12 @@ template <class Block> Call read_call(const Block &block) {
          std::string("expected gradients that are floats, got ") + dtype_names[static_cast<int>(call.dtype)]);
   if (call.gradients < 1 || call.gradients > max_gradients)
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected 1 to 14 gradients, got " + std::to_string(call.gradients));
-  for (int64_t at = 0; at < call.gradients; at++) {
-    call.each[at] = {block.sizes[at], block.offsets[at], call.chunks};
+  if (call.chunk < 1)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected chunks of at least 1 element, got " + std::to_string(call.chunk));
+  for (int at = 0; at < call.gradients; at++) {
+    const int64_t size = block.sizes[at];
+    call.each[at] = {size, operands.input(first_gradient + at, call.dtype, block.offsets[at], Extent(size)),
+                     call.chunks};
     call.chunks += (call.each[at].size + call.chunk - 1) / call.chunk;
   }
   return call;
@@ -52,30 +59,31 @@ template <class Work> void for_each_chunk(const Call &call, Work work) {
 // norms[i] = √ Σ g² of chunk i: those of the first gradient before those of the second, and so on. float32, float64 of
 // float64.
 void gradient_norms(const GradientNormsBlock &block, Operands operands) {
-  const Call call = read_call(block);
-  const int64_t norms_offset = block.norms_offset;
-  void *norms = operands[max_gradients];
+  const Call call = read_call(block, operands, 0);
+  const DType dtype = call.dtype == DType::float64 ? DType::float64 : DType::float32;
+  char *norms = operands.result(max_gradients, dtype, block.norms_offset, Extent(call.chunks));
   auto squares = gradient_kernels().squares;
   for_each_chunk(call, [&](int own, int64_t first, int64_t count, int64_t at) {
-    double norm =
-        std::sqrt(squares(call.dtype, element(operands[own], call.dtype, call.each[own].offset + first), count));
-    if (call.dtype == DType::float64) static_cast<double *>(norms)[norms_offset + at] = norm;
-    else static_cast<float *>(norms)[norms_offset + at] = float(norm);
+    double norm = std::sqrt(squares(call.dtype, element(call.each[own].first, call.dtype, first), count));
+    if (call.dtype == DType::float64) reinterpret_cast<double *>(norms)[at] = norm;
+    else reinterpret_cast<float *>(norms)[at] = float(norm);
   });
 }
 
 // result = gradient · factor, rounded once. The factor is one float32 number, float64 of float64 gradients.
 void gradient_scale(const GradientScaleBlock &block, Operands operands) {
   constexpr int first_gradient = 1, first_result = first_gradient + max_gradients;
-  const Call call = read_call(block);
+  const Call call = read_call(block, operands, first_gradient);
   const int64_t factor_offset = block.factor_offset;
+  char *results[max_gradients];
+  for (int at = 0; at < call.gradients; at++)
+    results[at] = operands.result(first_result + at, call.dtype, block.result_offsets[at], Extent(call.each[at].size));
   auto scale = gradient_kernels().scale;
-  double factor = call.dtype == DType::float64 ? static_cast<const double *>(operands[0])[factor_offset]
-                                               : double(static_cast<const float *>(operands[0])[factor_offset]);
+  double factor = call.dtype == DType::float64 ? *operands.inputs<double>(0, factor_offset, Extent())
+                                               : double(*operands.inputs<float>(0, factor_offset, Extent()));
   for_each_chunk(call, [&](int own, int64_t first, int64_t count, int64_t) {
-    const char *gradient = element(operands[first_gradient + own], call.dtype, call.each[own].offset + first);
-    scale(call.dtype, factor, gradient,
-          element(operands[first_result + own], call.dtype, block.result_offsets[own] + first), count);
+    scale(call.dtype, factor, element(call.each[own].first, call.dtype, first),
+          element(results[own], call.dtype, first), count);
   });
 }
 

@@ -61,11 +61,13 @@ UpdateElements read_parameter(const UpdateBlock &block, Operands operands, int a
   own.coefficients = coefficients_of(block, at);
   own.plane = block.plane;
   own.count = block.sizes[at];
-  own.state_before = element(operands[state_before], state, block.state_before_offset + start);
-  own.state_after = element(operands[state_after], state, block.state_after_offset + start);
-  own.before = element(operands[first_before + at], own.dtype, block.before_offsets[at]);
-  own.gradient = element(operands[first_gradient + at], own.gradient_dtype, block.gradient_offsets[at]);
-  own.after = element(operands[first_after + at], own.dtype, block.after_offsets[at]);
+  const Extent elements(own.count),
+      planes = Extent(own.count).along(update_planes(own.rule) + own.has_master, own.plane);
+  own.state_before = operands.input(state_before, state, block.state_before_offset + start, planes);
+  own.state_after = operands.result(state_after, state, block.state_after_offset + start, planes);
+  own.before = operands.input(first_before + at, own.dtype, block.before_offsets[at], elements);
+  own.gradient = operands.input(first_gradient + at, own.gradient_dtype, block.gradient_offsets[at], elements);
+  own.after = operands.result(first_after + at, own.dtype, block.after_offsets[at], elements);
   return own;
 }
 

@@ -18,13 +18,14 @@ constexpr int64_t grain = 1 << 14; // elements
 // A part of a cycle in 2^-64; whole cycles drop out.
 uint64_t phase_of(double cycles) {
   double magnitude = std::fabs(cycles);
+  if (!std::isfinite(magnitude)) refuse_number(cycles, "a finite frequency");
   uint64_t fraction = static_cast<uint64_t>((magnitude - std::floor(magnitude)) * 18446744073709551616.0);
   return cycles < 0 ? 0 - fraction : fraction;
 }
 
-int64_t integer_at(const void *base, DType dtype, int64_t offset) {
-  return dtype == DType::int32 ? static_cast<const int32_t *>(base)[offset]
-                               : static_cast<const int64_t *>(base)[offset];
+int64_t integer_at(const char *first, DType dtype, int64_t offset) {
+  return dtype == DType::int32 ? reinterpret_cast<const int32_t *>(first)[offset]
+                               : reinterpret_cast<const int64_t *>(first)[offset];
 }
 
 // A call: rows by their positions, and for each position the rows that share it.
@@ -34,16 +35,22 @@ struct RopeCall {
   int64_t position_offset;
   bool has_positions;
   DType position_dtype;
-  int64_t x_offset, positions_offset, out_offset;
   Nest<3> distinct;
   Nest<2> repeated;
+  const char *x, *positions;
+  char *out;
   Scratch<uint64_t> phases;
 
-  RopeCall(const RopeBlock &block, const double *cycles)
+  // x, positions, frequencies, out
+  RopeCall(const RopeBlock &block, const Operands &operands)
       : dtype(block.dtype), rope(row_of(block)), position_offset(block.offset), has_positions(block.has_positions),
-        position_dtype(block.position_dtype), x_offset(block.offsets[0]), positions_offset(block.offsets[1]),
-        out_offset(block.offsets[2]), distinct(block.distinct), repeated(block.repeated),
-        phases(static_cast<size_t>(rope.pairs)) {
+        position_dtype(block.position_dtype), distinct(block.distinct), repeated(block.repeated), phases(rope.pairs) {
+    x = operands.input(0, dtype, block.offsets[0], extent(0, 0, rope.stride));
+    positions = has_positions ? find_positions(operands, block.offsets[1]) : nullptr;
+    if (!distinct.extent(1).is_possible())
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected positions below 2^63, got larger ones");
+    const double *cycles = operands.inputs<double>(2, 0, Extent(rope.pairs));
+    out = operands.result(3, dtype, block.offsets[2], extent(2, 1, rope.out_stride));
     for (int64_t pair = 0; pair < rope.pairs; pair++) phases.data()[pair] = phase_of(cycles[pair]);
     rope.phases = phases.data();
     rope.is_streamed =
@@ -51,6 +58,27 @@ struct RopeCall {
     if (!ropes().rotate[static_cast<int>(dtype)])
       fail(ORCHARD_CPU_UNSUPPORTED,
            std::string("expected rows of floats, got ") + dtype_names[static_cast<int>(dtype)]);
+  }
+
+  // Of all rows of x or of out, by its number in both nests.
+  Extent extent(int in_distinct, int in_repeated, int64_t stride) const {
+    Extent own = distinct.extent(in_distinct).along(rope.size, stride);
+    for (int axis = 0; axis < repeated.rank; axis++)
+      own.along(repeated.shape[axis], repeated.strides[in_repeated][axis]);
+    return own;
+  }
+
+  const char *find_positions(const Operands &operands, int64_t offset) const {
+    if (position_dtype != DType::int64 && position_dtype != DType::int32)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT,
+           std::string("expected positions of int64 or int32, got ") + dtype_names[static_cast<int>(position_dtype)]);
+    return operands.input(1, position_dtype, offset, distinct.extent(1));
+  }
+
+  // Angles are modulo 2^64, and so are positions.
+  int64_t position_at(int64_t own) const {
+    const int64_t given = has_positions ? integer_at(positions, position_dtype, own) : own;
+    return static_cast<int64_t>(static_cast<uint64_t>(position_offset) + static_cast<uint64_t>(given));
   }
 
   static Rope row_of(const RopeBlock &block) {
@@ -61,20 +89,21 @@ struct RopeCall {
     rope.stride = block.stride;
     rope.out_stride = block.out_stride;
     rope.magnitude = block.magnitude;
+    if (rope.pairs < 0 || 2 * rope.pairs > rope.size)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT,
+           "expected pairs of " + std::to_string(rope.size) + " elements, got " + std::to_string(rope.pairs));
     return rope;
   }
 
   // Rotates the rows [begin, end) of those that share a position, for the positions [first, last).
-  void rotate(const void *x, const void *positions, void *out, int64_t first, int64_t last, int64_t begin, int64_t end,
-              double *scratch) const {
+  void rotate(int64_t first, int64_t last, int64_t begin, int64_t end, double *scratch) const {
     const int64_t width = 2 * rope.pairs;
     double *tables = scratch + 2 * rope.size;
     int64_t offsets[rope_positions][3];
     for (int64_t at = first; at < last; at++) {
       int64_t (&own)[3] = offsets[at - first];
       distinct.find_offsets(at, own);
-      int64_t position =
-          position_offset + (has_positions ? integer_at(positions, position_dtype, positions_offset + own[1]) : own[1]);
+      const int64_t position = position_at(own[1]);
       double *table = tables + (at - first) * width;
       ropes().table[static_cast<int>(dtype)](rope, position, table, table + rope.pairs);
     }
@@ -84,8 +113,8 @@ struct RopeCall {
       for (int64_t at = 0; at < last - first; at++) {
         const double *table = tables + at * width;
         ropes().rotate[static_cast<int>(dtype)](rope, table, table + rope.pairs,
-                                                element(x, dtype, x_offset + own[0] + offsets[at][0]),
-                                                element(out, dtype, out_offset + own[1] + offsets[at][2]), scratch);
+                                                element(x, dtype, own[0] + offsets[at][0]),
+                                                element(out, dtype, own[1] + offsets[at][2]), scratch);
       }
     }
   }
@@ -95,22 +124,19 @@ int64_t parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
 // Each pair of a row is rotated by its position times the pair's frequency, and multiplied by the magnitude.
 void rope(const RopeBlock &block, Operands operands) {
-  auto [x, positions, cycles, out] = operands.first<4>();
-  const RopeCall call(block, static_cast<const double *>(cycles));
+  const RopeCall call(block, operands);
   const int64_t count = call.distinct.count(), shared = call.repeated.count(),
                 size = std::max<int64_t>(1, call.rope.size);
+  if (count == 0 || shared == 0) return;
   const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // a table should serve many
   const int64_t strips = parts(shared, rows), tasks = parts(count, rope_positions) * strips;
   const int64_t at_once = std::max<int64_t>(1, grain / (rope_positions * std::min(rows, shared) * size));
   ScratchSlots<double> slots(parts(tasks, at_once), 2 * size + 2 * rope_positions * call.rope.pairs);
-  const void *source = x, *given = positions;
-  void *target = out;
   parallel_for(tasks, at_once, [&](int64_t begin, int64_t end) {
     slots.with([&](double *scratch) {
       for (int64_t task = begin; task < end; task++) {
         int64_t first = task / strips * rope_positions, row = task % strips * rows;
-        call.rotate(source, given, target, first, std::min(first + rope_positions, count), row,
-                    std::min(row + rows, shared), scratch);
+        call.rotate(first, std::min(first + rope_positions, count), row, std::min(row + rows, shared), scratch);
       }
       if (call.rope.is_streamed) streams().finish();
     });

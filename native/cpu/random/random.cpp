@@ -86,10 +86,11 @@ void random(const RandomBlock &block, Operands operands) {
                   block.deviation,
                   block.least,
                   block.choices};
-  char *out = element(operands[0], dtype, block.offset);
+  const int64_t count = block.count;
+  char *out = operands.result(0, dtype, block.offset, Extent(count));
   auto *row =
       checked(randoms().draw[static_cast<int>(distribution)][static_cast<int>(dtype)], "this distribution", dtype);
-  for_tiles(block.count, [&](int64_t begin, int64_t length) { row(draw, begin, length, element(out, dtype, begin)); });
+  for_tiles(count, [&](int64_t begin, int64_t length) { row(draw, begin, length, element(out, dtype, begin)); });
 }
 
 // out[i] = whether the uniform number of element i is less than p[i].
@@ -97,8 +98,8 @@ void bernoulli(const BernoulliBlock &block, Operands operands) {
   const DType from = block.p_dtype, dtype = block.dtype;
   const PhiloxStart start = start_of(block.key, block.counter);
   const Nest<1> nest = block.nest;
-  const char *p = element(operands[0], from, block.p_offset);
-  char *out = element(operands[1], dtype, block.offset);
+  const char *p = operands.input(0, from, block.p_offset, nest.extent(0));
+  char *out = operands.result(1, dtype, block.offset, Extent(nest.count()));
   auto *row = checked(randoms().bernoulli[static_cast<int>(from)], "bernoulli", from);
   ConvertRow convert = conversions().rows[static_cast<int>(DType::boolean)][static_cast<int>(dtype)];
   for_tiles(nest.count(), [&](int64_t begin, int64_t length) {
@@ -123,9 +124,11 @@ void multinomial(const MultinomialBlock &block, Operands operands) {
   const int64_t rows = block.rows, categories = uint32_t(block.categories), samples = uint32_t(block.samples);
   const int64_t row_stride = block.row_stride, stride = block.stride;
   const bool replacement = block.replacement;
-  const char *weights = element(operands[0], dtype, block.weights_offset);
-  int64_t *out = static_cast<int64_t *>(operands[1]) + int64_t(block.offset);
+  const char *weights =
+      operands.input(0, dtype, block.weights_offset, Extent().along(rows, row_stride).along(categories, stride));
+  int64_t *out = operands.results<int64_t>(1, block.offset, Extent(samples).along(rows, samples));
   auto *race = checked(randoms().race[static_cast<int>(dtype)], "multinomial", dtype);
+  if (rows == 0 || samples == 0) return;
   const int64_t draws = replacement ? samples : 1; // races in a row
   const int64_t chunk = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, categories));
   std::atomic<bool> is_valid{true}, has_enough{true}, has_memory{true};
@@ -153,16 +156,29 @@ void multinomial(const MultinomialBlock &block, Operands operands) {
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected as many weights above 0 in a row as samples, got fewer");
 }
 
+// Every walk through the network's numbers comes back to where it began, and so into the permutation; there are at most
+// four times as many numbers, so that it does soon.
+void check_network(const Permutation &permutation) {
+  constexpr uint64_t fewest = 64;
+  const int bits = permutation.left_bits + permutation.right_bits;
+  bool is_network = permutation.left_bits <= 32 && permutation.right_bits <= 32 && bits < 63;
+  is_network = is_network && uint64_t(1) << bits >= permutation.count &&
+               uint64_t(1) << bits <= std::max(fewest, 4 * permutation.count);
+  if (!is_network || (permutation.swaps && permutation.count < 2))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a network for " + std::to_string(permutation.count) +
+                                           " numbers, got one of " + std::to_string(permutation.left_bits) + " and " +
+                                           std::to_string(permutation.right_bits) + " bits");
+}
+
 void permutation(const PermutationBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const int64_t count = block.count;
-  Permutation permutation{{},
-                          static_cast<int>(uint32_t(block.left_bits)),
-                          static_cast<int>(uint32_t(block.right_bits)),
-                          block.swaps ? 1u : 0u,
-                          static_cast<uint64_t>(count)};
+  auto bits = [](uint32_t own) { return static_cast<int>(std::min(own, uint32_t(64))); };
+  Permutation permutation{
+      {}, bits(block.left_bits), bits(block.right_bits), block.swaps ? 1u : 0u, static_cast<uint64_t>(count)};
   for (int round = 0; round < feistel_rounds; round++) permutation.keys[round] = block.keys[round];
-  char *out = element(operands[0], dtype, block.offset);
+  char *out = operands.result(0, dtype, block.offset, Extent(count));
+  check_network(permutation);
   ConvertRow convert = conversions().rows[static_cast<int>(DType::int64)][static_cast<int>(dtype)];
   for_tiles(count, [&](int64_t begin, int64_t length) {
     int64_t indices[tile_elements];

@@ -21,13 +21,13 @@ const DerivativeKernels &kernels_for(DType dtype) {
 
 // out = operation(x, y), of floats.
 void reduction_derivative(const ReductionDerivativeBlock &block, Operands operands) {
-  auto [x, y, out] = operands.first<3>();
   const DType dtype = block.dtype;
   const ReductionDerivative operation = block.operation;
   const double parameter = block.parameter;
-  const char *a = element(x, dtype, block.offsets[0]), *b = element(y, dtype, block.offsets[1]);
-  char *result = element(out, dtype, block.offsets[2]);
   const Nest<2> nest = block.nest;
+  const char *a = operands.input(0, dtype, block.offsets[0], nest.extent(0));
+  const char *b = operands.input(1, dtype, block.offsets[1], nest.extent(1));
+  char *result = operands.result(2, dtype, block.offsets[2], Extent(nest.count()));
   const DerivativeKernels &kernels = kernels_for(dtype);
   parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
     kernels.derivative(operation, parameter, nest, begin, end, a, b, result);
@@ -36,13 +36,15 @@ void reduction_derivative(const ReductionDerivativeBlock &block, Operands operan
 
 // out = x where an element's index along an axis is the (int64) index there, else 0.
 void select_at(const SelectAtBlock &block, Operands operands) {
-  auto [x, indices, out] = operands.first<3>();
   const DType dtype = block.dtype;
   const int64_t size = block.size, inner = block.inner;
-  const char *a = element(x, dtype, block.offsets[0]);
-  const int64_t *index = static_cast<const int64_t *>(indices) + block.offsets[1];
-  char *result = element(out, dtype, block.offsets[2]);
   const Nest<2> nest = block.nest;
+  if (nest.count() > 0 && (size < 1 || inner < 1))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected an axis of at least 1 index, got " + std::to_string(size) + " of " +
+                                           std::to_string(inner) + " elements");
+  const char *a = operands.input(0, dtype, block.offsets[0], nest.extent(0));
+  const int64_t *index = operands.inputs<int64_t>(1, block.offsets[1], nest.extent(1));
+  char *result = operands.result(2, dtype, block.offsets[2], Extent(nest.count()));
   const DerivativeKernels &kernels = kernels_for(dtype);
   parallel_for(nest.count(), grain,
                [&](int64_t begin, int64_t end) { kernels.select_at(size, inner, nest, begin, end, a, index, result); });

@@ -58,7 +58,7 @@ void reduce_rows(const Call &call) {
     });
     return;
   }
-  Scratch<char> states(results * chunks * bytes);
+  Scratch<char> states(scratch_product({results, chunks, int64_t(bytes)}));
   parallel_for(results * chunks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) state_of(task / chunks, task % chunks, states.data() + task * bytes);
   });
@@ -80,7 +80,7 @@ void reduce_columns(const Call &call) {
   int64_t grain =
       std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * std::min(call.facts.count, column_rows)));
   size_t bytes = call.kernel.state_bytes;
-  Scratch<char> states(tiles * width * chunks * bytes);
+  Scratch<char> states(scratch_product({tiles, width, chunks, int64_t(bytes)}));
   // The states of one column are adjacent: [tile][column][chunk].
   parallel_for(tiles * chunks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
@@ -104,24 +104,37 @@ void reduce_columns(const Call &call) {
   });
 }
 
+Extent input_extent(const Nest<2> &kept, const Nest<1> &reduced) {
+  Extent own = kept.extent(0);
+  for (int axis = 0; axis < reduced.rank; axis++) own.along(reduced.shape[axis], reduced.strides[0][axis]);
+  return own;
+}
+
+// Kernels make numbers of one kind of results, and store them as such.
+void check_result(Reduction operation, DType from, DType to) {
+  bool is_float = from <= DType::bfloat16 && operation != Reduction::all && operation != Reduction::any;
+  if (is_float != (to <= DType::bfloat16))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string("expected results that are ") + (is_float ? "floats" : "integers") +
+                                           ", got " + dtype_names[static_cast<int>(to)]);
+}
+
 // Reduces axes of a tensor. max and min also write the index of the element within the reduced axes, in int64 and with
 // the strides of `out`, to `indices`; the other operations leave it alone.
 void reduce(const ReduceBlock &block, Operands operands) {
-  auto [input, out, indices] = operands.first<3>();
   const Reduction operation = block.operation;
   const DType from = block.from, to = block.to;
   const ReductionKernel &kernel = reductions().kernels[static_cast<int>(operation)][static_cast<int>(from)];
   if (!kernel.row)
     fail(ORCHARD_CPU_UNSUPPORTED,
          std::string("this reduction is not defined for ") + dtype_names[static_cast<int>(from)]);
+  check_result(operation, from, to);
   bool is_indexed = operation == Reduction::max || operation == Reduction::min;
-  int64_t *index = is_indexed ? static_cast<int64_t *>(indices) + block.indices_offset : nullptr;
   const Nest<2> kept = block.kept;
   const Nest<1> reduced = block.reduced;
-  const char *in = element(input, from, block.input_offset);
-  Call call{
-      kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, element(out, to, block.output_offset),
-      index};
+  const char *in = operands.input(0, from, block.input_offset, input_extent(kept, reduced));
+  char *out = operands.result(1, to, block.output_offset, kept.extent(1));
+  int64_t *index = is_indexed ? operands.results<int64_t>(2, block.indices_offset, kept.extent(1)) : nullptr;
+  Call call{kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, out, index};
   bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
   bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 && !is_reduced_adjacent;
   if (is_side_by_side) reduce_columns(call);

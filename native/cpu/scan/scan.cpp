@@ -44,8 +44,7 @@ void run_slices(const Call &call) {
 // What comes before each part of a slice, once the parts before it are known.
 class Prefixes {
 public:
-  Prefixes(int64_t parts)
-      : numbers_(static_cast<size_t>(parts)), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
+  Prefixes(int64_t parts) : numbers_(parts), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
 
   void set(int64_t part, ScanNumber number) {
     numbers_.data()[part] = number;
@@ -85,15 +84,21 @@ void run_long_slice(const Call &call, const SliceBatch &slice) {
 // Scans along an axis. Operations without coefficients do not read `a`. The dtype of out is that of x, or int64 where x
 // is no float.
 void scan(const ScanBlock &block, Operands operands) {
-  auto [x, a, out] = operands.first<3>();
-  const DType from = block.from;
-  Call call{find(block.operation, from), {block.slices, from, block.to, x, a, out}};
+  const Scan operation = block.operation;
+  const DType from = block.from, to = from <= DType::bfloat16 ? from : DType::int64;
+  if (block.to != to)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string("expected a result of ") + dtype_names[static_cast<int>(to)] +
+                                           ", got one of " + dtype_names[static_cast<int>(DType(block.to))]);
+  const bool has_coefficients = operation == Scan::recurrence || operation == Scan::shiftedRecurrence;
+  const Slices<3> slices = block.slices;
+  Call call{find(operation, from), {slices, from, to, operands, has_coefficients}};
+  if (slices.is_empty()) return;
   const SliceBatch &whole = call.slices.whole;
-  int64_t rows = call.slices.rows(), slices = call.slices.row_slices(), step = whole.along[0];
+  int64_t rows = call.slices.rows(), row_slices = call.slices.row_slices(), step = whole.along[0];
   bool has_parts = call.kernel.part && (step == 1 || step == -1) && whole.along[2] == step;
-  if (!has_parts || whole.length < long_slice || rows * slices >= few_slices) return run_slices(call);
+  if (!has_parts || whole.length < long_slice || rows * row_slices >= few_slices) return run_slices(call);
   for (int64_t row = 0; row < rows; row++)
-    for (int64_t slice = 0; slice < slices; slice++) run_long_slice(call, call.slices.batch_at(row, slice, 1));
+    for (int64_t slice = 0; slice < row_slices; slice++) run_long_slice(call, call.slices.batch_at(row, slice, 1));
 }
 
 ORCHARD_FUNCTION("scan", scan, ScanBlock, 3)

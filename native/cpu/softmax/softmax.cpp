@@ -58,7 +58,7 @@ void run_slices(const Call &call) {
 // A slice whose parts are read twice, by any thread. The parts depend on the slice's length only.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
   int64_t parts = (slice.length - 1) / part_elements + 1;
-  Scratch<SoftmaxState> states(static_cast<size_t>(parts));
+  Scratch<SoftmaxState> states(parts);
   auto for_each_part = [&](auto use) {
     parallel_for(slice.length, part_elements, [&](int64_t begin, int64_t end) {
       const char *x = element(slice.x, call.dtype(), begin), *y = element(slice.second, call.dtype(), begin);
@@ -78,12 +78,14 @@ void run_long_slice(const Call &call, const SliceBatch &slice) {
 
 // Softmax along an axis and gradients, of floats. Operations that are no gradient do not read y.
 void softmax(const SoftmaxBlock &block, Operands operands) {
-  auto [x, y, out] = operands.first<3>();
   const DType dtype = block.dtype;
   if (dtype > DType::bfloat16)
     fail(ORCHARD_CPU_UNSUPPORTED,
          std::string("expected a float for softmax, got ") + dtype_names[static_cast<int>(dtype)]);
-  Call call{block.operation, {block.slices, dtype, dtype, x, y, out}};
+  const Softmax operation = block.operation;
+  const Slices<3> slices = block.slices;
+  Call call{operation, {slices, dtype, dtype, operands, is_gradient(operation)}};
+  if (slices.is_empty()) return;
   const SliceBatch &whole = call.slices.whole;
   if (whole.length < long_slice || !whole.has_adjacent_elements()) return run_slices(call);
   for (int64_t row = 0; row < call.slices.rows(); row++)

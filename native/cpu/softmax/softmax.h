@@ -8,6 +8,8 @@ namespace orchard {
 // The gradients take the forward's result y as second operand: y (g - Σ g y) and g - eʸ Σ g.
 ORCHARD_NAMES(Softmax, softmax, logSoftmax, softmaxGradient, logSoftmaxGradient)
 
+constexpr bool is_gradient(Softmax operation) { return operation >= Softmax::softmaxGradient; }
+
 struct SoftmaxBlock {
   Name<Softmax> operation;
   DTypeField dtype;

@@ -8,8 +8,6 @@ namespace {
 
 constexpr int64_t tile = 2048; // adjacent elements that are processed together: they stay in the first-level cache
 
-bool is_gradient(Softmax operation) { return operation >= Softmax::softmaxGradient; }
-
 constexpr SoftmaxState nothing{-std::numeric_limits<double>::infinity(), 0};
 
 // Includes elements, and prefetches as many that lie after them: most often they are next.

@@ -116,17 +116,21 @@ template <class T> void sort_slices(const Sort &sort, const T *x, T *values, int
 // The first `count` elements of each slice in order, and their indices (int64). NaN counts as larger than all numbers,
 // 0 and -0 as equal.
 void sort(const SortBlock &block, Operands operands) {
-  auto [x, values, indices] = operands.first<3>();
-  const void *source = x;
-  void *sorted = values;
-  int64_t *order = static_cast<int64_t *>(indices);
   const Sort call{block.slices, block.count, block.descending};
+  const Slices<3> &slices = call.slices;
   if (call.slices.length > UINT32_MAX)
     fail(ORCHARD_CPU_UNSUPPORTED,
          "expected slices of at most 2^32 - 1 elements, got " + std::to_string(call.slices.length));
+  if (call.count < 0 || call.count > slices.length)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected up to " + std::to_string(slices.length) +
+                                           " elements of a slice in order, got " + std::to_string(call.count));
+  int64_t *order =
+      operands.results<int64_t>(to_indices, slices.offsets[to_indices], slices.extent(to_indices, call.count));
   with_storage(block.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    sort_slices(call, static_cast<const T *>(source), static_cast<T *>(sorted), order);
+    const T *x = operands.inputs<T>(from_x, slices.offsets[from_x], slices.extent(from_x));
+    T *values = operands.results<T>(to_values, slices.offsets[to_values], slices.extent(to_values, call.count));
+    if (call.count > 0) sort_slices(call, x, values, order);
   });
 }
 

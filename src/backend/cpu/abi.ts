@@ -31,7 +31,7 @@ export const declarations = {
   orchard_cpu_run3: { args: ["i32", "buffer", "i32", ...buffers(3)], returns: "i32" },
   orchard_cpu_run6: { args: ["i32", "buffer", "i32", ...buffers(6)], returns: "i32" },
   orchard_cpu_run16: { args: ["i32", "buffer", "i32", ...buffers(16)], returns: "i32" },
-  orchard_cpu_run30: { args: ["i32", "buffer", "i32", ...buffers(30)], returns: "i32" },
+  orchard_cpu_run29: { args: ["i32", "buffer", "i32", ...buffers(29)], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

@@ -149,8 +149,11 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
 const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
   operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
 
-/** The operands of the dylib's functions. A call costs more with each argument: the narrowest that has room is used. */
-const widths: readonly number[] = [3, 6, 16, 30];
+/**
+ * The operands of the dylib's functions. A call costs more with each argument: the narrowest that has room is used.
+ * `bun:ffi` passes 32 arguments at most.
+ */
+const widths: readonly number[] = [3, 6, 16, 29];
 
 function widthOf({ name, operands }: CpuCallDescription): number {
   const found = widths.find((width) => operands.length <= width);

@@ -5,13 +5,15 @@ import { checkRangeOnCpu } from "./range.cpu.ts";
 
 export const gatherCpu: Implementation<IndexAttributes> = {
   run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
-    checkRangeOnCpu({ operation, index: index!, size: x!.shape[dim]!, axes });
+    const size = x!.shape[dim]!;
+    checkRangeOnCpu({ operation, index: index!, size, axes });
     gatherCall(
       operation,
       {
         dtype: x!.dtype,
         indexDtype: index!.dtype,
         offsets: [x!.offset, index!.offset, output!.offset],
+        size,
         stride: x!.strides[dim]!,
         nest: collapse(output!.shape, [x!.strides.with(dim, 0), index!.strides, output!.strides]),
       },

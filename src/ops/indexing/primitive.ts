@@ -32,7 +32,7 @@ export const gatherParameters = struct("Gather", "indexing/gather.metal", {
 });
 export const gatherCall = cpuCall(
   "gather",
-  { dtype, indexDtype: dtype, offsets: array(whole, 3), stride: whole, nest: nest(3) },
+  { dtype, indexDtype: dtype, offsets: array(whole, 3), size: whole, stride: whole, nest: nest(3) },
   ["x", "index", "output"],
 );
 

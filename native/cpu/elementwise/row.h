@@ -1,0 +1,11 @@
+// What a loop calls for a row of elements.
+#pragma once
+
+#include <cstdint>
+
+namespace orchard {
+
+// Computes `count` adjacent elements of the result from as many of each input.
+using ElementwiseRow = void (*)(const void *const *inputs, void *out, int64_t count);
+
+} // namespace orchard
