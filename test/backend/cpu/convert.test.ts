@@ -131,9 +131,9 @@ describe.each(isas)("on %s", (isa) => {
 });
 
 test("a dtype that is none is refused", () => {
-  const block = new Float64Array([10, 1, 0, 0, 1]);
+  const block = new Float64Array([10, 1, 0, 0, 1, 8, 8]); // and the bytes of both operands
   const { ordinal } = nativeTables().functions["convert"]!;
-  expect(() => check(native, native.orchard_cpu_run3(ordinal, block, block, block, block), "convert")).toThrow(
-    "[convert] there is no dtype with the ordinal 10",
-  );
+  expect(() =>
+    check(native, native.orchard_cpu_run3(ordinal, block, block.byteLength, block, block, block), "convert"),
+  ).toThrow("[convert] there is no dtype with the ordinal 10");
 });

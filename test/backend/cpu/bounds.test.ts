@@ -1,0 +1,195 @@
+/** The dylib refuses what leads out of an operand, whatever TypeScript says of its shape, by a typed error. */
+import { describe, expect, test } from "bun:test";
+import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { errorOf } from "../../../src/backend/cpu/status.ts";
+import { nativeTables } from "../../../src/backend/cpu/tables.ts";
+import { ArgumentError, type OrchardError } from "../../../src/core/errors.ts";
+import { convertCall } from "../../../src/ops/copy/primitive.ts";
+import { fillCall } from "../../../src/ops/creation/primitive.ts";
+import { gatherCall, oneHotCall, scatterAddCall } from "../../../src/ops/indexing/primitive.ts";
+import { matmulCall } from "../../../src/ops/matmul/primitive.ts";
+import { reduceCall } from "../../../src/ops/reduction/primitive.ts";
+
+const { native } = cpuLibrary();
+
+/** The error of a call that must fail. */
+function errorOfCall(call: () => void): OrchardError {
+  try {
+    call();
+  } catch (error) {
+    return error as OrchardError;
+  }
+  throw new Error("expected a refusal, got none");
+}
+
+const claimed = { shape: [4_194_304, 4], strides: [4, 1] };
+const bytes = () => new Float32Array(16);
+
+describe("a tensor that claims [4194304, 4] over 64 bytes", () => {
+  test("is not summed", () => {
+    const out = new Float32Array(1);
+    const error = errorOfCall(() =>
+      reduceCall(
+        "sum",
+        {
+          ...{ operation: "sum", from: "float32", to: "float32", parameter: 0 },
+          ...{ inputOffset: 0, outputOffset: 0, indicesOffset: 0 },
+          kept: { shape: [], strides: [[], []] },
+          reduced: { shape: claimed.shape, strides: [claimed.strides] },
+        },
+        [bytes(), out, undefined],
+      ),
+    );
+    expect(error).toBeInstanceOf(ArgumentError);
+    expect(error.message).toBe("[sum] operand 0 (input): expected at least 67108864 bytes, got 64");
+  });
+
+  test("is not filled", () => {
+    const memory = bytes().fill(1);
+    const values = { bytes: 4, offset: 0, bits: 0n, nest: { shape: claimed.shape, strides: [claimed.strides] } };
+    const error = errorOfCall(() => fillCall("zero_", values, [memory]));
+    expect(error).toBeInstanceOf(ArgumentError);
+    expect(error.message).toBe("[zero_] operand 0 (output): expected at least 67108864 bytes, got 64");
+    expect([...memory]).toEqual([...bytes().fill(1)]);
+  });
+});
+
+describe("a copy of", () => {
+  const copy = (count: number, fromOffset: number, toOffset: number, to = bytes()) =>
+    convertCall("copy", { from: "float32", to: "float32", fromOffset, toOffset, count }, [bytes(), to]);
+  test.each([
+    ["one element more than there are", 17, 0, 0, "operand 0 (x): expected at least 68 bytes, got 64"],
+    ["elements behind the last", 1, 16, 0, "operand 0 (x): expected at least 68 bytes, got 64"],
+    ["elements before the first", 1, -1, 0, "operand 0 (x): expected elements from 0 on, got -1"],
+    ["elements to behind the last", 2, 0, 15, "operand 1 (out): expected at least 68 bytes, got 64"],
+    ["fewer than no elements", -1, 0, 0, "operand 0 (x): expected sizes and strides that memory can have, got others"],
+    ["half an element", 0.5, 0, 0, "expected a whole number, got 0.5"],
+    ["NaN elements", Number.NaN, 0, 0, "expected a whole number of at most 2^53, got nan"],
+    ["elements at infinity", 1, Infinity, 0, "expected a whole number of at most 2^53, got inf"],
+  ])("%s is refused", (_what, count, fromOffset, toOffset, message) => {
+    expect(errorOfCall(() => copy(count, fromOffset, toOffset)).message).toBe(`[copy] ${message}`);
+  });
+
+  test("all elements, and of none anywhere, is made", () => {
+    copy(16, 0, 0);
+    copy(0, 2 ** 40, -5);
+  });
+});
+
+test("strides and offsets may lead to both ends of an operand, and no further", () => {
+  const source = Float32Array.from({ length: 6 }, (_, index) => index);
+  const reversed = (offset: number) =>
+    reduceCall(
+      "sum",
+      {
+        ...{ operation: "sum", from: "float32", to: "float32", parameter: 0 },
+        ...{ inputOffset: offset, outputOffset: 0, indicesOffset: 0 },
+        kept: { shape: [], strides: [[], []] },
+        reduced: { shape: [3], strides: [[-2]] },
+      },
+      [source, out, undefined],
+    );
+  const out = new Float32Array(1);
+  reversed(5);
+  expect(out[0]).toBe(5 + 3 + 1);
+  reversed(4);
+  expect(out[0]).toBe(4 + 2 + 0);
+  expect(errorOfCall(() => reversed(3)).message).toContain("expected elements from 0 on, got -1");
+  expect(errorOfCall(() => reversed(6)).message).toContain("expected at least 28 bytes, got 24");
+});
+
+test("results lie apart: a result of many elements in one is refused", () => {
+  const values = { bytes: 4, offset: 0, bits: 0n, nest: { shape: [100], strides: [[0]] } };
+  expect(errorOfCall(() => fillCall("fill", values, [bytes()])).message).toBe(
+    "[fill] operand 0 (output): expected elements that lie apart, got 100 in 64 bytes",
+  );
+});
+
+test("an operand that is needed and left out is refused", () => {
+  const values = { from: "float32", to: "float32", fromOffset: 0, toOffset: 0, count: 1 } as const;
+  expect(errorOfCall(() => convertCall("copy", values, [undefined, bytes()])).message).toBe(
+    "[copy] operand 0 (x): expected an operand, got none",
+  );
+});
+
+test("a product whose result is smaller than it is said to be is refused", () => {
+  const values = {
+    ...({ dtype: "float32", m: 4, n: 5, k: 4, hasInput: false, alpha: 1, beta: 0 } as const),
+    ...{ rowStrides: [4, 5, 0, 5], columnStrides: [1, 1, 0, 1], offsets: [0, 0, 0, 0] },
+    batch: { shape: [], strides: [[], [], [], []] },
+  };
+  const operands = [bytes(), new Float32Array(20), undefined, new Float32Array(19)];
+  expect(errorOfCall(() => matmulCall("matmul", values, operands)).message).toBe(
+    "[matmul] operand 3 (out): expected at least 80 bytes, got 76",
+  );
+});
+
+describe("an index that is out of range where no check went before", () => {
+  const message = (index: number, size: number) => `expected indices of at least 0 and less than ${size}, got ${index}`;
+  const indices = (index: number) => BigInt64Array.of(0n, BigInt(index));
+
+  test.each([-1, 4, 2 ** 40])("%d: gather", (index) => {
+    const values = {
+      ...({ dtype: "float32", indexDtype: "int64" } as const),
+      ...{ offsets: [0, 0, 0], size: 4, stride: 1, nest: { shape: [2], strides: [[0], [1], [1]] } },
+    };
+    const error = errorOfCall(() => gatherCall("gather", values, [bytes(), indices(index), bytes()]));
+    expect(error).toBeInstanceOf(ArgumentError);
+    expect(error.message).toBe(`[gather] ${message(index, 4)}`);
+  });
+
+  test.each([-1, 4, 2 ** 40])("%d: scatterAdd", (index) => {
+    const values = {
+      ...({ dtype: "float32", indexDtype: "int64" } as const),
+      ...{ offsets: [0, 0, 0, 0], length: 2, size: 4, strides: [1, 1, 1, 1] },
+      slices: { shape: [1], strides: [[4], [2], [2], [4]] },
+    };
+    const operands = [bytes(), indices(index), bytes(), bytes()];
+    expect(errorOfCall(() => scatterAddCall("scatterAdd", values, operands)).message).toBe(
+      `[scatterAdd] ${message(index, 4)}`,
+    );
+  });
+
+  test.each([-1, 3, -(2 ** 40)])("%d: oneHot", (index) => {
+    const values = {
+      ...({ dtype: "int64", offsets: [0, 0], classes: 3 } as const),
+      nest: { shape: [2], strides: [[1]] },
+    };
+    expect(errorOfCall(() => oneHotCall("oneHot", values, [indices(index), new BigInt64Array(6)])).message).toBe(
+      `[oneHot] ${message(index, 3)}`,
+    );
+  });
+});
+
+describe("the call itself", () => {
+  const { ordinal, blockBytes } = nativeTables().functions["unary"]!;
+  const block = new Float64Array(blockBytes / 8 + 2);
+  const refused = (status: number) => errorOf(native, status, "unary").message;
+
+  test("a block of another length is refused, and not read", () => {
+    for (const own of [0, 8, block.byteLength - 8, block.byteLength + 8, -1])
+      expect(refused(native.orchard_cpu_run3(ordinal, block, own, block, block, block))).toBe(
+        `[unary] unary: expected a block of ${block.byteLength} bytes, got ${own}`,
+      );
+  });
+
+  test("a function with more operands than there is room for is refused", () => {
+    const update = nativeTables().functions["update"]!;
+    const own = new Float64Array(update.blockBytes / 8 + update.operands);
+    expect(refused(native.orchard_cpu_run3(update.ordinal, own, own.byteLength, own, own, own))).toBe(
+      `[unary] update: expected room for ${update.operands} operands, got 3`,
+    );
+  });
+
+  test("an operand's bytes are those that it has now", () => {
+    const buffer = new ArrayBuffer(64, { maxByteLength: 64 });
+    const x = new Float32Array(buffer);
+    const values = { from: "float32", to: "float32", fromOffset: 0, toOffset: 0, count: 16 } as const;
+    const copy = () => convertCall("copy", values, [x, bytes()]);
+    copy();
+    buffer.resize(8);
+    expect(errorOfCall(copy).message).toBe("[copy] operand 0 (x): expected at least 64 bytes, got 8");
+    structuredClone(buffer, { transfer: [buffer] });
+    expect(errorOfCall(copy).message).toBe("[copy] operand 0 (x): expected at least 64 bytes, got 0");
+  });
+});

@@ -1,0 +1,43 @@
+/** The cpu dylib survives hostile calls: each is refused by a status, or stays within the operands that it was given. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { environment } from "../../../src/core/environment.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { withoutAnnouncement } from "../../support/child.ts";
+import { testFolder } from "../../support/folder.ts";
+
+const program = "test/backend/cpu/storm/child.ts";
+
+/** What the program prints: how often each function ran and was refused, and the call that took longest. */
+interface Answers {
+  readonly answers: readonly { readonly name: string; readonly ran: number; readonly refused: number }[];
+  readonly slowest: { readonly number: number; readonly milliseconds: number };
+}
+
+const { file } = testFolder("storm");
+const [calls = 150_000, seed = 1] = (environment("ORCHARD_CPU_STORM") ?? "150000:1").split(":").map(Number);
+
+test(`${calls} hostile calls with seed ${seed}`, async () => {
+  const progress = file("progress");
+  await Bun.write(progress, new Float64Array(1));
+  const child = Bun.spawn([process.execPath, program, `${seed}`, "0", `${calls}`, progress], {
+    cwd: packageRoot,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  await child.exited;
+  const [number] = new Float64Array(await Bun.file(progress).arrayBuffer());
+  const replay = `bun ${program} ${seed} ${number} 1 ${join("some", "file")}`;
+  expect({ replay, code: child.exitCode, signal: child.signalCode, error: withoutAnnouncement(err).trim() }).toEqual({
+    replay,
+    code: 0,
+    signal: null,
+    error: "",
+  });
+  const { answers, slowest } = JSON.parse(out) as Answers;
+  const total = answers.reduce((sum, { ran, refused }) => sum + ran + refused, 0);
+  expect(total).toBe(calls);
+  if (calls >= 50_000) expect(answers.filter(({ ran, refused }) => ran === 0 || refused === 0)).toEqual([]);
+  expect([slowest, slowest.milliseconds < 20_000]).toEqual([slowest, true]);
+}, 1_200_000);

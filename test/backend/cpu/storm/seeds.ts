@@ -1,0 +1,205 @@
+/** Right calls of every function of the cpu dylib, as the library makes them: what the storm alters. */
+import { cpuLibrary } from "../../../../src/backend/cpu/loader.ts";
+import { nativeTables } from "../../../../src/backend/cpu/tables.ts";
+import { withBackend, withStrict } from "../../../../src/backend/policy.ts";
+import * as library from "../../../../src/index.ts";
+import { scoresCall } from "../../../../src/ops/attention/primitive.ts";
+import { convertCall } from "../../../../src/ops/copy/primitive.ts";
+import { calls, disposeLeaves, leafOf, makeOperands, type OperationName } from "../../../ops/calls.ts";
+
+/** A call: the function's ordinal, its block with the bytes of operands, and the operands, undefined what is absent. */
+export interface Seed {
+  readonly ordinal: number;
+  readonly block: Float64Array;
+  readonly operands: readonly (Uint8Array | undefined)[];
+}
+
+type Bytes = NodeJS.TypedArray;
+type NativeRun = (ordinal: number, block: Float64Array, bytes: number, ...operands: Bytes[]) => number;
+
+/** Larger operands are not kept: the storm copies them for every call. */
+const MOST_BYTES = 12_000;
+const MOST_OF_A_FUNCTION = 60;
+
+const copyOf = ({ buffer, byteOffset, byteLength }: Bytes): Uint8Array =>
+  new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength).slice();
+
+/** Runs `work` and keeps the calls that it makes, before their results are written. */
+function recorded(work: () => void): Seed[] {
+  const native = cpuLibrary().native as unknown as Record<string, NativeRun>;
+  const counts = Object.values(nativeTables().functions).map(({ operands }) => operands);
+  const seeds: Seed[] = [];
+  const names = Object.keys(native).filter((name) => name.startsWith("orchard_cpu_run"));
+  const before = names.map((name) => native[name]!);
+  for (const [at, name] of names.entries())
+    native[name] = (ordinal, block, bytes, ...operands) => {
+      const given = operands.slice(0, counts[ordinal]);
+      if (given.every(({ byteLength }) => byteLength <= MOST_BYTES))
+        seeds.push({
+          ordinal,
+          block: block.slice(),
+          operands: given.map((own) => (own === block ? undefined : copyOf(own))),
+        });
+      return before[at]!(ordinal, block, bytes, ...operands);
+    };
+  try {
+    withStrict(true, () => withBackend("cpu", work));
+  } finally {
+    for (const [at, name] of names.entries()) native[name] = before[at]!;
+  }
+  return seeds;
+}
+
+const functions = library as unknown as Readonly<Record<string, (...values: readonly unknown[]) => unknown>>;
+
+const tensorsIn = (value: unknown): library.Tensor[] => {
+  if (value instanceof library.Tensor) return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(tensorsIn) : [];
+};
+
+/** A call of every operation, and the gradients of those that have some. */
+function everyOperation(size: number): void {
+  const operands = makeOperands(size);
+  for (const name of Object.keys(calls) as OperationName[]) {
+    const values = calls[name](operands);
+    for (const result of tensorsIn(functions[name]!(...values))) result.dataSync();
+    gradientsOf(() => functions[name]!(...calls[name](withLeaves(operands))));
+  }
+}
+
+type Operands = ReturnType<typeof makeOperands>;
+
+function withLeaves(operands: Operands): Operands {
+  const { x, y, vector, other, batch } = operands;
+  const leaves = Object.entries({ x, y, vector, other, batch }).map(([name, own]) => [name, leafOf(own)]);
+  return { ...operands, ...(Object.fromEntries(leaves) as Pick<Operands, "x">) };
+}
+
+/** Some operations have no gradient, or refuse to change a leaf: their right calls are made above. */
+function gradientsOf(run: () => unknown): void {
+  try {
+    for (const result of tensorsIn(run())) if (result.requiresGrad) library.sum(result).backward();
+  } catch (error) {
+    if (!(error instanceof library.OrchardError)) throw error;
+  } finally {
+    disposeLeaves();
+  }
+}
+
+const { AdamW, Lion, SGD, clipGradNorm } = library.optim;
+const leaf = (shape: readonly number[], dtype: library.DType = "float32"): library.Tensor =>
+  leafOf(library.ones(shape, { dtype }));
+const whole = (
+  values: library.NestedArray<number>,
+  dtype: "int64" | "int32" = "int64",
+): library.Tensor<"int64" | "int32"> => library.tensor(values, { dtype });
+
+/** Operations on other dtypes, whose kernels are others. */
+function otherDtypes(): void {
+  for (const dtype of ["float64", "float16", "bfloat16"] as const) {
+    const [x, y] = [() => leaf([5, 9], dtype), () => leaf([5, 9], dtype)];
+    for (const run of [
+      () => library.softmax(x(), { dim: 1 }),
+      () => library.layerNorm(x(), { weight: leaf([9], dtype), bias: leaf([9], dtype) }),
+      () => library.matmul(x(), y().transpose(0, 1)),
+      () => library.cumsum(x(), { dim: 0 }),
+      () => library.mseLoss(x(), y()),
+      () => library.crossEntropy(x(), whole([0, 1, 2, 3, 8])),
+      () => library.max(x(), { dim: 0 }),
+      () => library.embedding(whole([[0, 4]], "int32"), x()),
+    ])
+      gradientsOf(run);
+  }
+}
+
+type Options = Omit<library.FlashAttentionOptions, "returnLogSumExp" | "returnDropoutMask">;
+
+function attention(): void {
+  const attend = (options: Options, [batch, heads, queries, keys, dim]: readonly number[]) =>
+    gradientsOf(() => {
+      const [q, k, v] = [queries!, keys!, keys!].map((rows) => leaf([batch!, heads!, rows, dim!]));
+      return library.flashAttention(q!, k!, v!, { ...options, path: "fused" });
+    });
+  const sizes = [2, 2, 7, 6, 5];
+  attend({}, sizes);
+  attend({ causal: true, dropout: 0.3, alibi: [1, 0.5] }, sizes);
+  attend({ mask: library.ones([7, 6], { dtype: "bool" }), softcap: 5, window: 3 }, sizes);
+  attend({ bias: leaf([1, 2, 7, 6]), sinks: leaf([2]) }, sizes);
+  attend({}, [1, 2, 2, 20, 8]);
+  attend({ causal: true }, [1, 1, 40, 40, 16]);
+  attend({ cuSeqlens: [0, 3, 10], dropout: 0.3 }, [1, 2, 10, 10, 4]);
+  const [q, k, v] = [0, 1, 2].map(() => library.ones([1, 2, 6, 4]));
+  const { dropoutMask } = library.flashAttention(q!, k!, v!, { dropout: 0.5, returnDropoutMask: true, path: "fused" });
+  dropoutMask!.dataSync();
+}
+
+function bags(): void {
+  for (const mode of ["sum", "mean", "max"] as const) {
+    gradientsOf(() => library.embeddingBag(whole([[0, 1, 2, 1]]), leaf([4, 6]), { mode }));
+    const offsets = whole([0, 3]);
+    gradientsOf(() => library.embeddingBag(whole([0, 1, 3, 1]), leaf([4, 6]), { offsets, mode }));
+  }
+}
+
+function optimizers(): void {
+  for (const dtype of ["float32", "float64", "bfloat16"] as const)
+    for (const make of [
+      (own: library.Tensor[]) => new SGD(own, { lr: 0.1, momentum: 0.9 }),
+      (own: library.Tensor[]) => new AdamW(own, { lr: 0.1, amsgrad: true }),
+      (own: library.Tensor[]) => new Lion(own, { lr: 0.1 }),
+    ]) {
+      const parameters = [leaf([3, 5], dtype), leaf([4], dtype)];
+      const optimizer = make(parameters);
+      library.sum(library.add(library.sum(parameters[0]!), library.sum(parameters[1]!))).backward();
+      clipGradNorm(parameters, 1);
+      optimizer.step();
+      disposeLeaves();
+    }
+}
+
+/** What no plain call of an operation reaches. */
+function further(): void {
+  otherDtypes();
+  attention();
+  bags();
+  optimizers();
+  gradientsOf(() => library.rope(leaf([1, 4, 2, 8])));
+  gradientsOf(() => library.rope(leaf([2, 3, 8]), { positions: whole([4, 0, 9]) }));
+  gradientsOf(() => library.dropout(leaf([7, 3]), { p: 0.5 }));
+  gradientsOf(() => library.swiglu(leaf([7, 3]), leaf([7, 3])));
+  gradientsOf(() => library.max(leaf([7, 3]), { dim: 0 }));
+  gradientsOf(() => library.gather(leaf([7, 3]), whole([[0, 2]]).expand([7, 2]), { dim: 1 }));
+  library.arange(0, 9, { dtype: "int64" }).dataSync();
+  library.linspace(0, 1, 9).dataSync();
+  library
+    .rand([3, 5])
+    .transpose(0, 1)
+    .add(library.rand([5, 3]))
+    .dataSync();
+  const scores = new Float64Array(1);
+  scoresCall("storm", { pass: "forward" }, [scores]);
+  convertCall("storm", { from: "float32", to: "float16", fromOffset: 0, toOffset: 0, count: 5 }, [
+    new Float32Array(5),
+    new Uint16Array(5),
+  ]);
+}
+
+/** By the ordinals of the functions, each with some. */
+export function rightCalls(): readonly (readonly Seed[])[] {
+  const all = recorded(() => {
+    for (const size of [3, 8, 33]) everyOperation(size);
+    further();
+  });
+  const functions = Object.values(nativeTables().functions).sort((a, b) => a.ordinal - b.ordinal);
+  return functions.map(({ ordinal }) => spread(all.filter((seed) => seed.ordinal === ordinal)));
+}
+
+/** Not too many of those that differ, from first to last. */
+function spread(seeds: readonly Seed[]): Seed[] {
+  const different = [...new Map(seeds.map((seed) => [seed.block.join(), seed])).values()];
+  const step = Math.max(1, different.length / MOST_OF_A_FUNCTION);
+  return Array.from(
+    { length: Math.min(different.length, MOST_OF_A_FUNCTION) },
+    (_, at) => different[Math.floor(at * step)]!,
+  );
+}
