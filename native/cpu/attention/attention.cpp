@@ -165,19 +165,20 @@ public:
     return own;
   }
 
-  // The gradient of a bias, whose own elements are row-major: an axis along which it is the same has stride 0.
+  // The gradient of a bias, whose own elements are adjacent, in any order of its axes. Where it is the same for all
+  // indices of an axis it has stride 0.
   AttentionOperand read_bias_gradient(int at) const {
     if (!block_.is_present[at]) return {};
     AttentionOperand own = strides_of(at, bytes_);
-    int64_t count = 1;
+    Extent extent;
     for (auto [stride, size] :
-         {std::pair{own.column, p_.keys}, {own.row, p_.queries}, {own.head, p_.heads}, {own.batch, p_.batch}}) {
-      if (stride == 0 || size == 1) continue;
-      if (count > 0 && size > 0 && stride != count)
-        refuse("a row-major gradient of a bias, with strides of " + std::to_string(count), stride);
-      count = scratch_product({count, size});
-    }
-    own.data = operands_.result(at, bytes_, block_.offsets[at], Extent(count));
+         {std::pair{own.batch, p_.batch}, {own.head, p_.heads}, {own.row, p_.queries}, {own.column, p_.keys}})
+      if (stride != 0 && size != 1) extent.along(size, stride);
+    if (!extent.is_empty() && (extent.low() != 0 || extent.high() + 1 != extent.count()))
+      refuse("adjacent elements in the gradient of a bias, a distance to the last of " +
+                 std::to_string(extent.count() - 1),
+             extent.high());
+    own.data = operands_.result(at, bytes_, block_.offsets[at], extent);
     return own;
   }
 
@@ -220,7 +221,7 @@ void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   if (p.heads > 0 && p.queries > 0) attention_forward_kernels().run[static_cast<int>(p.dtype)](p);
 }
 
-// Those gradients that are there. gradBias is row-major.
+// Those gradients that are there.
 void attention_backward(const AttentionBackwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands, attention_backward_operands);
   const OperandReader<AttentionBackwardBlock> reader(block, p, operands);

@@ -83,10 +83,11 @@ const strides = ordinals.map(([name]) => stridesOf(cpuCalls.get(name)!.fields));
 
 const MOST_REPEATED = 4096;
 
-function limitRepetition(block: Float64Array, length: number, ordinal: number): void {
+function limitRepetition({ block }: Call, own: Seed): void {
   let isLarge = false;
-  for (let at = 0; at < length; at++) isLarge ||= Math.abs(block[at]!) > MOST_REPEATED;
-  if (isLarge) for (const at of strides[ordinal]!) if (block[at] === 0) block[at] = 1;
+  for (let at = 0; at < own.block.length - own.operands.length; at++)
+    isLarge ||= Math.abs(block[at]!) > MOST_REPEATED && block[at] !== own.block[at];
+  if (isLarge) for (const at of strides[own.ordinal]!) if (block[at] === 0) block[at] = 1;
 }
 
 // ---------------------------------------------------------------- a call
@@ -96,6 +97,8 @@ interface Call {
   blockBytes: number;
   block: Float64Array;
   readonly addresses: number[];
+  /** The bytes that there are, whatever the block says. */
+  readonly sizes: number[];
 }
 
 function place(room: Room, bytes: Uint8Array): void {
@@ -107,12 +110,13 @@ function rightCall({ ordinal, block, operands }: Seed): Call {
   const at = blocks.place(block.byteLength, true);
   const own = new Float64Array(blocks.bytes.buffer, at, block.length);
   own.set(block);
+  const sizes = operands.map((operand) => operand?.byteLength ?? 0);
   const addresses = operands.map((operand, index) => {
     if (!operand) return blocks.pointer;
     place(rooms[index]!, operand);
     return rooms[index]!.pointer;
   });
-  return { ordinal, blockBytes: block.byteLength, block: own, addresses };
+  return { ordinal, blockBytes: block.byteLength, block: own, addresses, sizes };
 }
 
 const elements = new Float64Array(1);
@@ -128,7 +132,7 @@ function alterElements({ operands }: Seed): void {
     const kind = random();
     if (kind < 0.5) wholes[0] = BigInt(pick([-1, 3, 4, 33, 2 ** 31, 2 ** 40, -(2 ** 53)]));
     else elements[0] = hostile(1);
-    bytes.set(elementBytes, start + below((end - start) / 8) * 8);
+    bytes.set(elementBytes, start + below((end - start) >> 3) * 8);
   }
 }
 
@@ -141,9 +145,10 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
   if (!own || kind < 0.1) call.block[said] = pick([-1, -1, Number.NaN, -(2 ** 53), 0.5]);
   else if (kind < 0.2) call.addresses[index] = 0;
   else if (kind < 0.3) {
-    const over = Math.min(own.byteLength, pick([1, 2, 4]));
+    const over = Math.min(call.sizes[index]!, pick([1, 2, 4]));
     call.addresses[index]! += over;
-    call.block[said] = own.byteLength - over;
+    call.sizes[index]! -= over;
+    call.block[said] = call.sizes[index]!;
   } else {
     const left = Math.max(
       0,
@@ -151,6 +156,7 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
     );
     place(rooms[index]!, own.subarray(0, left));
     call.addresses[index] = rooms[index]!.pointer;
+    call.sizes[index] = left;
     call.block[said] = left;
   }
 }
@@ -193,8 +199,9 @@ function step(number: number): void {
   const own = pick(seeds[below(seeds.length)]!);
   const call = rightCall(own);
   for (let times = pick([0, 1, 1, 1, 2, 2, 3, 5]); times > 0; times--) alter(call, own);
-  limitRepetition(call.block, own.block.length - own.operands.length, own.ordinal);
+  limitRepetition(call, own);
   progress[0] = number;
+  if (count === 1) console.log(number, answers[own.ordinal]!.name, call, own);
   const started = performance.now();
   const status = run(call, blocks.pointer);
   const milliseconds = performance.now() - started;
@@ -204,12 +211,18 @@ function step(number: number): void {
   else answer.refused++;
   if (!known.has(status)) throw new Error(`call ${number}: status ${status}, ${message()}`);
   for (let index = 0; index < own.operands.length; index++)
-    if (!rooms[index]!.isIntact()) throw new Error(`call ${number} of ${answer.name} wrote beside operand ${index}`);
+    if (own.operands[index] && !rooms[index]!.isIntact())
+      throw new Error(`call ${number} of ${answer.name} wrote beside operand ${index}`);
   if (!blocks.isIntact()) throw new Error(`call ${number} of ${answer.name} wrote beside its block`);
-  if (count === 1) console.log(number, answer.name, call.block, status, message());
 }
 
 const message = (): string => readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
+
+/** What is not altered must run: else the storm would be no more than refusals. */
+for (const own of seeds.flat()) {
+  const status = run(rightCall(own), blocks.pointer);
+  if (status !== Status.ok) throw new Error(`a right call of ${answers[own.ordinal]!.name} is refused: ${message()}`);
+}
 
 for (let number = first; number < first + count; number++) {
   if (number % SLICE === 0 || number === first)

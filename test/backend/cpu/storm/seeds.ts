@@ -187,7 +187,7 @@ function further(): void {
 /** By the ordinals of the functions, each with some. */
 export function rightCalls(): readonly (readonly Seed[])[] {
   const all = recorded(() => {
-    for (const size of [3, 8, 33]) everyOperation(size);
+    for (const size of [4, 8, 32]) everyOperation(size);
     further();
   });
   const functions = Object.values(nativeTables().functions).sort((a, b) => a.ordinal - b.ordinal);
