@@ -12,15 +12,21 @@ namespace {
 
 constexpr int64_t columns_of_task = 64;
 
+Extent matrices(int64_t batch, int64_t rows, int64_t columns) {
+  Extent own = Extent(columns).along(rows, columns);
+  return own.along(batch, own.count());
+}
+
 void cholesky(const CholeskyBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const int64_t batch = block.batch, n = block.size;
   with_real(dtype, [&](auto real) {
     using T = decltype(real);
-    auto [a, factor, info] = operands.first<3>();
-    const T *from = static_cast<const T *>(a);
-    T *to = static_cast<T *>(factor);
-    int32_t *codes = static_cast<int32_t *>(info);
+    const Extent all = matrices(batch, n, n);
+    const T *from = operands.inputs<T>(0, 0, all);
+    T *to = operands.results<T>(1, 0, all);
+    int32_t *codes = operands.results<int32_t>(2, 0, Extent(batch));
+    if (batch == 0) return;
     parallel_for(batch, matrices_of_task(n * n * n / 3), [&](int64_t begin, int64_t end) {
       for (int64_t matrix = begin; matrix < end; matrix++) {
         T *own = to + matrix * n * n;
@@ -38,9 +44,10 @@ void solve_triangular(const SolveTriangularBlock &block, Operands operands) {
   const int64_t batch = block.batch, n = block.rows, columns = block.columns;
   with_real(dtype, [&](auto real) {
     using T = decltype(real);
-    auto [a, b, x] = operands.first<3>();
-    const T *factors = static_cast<const T *>(a), *right = static_cast<const T *>(b);
-    T *solution = static_cast<T *>(x);
+    const Extent all = matrices(batch, n, columns);
+    const T *factors = operands.inputs<T>(0, 0, matrices(batch, n, n)), *right = operands.inputs<T>(1, 0, all);
+    T *solution = operands.results<T>(2, 0, all);
+    if (all.is_empty()) return;
     const int64_t parts = (columns + columns_of_task - 1) / columns_of_task;
     parallel_for(batch * parts, matrices_of_task(n * n * std::min(columns, columns_of_task)),
                  [&](int64_t begin, int64_t end) {

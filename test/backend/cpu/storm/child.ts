@@ -144,7 +144,7 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
   const kind = random();
   if (!own || kind < 0.1) call.block[said] = pick([-1, -1, Number.NaN, -(2 ** 53), 0.5]);
   else if (kind < 0.2) call.addresses[index] = 0;
-  else if (kind < 0.3) {
+  else if (kind < 0.3 && call.addresses[index] !== 0) {
     const over = Math.min(call.sizes[index]!, pick([1, 2, 4]));
     call.addresses[index]! += over;
     call.sizes[index]! -= over;
