@@ -94,6 +94,7 @@ function limitRepetition({ block }: Call, own: Seed): void {
 
 interface Call {
   ordinal: number;
+  width: number;
   blockBytes: number;
   block: Float64Array;
   readonly addresses: number[];
@@ -116,7 +117,8 @@ function rightCall({ ordinal, block, operands }: Seed): Call {
     place(rooms[index]!, operand);
     return rooms[index]!.pointer;
   });
-  return { ordinal, blockBytes: block.byteLength, block: own, addresses, sizes };
+  const width = widths.find((most) => operands.length <= most)!;
+  return { ordinal, width, blockBytes: block.byteLength, block: own, addresses, sizes };
 }
 
 const elements = new Float64Array(1);
@@ -169,16 +171,13 @@ function alter(call: Call, own: Seed): void {
     call.block[at] = random() < 0.85 ? hostile(call.block[at]!) : call.block[below(length)]!;
   } else if (kind < 0.8) alterOperand(call, own);
   else if (kind < 0.96) alterElements(own);
+  else if (kind < 0.97) call.width = pick(widths);
   else if (kind < 0.98)
     call.blockBytes = pick([0, -1, 8, own.block.byteLength - 8, own.block.byteLength + 8, 2 ** 31 - 1]);
   else call.ordinal = pick([-1, ordinals.length, 2 ** 31 - 1, below(ordinals.length)]);
 }
 
-const widthFor = (operands: number): number =>
-  random() < 0.01 ? pick(widths) : widths.find((width) => operands <= width)!;
-
-function run({ ordinal, blockBytes, addresses }: Call, blockAddress: number): number {
-  const width = widthFor(addresses.length);
+function run({ ordinal, width, blockBytes, addresses }: Call, blockAddress: number): number {
   const given = Array.from({ length: width }, (_, index) => addresses[index] ?? 0);
   return runs[`orchard_cpu_run${width}`]!(ordinal, blockAddress, blockBytes, ...given);
 }

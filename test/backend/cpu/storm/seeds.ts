@@ -169,6 +169,11 @@ function further(): void {
   gradientsOf(() => library.swiglu(leaf([7, 3]), leaf([7, 3])));
   gradientsOf(() => library.max(leaf([7, 3]), { dim: 0 }));
   gradientsOf(() => library.gather(leaf([7, 3]), whole([[0, 2]]).expand([7, 2]), { dim: 1 }));
+  for (const dtype of ["float32", "float64"] as const) {
+    const matrix = () => leafOf(library.mul(library.eye(5, { dtype }), 4));
+    gradientsOf(() => library.linalg.cholesky(matrix()));
+    gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
+  }
   library.arange(0, 9, { dtype: "int64" }).dataSync();
   library.linspace(0, 1, 9).dataSync();
   library
