@@ -186,7 +186,7 @@ private:
           add_row(grad_out, lane, p, space_.grad_values + row * value_row_);
         if (space_.has_nonfinite_queries && space_.nonfinite_queries[lane])
           add_row(queries, lane, du, space_.grad_keys + row * dim_row_);
-        if (space_.has_nonfinite_keys && space_.nonfinite_keys[row])
+        if (p_.grad_q.data && space_.has_nonfinite_keys && space_.nonfinite_keys[row])
           add_row(keys, key, du, space_.grad_queries + (pairs.i + lane) * dim_row_);
       }
   }

@@ -12,6 +12,7 @@ import { scoresCall } from "../../../src/ops/attention/primitive.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
+import { sum } from "../../../src/ops/reduction/sum.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { alone, caseOf } from "./cases.ts";
@@ -246,6 +247,13 @@ describe("rows that are not finite", () => {
       expect(rowsOf(own, 30, 31).every(Number.isNaN)).toBe(true);
       expect(rowsOf(own, 31, 60)).toEqual(rowsOf(wanted, 31, 60));
     }
+  });
+
+  test.each([Number.NaN, Infinity])("keys of %d have a gradient where queries need none", (loud) => {
+    const key = values(k, [30], loud);
+    const of = (wanted: Tensor[]) => onCpu(() => grad(sum(flashAttention(q, key, v, { causal: true })), wanted));
+    const [, gradK] = of([q, key]);
+    expect(numbersOf(of([key])[0]!)).toEqual(numbersOf(gradK!));
   });
 
   test("rows that attend to nothing give nothing, whatever they hold", () => {

@@ -163,6 +163,11 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
   }
 }
 
+/** Ordinals by the number of operands: another function with as many is told the right bytes. */
+const alike = Array.from({ length: 30 }, (_, count) =>
+  ordinals.filter(([, { operands }]) => operands === count).map(([, { ordinal }]) => ordinal),
+);
+
 function alter(call: Call, own: Seed): void {
   const length = own.block.length - own.operands.length;
   const kind = random();
@@ -174,7 +179,7 @@ function alter(call: Call, own: Seed): void {
   else if (kind < 0.97) call.width = pick(widths);
   else if (kind < 0.98)
     call.blockBytes = pick([0, -1, 8, own.block.byteLength - 8, own.block.byteLength + 8, 2 ** 31 - 1]);
-  else call.ordinal = pick([-1, ordinals.length, 2 ** 31 - 1, below(ordinals.length)]);
+  else call.ordinal = pick([-1, ordinals.length, 2 ** 31 - 1, pick(alike[own.operands.length]!)]);
 }
 
 function run({ ordinal, width, blockBytes, addresses }: Call, blockAddress: number): number {
