@@ -44,7 +44,7 @@ int64_t scratch_product(std::initializer_list<int64_t> factors) {
   bool overflows = false;
   for (int64_t factor : factors) overflows |= factor < 0 || __builtin_mul_overflow(product, factor, &product);
   if (overflows || product > largest_whole)
-    fail(ORCHARD_CPU_OUT_OF_MEMORY, "the memory that this call takes for itself is more than any machine has");
+    fail(ORCHARD_CPU_MEMORY_LIMIT, "the memory that this call takes for itself is more than any machine has");
   return product;
 }
 
