@@ -1,4 +1,4 @@
-/** The cpu dylib survives hostile calls: each is refused by a status, or stays within the operands that it was given. */
+/** The cpu dylib survives hostile calls: each is refused by a status, or stays within the operands that it got. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { environment } from "../../../src/core/environment.ts";

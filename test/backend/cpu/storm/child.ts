@@ -4,8 +4,8 @@
  *
  *   bun test/backend/cpu/storm/child.ts <seed> <first> <count> <file>
  *
- * A call is a function of the seed and of its number alone. The file, of 8 bytes, gets the number of the call that is under
- * way. A single call prints its block.
+ * A call is a function of the seed and of its number alone. The file, of 8 bytes, gets the number of the call that is
+ * under way. A single call is printed.
  */
 import { dlopen } from "bun:ffi";
 import { ABI_VERSION, declarations, Status } from "../../../../src/backend/cpu/abi.ts";
