@@ -21,6 +21,7 @@ public:
 
   // The same for each index of a further axis.
   Extent &along(int64_t size, int64_t stride) {
+    if (size == 1) return *this;
     int64_t reach;
     is_possible_ &= size >= 0;
     is_possible_ &= !__builtin_mul_overflow(size - 1, stride, &reach);
