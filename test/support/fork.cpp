@@ -19,13 +19,13 @@ struct Ordinals {
   double float32, float64;
 };
 
-// By the function "convert", with its block: from, to, offsets, count.
+// By the function "convert", with its block: from, to, offsets, count, and the bytes of both operands.
 bool computes(Run run, const Ordinals &ordinals) {
   const int count = 1 << 20;
   std::vector<float> in(count, 1.5f);
   std::vector<double> out(count, 0);
-  const double block[] = {ordinals.float32, ordinals.float64, 0, 0, count};
-  if (run(ordinals.convert, block, in.data(), out.data(), nullptr) != ORCHARD_CPU_OK) return false;
+  const double block[] = {ordinals.float32, ordinals.float64, 0, 0, count, 4.0 * count, 8.0 * count};
+  if (run(ordinals.convert, block, sizeof block, in.data(), out.data(), nullptr) != ORCHARD_CPU_OK) return false;
   for (double value : out)
     if (value != 1.5) return false;
   return true;
