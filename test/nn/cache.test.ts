@@ -122,6 +122,8 @@ describe("AttentionCache", () => {
 
   test("a limit of 0 is refused", () => {
     expect(() => new nn.AttentionCache(0)).toThrow("expected limit to be a whole number of at least 1, got 0");
-    expect(() => new nn.KeyValueCache(0, 3)).toThrow("expected layers to be a whole number of at least 1, got 0");
+    expect(() => new nn.KeyValueCache(0, 3)).toThrow(
+      "expected layers to be a whole number of at least 1 and at most 65536, got 0",
+    );
   });
 });
