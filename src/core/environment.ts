@@ -85,7 +85,7 @@ const own = {
     meaning: "For tests: the folder whose `proc/self` and control groups say what this process may use",
   },
   ORCHARD_CPU_STORM: {
-    fallback: "150000:1",
+    fallback: "`150000:1`",
     meaning: "How many hostile calls the tests make of the cpu dylib, and behind a colon the seed that chooses them",
   },
   XDG_CACHE_HOME: {

@@ -55,7 +55,9 @@ export function decodeAll(tokenizer: string, stream: TextStream, tokens: Iterabl
   if (!isSequence || !reading(tokenizer, () => Symbol.iterator in tokens))
     throw new ArgumentError(tokenizer, "invalidOperand", `expected a list of tokens, got ${describeValue(tokens)}`);
   let text = "";
-  for (const token of reading(tokenizer, () => Array.from(tokens))) text += stream.push(token);
+  reading(tokenizer, () => {
+    for (const token of tokens) text += stream.push(token);
+  });
   return text + stream.end();
 }
 

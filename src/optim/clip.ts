@@ -2,7 +2,7 @@
 import { noGrad } from "../autograd/modes.ts";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { aNumber, flag } from "../core/kinds.ts";
+import { aNumber, flag, listed } from "../core/kinds.ts";
 import { notNegative } from "../core/options.ts";
 import { parameters as declare, type Given, type Kind, operand, optional, reading } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
@@ -136,14 +136,12 @@ export function clipGradValue(...values: unknown[]): void {
 
 /** @internal The tensors in a list that have a gradient. */
 export function withGradients(operation: string, parameters: Tensor | readonly Tensor[]): Tensor[] {
-  const list = Tensor.isTensor(parameters) ? [parameters] : reading(operation, () => Array.from(parameters));
-  const isList = Tensor.isTensor(parameters) || reading(operation, () => Array.isArray(parameters));
-  const other = list.find((each) => !Tensor.isTensor(each));
-  if (!isList || list.some((each) => !Tensor.isTensor(each)))
+  const list = Tensor.isTensor(parameters) ? [parameters] : reading(operation, () => listed(parameters));
+  if (!list?.every(Tensor.isTensor))
     throw new ArgumentError(
       operation,
       "notATensor",
-      `expected parameters to be a tensor or a list of tensors, got ${describeValue(isList ? other : parameters)}`,
+      `expected parameters to be a tensor or a list of tensors, got ${describeValue(parameters)}`,
     );
   for (const tensor of list) tensor.checkAlive(operation);
   return list.filter(({ grad }) => grad !== null);

@@ -1,6 +1,7 @@
 /** The parameters of an optimizer, in groups with their own options. All checks of them are here. */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError } from "../core/errors.ts";
+import { listed } from "../core/kinds.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
@@ -70,13 +71,14 @@ export function parseGroups<Options extends object>(
   return groups;
 }
 
-function groupsOf<Options>(operation: string, parameters: Parameters<Options>): readonly GroupOptions<Options>[] {
-  if (parameters instanceof Map) return [{ parameters } as unknown as GroupOptions<Options>];
+function groupsOf<Options>(operation: string, given: Parameters<Options>): readonly GroupOptions<Options>[] {
+  if (given instanceof Map) return [{ parameters: given } as unknown as GroupOptions<Options>];
+  const parameters = (Array.isArray(given) ? listed(given) : given) as Parameters<Options>;
   if (!Array.isArray(parameters))
     throw new ArgumentError(
       operation,
       "notAList",
-      `expected a list of tensors, a map of tensors or a list of groups, got ${describeValue(parameters)}`,
+      `expected a list of tensors, a map of tensors or a list of groups, got ${describeValue(given)}`,
     );
   const isGroup = (each: unknown) => typeof each === "object" && each !== null && "parameters" in each;
   if (!parameters.some(isGroup)) return [{ parameters } as unknown as GroupOptions<Options>];
@@ -92,7 +94,7 @@ function groupsOf<Options>(operation: string, parameters: Parameters<Options>): 
 const entriesOf = (list: ParameterList, first: number): [string, Tensor][] =>
   list instanceof Map
     ? [...list]
-    : (list as readonly Tensor[]).map((parameter, index) => [String(first + index), parameter]);
+    : ((listed(list) ?? []) as readonly Tensor[]).map((parameter, index) => [String(first + index), parameter]);
 
 function checkParameter(operation: string, name: string, parameter: unknown): asserts parameter is Tensor {
   if (!Tensor.isTensor(parameter))

@@ -2,6 +2,7 @@
 
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { listed } from "../core/kinds.ts";
 import { belowOne, checkNumber } from "../core/options.ts";
 import { type Kind, named, operand, optional, parameters, reading } from "../core/parameters.ts";
 import type { LearningRate, Parameters } from "./groups.ts";
@@ -34,6 +35,6 @@ export function checkBetas(operation: string, betas: unknown): void {
       "invalidOption",
       `expected betas to be two numbers, such as [0.9, 0.999], got ${describeValue(betas)}`,
     );
-  for (const [index, beta] of reading(operation, () => Array.from(betas as unknown[])).entries())
+  for (const [index, beta] of reading(operation, () => listed(betas) ?? []).entries())
     checkNumber(operation, `betas[${index}]`, beta, belowOne);
 }

@@ -1,6 +1,7 @@
 /** Converts an optimizer's state to a plain record and back. */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { listed } from "../core/kinds.ts";
 import type { Json } from "../io/json.ts";
 import { clone } from "../ops/copy/copy.ts";
 import { sameShape } from "../tensor/shape.ts";
@@ -95,13 +96,15 @@ function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, 
 
 function isState(dict: unknown): dict is OptimizerStateDict {
   const { groups, steps, tensors } = (dict ?? {}) as Partial<OptimizerStateDict>;
-  const areGroups =
-    Array.isArray(groups) && groups.every((own) => isObject(own?.options) && isNameList(own.parameters));
-  return areGroups && isObject(steps) && isObject(tensors);
+  const areGroups = listed(groups)?.every((own) => {
+    const { options, parameters } = (own ?? {}) as Partial<GroupState>;
+    return isObject(options) && isNameList(parameters);
+  });
+  return areGroups === true && isObject(steps) && isObject(tensors);
 }
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
-const isNameList = (value: unknown): boolean => Array.isArray(value) && value.every((name) => typeof name === "string");
+const isNameList = (value: unknown): boolean => listed(value)?.every((name) => typeof name === "string") === true;
 
 function groupDifferences(index: number, own: GroupState, { options, parameters }: GroupState): string[] {
   const lines = (what: string, expected: readonly string[], got: readonly string[]) => [

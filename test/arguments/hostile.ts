@@ -85,6 +85,7 @@ export const hostiles: readonly Hostile[] = [
   row("[2 ** 53]", () => [2 ** 53]),
   row("nine sizes", () => [1, 1, 1, 1, 1, 1, 1, 1, 1]),
   row("an array with a hole", () => Object.assign(new Array(3), { 0: 1, 2: 2 })),
+  row("an array of nothing but holes", () => new Array(2 ** 32 - 1)),
   row("an array of null", () => [null]),
   row("an array of texts", () => ["0"]),
   row("an array of symbols", () => [Symbol("a")]),

@@ -141,7 +141,7 @@ describe("stateDict", () => {
   };
   const good = () => stepped(weight());
   const wrong: readonly (readonly [string, () => optim.OptimizerStateDict, RegExp])[] = [
-    ["of another optimizer", () => new Muon([weight()]).stateDict(), /expected the state of AdamW, got Muon/],
+    ["of another optimizer", () => new Muon([weight()]).stateDict(), /expected the state of AdamW, got "Muon"/],
     ["with another number of groups", () => ({ ...good(), groups: [] }), /expected 1 groups, got 0/],
     [
       "with a parameter more",

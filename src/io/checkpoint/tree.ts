@@ -1,4 +1,5 @@
 import { ArgumentError } from "../../core/errors.ts";
+import { listed } from "../../core/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { isJsonObject, type Json } from "../json.ts";
 
@@ -39,7 +40,12 @@ export function flattenTree(operation: string, name: string, value: unknown): Fl
     if (item instanceof Tensor) return { $tensor: nameOf(tensors, item, path) };
     if (depth >= MAX_TREE_DEPTH) throw tooDeep(operation, name);
     const below = depth + 1;
-    if (Array.isArray(item)) return item.map((each, index) => visit(each, `${path}.${index}`, below));
+    if (Array.isArray(item)) {
+      const list = listed(item);
+      if (list === undefined)
+        throw new ArgumentError(operation, "notSaveable", `${path} has ${item.length} elements, too many for a tree`);
+      return list.map((each, index) => visit(each, `${path}.${index}`, below));
+    }
     if (isPlainObject(item)) return mapValues(item, escaped, (each, key) => visit(each, `${path}.${key}`, below));
     throw new ArgumentError(operation, "notSaveable", `expected ${path} to be ${SAVEABLE}, got ${describe(item)}`);
   };

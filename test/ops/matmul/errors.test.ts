@@ -62,12 +62,12 @@ const sums: readonly Case[] = [
     "a factor that is no number",
     () => addmm(of(2), of(2, 3), of(3, 2), { beta: "2" as unknown as number }),
     ArgumentError,
-    "expected beta to be a number for float32, got 2",
+    'expected beta to be a number, got "2"',
   ],
 ];
 
 const equations: readonly Case[] = [
-  ["no operand", () => einsum("ij->i"), ArgumentError, "names 1 operands, got 0"],
+  ["no operand", () => einsum("ij->i"), ArgumentError, "expected operands, got nothing"],
   ["too few operands", () => einsum("ij,jk->ik", of(2, 3)), ArgumentError, "names 2 operands, got 1"],
   ["two arrows", () => einsum("i->i->i", of(2)), ArgumentError, "more than one ->"],
   ["a digit", () => einsum("i1->i", of(2, 2)), ArgumentError, '"i1" has "1"'],
