@@ -10,7 +10,8 @@ const program = join(import.meta.dir, "..", "..", "support", "far-attention.ts")
 
 /** In a process of its own, whose software device may hand out more addresses than the machine has memory. */
 function farResults(backend: BackendName): FarResults[] {
-  const env = { ...process.env, ORCHARD_METAL_MEMORY_LIMIT: String(2 ** 44) };
+  const unlimited = String(2 ** 44);
+  const env = { ...process.env, ORCHARD_METAL_MEMORY_LIMIT: unlimited, ORCHARD_MEMORY_LIMIT: unlimited };
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program, backend], { env });
   expect([exitCode, exitCode === 0 ? "" : stderr.toString()]).toEqual([0, ""]);
   return stdout
