@@ -12,11 +12,7 @@
 
 namespace replay {
 
-#if ORCHARD_CPU_ABI_VERSION >= 3
 constexpr int room = 29; // operands of orchard_cpu_run29
-#else
-constexpr int room = 30;
-#endif
 
 class Library {
 public:
@@ -26,11 +22,7 @@ public:
     find(configure_, "orchard_cpu_configure");
     find(last_error_, "orchard_cpu_last_error");
     find(tables_, "orchard_cpu_tables");
-#if ORCHARD_CPU_ABI_VERSION >= 3
     find(run_, "orchard_cpu_run29");
-#else
-    find(run_, "orchard_cpu_run30");
-#endif
     find(allocate, "orchard_cpu_allocate");
     find(collected, "orchard_cpu_collected");
     if (abi_version() != ORCHARD_CPU_ABI_VERSION) throw std::runtime_error("the dylib has another ABI version");
@@ -51,19 +43,11 @@ public:
       throw std::runtime_error(std::string(name) + " = " + value + ": " + last_error());
   }
 
-#if ORCHARD_CPU_ABI_VERSION >= 3
   int32_t run(int32_t function, const void *block, int32_t block_bytes, void *const *o) const {
     return run_(function, block, block_bytes, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11],
                 o[12], o[13], o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23], o[24], o[25], o[26],
                 o[27], o[28]);
   }
-#else
-  int32_t run(int32_t function, const void *block, int32_t, void *const *o) const {
-    return run_(function, block, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11], o[12], o[13],
-                o[14], o[15], o[16], o[17], o[18], o[19], o[20], o[21], o[22], o[23], o[24], o[25], o[26], o[27], o[28],
-                o[29]);
-  }
-#endif
 
   std::string last_error() const { return text(last_error_); }
 
@@ -100,11 +84,7 @@ private:
   decltype(&orchard_cpu_configure) configure_;
   decltype(&orchard_cpu_last_error) last_error_;
   decltype(&orchard_cpu_tables) tables_;
-#if ORCHARD_CPU_ABI_VERSION >= 3
   decltype(&orchard_cpu_run29) run_;
-#else
-  decltype(&orchard_cpu_run30) run_;
-#endif
 };
 
 } // namespace replay

@@ -60,15 +60,10 @@ class Block {
 public:
   explicit Block(const Record &record) {
     size_t numbers = record.block.size() / sizeof(double);
-#if ORCHARD_CPU_ABI_VERSION >= 3
     bytes_ = (numbers + record.operands.size()) * sizeof(double);
     data_.reset(new double[numbers + record.operands.size()]);
     for (const Operand &operand : record.operands)
       data_[numbers++] = operand.place == left_out ? -1 : static_cast<double>(operand.bytes);
-#else
-    bytes_ = record.block.size();
-    data_.reset(new double[numbers]);
-#endif
     std::memcpy(data_.get(), record.block.data(), record.block.size());
   }
 

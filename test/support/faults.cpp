@@ -15,15 +15,9 @@ struct CountBlock {
 
 volatile int64_t sink;
 
-#if ORCHARD_CPU_ABI_VERSION >= 3
 template <class T> const T *first_of(Operands operands, int index, int64_t count) {
   return operands.inputs<T>(index, 0, Extent(count));
 }
-#else
-template <class T> const T *first_of(Operands operands, int index, int64_t) {
-  return static_cast<const T *>(operands[index]);
-}
-#endif
 
 // Nothing is wrong with it.
 void sum(const CountBlock &block, Operands operands) {
