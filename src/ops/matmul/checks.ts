@@ -2,6 +2,7 @@
 
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand } from "../../core/parameters.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -14,8 +15,8 @@ export const factors = { a: operand(aTensor), b: operand(aTensor) } as const;
  */
 export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
   checkSameDType(operation, [a, b]);
-  const inner = b.shape.at(b.rank === 1 ? -1 : -2);
-  if (a.rank > 0 && b.rank > 0 && a.shape.at(-1) === inner) return;
+  const inner = plainList(b.shape).at(b.rank === 1 ? -1 : -2);
+  if (a.rank > 0 && b.rank > 0 && plainList(a.shape).at(-1) === inner) return;
   const innerAxis = b.rank === 1 ? "the second" : "the axis before the last of the second";
   const why =
     a.rank === 0 || b.rank === 0

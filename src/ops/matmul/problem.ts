@@ -65,7 +65,7 @@ export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }:
     ...attributes,
     m: shape.at(-2)!,
     n: shape.at(-1)!,
-    k: a!.shape.at(-1)!,
+    k: plainList(a!.shape).at(-1)!,
     batchShape: nest.shape,
     a: first!,
     b: second!,

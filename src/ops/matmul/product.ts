@@ -4,6 +4,7 @@ import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { broadcastShapes, broadcastStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
@@ -27,8 +28,9 @@ const addmmPrimitive = productPrimitive("addmm");
 
 /** alpha · a · b of matrices, or batches of them that broadcast. Checked by the caller. */
 export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1): Tensor<D> {
-  const batch = broadcastShapes("matmul", a.shape.slice(0, -2), b.shape.slice(0, -2));
-  const shape = [...batch, a.shape.at(-2)!, b.shape.at(-1)!];
+  const [left, right] = [plainList(a.shape), plainList(b.shape)];
+  const batch = broadcastShapes("matmul", left.slice(0, -2), right.slice(0, -2));
+  const shape = [...batch, left.at(-2)!, right.at(-1)!];
   const output = execute(matmulPrimitive, [a, b], shape, a.dtype, { alpha, beta: 0 });
   const shapes = [a.shape, b.shape] as const;
   record("matmul", [a, b], [output], [a, b], ([gradient], [left, right], needs) => [
