@@ -1,5 +1,6 @@
 /**
- * A program that dispatches a kernel 10,000 times with arrays of its own, and prints resident memory after each tenth.
+ * A program that dispatches a kernel 20,000 times with arrays of its own, and prints resident memory after each
+ * thousand of them.
  */
 import { MetalContext, metalKernel } from "../../src/index.ts";
 
@@ -12,7 +13,7 @@ const context = new MetalContext();
 const kernel = metalKernel({ name: "add", source, context });
 const x = new Float32Array(4096).fill(1);
 const resident: number[] = [];
-for (let tenth = 0; tenth < 10; tenth++) {
+for (let thousand = 0; thousand < 20; thousand++) {
   for (let step = 0; step < 1000; step++) kernel.run({ x, y: x, a: 2 }, { grid: 64 });
   Bun.gc(true);
   resident.push(process.memoryUsage.rss());
