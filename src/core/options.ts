@@ -9,17 +9,6 @@ export function checkNames(operation: string, given: object, known: object): voi
     if (!Object.hasOwn(known, name)) throw unknownOption(operation, name, Object.keys(known));
 }
 
-/** @throws {ArgumentError} `unknownChoice`, naming the option and its values, where a value is none of them. */
-export function checkChoice(operation: string, name: string, value: unknown, choices: readonly string[]): void {
-  if (choices.includes(value as string)) return;
-  const expected = choices.map((choice) => `"${choice}"`).join(" or ");
-  throw new ArgumentError(
-    operation,
-    "unknownChoice",
-    `expected ${name} to be ${expected}, got ${describeValue(value)}`,
-  );
-}
-
 /** What a number has to be. */
 export interface NumberRule {
   readonly holds: (value: number) => boolean;

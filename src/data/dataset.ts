@@ -7,6 +7,7 @@ import { type Kind, named, parameters, required } from "../core/parameters.ts";
 import { cacheFolder } from "../core/paths.ts";
 import { counted } from "../core/plural.ts";
 import { withFileErrors } from "../io/file_errors.ts";
+import { seed as aSeed } from "../random/kinds.ts";
 import { buildTokens, type DataProgress } from "./build.ts";
 import { type FoundFile, findDeclarations, findFiles } from "./paths.ts";
 import type { SkipReason } from "./scan.ts";
@@ -116,15 +117,6 @@ const aTokenizer: Kind<Tokenizer> = {
   parse(value) {
     const own = value as Partial<Tokenizer> | null | undefined;
     return typeof own?.encode === "function" && typeof own.name === "string" ? (value as Tokenizer) : undefined;
-  },
-};
-
-const aSeed: Kind<bigint> = {
-  expected: "a whole number from 0 to below 2^64",
-  parse(value) {
-    if (typeof value !== "bigint" && !Number.isSafeInteger(value)) return undefined;
-    const own = BigInt(value as number | bigint);
-    return own >= 0n && own < 2n ** 64n ? own : undefined;
   },
 };
 

@@ -1,5 +1,5 @@
-import { ArgumentError } from "../core/errors.ts";
-import { type Kind, operand, optionalOperand, parameters, required } from "../core/parameters.ts";
+import { operand, optionalOperand, parameters, required } from "../core/parameters.ts";
+import { seed } from "./kinds.ts";
 import { callKey, type PhiloxKey } from "./philox.ts";
 
 /** All that a generator's next numbers depend on. */
@@ -10,19 +10,9 @@ export interface GeneratorState {
   readonly offset: bigint;
 }
 
-const word: Kind<bigint> = {
-  expected: "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)",
-  parse(value) {
-    if (typeof value !== "bigint" && !Number.isSafeInteger(value)) return undefined;
-    const own = BigInt(value as number | bigint);
-    return own >= 0n && own < 2n ** 64n ? own : undefined;
-  },
-  error: [ArgumentError, "invalidSeed"],
-};
-
-const generatorParameters = parameters("Generator", { seed: optionalOperand(word) });
-const seedParameters = parameters("manualSeed", { seed: operand(word) });
-const stateParameters = parameters("setState", { seed: required(word), offset: required(word) });
+const generatorParameters = parameters("Generator", { seed: optionalOperand(seed) });
+const seedParameters = parameters("manualSeed", { seed: operand(seed) });
+const stateParameters = parameters("setState", { seed: required(seed), offset: required(seed) });
 
 /**
  * A source of random numbers: a seed, and the number of calls that it has served. Each call of a random operation takes

@@ -4,6 +4,8 @@ import { aNumber, flag, instanceOf } from "../../core/kinds.ts";
 import type { NumberRule } from "../../core/options.ts";
 import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import { Generator } from "../../random/generator.ts";
+import { seed as aSeed } from "../../random/kinds.ts";
+import { aGenerator } from "../kinds.ts";
 
 /** How the next token is sampled from logits. */
 export interface SamplingOptions {
@@ -66,16 +68,7 @@ const tokens: Kind<ReadonlySet<number>> = {
   },
 };
 
-const aSeed: Kind<number | bigint> = {
-  expected: "a whole number of at least 0",
-  parse: (value) =>
-    (typeof value === "bigint" && value >= 0n) || (Number.isSafeInteger(value) && (value as number) >= 0)
-      ? (value as number | bigint)
-      : undefined,
-};
-
-/** @internal */
-export const samplingParameters = {
+const samplingParameters = {
   temperature: named(aNumber(ranges.temperature), 1),
   topK: named(aNumber(ranges.topK), Infinity),
   topP: named(aNumber(ranges.topP), 1),
@@ -88,7 +81,7 @@ export const generateParameters = {
   maxTokens: named(aNumber(ranges.maxTokens), 256),
   stopTokens: named(tokens),
   seed: named(aSeed),
-  generator: named(instanceOf(Generator, "a Generator")),
+  generator: named(aGenerator),
   signal: named(instanceOf(AbortSignal, "an AbortSignal")),
   useCache: named(flag, true),
 } as const;

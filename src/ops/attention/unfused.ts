@@ -43,7 +43,7 @@ export interface Attended {
   readonly logSumExp: Tensor | undefined;
 }
 
-/** As the fused forward, from the same inputs; L where it is wanted, since it takes a pass of its own. */
+/** As the fused forward, from the same inputs; L only where it is asked for, as it takes a pass of its own. */
 export function unfusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[]): Attended {
   return tidy(() => attend(problemOf({ attributes, inputs }), attributes.outputs.includes("logSumExp")));
 }
