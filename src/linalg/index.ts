@@ -1,3 +1,3 @@
 /** Linear algebra, by PyTorch's names. Exported as `linalg`. */
-export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky.ts";
-export { type SolveTriangularOptions, solveTriangular } from "./triangular.ts";
+export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky/cholesky.ts";
+export { type SolveTriangularOptions, solveTriangular } from "./triangular/triangular.ts";

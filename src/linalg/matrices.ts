@@ -1,4 +1,9 @@
-/** Operands of linear algebra: their dtypes and shapes, and the form in which they are computed. */
+/**
+ * Operands of linear algebra: their dtypes and shapes, and the form in which they are computed.
+ *
+ * Primitives take float32 or float64 matrices, row-major without gaps, in batches of one shape: […, rows, columns].
+ * Where one gives `info`, it is an int32 for each matrix: 0, or what the factorisation found, counted from 1.
+ */
 import { noGrad } from "../autograd/modes.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
@@ -6,7 +11,7 @@ import { contiguous } from "../ops/copy/copy.ts";
 import { expand } from "../ops/view/expand.ts";
 import { transpose } from "../ops/view/permute.ts";
 import { type DType, isFloat } from "../tensor/dtype.ts";
-import { broadcastShapes, type Shape, sameShape } from "../tensor/shape.ts";
+import { broadcastShapes, elementCount, type Shape, sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
@@ -69,3 +74,16 @@ function withBatch(x: Tensor, batch: Shape): Tensor {
   const shape = [...batch, ...x.shape.slice(-2)];
   return sameShape(x.shape, shape) ? x : expand(x, shape);
 }
+
+/** How many matrices there are, and their sizes. */
+export interface Matrices {
+  readonly batch: number;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+export const matricesOf = ({ shape }: Tensor): Matrices => ({
+  batch: elementCount(shape.slice(0, -2)),
+  rows: shape.at(-2)!,
+  columns: shape.at(-1)!,
+});

@@ -1,7 +1,7 @@
 /** What reference implementations of linear algebra share: matrices in float64, row-major. */
 import { store, toNumbers } from "../backend/reference/elements.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { matricesOf } from "./primitive.ts";
+import { matricesOf } from "./matrices.ts";
 
 /** The elements of each matrix of a batch. */
 export function matricesIn(x: Tensor): Float64Array[] {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
+import { linalgCalls } from "./linalg.ts";
 
 const { data, io, nn, optim, tensor, zeros, sum } = orchard;
 
@@ -21,6 +22,8 @@ export function leaveFolder(): void {
   rmSync(folder, { recursive: true });
 }
 export type Call = (...values: never[]) => unknown;
+/** Functions by name, each with arguments that it takes. */
+export type Calls = Readonly<Record<string, readonly [call: Call, values: () => readonly unknown[]]>>;
 
 /** A class as a function. */
 const make =
@@ -56,7 +59,7 @@ function restoringStrict(call: Call): Call {
 }
 
 /** Each function with arguments that it takes. */
-export const calls: Readonly<Record<string, readonly [call: Call, values: () => readonly unknown[]]>> = {
+export const calls: Calls = {
   Linear: [make(nn.Linear), () => [2, 3, { bias: true, residual: false, dtype: "float32" }]],
   Dropout: [make(nn.Dropout), () => [{ p: 0.5 }]],
   LayerNorm: [make(nn.LayerNorm), () => [4, { eps: 1e-5, bias: true }]],
@@ -112,12 +115,7 @@ export const calls: Readonly<Record<string, readonly [call: Call, values: () => 
   "optim.linear": [optim.linear as Call, () => [{ total: 3, from: 1, to: 0 }]],
   cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
-  cholesky: [orchard.linalg.cholesky as Call, () => [orchard.eye(2), { upper: true }]],
-  choleskyEx: [orchard.linalg.choleskyEx as Call, () => [orchard.eye(2), { upper: true }]],
-  solveTriangular: [
-    orchard.linalg.solveTriangular as Call,
-    () => [orchard.eye(2), zeros([2, 1]), { upper: true, left: true, unitriangular: false }],
-  ],
+  ...linalgCalls,
   backward: [orchard.backward as Call, () => [sum(leaf()), tensor(1), { retainGraph: true, createGraph: false }]],
   grad: [orchard.grad as Call, () => gradArguments()],
   valueAndGrad: [orchard.valueAndGrad as Call, () => [(x: orchard.Tensor) => sum(x), 1]],

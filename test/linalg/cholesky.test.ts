@@ -1,8 +1,8 @@
 /** Cholesky factors and triangular systems, by the residuals of LAPACK's test suite (dpot01, dtrt02). */
 import { describe, expect, test } from "bun:test";
 import { LinAlgError } from "../../src/core/errors.ts";
-import { cholesky, choleskyEx } from "../../src/linalg/cholesky.ts";
-import { solveTriangular } from "../../src/linalg/triangular.ts";
+import { cholesky, choleskyEx } from "../../src/linalg/cholesky/cholesky.ts";
+import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { add, mul } from "../../src/ops/elementwise/arithmetic.ts";

@@ -1,5 +1,6 @@
-import type { Implementation } from "../backend/backend.ts";
-import { matricesOf, type TriangularAttributes, triangularCall } from "./primitive.ts";
+import type { Implementation } from "../../backend/backend.ts";
+import { matricesOf } from "../matrices.ts";
+import { type TriangularAttributes, triangularCall } from "./primitive.ts";
 
 export const triangularCpu: Implementation<TriangularAttributes> = {
   run({ operation, inputs: [a, b], outputs: [x], attributes }) {

@@ -1,6 +1,6 @@
-import type { Implementation } from "../backend/backend.ts";
-import { store } from "../backend/reference/elements.ts";
-import { matricesIn, storeMatrices } from "./reference.ts";
+import type { Implementation } from "../../backend/backend.ts";
+import { store } from "../../backend/reference/elements.ts";
+import { matricesIn, storeMatrices } from "../reference.ts";
 
 export const choleskyReference: Implementation<undefined> = {
   run({ inputs: [a], outputs: [factor, info] }) {

@@ -1,43 +1,12 @@
-// The functions of linear algebra.
-#include "linalg.h"
+#include "triangular.h"
 
-#include "../functions.h"
 #include "../parallel.h"
-
-#include <algorithm>
 
 using namespace orchard;
 
 namespace {
 
 constexpr int64_t columns_of_task = 64;
-
-Extent matrices(int64_t batch, int64_t rows, int64_t columns) {
-  Extent own = Extent(columns).along(rows, columns);
-  return own.along(batch, own.count());
-}
-
-void cholesky(const CholeskyBlock &block, Operands operands) {
-  const DType dtype = block.dtype;
-  const int64_t batch = block.batch, n = block.size;
-  with_real(dtype, [&](auto real) {
-    using T = decltype(real);
-    const Extent all = matrices(batch, n, n);
-    const T *from = operands.inputs<T>(0, 0, all);
-    T *to = operands.results<T>(1, 0, all);
-    int32_t *codes = operands.results<int32_t>(2, 0, Extent(batch));
-    if (batch == 0) return;
-    parallel_for(batch, matrices_of_task(n * n * n / 3), [&](int64_t begin, int64_t end) {
-      for (int64_t matrix = begin; matrix < end; matrix++) {
-        T *own = to + matrix * n * n;
-        std::copy_n(from + matrix * n * n, n * n, own);
-        codes[matrix] = static_cast<int32_t>(linalg_kernels().of<T>().cholesky(own, n));
-      }
-    });
-  });
-}
-
-ORCHARD_FUNCTION("cholesky", cholesky, CholeskyBlock, 3)
 
 void solve_triangular(const SolveTriangularBlock &block, Operands operands) {
   const DType dtype = block.dtype;
@@ -56,8 +25,8 @@ void solve_triangular(const SolveTriangularBlock &block, Operands operands) {
                      int64_t width = std::min(columns - first, columns_of_task), at = matrix * n * columns + first;
                      for (int64_t row = 0; row < n; row++)
                        std::copy_n(right + at + row * columns, width, solution + at + row * columns);
-                     linalg_kernels().of<T>().solve_triangular({factors + matrix * n * n, solution + at, n, width,
-                                                                columns, block.upper, block.unit_diagonal});
+                     triangular_kernels().of<T>().solve({factors + matrix * n * n, solution + at, n, width, columns,
+                                                         block.upper, block.unit_diagonal});
                    }
                  });
   });

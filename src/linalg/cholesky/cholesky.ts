@@ -1,21 +1,21 @@
-import { record } from "../autograd/record.ts";
-import { executeMany } from "../backend/dispatch.ts";
-import { definePrimitive } from "../backend/primitive.ts";
-import { flag } from "../core/kinds.ts";
-import { named, operand, parameters } from "../core/parameters.ts";
-import { toDType } from "../ops/copy/cast.ts";
-import { add, mul } from "../ops/elementwise/arithmetic.ts";
-import { tril } from "../ops/indexing/triangle.ts";
-import { matmul } from "../ops/matmul/matmul.ts";
-import type { DType } from "../tensor/dtype.ts";
-import { aTensor } from "../tensor/kinds.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { record } from "../../autograd/record.ts";
+import { executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { flag } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { add, mul } from "../../ops/elementwise/arithmetic.ts";
+import { tril } from "../../ops/indexing/triangle.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkInfo } from "../info.ts";
+import { dense, mT, squareOperand } from "../matrices.ts";
+import { solveTriangular } from "../triangular/triangular.ts";
 import { choleskyCpu } from "./cholesky.cpu.ts";
 import { choleskyMetal } from "./cholesky.metal.ts";
 import { choleskyReference } from "./cholesky.reference.ts";
-import { checkInfo } from "./info.ts";
-import { dense, mT, squareOperand } from "./matrices.ts";
-import { solveTriangular } from "./triangular.ts";
 
 const choleskyPrimitive = definePrimitive<undefined>({
   name: "cholesky",

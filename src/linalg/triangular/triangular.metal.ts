@@ -1,7 +1,8 @@
-import type { MetalImplementation } from "../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../backend/metal/launch.ts";
-import { tooLargeForThreadgroup } from "./metal.ts";
-import { matricesOf, type TriangularAttributes, triangularParameters } from "./primitive.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
+import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { matricesOf } from "../matrices.ts";
+import { tooLargeForThreadgroup } from "../metal.ts";
+import { type TriangularAttributes, triangularParameters } from "./primitive.ts";
 
 /** Columns of B that a threadgroup takes, a thread each. */
 const COLUMNS = 64;

@@ -1,5 +1,6 @@
-import type { Implementation } from "../backend/backend.ts";
-import { choleskyCall, matricesOf } from "./primitive.ts";
+import type { Implementation } from "../../backend/backend.ts";
+import { matricesOf } from "../matrices.ts";
+import { choleskyCall } from "./primitive.ts";
 
 export const choleskyCpu: Implementation<undefined> = {
   run({ operation, inputs: [a], outputs: [factor, info] }) {

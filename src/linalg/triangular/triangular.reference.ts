@@ -1,6 +1,6 @@
-import type { Implementation } from "../backend/backend.ts";
+import type { Implementation } from "../../backend/backend.ts";
+import { matricesIn, storeMatrices } from "../reference.ts";
 import type { TriangularAttributes } from "./primitive.ts";
-import { matricesIn, storeMatrices } from "./reference.ts";
 
 export const triangularReference: Implementation<TriangularAttributes> = {
   run({ inputs: [a, b], outputs: [x], attributes }) {

@@ -1,7 +1,8 @@
-import type { MetalImplementation } from "../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../backend/metal/launch.ts";
-import { threadsFor, tooLargeForThreadgroup } from "./metal.ts";
-import { choleskyParameters, matricesOf } from "./primitive.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
+import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { matricesOf } from "../matrices.ts";
+import { threadsFor, tooLargeForThreadgroup } from "../metal.ts";
+import { choleskyParameters } from "./primitive.ts";
 
 export const choleskyMetal: MetalImplementation<undefined> = {
   unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),

@@ -1,0 +1,8 @@
+import { cpuCall } from "../../backend/cpu/call.ts";
+import { dtype, whole } from "../../backend/fields.ts";
+import { struct } from "../../backend/metal/struct.ts";
+
+/** The factor L of A = L Lᵀ, from the lower triangle of A. Its upper triangle is 0. */
+const choleskyFields = { batch: whole, size: whole };
+export const choleskyCall = cpuCall("cholesky", { dtype, ...choleskyFields }, ["a", "factor", "info"]);
+export const choleskyParameters = struct("Cholesky", "linalg/cholesky.metal", choleskyFields);

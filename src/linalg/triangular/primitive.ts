@@ -1,0 +1,15 @@
+import { cpuCall } from "../../backend/cpu/call.ts";
+import { dtype, flag, whole } from "../../backend/fields.ts";
+import { struct } from "../../backend/metal/struct.ts";
+
+/** X of A X = B: `a` is triangular, of the size of the rows of `b`. */
+export interface TriangularAttributes {
+  /** Whether the upper triangle is A; else the lower one is. */
+  readonly upper: boolean;
+  /** Whether the diagonal is taken to be 1, and not read. */
+  readonly unitDiagonal: boolean;
+}
+
+const triangularFields = { batch: whole, rows: whole, columns: whole, upper: flag, unitDiagonal: flag };
+export const triangularCall = cpuCall("solveTriangular", { dtype, ...triangularFields }, ["a", "b", "x"]);
+export const triangularParameters = struct("SolveTriangular", "linalg/triangular.metal", triangularFields);

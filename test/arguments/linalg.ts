@@ -1,0 +1,12 @@
+/** Linear algebra: each function with arguments that it takes, in alphabetical order. */
+import { eye, linalg, zeros } from "../../src/index.ts";
+import type { Call, Calls } from "./upper.ts";
+
+export const linalgCalls: Calls = {
+  cholesky: [linalg.cholesky as Call, () => [eye(2), { upper: true }]],
+  choleskyEx: [linalg.choleskyEx as Call, () => [eye(2), { upper: true }]],
+  solveTriangular: [
+    linalg.solveTriangular as Call,
+    () => [eye(2), zeros([2, 1]), { upper: true, left: true, unitriangular: false }],
+  ],
+};
