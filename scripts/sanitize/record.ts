@@ -15,6 +15,7 @@ const recordedTests = (): string[] => [
     .filter((path) => !path.endsWith(".ts") && hasTests(path))
     .sort(),
   ...["clip", "in_place", "muon"].map((name) => `test/optim/${name}.test.ts`),
+  "test/linalg",
   "test/backend/cpu/convert.test.ts",
 ];
 
