@@ -1,6 +1,10 @@
 // The BLAS of the machine, found when it is first wanted.
 #pragma once
 
+#include "parallel.h"
+
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +23,25 @@ struct Blas {
   CblasGemm<float> sgemm;
   CblasGemm<double> dgemm;
   void (*set_threads)(int count); // null where the library sees to it
+  void *library;                  // dlopen's handle
+
+  // A Fortran routine ("sgetrf"), or null.
+  void *fortran(const std::string &routine) const;
+};
+
+enum class BlasThreads { all, one };
+
+// The BLAS for the time of some work: with all its threads, while ours sleep; or with none of its own, for calls from
+// many threads of ours at once. How many threads a BLAS has is one number for the whole process, so that one scope
+// exists at a time: another thread's waits. It is not to be nested.
+class BlasScope {
+public:
+  BlasScope(const Blas &blas, BlasThreads threads);
+  BlasScope(const BlasScope &) = delete;
+
+private:
+  std::unique_lock<std::mutex> lock_;
+  std::optional<OthersCompute> asleep_;
 };
 
 // Null where there is none, or "none" was set. Loads it at the first call.
@@ -28,7 +51,5 @@ std::vector<std::string> blas_problems();
 
 // Names or paths, one a line, or "none".
 void set_blas_candidates(std::string_view candidates);
-// Tells a loaded BLAS how many threads there are.
-void blas_threads_changed();
 
 } // namespace orchard

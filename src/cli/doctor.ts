@@ -123,12 +123,18 @@ function cpu(): Diagnosis[] {
     ];
   try {
     const { native } = cpuLibrary();
-    const { isa, isas, threads, blas, blasProblems } = cpuInfo(native);
+    const { isa, isas, threads, blas, lapack, blasProblems } = cpuInfo(native);
     const detail = `${isa} (of ${isas.join(", ")}), ${counted(threads, "thread")}; ${place.origin} dylib`;
     return [
       { subject: "cpu", state: "ok", detail },
       { subject: "cpu kernels", state: "ok", detail: convertSomething() },
       blas ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` } : noBlas(blasProblems),
+      {
+        subject: "cpu LAPACK",
+        ...(lapack
+          ? { state: "ok", detail: lapack }
+          : { state: "note", detail: ["none: the backend's own linear algebra serves", ...blasProblems].join("; ") }),
+      },
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;

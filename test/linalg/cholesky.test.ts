@@ -36,7 +36,7 @@ for (const { backend, dtype } of places) {
           const l = on(backend, true, () => toMatrix(cholesky(toTensor(a, dtype))));
           expect(l.values.findIndex((value, at) => at % size > Math.floor(at / size) && value !== 0)).toBe(-1);
           const residual = norm1(difference(a, product(l, transposed(l))));
-          expect(ratio(residual, size * norm1(a), dtype)).toBeLessThan(THRESHOLD);
+          expect(ratio(residual, size * norm1(a), dtype, `cholesky, ${family}`)).toBeLessThan(THRESHOLD);
         }
       });
 
@@ -62,7 +62,7 @@ for (const { backend, dtype } of places) {
           );
           if (!x.values.every(Number.isFinite)) continue; // the solution itself overflows
           const residual = norm1(difference(product(read, x), b));
-          expect(ratio(residual, norm1(read) * norm1(x), dtype)).toBeLessThan(THRESHOLD);
+          expect(ratio(residual, norm1(read) * norm1(x), dtype, `solveTriangular, ${family}`)).toBeLessThan(THRESHOLD);
         }
       };
     }

@@ -1,5 +1,6 @@
 /** Runs factorisations on every backend, and gives results as float64 matrices. */
 
+import { afterAll } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
@@ -34,9 +35,13 @@ export const sizes: readonly number[] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 
 /** Sizes that metal's kernels leave to cpu. */
 export const largeSizes: readonly number[] = [65, 100, 127, 128, 129];
 
+let runsOn: BackendName | undefined;
+
 /** Runs on one backend; `isStrict` where it has to run there. */
-export const on = <Result>(backend: BackendName, isStrict: boolean, body: () => Result): Result =>
-  withStrict(isStrict, () => withBackend(backend, body));
+export function on<Result>(backend: BackendName, isStrict: boolean, body: () => Result): Result {
+  runsOn = backend;
+  return withStrict(isStrict, () => withBackend(backend, body));
+}
 
 export const toTensor = ({ rows, columns, values }: Matrix, dtype: RealDType): Tensor =>
   reshape(tensor(values, { dtype }), [rows, columns]);
@@ -46,6 +51,33 @@ export function toMatrix(x: Tensor): Matrix {
   return { rows, columns, values: Float64Array.from(x.dataSync() as ArrayLike<number>) };
 }
 
-/** A residual in roundings: the least unit is the smallest normal number, so that zeros are no division by zero. */
-export const ratio = (residual: number, scale: number, dtype: RealDType): number =>
-  residual === 0 ? 0 : residual / Math.max(scale * epsilonOf[dtype], Number.MIN_VALUE);
+/**
+ * A residual in roundings: the least unit is the smallest normal number, so that zeros are no division by zero. With
+ * `ORCHARD_PRINT_RATIOS=1` the worst are printed when a file is done, by the backend that ran last.
+ *
+ * @param of what was computed from which matrices, such as "cholesky, hilbert"; default the line of the caller
+ */
+export function ratio(residual: number, scale: number, dtype: RealDType, of?: string): number {
+  const own = residual === 0 ? 0 : residual / Math.max(scale * epsilonOf[dtype], Number.MIN_VALUE);
+  if (isPrinted) remember(`${runsOn} ${dtype}`, of ?? callersLine(), own);
+  return own;
+}
+
+const isPrinted = process.env["ORCHARD_PRINT_RATIOS"] === "1";
+const worst = new Map<string, number>();
+
+function remember(place: string, of: string, own: number): void {
+  const key = `${of} | ${place}`;
+  const known = worst.get(key);
+  if (known === undefined || !(own <= known)) worst.set(key, own); // NaN is the worst
+}
+
+/** "cholesky.test.ts:52" */
+const callersLine = (): string => /([\w.]+\.test\.ts:\d+)/.exec(new Error().stack ?? "")?.[1] ?? "?";
+
+if (isPrinted)
+  afterAll(() => {
+    const rows = [...worst].sort(([a], [b]) => (a < b ? -1 : 1));
+    console.log(rows.map(([key, own]) => `${own.toFixed(2).padStart(8)}  ${key}`).join("\n"));
+    worst.clear();
+  });

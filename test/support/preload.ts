@@ -30,6 +30,7 @@ const allowed = new Set([
   "ORCHARD_METAL_CACHE",
   "ORCHARD_METAL_CLANG",
   "ORCHARD_METAL_HEADERS",
+  "ORCHARD_PRINT_RATIOS",
 ]);
 
 for (const name of Object.keys(process.env)) {

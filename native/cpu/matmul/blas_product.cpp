@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <climits>
 #include <memory>
-#include <mutex>
 #include <tuple>
 
 namespace orchard {
@@ -75,7 +74,6 @@ public:
   BlasProducts(CblasGemm<T> gemm, const BatchedProduct &batch) : gemm_(gemm), batch_(batch) {}
 
   void run() {
-    OthersCompute blas;
     int64_t count = batch_.count();
     for (int64_t index = 0; index < count; index++) multiply(batch_.at(index));
   }
@@ -119,8 +117,7 @@ bool is_for_blas(const MatrixProduct &product) {
 }
 
 void multiply_by_blas(const Blas &blas, const BatchedProduct &batch) {
-  static std::mutex &one_at_a_time = *new std::mutex;
-  std::lock_guard lock(one_at_a_time);
+  BlasScope scope(blas, BlasThreads::all);
   if (batch.first.dtype == DType::float64) BlasProducts<double>(blas.dgemm, batch).run();
   else BlasProducts<float>(blas.sgemm, batch).run();
 }

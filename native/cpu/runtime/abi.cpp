@@ -1,6 +1,7 @@
 // The functions of orchard_cpu.h that are no operations: errors, settings and memory.
 #include "../blas.h"
 #include "../isa.h"
+#include "../linalg/lapack.h"
 #include "../memory.h"
 #include "../parallel.h"
 #include "../status.h"
@@ -55,7 +56,6 @@ void configure_threads(std::string_view value) {
     fail(ORCHARD_CPU_INVALID_ARGUMENT,
          "threads takes a whole number from 1 to 4096, or auto; it is \"" + std::string(value) + "\"");
   set_thread_count(count);
-  blas_threads_changed();
 }
 
 void configure(std::string_view name, std::string_view value) {
@@ -77,11 +77,13 @@ std::string describe() {
   const Blas *found = blas();
   std::string name =
       found ? "{ \"name\": " + quoted(found->name) + ", \"path\": " + quoted(found->path) + " }" : "null";
-  std::string problems;
+  LapackReport lapack = lapack_report();
+  std::string problems = lapack.problem.empty() ? "" : quoted(lapack.problem);
   for (const std::string &problem : blas_problems()) problems += (problems.empty() ? "" : ", ") + quoted(problem);
   return "{ \"isa\": " + quoted(isa_names[static_cast<int>(current_isa())]) + ", \"isas\": [" + supported_isas() +
-         "], \"threads\": " + std::to_string(thread_count()) + ", \"blas\": " + name + ", \"blasProblems\": [" +
-         problems + "] }";
+         "], \"threads\": " + std::to_string(thread_count()) + ", \"blas\": " + name +
+         ", \"lapack\": " + (lapack.name.empty() ? "null" : quoted(lapack.name)) + ", \"blasProblems\": [" + problems +
+         "] }";
 }
 
 } // namespace

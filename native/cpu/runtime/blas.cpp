@@ -77,11 +77,6 @@ public:
     is_searched_ = false;
   }
 
-  void tell_threads() {
-    std::lock_guard lock(mutex_);
-    if (found_ && found_->set_threads) found_->set_threads(thread_count());
-  }
-
 private:
   void search() {
     found_ = nullptr; // not deleted: another thread may still be calling it
@@ -99,7 +94,8 @@ private:
   void try_candidate(const std::string &candidate) {
 #if defined(__APPLE__)
     if (candidate == "Accelerate") {
-      found_ = new Blas{"Accelerate", "Accelerate.framework", cblas_sgemm, cblas_dgemm, nullptr};
+      void *library = dlopen("/System/Library/Frameworks/Accelerate.framework/Accelerate", RTLD_NOW | RTLD_LOCAL);
+      found_ = new Blas{"Accelerate", "Accelerate.framework", cblas_sgemm, cblas_dgemm, nullptr, library};
       return;
     }
 #endif
@@ -118,8 +114,12 @@ private:
       return;
     }
     auto set_threads = symbol<void (*)(int)>(library, "openblas_set_num_threads");
-    found_ = new Blas{set_threads ? "OpenBLAS" : "BLAS", path_of(reinterpret_cast<void *>(sgemm), candidate), sgemm,
-                      dgemm, set_threads};
+    found_ = new Blas{set_threads ? "OpenBLAS" : "BLAS",
+                      path_of(reinterpret_cast<void *>(sgemm), candidate),
+                      sgemm,
+                      dgemm,
+                      set_threads,
+                      library};
   }
 
   std::mutex mutex_;
@@ -143,6 +143,24 @@ BlasLoader &loader() {
 const Blas *blas() { return loader().get(); }
 std::vector<std::string> blas_problems() { return loader().problems(); }
 void set_blas_candidates(std::string_view candidates) { loader().set_candidates(candidates); }
-void blas_threads_changed() { loader().tell_threads(); }
+
+// Accelerate's present LAPACK has names of its own, "sgetrf$NEWLAPACK"; "sgetrf_" is its version 3.2 of 2008, whose
+// interface is f2c's.
+void *Blas::fortran(const std::string &routine) const {
+  if (!library) return nullptr;
+  return dlsym(library, (routine + (name == "Accelerate" ? "$NEWLAPACK" : "_")).c_str());
+}
+
+namespace {
+std::mutex &one_scope_at_a_time() {
+  static std::mutex &instance = *new std::mutex;
+  return instance;
+}
+} // namespace
+
+BlasScope::BlasScope(const Blas &blas, BlasThreads threads) : lock_(one_scope_at_a_time()) {
+  if (threads == BlasThreads::all) asleep_.emplace();
+  if (blas.set_threads) blas.set_threads(threads == BlasThreads::all ? thread_count() : 1);
+}
 
 } // namespace orchard

@@ -11,6 +11,8 @@ export interface CpuInfo {
   readonly threads: number;
   /** Null where the dylib's own matrix product serves. */
   readonly blas: { readonly name: string; readonly path: string } | null;
+  /** The LAPACK that the BLAS brings, with its version; null where the dylib's own linear algebra serves. */
+  readonly lapack: string | null;
   /** Why libraries were passed over, one sentence each. */
   readonly blasProblems: readonly string[];
 }

@@ -1,0 +1,68 @@
+// Batches of matrices, divided among threads.
+#pragma once
+
+#include "../memory.h"
+#include "../parallel.h"
+#include "matrices.h"
+
+#include <mutex>
+#include <vector>
+
+namespace orchard {
+
+// Memory for as many threads as compute at once: each takes a part for its time.
+template <class T> class ScratchParts {
+public:
+  ScratchParts(int64_t parts, int64_t elements)
+      : elements_(size_class_of(elements)), all_(scratch_product({parts, elements_})) {
+    for (int64_t part = parts; part-- > 0;) free_.push_back(part);
+  }
+
+  class Part {
+  public:
+    explicit Part(ScratchParts &owner) : owner_(owner), index_(owner.take()) {}
+    ~Part() { owner_.give_back(index_); }
+    Part(const Part &) = delete;
+    T *data() const { return owner_.elements_ == 0 ? nullptr : owner_.all_.data() + index_ * owner_.elements_; }
+
+  private:
+    ScratchParts &owner_;
+    int64_t index_;
+  };
+
+private:
+  // Whole cache lines, so that no two threads write the same.
+  static int64_t size_class_of(int64_t elements) {
+    constexpr int64_t line = 64 / int64_t(sizeof(T));
+    return scratch_product({elements / line + (elements % line != 0), line});
+  }
+  int64_t take() {
+    std::lock_guard lock(mutex_);
+    int64_t part = free_.back();
+    free_.pop_back();
+    return part;
+  }
+  void give_back(int64_t part) {
+    std::lock_guard lock(mutex_);
+    free_.push_back(part);
+  }
+
+  int64_t elements_;
+  Scratch<T> all_;
+  std::mutex mutex_;
+  std::vector<int64_t> free_; // never longer than at first: giving back does not allocate
+};
+
+// Calls body(matrix, scratch) for each matrix of a batch, on all threads, where one costs about `operations`; the
+// scratch has so many elements, undefined, and is the call's own. The body must not throw.
+template <class T, class Body> void for_each_matrix(int64_t batch, int64_t operations, int64_t elements, Body &&body) {
+  const int64_t grain = matrices_of_task(operations);
+  const int64_t blocks = grain > 0 ? (batch + grain - 1) / grain : 0;
+  ScratchParts<T> scratch(std::max<int64_t>(1, std::min<int64_t>(thread_count(), blocks)), elements);
+  parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
+    typename ScratchParts<T>::Part part(scratch);
+    for (int64_t matrix = begin; matrix < end; matrix++) body(matrix, part.data());
+  });
+}
+
+} // namespace orchard

@@ -1,0 +1,104 @@
+#include "lapack.h"
+
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+namespace orchard {
+namespace {
+
+// The routines of one precision, each by its own name.
+template <class T> class RoutineFinder {
+public:
+  explicit RoutineFinder(const Blas &library) : library_(library) {}
+
+  LapackRoutines<T> find() {
+    LapackRoutines<T> own;
+    find(own.potrf, "potrf"), find(own.potrs, "potrs"), find(own.potri, "potri");
+    find(own.trsm, "trsm"), find(own.trtrs, "trtrs"), find(own.trtri, "trtri");
+    find(own.getrf, "getrf"), find(own.getrs, "getrs"), find(own.getri, "getri");
+    find(own.sytrf, "sytrf"), find(own.sytrs, "sytrs");
+    find(own.geqrf, "geqrf"), find(own.geqp3, "geqp3"), find(own.orgqr, "orgqr"), find(own.ormqr, "ormqr");
+    find(own.gelqf, "gelqf"), find(own.orglq, "orglq"), find(own.ormlq, "ormlq");
+    find(own.syevd, "syevd"), find(own.gesdd, "gesdd"), find(own.gesvd, "gesvd");
+    find(own.gelsd, "gelsd"), find(own.gelsy, "gelsy");
+    return own;
+  }
+
+  // The first that is missing, or "".
+  std::string missing;
+
+private:
+  template <class Function> void find(Function &routine, const char *name) {
+    const std::string whole = (sizeof(T) == 8 ? "d" : "s") + std::string(name);
+    routine = reinterpret_cast<Function>(library_.fortran(whole));
+    if (!routine && missing.empty()) missing = whole;
+  }
+
+  const Blas &library_;
+};
+
+// What was found in a BLAS. It is never deleted, as the BLAS is not.
+struct Found {
+  const Blas *library;
+  std::unique_ptr<Lapack<double>> float64;
+  std::unique_ptr<Lapack<float>> float32;
+  LapackReport report;
+};
+
+// "3.9.0"; empty where the library's integers have 64 bits, or it does not say.
+std::string version_of(const Blas &library) {
+  auto ilaver = reinterpret_cast<void (*)(int *, int *, int *)>(library.fortran("ilaver"));
+  if (!ilaver) return "";
+  int numbers[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
+  ilaver(numbers[0], numbers[1], numbers[2]);
+  if (numbers[0][1] != -1) return ""; // it wrote 64 bits
+  return std::to_string(numbers[0][0]) + "." + std::to_string(numbers[1][0]) + "." + std::to_string(numbers[2][0]);
+}
+
+Found search(const Blas *library) {
+  Found found{library, nullptr, nullptr, {}};
+  if (!library) return found;
+  RoutineFinder<double> doubles(*library);
+  RoutineFinder<float> floats(*library);
+  const LapackRoutines<double> float64 = doubles.find();
+  const LapackRoutines<float> float32 = floats.find();
+  const std::string missing = doubles.missing.empty() ? floats.missing : doubles.missing;
+  const std::string version = missing.empty() ? version_of(*library) : "";
+  if (!missing.empty()) found.report.problem = library->path + " has no " + missing;
+  else if (version.empty()) found.report.problem = library->path + " has no LAPACK with integers of 32 bits";
+  if (!found.report.problem.empty()) return found;
+  found.float64 = std::make_unique<Lapack<double>>(*library, float64);
+  found.float32 = std::make_unique<Lapack<float>>(*library, float32);
+  found.report.name = library->name + ", LAPACK " + version;
+  return found;
+}
+
+// The search's outcome for the BLAS that is used now.
+const Found &found_now() {
+  static std::mutex &mutex = *new std::mutex;
+  static auto &all = *new std::vector<std::unique_ptr<Found>>;
+  const Blas *library = blas();
+  std::lock_guard lock(mutex);
+  for (const auto &known : all)
+    if (known->library == library) return *known;
+  all.push_back(std::make_unique<Found>(search(library)));
+  return *all.back();
+}
+
+} // namespace
+
+template <> const Lapack<double> *lapack<double>() { return found_now().float64.get(); }
+template <> const Lapack<float> *lapack<float>() { return found_now().float32.get(); }
+
+LapackReport lapack_report() { return found_now().report; }
+
+int lapack_int(int64_t size) {
+  if (size > INT_MAX)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT,
+         "expected a problem of fewer than 2^31 elements along each side and to work in, got " + std::to_string(size));
+  return static_cast<int>(size);
+}
+
+} // namespace orchard
