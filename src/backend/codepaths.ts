@@ -21,12 +21,26 @@ interface Count {
   calls: number;
 }
 
-const counts = new Map<string, Map<string, Count>>();
+/** The codepaths of one operation. */
+interface Paths {
+  /** By backend and reason. */
+  readonly counts: Map<string, Count>;
+  /** The one that the operation took last: the next call mostly takes it too, and needs no key. */
+  last: Count | undefined;
+}
+
+const all = new Map<string, Paths>();
 
 /** @internal The counter of a codepath; frequent callers keep it. */
 export function codepathCount(operation: string, backend: BackendName, reason: string): Count {
-  const paths = getOrMake(counts, operation, () => new Map<string, Count>());
-  return getOrMake(paths, `${backend} ${reason}`, () => ({ operation, backend, reason, calls: 0 }));
+  let paths = all.get(operation);
+  if (paths === undefined) {
+    paths = { counts: new Map(), last: undefined };
+    all.set(operation, paths);
+  }
+  if (paths.last?.backend === backend && paths.last.reason === reason) return paths.last;
+  paths.last = getOrMake(paths.counts, `${backend} ${reason}`, () => ({ operation, backend, reason, calls: 0 }));
+  return paths.last;
 }
 
 /**
@@ -36,8 +50,8 @@ export function codepathCount(operation: string, backend: BackendName, reason: s
  * codepaths()[0]; // { operation: "matmul", backend: "cpu", reason: "preferred", calls: 2 }
  */
 export function codepaths(): Codepath[] {
-  return [...counts.values()]
-    .flatMap((paths) => [...paths.values()])
+  return [...all.values()]
+    .flatMap(({ counts }) => [...counts.values()])
     .filter(({ calls }) => calls > 0)
     .map((count) => ({ ...count }))
     .sort((a, b) => b.calls - a.calls);
@@ -45,5 +59,5 @@ export function codepaths(): Codepath[] {
 
 /** Starts the counts anew. */
 export function resetCodepaths(): void {
-  for (const paths of counts.values()) for (const count of paths.values()) count.calls = 0;
+  for (const { counts } of all.values()) for (const count of counts.values()) count.calls = 0;
 }

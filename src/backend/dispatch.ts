@@ -3,7 +3,6 @@
  * counted.
  */
 
-import { getOrMake } from "../core/collections.ts";
 import { environmentFlag } from "../core/environment.ts";
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError, ShapeError } from "../core/errors.ts";
 import { forgetWarnings, warnOnce } from "../core/warn.ts";
@@ -323,20 +322,26 @@ function recomputeOn<Attributes>(
 
 function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
   const made: Tensor[] = [];
-  const blocks = new Map<OutputBlock, Storage>();
-  const storageFor = ({ shape, dtype, blockSlice }: OutputSpec): Storage => {
-    const make = (size: Shape) => new Storage(backend.allocate(byteLengthOf(size, dtype), {}));
-    return blockSlice ? getOrMake(blocks, blockSlice.block, () => make([blockSlice.block.elements])) : make(shape);
-  };
+  const blocks = specs.length > 1 ? new Map<OutputBlock, Storage>() : undefined;
   try {
-    for (const spec of specs)
-      made.push(new Tensor(storageFor(spec), spec.dtype, spec.shape, spec.strides, spec.blockSlice?.offset));
+    for (const spec of specs) {
+      const storage = spec.blockSlice && blocks?.get(spec.blockSlice.block);
+      made.push(outputIn(storage ?? storageFor(backend, spec), spec));
+      if (spec.blockSlice) blocks?.set(spec.blockSlice.block, made.at(-1)!.storage);
+    }
   } catch (error) {
     disposeAll(made);
     throw error;
   }
   return made;
 }
+
+function storageFor(backend: Backend, { shape, dtype, blockSlice }: OutputSpec): Storage {
+  return new Storage(backend.allocate(byteLengthOf(blockSlice ? [blockSlice.block.elements] : shape, dtype), {}));
+}
+
+const outputIn = (storage: Storage, { dtype, shape, strides, blockSlice }: OutputSpec): Tensor =>
+  new Tensor(storage, dtype, shape, strides, blockSlice?.offset);
 
 /** Why a backend does not support a call, as far as is known before it runs; undefined where it may. */
 function whyUnsupported<Attributes>(

@@ -142,10 +142,13 @@ export function normalizeAxis(operation: string, dim: number, rank: number, name
   return dim < 0 ? dim + least : dim;
 }
 
+const allAxes = Array.from({ length: MAX_RANK + 1 }, (_, rank) => Array.from({ length: rank }, (_, axis) => axis));
+
 /** Axes counted from the front, ascending, each once; all of them where `dims` is undefined. */
 export function normalizeAxes(operation: string, dims: number | readonly number[] | undefined, rank: number): number[] {
-  if (dims === undefined) return Array.from({ length: rank }, (_, axis) => axis);
+  if (dims === undefined) return allAxes[rank]!.slice();
   const axes = (typeof dims === "number" ? [dims] : dims).map((dim) => normalizeAxis(operation, dim, rank));
+  if (axes.length === 1) return rank === 0 ? [] : axes;
   if (new Set(axes).size !== axes.length)
     throw new ShapeError(operation, "axisTwice", `dim [${axes.join(", ")}] names an axis twice`);
   return axes.filter((axis) => axis < rank).sort((a, b) => a - b);

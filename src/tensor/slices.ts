@@ -33,10 +33,11 @@ export function slicesOf(
   const shape = plainList(operands[0]!.shape);
   const strides = plainList(operands[0]!.strides);
   const length = shape[axis] ?? 1;
-  const along = operands.map((operand) => operand.strides[axis] ?? 1);
-  const others = shape.map((_, other) => other).filter((other) => other !== axis);
+  const along = operands.map((operand) => plainList(operand.strides)[axis] ?? 1);
+  const others: number[] = [];
+  for (let other = 0; other < shape.length; other++) if (other !== axis) others.push(other);
   const distance = (other: number) => Math.abs(strides[other]!) || Number.MAX_SAFE_INTEGER;
-  if (!isOrdered) others.sort((a, b) => distance(b) - distance(a));
+  if (!isOrdered && others.length > 1) others.sort((a, b) => distance(b) - distance(a));
   const nest = collapse(
     others.map((other) => shape[other]!),
     operands.map((operand) => {

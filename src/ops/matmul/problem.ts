@@ -5,7 +5,7 @@
  */
 import type { OperationCall } from "../../backend/backend.ts";
 import { plainList } from "../../tensor/frozen.ts";
-import { broadcastStrides, collapse } from "../../tensor/shape.ts";
+import { broadcastStrides, collapse, type LoopNest } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { ProductScale } from "./primitive.ts";
 
@@ -49,29 +49,34 @@ export const fieldsOf = (problem: Problem) => {
 /** The problem that a call poses, with as few axes of the batch as its strides allow. */
 export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): Problem {
   const shape = plainList(out!.shape);
-  const batch = shape.slice(0, -2);
-  const tensors = [a!, b!, out!, ...(input ? [input] : [])];
-  const nest = collapse(
+  const [m, n, k] = [shape.at(-2)!, shape.at(-1)!, plainList(a!.shape).at(-1)!];
+  const { alpha, beta } = attributes;
+  const nest = shape.length === 2 ? one : batchNest(shape.slice(0, -2), input ? [a!, b!, out!, input] : [a!, b!, out!]);
+  const [first, second, result, addend] = nest.strides;
+  const problem: Problem = {
+    ...{ alpha, beta, m, n, k, batchShape: nest.shape },
+    a: matrixOf(a!, first!),
+    b: matrixOf(b!, second!),
+    out: matrixOf(out!, result!),
+    input: input && matrixOf(input, addend!),
+  };
+  return nest === one ? problem : foldBatch(problem);
+}
+
+/** The batch of a single product. */
+const one: LoopNest = { shape: [], strides: [[], [], [], []] };
+
+const batchNest = (batch: readonly number[], tensors: readonly Tensor[]): LoopNest =>
+  collapse(
     batch,
-    tensors.map((tensor) =>
-      broadcastStrides(plainList(tensor.shape).slice(0, -2), plainList(tensor.strides).slice(0, -2), batch),
+    tensors.map(({ shape, strides }) =>
+      broadcastStrides(plainList(shape).slice(0, -2), plainList(strides).slice(0, -2), batch),
     ),
   );
-  const [first, second, result, addend] = tensors.map((tensor, index) => {
-    const strides = plainList(tensor.strides);
-    return { tensor, row: strides.at(-2)!, column: strides.at(-1)!, batch: nest.strides[index]! };
-  });
-  return foldBatch({
-    ...attributes,
-    m: shape.at(-2)!,
-    n: shape.at(-1)!,
-    k: plainList(a!.shape).at(-1)!,
-    batchShape: nest.shape,
-    a: first!,
-    b: second!,
-    out: result!,
-    input: addend,
-  });
+
+function matrixOf(tensor: Tensor, batch: readonly number[]): Matrix {
+  const strides = plainList(tensor.strides);
+  return { tensor, row: strides.at(-2)!, column: strides.at(-1)!, batch };
 }
 
 /** The same problem with its result transposed: outᵀ = alpha · bᵀ · aᵀ + beta · inputᵀ. */

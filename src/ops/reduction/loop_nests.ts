@@ -1,5 +1,5 @@
 import { plainList } from "../../tensor/frozen.ts";
-import { collapse, type LoopNest, rowMajorStrides } from "../../tensor/shape.ts";
+import { collapse, type LoopNest } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** The two loop nests of a reduction: over the results, and over the elements of one result. */
@@ -16,28 +16,31 @@ export interface ReductionNests {
  * row-major: `execute` allocates them.
  */
 export function reductionNests(input: Tensor, axes: readonly number[], isOrdered = false): ReductionNests {
-  const reducedAxes = new Set(axes);
-  const strides = plainList(input.strides);
-  const all = plainList(input.shape).map((size, axis) => ({ size, stride: strides[axis]!, axis, out: 0 }));
-  const kept = all.filter(({ axis }) => !reducedAxes.has(axis));
-  const outStrides = rowMajorStrides(kept.map(({ size }) => size));
-  for (const [index, axis] of kept.entries()) axis.out = outStrides[index]!;
-  const reduced = all.filter(({ axis }) => reducedAxes.has(axis));
-  if (!isOrdered) reduced.sort(byStride);
-  kept.sort(byStride);
+  const [sizes, strides] = [plainList(input.shape), plainList(input.strides)];
+  const [kept, reduced]: [number[], number[]] = [[], []];
+  for (let axis = 0; axis < sizes.length; axis++) (axes.includes(axis) ? reduced : kept).push(axis);
+  const outStrides = resultStrides(sizes, kept);
+  const outward = (a: number, b: number): number => distance(strides[b]!) - distance(strides[a]!);
+  if (!isOrdered && reduced.length > 1) reduced.sort(outward);
+  if (kept.length > 1) kept.sort(outward);
   return {
-    kept: collapse(
-      kept.map(({ size }) => size),
-      [kept.map(({ stride }) => stride), kept.map(({ out }) => out)],
-    ),
-    reduced: collapse(
-      reduced.map(({ size }) => size),
-      [reduced.map(({ stride }) => stride)],
-    ),
+    kept: collapse(pick(sizes, kept), [pick(strides, kept), pick(outStrides, kept)]),
+    reduced: collapse(pick(sizes, reduced), [pick(strides, reduced)]),
   };
 }
 
-/** Larger strides first; repeated axes, whose stride is 0, before all others. */
-const byStride = (a: { stride: number }, b: { stride: number }): number => distance(b) - distance(a);
-const distance = ({ stride }: { stride: number }): number =>
-  stride === 0 ? Number.MAX_SAFE_INTEGER : Math.abs(stride);
+/** The strides of a row-major result along the kept axes of its operand. */
+function resultStrides(sizes: readonly number[], kept: readonly number[]): number[] {
+  const own = new Array<number>(sizes.length).fill(0);
+  let stride = 1;
+  for (let index = kept.length - 1; index >= 0; index--) {
+    own[kept[index]!] = stride;
+    stride *= Math.max(sizes[kept[index]!]!, 1);
+  }
+  return own;
+}
+
+const pick = (list: readonly number[], axes: readonly number[]): number[] => axes.map((axis) => list[axis]!);
+
+/** Larger strides are outermost, and repeated axes, whose stride is 0, before all others. */
+const distance = (stride: number): number => (stride === 0 ? Number.MAX_SAFE_INTEGER : Math.abs(stride));

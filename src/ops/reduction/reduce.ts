@@ -74,13 +74,13 @@ export function planReduction(operation: string, x: Tensor, { dim, keepdim = fal
   x.checkAlive(operation);
   const own = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
   const sizes = plainList(x.shape);
-  const kept = sizes.map((size, axis) => (own.includes(axis) ? 1 : size));
-  return {
-    axes: own,
-    kept,
-    shape: keepdim ? kept : sizes.filter((_, axis) => !own.includes(axis)),
-    count: own.reduce((product, axis) => product * sizes[axis]!, 1),
-  };
+  const kept = [...sizes];
+  let count = 1;
+  for (const axis of own) {
+    count *= sizes[axis]!;
+    kept[axis] = 1;
+  }
+  return { axes: own, kept, shape: keepdim ? kept : sizes.filter((_, axis) => !own.includes(axis)), count };
 }
 
 /** Runs a reduction with one result. */

@@ -1,17 +1,9 @@
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { plainList } from "../../tensor/frozen.ts";
+import { freezeList, frozenRowMajor, plainList } from "../../tensor/frozen.ts";
 import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
-import {
-  checkShape,
-  elementCount,
-  formatShape,
-  isRowMajor,
-  rowMajorStrides,
-  type Shape,
-  sameShape,
-} from "../../tensor/shape.ts";
+import { checkShape, elementCount, formatShape, isRowMajor, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
 import { viewOf } from "./view.ts";
@@ -42,7 +34,8 @@ const reshapeParameters = parameters("reshape", { x: operand(aTensor), shape: re
 
 function inferSize(x: Tensor, shape: Shape): Shape {
   const open = shape.indexOf(-1);
-  const known = shape.reduce((product, size) => (size === -1 ? product : product * size), 1);
+  let known = 1;
+  for (let axis = 0; axis < shape.length; axis++) if (shape[axis] !== -1) known *= shape[axis]!;
   if (open >= 0 && known === 0 && x.size === 0)
     throw new ShapeError(
       "reshape",
@@ -50,8 +43,8 @@ function inferSize(x: Tensor, shape: Shape): Shape {
       `-1 in ${formatShape(shape)} could be any size, because ${x.describe()} has no elements; give the size`,
     );
   const target = open < 0 ? shape : shape.with(open, x.size / known);
-  const whole = target.every((size) => Number.isInteger(size) && size >= 0) && elementCount(target) === x.size;
-  if (!whole || shape.filter((size) => size === -1).length > 1)
+  // A second −1 makes a size of the target negative.
+  if (!target.every((size) => Number.isInteger(size) && size >= 0) || elementCount(target) !== x.size)
     throw new ShapeError(
       "reshape",
       "sizeDiffers",
@@ -65,7 +58,7 @@ function inferSize(x: Tensor, shape: Shape): Shape {
  * Axes that are one run in memory are merged, and each run is split into new axes.
  */
 export function viewStrides(x: Pick<Tensor, "shape" | "strides">, shape: Shape): readonly number[] | null {
-  if (isRowMajor(x.shape, x.strides)) return rowMajorStrides(shape);
+  if (isRowMajor(x.shape, x.strides)) return frozenRowMajor(freezeList(shape));
   const [target, strides] = [plainList(shape), plainList(x.strides)];
   const axes = plainList(x.shape).flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: strides[axis]! }]));
   const result = new Array<number>(target.length).fill(1);
