@@ -7,11 +7,11 @@
 import { noGrad } from "../autograd/modes.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
-import { contiguous } from "../ops/copy/copy.ts";
+import { contiguous, copyOf } from "../ops/copy/copy.ts";
 import { expand } from "../ops/view/expand.ts";
 import { transpose } from "../ops/view/permute.ts";
 import { type DType, isFloat } from "../tensor/dtype.ts";
-import { broadcastShapes, elementCount, type Shape, sameShape } from "../tensor/shape.ts";
+import { broadcastShapes, elementCount, isRowMajor, rowMajorStrides, type Shape, sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
@@ -58,8 +58,22 @@ export function checkSameDType(operation: string, a: Tensor, b: Tensor): void {
     throw new DTypeError(operation, "dtypesDiffer", `expected operands of one dtype, got ${a.dtype} and ${b.dtype}`);
 }
 
-/** The elements row-major without gaps, not recorded: what primitives take. */
-export const dense = (x: Tensor): Tensor => noGrad(() => contiguous(x));
+/** The elements row-major without gaps from the begin of their storage, not recorded: what primitives take. */
+export const dense = (x: Tensor): Tensor => noGrad(() => (x.offset === 0 ? contiguous(x) : copyOf("contiguous", x)));
+
+/** As {@link dense}; matrices whose transposes lie so are left as they are: for primitives that take either. */
+export const denseOrTransposed = (x: Tensor): Tensor => (isTransposed(x) && x.offset === 0 ? x : dense(x));
+
+/** Whether matrices lie column-major without gaps, and not row-major too. */
+export const isTransposed = ({ shape, strides, isContiguous }: Tensor): boolean =>
+  !isContiguous && isRowMajor(swapped(shape), swapped(strides));
+
+/** The strides of a result that is to lie as `x` does; undefined for row-major ones. */
+export const stridesLike = (x: Tensor, shape: Shape = x.shape): readonly number[] | undefined =>
+  isTransposed(x) ? swapped(rowMajorStrides(swapped(shape))) : undefined;
+
+/** The last two numbers change places. */
+const swapped = (list: readonly number[]): number[] => [...list.slice(0, -2), list.at(-1)!, list.at(-2)!];
 
 /** The transposes of matrices: a view. */
 export const mT = <D extends DType>(x: Tensor<D>): Tensor<D> => transpose(x, -2, -1);

@@ -8,6 +8,8 @@ import { tensor } from "../../src/ops/creation/tensor.ts";
 import { add, mul } from "../../src/ops/elementwise/arithmetic.ts";
 import { stack } from "../../src/ops/join/cat.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
+import { reshape } from "../../src/ops/view/reshape.ts";
+import { select } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
@@ -111,6 +113,22 @@ for (const { backend, dtype } of places) {
           ],
         ]);
         for (const value of [Number.NaN, -1, 0]) expect(choleskyEx(tensor([[value]], { dtype })).info.item()).toBe(1);
+      });
+    });
+
+    test("a matrix that lies behind another one", () => {
+      on(backend, true, () => {
+        const a = select(reshape(tensor([1, 0, 0, 1, 4, 2, 2, 5], { dtype }), [2, 2, 2]), 0, 1);
+        expect(cholesky(a).toArray()).toEqual([
+          [2, 0],
+          [1, 2],
+        ]);
+        expect(solveTriangular(a, a, { upper: true }).toArray()).toEqual(
+          [
+            [0.8, 0],
+            [0.4, 1],
+          ].map((row) => row.map((value) => (dtype === "float32" ? Math.fround(value) : value))),
+        );
       });
     });
 
