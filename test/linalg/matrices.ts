@@ -111,6 +111,14 @@ const gram = (x: Matrix, shift: number): Matrix => {
 const congruent = (x: Matrix, scale: (i: number) => number): Matrix =>
   matrix(x.rows, x.rows, (i, j) => x.values[i * x.rows + j]! * scale(i) * scale(j));
 
+const symmetricPart = (x: Matrix): Matrix =>
+  matrix(x.rows, x.rows, (i, j) => (x.values[i * x.rows + j]! + x.values[j * x.rows + i]!) / 2);
+const withEigenvalues = (size: number, value: (k: number) => number, seed: number): Matrix => {
+  const vectors = orthogonal(size, seed);
+  const lengths = matrix(size, size, (i, j) => vectors.values[i * size + j]! * value(j));
+  return symmetricPart(product(lengths, transposed(vectors)));
+};
+
 /** Symmetric positive definite matrices. */
 export const definiteFamilies: Readonly<Record<string, (size: number, seed: number) => Matrix>> = {
   random: (size, seed) => gram(random(size, size, seed), 1),
@@ -125,4 +133,32 @@ export const definiteFamilies: Readonly<Record<string, (size: number, seed: numb
   diagonal: (size) => matrix(size, size, (i, j) => (i === j ? i + 1 : 0)),
   "near overflow": (size, seed) => scaled(gram(random(size, size, seed), 1), 1e30),
   "near underflow": (size, seed) => scaled(gram(random(size, size, seed), 1), 1e-30),
+};
+
+/** Symmetric matrices. */
+export const symmetricFamilies: Readonly<Record<string, (size: number, seed: number) => Matrix>> = {
+  ...Object.fromEntries(
+    ["random", "rank-deficient", "clustered values", "repeated values", "geometric values"].map((name) => [
+      name,
+      (size: number, seed: number) => symmetricPart(families[name]!(size, size, seed)),
+    ]),
+  ),
+  "repeated eigenvalues": (size, seed) => withEigenvalues(size, (k) => (k % 3) - 1, seed),
+  "clustered eigenvalues": (size, seed) => withEigenvalues(size, (k) => 1 + k * 1e-6, seed),
+  "geometric eigenvalues": (size, seed) => withEigenvalues(size, (k) => (-2) ** -k, seed),
+  reflection: (size, seed) => withEigenvalues(size, (k) => (k === 0 ? -1 : 1), seed),
+  graded: (size, seed) => congruent(symmetricPart(random(size, size, seed)), (i) => grade(i, size)),
+  "graded downwards": (size, seed) =>
+    congruent(symmetricPart(random(size, size, seed)), (i) => grade(size - 1 - i, size)),
+  hilbert: (size) => families.hilbert!(size, size, 0),
+  diagonal: (size) => families.diagonal!(size, size, 0),
+  wilkinson: (size) => families.wilkinson!(size, size, 0),
+  clement: (size) =>
+    matrix(size, size, (i, j) => (Math.abs(i - j) === 1 ? Math.sqrt(Math.max(i, j) * (size - Math.max(i, j))) : 0)),
+  arrow: (size) => matrix(size, size, (i, j) => (i === j ? i + 1 : Number(i === 0 || j === 0))),
+  ones: (size) => matrix(size, size, () => 1),
+  "near overflow": (size, seed) => scaled(symmetricPart(random(size, size, seed)), 1e30),
+  "near underflow": (size, seed) => scaled(symmetricPart(random(size, size, seed)), 1e-30),
+  zero: (size) => matrix(size, size, () => 0),
+  ...Object.fromEntries(Object.entries(definiteFamilies).map(([name, make]) => [`definite ${name}`, make])),
 };

@@ -1,0 +1,80 @@
+// Eigenvalues and eigenvectors of symmetric matrices: Householder's reduction to a tridiagonal matrix, and the implicit
+// QL algorithm. A matrix is scaled by a power of two before, so that no square of its elements overflows.
+//
+// Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, sections 8.3.1 and 8.3.3.
+#pragma once
+
+#include "matrices.h"
+
+namespace orchard {
+
+struct EighBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole size;
+  Flag upper;
+  Flag vectors;
+};
+
+// Symmetric matrices of n × n, one after the other, of which one triangle is read, and where their results go.
+template <class T> struct EighBatch {
+  const T *a;
+  T *values;
+  int32_t *info;
+  T *vectors; // null where none are wanted
+  int64_t n;
+  bool upper;
+
+  EighBatch at(int64_t matrix) const {
+    return {
+        a + matrix * n * n, values + matrix * n, info + matrix, vectors ? vectors + matrix * n * n : nullptr, n, upper};
+  }
+};
+
+// A matrix that becomes tridiagonal: Qᵀ A Q, with Q = H₀ H₁ …, Hₖ = 1 − τₖ vₖ vₖᵀ.
+template <class T> struct Tridiagonal {
+  int64_t n;
+  T *a;                // n × n, both triangles; vₖ takes the place of row k, from element k + 1 on
+  T *diagonal, *below; // n each; below[k] = A[k + 1, k]
+  T *tau;              // n
+  T *product;          // n: A vₖ
+  T *update;           // n: wₖ of A − vₖ wₖᵀ − wₖ vₖᵀ
+};
+
+// Rotations of adjacent columns in the order in which they come: a sweep goes from the columns m − 1 and m down to l
+// and l + 1.
+template <class T> struct Rotations {
+  T *pairs;  // the cosine and the sine of each
+  T *sweeps; // l and m of each sweep, whole numbers
+  int64_t capacity, sweep_capacity;
+  int64_t count = 0, sweep_count = 0;
+};
+
+enum class Progress { done, full, failed };
+
+struct QlPosition {
+  int64_t l = 0, iterations = 0;
+};
+
+// The kernels for one matrix. Its eigenvectors are computed in blocks of rows, of which each lane has one: block b is
+// n × rows_of_block numbers, those of a column side by side.
+template <class T> struct EighKernel {
+  int64_t rows_of_block;
+  // The lowest row with an element that is not finite, from 1, or 0. Else the matrix is loaded, divided by `scale`.
+  int64_t (*load)(const EighBatch<T> &matrix, T *a, T &scale);
+  // A step of the reduction: `reflect`, then `update` of the rows below k in any parts, then `finish`.
+  void (*reflect)(const Tridiagonal<T> &t, int64_t k);
+  void (*update)(const Tridiagonal<T> &t, int64_t k, int64_t begin, int64_t end);
+  void (*finish)(const Tridiagonal<T> &t, int64_t k);
+  // Makes the tridiagonal matrix diagonal, until it is or the rotations, which may be null, are full.
+  Progress (*iterate)(const Tridiagonal<T> &t, QlPosition &position, Rotations<T> *rotations);
+  // Rows of Q, the first of them `row`; and rows times rotations.
+  void (*accumulate)(const Tridiagonal<T> &t, int64_t row, T *block);
+  void (*rotate)(const Rotations<T> &rotations, T *block);
+};
+
+using EighKernels = OfReals<EighKernel>;
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(EighKernels, eigh_kernels)

@@ -1,0 +1,152 @@
+import { needsGradient, record } from "../../autograd/record.ts";
+import { executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { choice } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { eye } from "../../ops/creation/eye.ts";
+import { add, mul, sub } from "../../ops/elementwise/arithmetic.ts";
+import { div } from "../../ops/elementwise/division.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkInfo } from "../info.ts";
+import { dense, mT, squareOperand } from "../matrices.ts";
+import { eighCpu } from "./eigh.cpu.ts";
+import { eighMetal } from "./eigh.metal.ts";
+import { eighReference } from "./eigh.reference.ts";
+import type { EighAttributes } from "./primitive.ts";
+
+const eighPrimitive = definePrimitive<EighAttributes>({
+  name: "eigh",
+  family: "linalg",
+  implementations: { metal: eighMetal, cpu: eighCpu, reference: eighReference },
+});
+
+/** Options of {@link eigh} and {@link eigvalsh}. */
+export interface EighOptions {
+  /** Which triangle of A is read: the lower or the upper one. Default `"L"`. */
+  UPLO?: "L" | "U";
+}
+
+/** Eigenvalues in ascending order, and the eigenvectors in the order of their eigenvalues. */
+export interface EighResult<D extends DType = DType> {
+  /** […, n] */
+  readonly eigenvalues: Tensor<D>;
+  /** […, n, n]: an eigenvector in each column. */
+  readonly eigenvectors: Tensor<D>;
+}
+
+const declared = { a: operand(aTensor), UPLO: optional(choice("L", "U"), "L") } as const;
+const eighParameters = parameters("eigh", declared);
+const eigvalshParameters = parameters("eigvalsh", declared);
+
+/**
+ * Eigenvalues and eigenvectors of real symmetric matrices: A = V diag(λ) Vᵀ with V orthogonal and λ in ascending order.
+ * Only one triangle of A is read. Of each eigenvector, the element of largest absolute value, the first of equals, is
+ * positive.
+ *
+ * The gradient is a symmetric matrix. That of the eigenvectors has λⱼ − λᵢ in its denominators: where an eigenvalue is
+ * repeated the eigenvectors are no function of A, and the gradient of what depends on them is infinite or NaN, and
+ * large where two eigenvalues are close. The gradient of the eigenvalues alone is always finite. What is differentiated
+ * must not depend on the signs of the eigenvectors.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns `eigenvalues` […, n] and `eigenvectors` […, n, n], of the dtype of `a`
+ *
+ * @example
+ * linalg.eigh(tensor([[2, 1], [1, 2]])).eigenvalues; // float32 [1, 3]
+ *
+ * @throws {LinAlgError} for a matrix with an element that is not finite, naming it and the row, and for one for which
+ * the iteration does not converge. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a
+ * dtype that is no float.
+ */
+export function eigh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): EighResult<D>;
+export function eigh(...values: unknown[]): EighResult {
+  const { a, UPLO } = eighParameters(values);
+  const { eigenvalues, eigenvectors } = decompose("eigh", squareOperand("eigh", a), UPLO === "U");
+  return { eigenvalues: toDType(eigenvalues, a.dtype), eigenvectors: toDType(eigenvectors, a.dtype) };
+}
+
+/**
+ * The eigenvalues of real symmetric matrices, in ascending order: those of {@link eigh}, without the time for
+ * eigenvectors, unless `a` requires a gradient. The gradient is finite for repeated eigenvalues too; a gradient of the
+ * gradient is not.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […, n], of the dtype of `a`
+ *
+ * @example
+ * linalg.eigvalsh(tensor([[2, 1], [1, 2]])); // float32 [1, 3]
+ *
+ * @throws {LinAlgError} as {@link eigh} does. @throws {ShapeError} for a matrix that is not square.
+ * @throws {DTypeError} for a dtype that is no float.
+ */
+export function eigvalsh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): Tensor<D>;
+export function eigvalsh(...values: unknown[]): Tensor {
+  const { a, UPLO } = eigvalshParameters(values);
+  const own = squareOperand("eigvalsh", a);
+  const upper = UPLO === "U";
+  const eigenvalues = needsGradient(own)
+    ? decompose("eigvalsh", own, upper).eigenvalues
+    : run("eigvalsh", own, { upper, vectors: false })[0];
+  return toDType(eigenvalues, a.dtype);
+}
+
+/** λ and V of a float32 or float64 matrix, recorded. */
+function decompose(operation: string, a: Tensor, upper: boolean): EighResult {
+  const [eigenvalues, eigenvectors] = run(operation, a, { upper, vectors: true }) as [Tensor, Tensor];
+  const results = [eigenvalues, eigenvectors];
+  record(operation, [a], results, results, ([ofValues, ofVectors], [values, vectors]) => [
+    gradientOf(ofValues ?? null, ofVectors ?? null, values!, vectors!),
+  ]);
+  return { eigenvalues, eigenvectors };
+}
+
+/**
+ * With K the antisymmetric part of Vᵀ V̄, the gradient is V (diag(λ̄) + K / E) Vᵀ, where E[i, j] = λⱼ − λᵢ and K's
+ * diagonal is 0. Source: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+ * differentiation", 2008, section 3.1, with the gradient projected on the tangent space of orthogonal matrices, as in
+ * PyTorch's linalg_eig_backward.
+ */
+function gradientOf(ofValues: Tensor | null, ofVectors: Tensor | null, values: Tensor, vectors: Tensor): Tensor | null {
+  const parts: Tensor[] = [];
+  if (ofValues !== null) parts.push(mul(vectors, unsqueeze(ofValues, -2)));
+  if (ofVectors !== null) {
+    const product = matmul(mT(vectors), ofVectors);
+    const antisymmetric = mul(sub(product, mT(product)), 0.5);
+    const gaps = sub(unsqueeze(values, -2), unsqueeze(values, -1));
+    const divisors = add(gaps, eye(values.shape.at(-1)!, { dtype: values.dtype }));
+    parts.push(matmul(vectors, div(antisymmetric, divisors)));
+  }
+  const [first, second] = parts;
+  if (first === undefined) return null;
+  return matmul(second === undefined ? first : add(first, second), mT(vectors));
+}
+
+/** Runs the primitive and gives the eigenvalues, and the eigenvectors where they are computed. */
+function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): [Tensor, ...Tensor[]] {
+  const size = a.shape.at(-1)!;
+  const flipped = mT(a);
+  const isTransposed = !a.isContiguous && flipped.isContiguous; // the other triangle, read where it lies
+  const [eigenvalues, info, ...eigenvectors] = executeMany(
+    eighPrimitive,
+    [isTransposed ? flipped : dense(a)],
+    [
+      { shape: a.shape.slice(0, -1), dtype: a.dtype },
+      { shape: a.shape.slice(0, -2), dtype: "int32" },
+      ...(vectors ? [{ shape: a.shape, dtype: a.dtype }] : []),
+    ],
+    { upper: upper !== isTransposed, vectors },
+    operation,
+  ) as [Tensor, Tensor<"int32">, ...Tensor[]];
+  checkInfo(operation, info, (code) =>
+    code <= size
+      ? `has an element that is not finite, in row ${code}`
+      : "is one for which the iteration does not converge",
+  );
+  info.dispose();
+  return [eigenvalues, ...eigenvectors];
+}

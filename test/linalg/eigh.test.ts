@@ -1,0 +1,283 @@
+/** Eigenvalues and eigenvectors of symmetric matrices, by the residuals of LAPACK's test suite (dsyt21). */
+import { describe, expect, test } from "bun:test";
+import { LinAlgError } from "../../src/core/errors.ts";
+import { eigh, eigvalsh } from "../../src/linalg/eigh/eigh.ts";
+import { toDType } from "../../src/ops/copy/cast.ts";
+import { zeros } from "../../src/ops/creation/full.ts";
+import { tensor } from "../../src/ops/creation/tensor.ts";
+import { add, mul, square } from "../../src/ops/elementwise/arithmetic.ts";
+import { sin } from "../../src/ops/elementwise/trigonometric.ts";
+import { backward } from "../../src/ops/gradient/backward.ts";
+import { cat, stack } from "../../src/ops/join/cat.ts";
+import { matmul } from "../../src/ops/matmul/matmul.ts";
+import { sum } from "../../src/ops/reduction/sum.ts";
+import { transpose } from "../../src/ops/view/permute.ts";
+import { narrow } from "../../src/ops/view/slice.ts";
+import { unsqueeze } from "../../src/ops/view/squeeze.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { errorOf } from "../support/errors.ts";
+import { checkGradients, leaf } from "./gradients.ts";
+import {
+  difference,
+  families,
+  identity,
+  type Matrix,
+  matrix,
+  norm1,
+  product,
+  rounded,
+  scaled,
+  symmetricFamilies,
+  transposed,
+} from "./matrices.ts";
+import { largeSizes, on, places, type RealDType, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+
+const inDType = (x: Matrix, dtype: RealDType): Matrix => (dtype === "float32" ? rounded(x) : x);
+const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
+
+interface Result {
+  readonly values: readonly number[];
+  readonly vectors: Matrix;
+}
+
+/** The worse of the residuals ‖A V − V Λ‖ / (‖A‖ n ε) and ‖Vᵀ V − 1‖ / (n ε). */
+function residualOf(a: Matrix, { values, vectors }: Result, dtype: RealDType, label: string): number {
+  const n = a.rows;
+  const scale = norm1(a) || 1; // so that what lies near the smallest number does not underflow
+  const unit = scaled(a, 1 / scale);
+  const lengths = matrix(n, n, (i, j) => vectors.values[i * n + j]! * (values[j]! / scale));
+  const residual = norm1(difference(product(unit, vectors), lengths));
+  const departure = norm1(difference(product(transposed(vectors), vectors), identity(n)));
+  return Math.max(ratio(residual, n, dtype, label), ratio(departure, n, dtype, `${label}, orthogonality`));
+}
+
+/** Whether the first of the largest elements of each column is positive. */
+const hasSigns = ({ rows, columns, values }: Matrix): boolean =>
+  Array.from({ length: columns }, (_, j) => Array.from({ length: rows }, (_, i) => values[i * columns + j]!)).every(
+    (column) => column.find((value) => Math.abs(value) === Math.max(...column.map(Math.abs)))! > 0,
+  );
+
+const isAscending = (values: readonly number[]): boolean =>
+  values.every((value, at) => at === 0 || values[at - 1]! <= value);
+
+function check(a: Matrix, result: Result, dtype: RealDType, label: string): void {
+  expect(isAscending(result.values)).toBe(true);
+  expect(hasSigns(result.vectors)).toBe(true);
+  expect(residualOf(a, result, dtype, `eigh, ${label}`)).toBeLessThan(THRESHOLD);
+}
+
+function decomposed(x: Tensor, options: { UPLO?: "L" | "U" } = {}): Result {
+  const { eigenvalues, eigenvectors } = eigh(x, options);
+  return { values: numbers(eigenvalues), vectors: toMatrix(eigenvectors) };
+}
+
+/** How far values are from others, in roundings of the largest. */
+const distance = (values: readonly number[], others: readonly number[], dtype: RealDType): number =>
+  ratio(
+    Math.max(0, ...values.map((value, at) => Math.abs(value - others[at]!))),
+    Math.max(0, ...others.map(Math.abs)) * Math.max(1, values.length),
+    dtype,
+  );
+
+for (const { backend, dtype } of places) {
+  const all = backend === "cpu" ? [...sizes, ...largeSizes] : sizes;
+  describe(`${backend} ${dtype}`, () => {
+    for (const [family, make] of Object.entries(symmetricFamilies))
+      test(`eigh, ${family}`, () => {
+        const slow = backend === "cpu" ? 200 : family === "random" ? 64 : 17; // checked kernels and TypeScript
+        for (const size of all.filter((own) => own <= slow)) {
+          const a = inDType(make(size, size + 1), dtype);
+          const [result, values] = on(backend, true, () => {
+            const x = toTensor(a, dtype);
+            return [decomposed(x), numbers(eigvalsh(x))] as const;
+          });
+          check(a, result, dtype, family);
+          expect(distance(values, result.values, dtype)).toBeLessThan(THRESHOLD);
+        }
+      });
+
+    test("only one triangle is read, of transposed operands and slices too", () => {
+      for (const size of [2, 5, 8, 17, 33]) {
+        const a = inDType(symmetricFamilies.random!(size, 3), dtype);
+        const lower = matrix(size, size, (i, j) => (j <= i ? a.values[i * size + j]! : Number.NaN));
+        on(backend, true, () => {
+          const x = toTensor(lower, dtype);
+          const expected = decomposed(toTensor(a, dtype));
+          expect(decomposed(x)).toEqual(expected);
+          expect(decomposed(x, { UPLO: "L" })).toEqual(expected);
+          expect(decomposed(transpose(x, 0, 1), { UPLO: "U" })).toEqual(expected);
+          expect(decomposed(toTensor(transposed(lower), dtype), { UPLO: "U" })).toEqual(expected);
+          expect(decomposed(transpose(toTensor(transposed(lower), dtype), 0, 1))).toEqual(expected);
+          expect(decomposed(narrow(cat([x, x], { dim: 1 }), 1, 0, size))).toEqual(expected);
+        });
+      }
+    });
+
+    test("a matrix gives the same bits in a batch, whatever the others are", () => {
+      for (const size of [1, 3, 8, 16, 31, 32, 40]) {
+        const own = toTensor(inDType(symmetricFamilies.random!(size, 5), dtype), dtype);
+        const others = Object.values(symmetricFamilies).map((make) => toTensor(inDType(make(size, 7), dtype), dtype));
+        on(backend, true, () => {
+          const all = stack([own, ...others, own, own]);
+          const { eigenvalues, eigenvectors } = eigh(all);
+          for (const at of [others.length + 1, others.length + 2]) {
+            expect(numbers(narrow(eigenvalues, 0, at, 1))).toEqual(numbers(narrow(eigenvalues, 0, 0, 1)));
+            expect(numbers(narrow(eigenvectors, 0, at, 1))).toEqual(numbers(narrow(eigenvectors, 0, 0, 1)));
+          }
+          expect(eigh(all).eigenvectors.dataSync()).toEqual(eigenvectors.dataSync());
+        });
+      }
+    });
+
+    test.each([
+      [100, 32],
+      [backend === "cpu" ? 500 : 37, 4],
+      [7, 33],
+    ])("a batch of %d of size %d", (count, size) => {
+      if (backend === "reference" && size === 32) count = 10;
+      const matrices = Array.from({ length: count }, (_, at) =>
+        inDType(symmetricFamilies.random!(size, at + 1), dtype),
+      );
+      const { eigenvalues, eigenvectors } = on(backend, true, () =>
+        eigh(stack(matrices.map((own) => toTensor(own, dtype)))),
+      );
+      const [values, vectors] = [numbers(eigenvalues), numbers(eigenvectors)];
+      for (const [at, own] of matrices.entries()) {
+        const part = values.slice(at * size, (at + 1) * size);
+        const columns = Float64Array.from(vectors.slice(at * size * size, (at + 1) * size * size));
+        const result = { values: part, vectors: { rows: size, columns: size, values: columns } };
+        check(own, result, dtype, `batch of ${size} x ${size}`);
+      }
+    });
+
+    test("closed forms", () => {
+      for (const size of [1, 2, 3, 8, 21, 32, 40, 63]) {
+        for (const [make, expected] of closedForms) {
+          const a = toTensor(make(size), dtype);
+          const values = on(backend, true, () => numbers(eigvalsh(a)));
+          const right = Array.from({ length: size }, (_, k) => expected(k + 1, size)).sort((x, y) => x - y);
+          expect(distance(values, right, dtype)).toBeLessThan(2);
+        }
+      }
+    });
+
+    test("Wilkinson's W21+", () => {
+      const values = on(backend, true, () => numbers(eigvalsh(toTensor(families.wilkinson!(21, 21, 0), dtype))));
+      expect(values.at(-1)!).toBeCloseTo(10.746194182903393, dtype === "float32" ? 4 : 12);
+      expect(values.at(-2)!).toBeCloseTo(10.746194182903322, dtype === "float32" ? 4 : 12);
+      expect(values[0]!).toBeCloseTo(-1.125441522119985, dtype === "float32" ? 4 : 12);
+    });
+
+    test("matrices that are not finite", () => {
+      for (const size of [1, 2, 9, 32, 33])
+        for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+          const good = toTensor(identity(size), dtype);
+          const row = size - 1;
+          const a = toTensor(
+            matrix(size, size, (i, j) => (i === row && j === row ? bad : Number(i === j))),
+            dtype,
+          );
+          for (const run of [eigh, eigvalsh]) {
+            const error = on(backend, true, () => errorOf(() => void run(stack([good, a, good, a])))) as LinAlgError;
+            expect(error).toBeInstanceOf(LinAlgError);
+            expect(error.message).toBe(
+              `[${run.name}] the matrix at [1] of the batch has an element that is not finite, in row ${size}`,
+            );
+            expect([error.batch, error.pivot]).toEqual([[1], size]);
+          }
+        }
+    });
+
+    test("empty batches and matrices", () => {
+      on(backend, true, () => {
+        for (const shape of [
+          [0, 0],
+          [3, 0, 0],
+          [0, 4, 4],
+          [2, 0, 5, 5],
+        ]) {
+          const { eigenvalues, eigenvectors } = eigh(zeros(shape, { dtype }));
+          expect([eigenvalues.shape, eigenvectors.shape]).toEqual([shape.slice(0, -1), shape]);
+          expect(eigvalsh(zeros(shape, { dtype })).shape).toEqual(shape.slice(0, -1));
+        }
+      });
+    });
+
+    test("16 bits", () => {
+      for (const short of ["float16", "bfloat16"] as const)
+        on(backend, true, () => {
+          const { eigenvalues, eigenvectors } = eigh(
+            toDType(
+              tensor([
+                [5, 4],
+                [4, -1],
+              ]),
+              short,
+            ),
+          );
+          expect([eigenvalues.dtype, eigenvectors.dtype]).toEqual([short, short]);
+          expect(numbers(eigenvalues).map(Math.round)).toEqual([-3, 7]);
+        });
+    });
+  });
+}
+
+/** Matrices with eigenvalues that are known: of tridiagonal ones of size n, the k-th for k = 1, …, n. */
+const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: number, n: number) => number])[] = [
+  [
+    (n) => matrix(n, n, (i, j) => (i === j ? 2 : Math.abs(i - j) === 1 ? -1 : 0)),
+    (k, n) => 2 - 2 * Math.cos((k * Math.PI) / (n + 1)),
+  ],
+  [(n) => symmetricFamilies.clement!(n, 0), (k, n) => 2 * k - n - 1],
+  [(n) => matrix(n, n, (i, j) => (i === j ? (i * 11) % n : 0)), (k) => k - 1],
+  [(n) => matrix(n, n, () => 1), (k, n) => (k === n ? n : 0)],
+  [(n) => matrix(n, n, () => 0), () => 0],
+  [(n) => matrix(n, n, (i, j) => (i + j === n - 1 ? 1 : 0)), (k, n) => (k <= Math.floor(n / 2) ? -1 : 1)],
+];
+
+test("a matrix of 500 rows on cpu", () => {
+  for (const dtype of ["float32", "float64"] as const) {
+    const a = inDType(symmetricFamilies.random!(500, 1), dtype);
+    check(
+      a,
+      on("cpu", true, () => decomposed(toTensor(a, dtype))),
+      dtype,
+      "500 x 500",
+    );
+  }
+});
+
+describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
+  const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
+  const a = leaf(families.random!(4, 4, 3));
+  // what does not depend on the signs of the eigenvectors: f(A) = V f(Λ) Vᵀ, and squares of their elements
+  const spectral = (x: Tensor): Tensor => {
+    const { eigenvalues, eigenvectors } = eigh(symmetric(x));
+    return matmul(mul(eigenvectors, unsqueeze(sin(eigenvalues), -2)), transpose(eigenvectors, -1, -2));
+  };
+
+  test("functions of a matrix", () => on(backend, true, () => checkGradients(spectral, [a])));
+  test("of a batch", () =>
+    on(backend, true, () =>
+      checkGradients((x) => spectral(stack([x, mul(x, 1.5)])), [leaf(families.random!(3, 3, 8))]),
+    ));
+  test("squares of eigenvectors", () =>
+    on(backend, true, () => checkGradients((x) => square(eigh(symmetric(x)).eigenvectors), [a])));
+  test("eigenvalues", () => {
+    for (const UPLO of ["L", "U"] as const)
+      on(backend, true, () => checkGradients((x) => unsqueeze(eigvalsh(symmetric(x), UPLO), 0), [a]));
+  });
+
+  test("repeated eigenvalues have finite gradients, their eigenvectors have none", () => {
+    on(backend, true, () => {
+      for (const run of [eigvalsh, (x: Tensor) => eigh(x).eigenvalues]) {
+        const x = leaf(identity(3));
+        backward(sum(run(x)));
+        expect(x.grad!.toArray()).toEqual(toTensor(identity(3), "float64").toArray());
+      }
+      const x = leaf(identity(3));
+      backward(sum(eigh(x).eigenvectors));
+      expect(numbers(x.grad!).some(Number.isFinite)).toBe(false);
+    });
+  });
+});
