@@ -1,7 +1,7 @@
 // nanoGPT's recipe for a CPU (4 layers, 4 heads, width 128, context 64, batches of 12, 2,000 steps, no dropout) beside
 // PyTorch eager with the same first weights, batches and threads, a few steps in turn: tokens a second, and the loss
-// that each ends with. `bun run bench train 200` takes fewer steps. PyTorch's Python is that of `bun run fixtures`;
-// without it the table has ours alone.
+// that each ends with. Once the dylib is built, `bun bench/train.ts 200` takes fewer steps. PyTorch's Python is that of
+// `bun run fixtures`; without it the table has ours alone.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,9 +1,8 @@
 import { noGrad } from "../autograd/modes.ts";
 import { describeValue } from "../core/describe.ts";
-import { ArgumentError, ShapeError } from "../core/errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
 import { reading } from "../core/parameters.ts";
-import { formatShape, sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { type LearningRate, type ParameterGroup, type Parameters, parseGroups } from "./groups.ts";
@@ -56,14 +55,16 @@ export abstract class Optimizer<Options extends LearningRate> {
   /**
    * Updates every parameter that has a gradient, in place. The others stay unchanged.
    *
-   * @throws {ArgumentError} for an invalid option. @throws {ShapeError} for a gradient whose shape is not its
-   * parameter's.
+   * @throws {ArgumentError} for an invalid option. @throws {DisposedError} for a parameter or gradient that is gone.
    */
   step(): void {
     for (const group of this.groups) this.checkOptions(group);
     const updates = this.slots.flatMap((slot) => {
       const { grad } = slot.parameter;
-      return grad === null || slot.parameter.size === 0 ? [] : [{ slot, gradient: this.checkedGradient(slot, grad) }];
+      if (grad === null || slot.parameter.size === 0) return [];
+      slot.parameter.checkAlive(this.name);
+      grad.checkAlive(this.name);
+      return [{ slot, gradient: grad }];
     });
     for (const { slot } of updates) {
       slot.steps++;
@@ -71,18 +72,6 @@ export abstract class Optimizer<Options extends LearningRate> {
       prepareState(slot, this.stateNames(slot.group, slot.parameter));
     }
     noGrad(() => tidy(() => this.update(updates)));
-  }
-
-  private checkedGradient({ name, parameter }: Slot<Options>, gradient: Tensor): Tensor {
-    parameter.checkAlive(this.name);
-    gradient.checkAlive(this.name);
-    if (sameShape(gradient.shape, parameter.shape)) return gradient;
-    const [expected, got] = [formatShape(parameter.shape), formatShape(gradient.shape)];
-    throw new ShapeError(
-      this.name,
-      "shapesDiffer",
-      `expected the gradient of parameter ${name} to have shape ${expected}, got ${got}`,
-    );
   }
 
   /** Sets all gradients to null. */

@@ -5,7 +5,7 @@ import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";
 import { freezeList, frozenRowMajor } from "./frozen.ts";
 import type { StorageMode } from "./memory.ts";
-import { elementCount, isRowMajor, type Shape } from "./shape.ts";
+import { elementCount, isRowMajor, type Shape, sameShape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
 import { tidyScope } from "./tidy.ts";
 
@@ -42,8 +42,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   readonly #strides: readonly number[];
   readonly #offset: number;
   readonly #storage: Storage;
-  /** The gradient that `backward()` summed up, on tensors that require one. */
-  grad: Tensor<D> | null = null;
+  #grad: Tensor<D> | null = null;
   /** @internal Where it comes from in the graph; null on a leaf and on what needs no gradient. */
   edge: GradientEdge | null = null;
   /** @internal */ hooks: GradientHook[] | null = null;
@@ -142,6 +141,16 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.leafRequiresGrad = value;
   }
 
+  /** The gradient that `backward()` summed up, on tensors that require one; null before. Of this shape. */
+  get grad(): Tensor<D> | null {
+    return this.#grad;
+  }
+
+  set grad(value: Tensor<D> | null) {
+    if (value !== null) checkGradient(this, value);
+    this.#grad = value;
+  }
+
   /** Whether it was made by the user, or needs no gradient. */
   get isLeaf(): boolean {
     return this.edge === null;
@@ -169,7 +178,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
    * backends `cpu` and `reference`, and are only encoded there on `metal`.) Changing the tensor in place before the
    * promise settles gives a mixture of both.
    */
-  async data(): Promise<DataOf<D>> {
+  data(): Promise<DataOf<D>>;
+  async data(...extra: unknown[]): Promise<DataOf<D>> {
+    refuseArguments("data", extra);
     this.checkAlive("data");
     const { storage } = this;
     storage.retain(); // the tensor may be disposed of meanwhile
@@ -187,7 +198,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /** As {@link data}, blocking until the device is done. */
-  dataSync(): DataOf<D> {
+  dataSync(): DataOf<D>;
+  dataSync(...extra: unknown[]): DataOf<D> {
+    refuseArguments("dataSync", extra);
     return this.read("dataSync");
   }
 
@@ -197,7 +210,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /** The value of a tensor of one element. @throws {ArgumentError} where it has more or none. */
-  item(): ElementOf<D> {
+  item(): ElementOf<D>;
+  item(...extra: unknown[]): ElementOf<D> {
+    refuseArguments("item", extra);
     this.checkAlive("item");
     if (this.size !== 1)
       throw new ArgumentError("item", "notOneElement", `expected a tensor of one element, got ${this.describe()}`);
@@ -209,7 +224,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /** The elements as nested arrays; the bare element where the rank is 0. Blocks. */
-  toArray(): NestedArray<ElementOf<D>> {
+  toArray(): NestedArray<ElementOf<D>>;
+  toArray(...extra: unknown[]): NestedArray<ElementOf<D>> {
+    refuseArguments("toArray", extra);
     const data = this.read("toArray");
     let next = 0;
     const level = (axis: number): NestedArray<ElementOf<D>> =>
@@ -283,6 +300,31 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
 /** An array of arrays …, as deep as a tensor has axes; an element itself where it has none. */
 export type NestedArray<T> = T | NestedArray<T>[];
+
+function refuseArguments(operation: string, extra: readonly unknown[]): void {
+  if (extra.length === 0) return;
+  throw new ArgumentError(
+    operation,
+    "tooManyArguments",
+    `expected ${operation}() without arguments, got ${extra.length}, the first of them ${describeValue(extra[0])}`,
+  );
+}
+
+function checkGradient(owner: Tensor, gradient: unknown): void {
+  if (!Tensor.isTensor(gradient))
+    throw new ArgumentError(
+      "grad",
+      "invalidOperand",
+      `expected grad to be a tensor or null, got ${describeValue(gradient)}`,
+    );
+  gradient.checkAlive("grad");
+  if (sameShape(gradient.shape, owner.shape) && isFloat(gradient.dtype)) return;
+  throw new ArgumentError(
+    "grad",
+    "gradientDiffers",
+    `expected the gradient of a ${owner.describe()} to be of its shape and a float dtype, got ${gradient.describe()}`,
+  );
+}
 
 const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 

@@ -144,6 +144,22 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     expect(io.loadCheckpoint(path)).rejects.toMatchObject({ name: "FileFormatError", code: "notACheckpoint" });
   });
 
+  test.each([
+    ['{"step":-1,"model":{}}', "expected its step to be a whole number of at least 0, got -1"],
+    ['{"step":"9","model":{}}', 'expected its step to be a whole number of at least 0, got "9"'],
+    [
+      '{"step":1,"model":{},"extra":{"$bigint":"1e3"}}',
+      'expected the digits of a bigint in its training state, got "1e3"',
+    ],
+  ])("a state with the right hash and a wrong value is refused: %s", async (state, message) => {
+    const folder = newFolder();
+    mkdirSync(folder);
+    const path = writeHashed(folder, { format: "orchard-checkpoint", version: "1", state });
+    const error = await io.loadCheckpoint(path).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(FileFormatError);
+    expect((error as Error).message).toContain(message);
+  });
+
   test("a tensor that occurs twice is saved once", async () => {
     const shared = zeros([50_000]);
     const path = await io.saveCheckpoint(newFolder(), { model: { a: shared, b: shared }, step: 1 });

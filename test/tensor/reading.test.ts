@@ -113,3 +113,13 @@ const arrays: Readonly<Record<DType, string>> = {
   uint8: "Uint8Array",
   bool: "Uint8Array",
 };
+
+test("what reads a tensor takes no arguments", async () => {
+  const x = zeros([1]);
+  for (const read of ["dataSync", "item", "toArray"] as const)
+    expect(() => (x[read] as (...values: unknown[]) => unknown).call(x, 3)).toThrow(
+      `[${read}] expected ${read}() without arguments, got 1, the first of them 3`,
+    );
+  const promise = (x.data as (...values: unknown[]) => Promise<unknown>).call(x, "float64");
+  expect(promise).rejects.toMatchObject({ name: "ArgumentError", code: "tooManyArguments" });
+});

@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { describeValue } from "../../core/describe.ts";
 import { CheckpointError, FileFormatError, OrchardError } from "../../core/errors.ts";
 import { aPath } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
@@ -111,12 +112,22 @@ async function read<Types extends CheckpointTypes>(
   using file = new SafetensorsFile(path, operation);
   checkFormat(file);
   await checkHash(operation, file);
-  const state = unflattenTree(parseState(file), (name) => file.tensor(name)) as unknown as CheckpointState;
+  const state = readState(file);
   const { step, model, optimizer = null, generator = null, data = null, extra = null } = state;
   return { path, step, model, optimizer, generator, data, extra, rejected };
 }
 
-/** Not checked further: the hash has verified it. */
+/** @throws {FileFormatError} for a state that another program wrote: the hash is right, the contents are not. */
+function readState(file: SafetensorsFile): CheckpointState {
+  const fail = (problem: string) => new FileFormatError(operation, "notACheckpoint", file.path, problem);
+  const invalid = (digits: string) => fail(`expected the digits of a bigint in its training state, got "${digits}"`);
+  const state = unflattenTree(parseState(file), (name) => file.tensor(name), invalid) as unknown as CheckpointState;
+  if (!Number.isSafeInteger(state.step) || state.step < 0)
+    throw fail(`expected its step to be a whole number of at least 0, got ${describeValue(state.step)}`);
+  return state;
+}
+
+/** The types of its trees are the caller's. */
 type CheckpointState = Pick<Checkpoint, "step" | "model"> &
   Partial<Pick<Checkpoint, "optimizer" | "generator" | "data" | "extra">>;
 

@@ -92,17 +92,26 @@ const describe = (value: unknown): string =>
       ? "undefined"
       : `a ${typeof value}`;
 
-/** @internal The inverse of {@link flattenTree}. @param tensor returns the tensor of a name */
-export function unflattenTree(json: Json, tensor: (name: string) => Tensor): StateTree {
-  if (Array.isArray(json)) return json.map((item: Json) => unflattenTree(item, tensor));
+/**
+ * @internal The inverse of {@link flattenTree}.
+ *
+ * @param tensor returns the tensor of a name @param invalid the error of digits that are no bigint's
+ */
+export function unflattenTree(
+  json: Json,
+  tensor: (name: string) => Tensor,
+  invalid: (digits: string) => Error,
+): StateTree {
+  if (Array.isArray(json)) return json.map((item: Json) => unflattenTree(item, tensor, invalid));
   if (!isJsonObject(json)) return json as null | boolean | number | string;
   const { $tensor: name, $bigint: digits, $number: number } = json;
   if (typeof name === "string") return tensor(name);
+  if (typeof digits === "string" && !/^-?\d+$/.test(digits)) throw invalid(digits);
   if (typeof digits === "string") return BigInt(digits);
   if (typeof number === "string") return Number(number);
   return mapValues(
     json,
     (key) => (key.startsWith("$$") ? key.slice(1) : key),
-    (item) => unflattenTree(item, tensor),
+    (item) => unflattenTree(item, tensor, invalid),
   );
 }

@@ -293,6 +293,20 @@ describe("recording", () => {
 });
 
 describe("misuse is a typed error that says what to do", () => {
+  test("a gradient that does not fit is not taken", () => {
+    const x = parameter([1, 2]);
+    x.grad = parameter([3, 4]);
+    const assign = (value: unknown) => () => Reflect.set(x, "grad", value);
+    expect(assign(5)).toThrow("[grad] expected grad to be a tensor or null, got 5");
+    expect(assign(undefined)).toThrow("[grad] expected grad to be a tensor or null, got undefined");
+    const differs = "[grad] expected the gradient of a float64[2] to be of its shape and a float dtype, got";
+    expect(assign(parameter([1, 2, 3]))).toThrow(`${differs} float64[3]`);
+    expect(assign(tensor([1n, 2n]))).toThrow(`${differs} int64[2]`);
+    expect(numbers(x.grad)).toEqual([3, 4]);
+    x.grad = null;
+    expect(x.grad).toBeNull();
+  });
+
   test("no graph, no scalar, another shape, an integer gradient", () => {
     const x = parameter([1, 2]);
     expect(codeOf(() => backward(tensor(1)))).toBe("noGraph");
