@@ -86,7 +86,7 @@ for (const { backend, dtype } of places) {
       );
       on(backend, true, () => {
         const batch = stack([good, good, bad, good]);
-        const error = errorOf(() => cholesky(batch)) as LinAlgError;
+        const error = errorOf(() => cholesky(batch).dataSync()) as LinAlgError;
         expect(error).toBeInstanceOf(LinAlgError);
         expect(error.message).toBe(
           "[cholesky] the matrix at [2] of the batch is not positive definite: its leading minor of order 2 is not",

@@ -50,16 +50,15 @@ export interface CholeskyResult<D extends DType = DType> {
  * @example
  * linalg.cholesky(tensor([[4, 2], [2, 5]])); // float32 [[2, 0], [1, 2]]
  *
- * @throws {LinAlgError} for a matrix that is not positive definite, naming it and the minor; {@link choleskyEx} gives
- * `info` instead. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no
- * float.
+ * @throws {LinAlgError} for a matrix that is not positive definite, naming it and the minor; on metal when the host
+ * reads what depends on the factor. {@link choleskyEx} gives `info` instead. @throws {ShapeError} for a matrix that is
+ * not square. @throws {DTypeError} for a dtype that is no float.
  */
 export function cholesky<D extends DType>(a: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
 export function cholesky(...values: unknown[]): Tensor {
   const { a, upper } = choleskyParameters(values);
   const { factor, info } = factorise("cholesky", a, upper);
-  checkInfo("cholesky", info, (minor) => `is not positive definite: its leading minor of order ${minor} is not`);
-  info.dispose();
+  checkInfo("cholesky", info, notDefinite, [factor]);
   return factor;
 }
 
@@ -75,6 +74,8 @@ export function choleskyEx(...values: unknown[]): CholeskyResult {
   const { a, upper } = choleskyExParameters(values);
   return factorise("choleskyEx", a, upper);
 }
+
+const notDefinite = (minor: number): string => `is not positive definite: its leading minor of order ${minor} is not`;
 
 function factorise(operation: string, a: Tensor, upper: boolean): CholeskyResult {
   const own = squareOperand(operation, a);

@@ -133,7 +133,7 @@ function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): 
   const isTransposed = !a.isContiguous && flipped.isContiguous; // the other triangle, read where it lies
   const [eigenvalues, info, ...eigenvectors] = executeMany(
     eighPrimitive,
-    [isTransposed ? flipped : dense(a)],
+    [dense(isTransposed ? flipped : a)],
     [
       { shape: a.shape.slice(0, -1), dtype: a.dtype },
       { shape: a.shape.slice(0, -2), dtype: "int32" },
@@ -142,11 +142,10 @@ function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): 
     { upper: upper !== isTransposed, vectors },
     operation,
   ) as [Tensor, Tensor<"int32">, ...Tensor[]];
-  checkInfo(operation, info, (code) =>
+  const problem = (code: number): string =>
     code <= size
       ? `has an element that is not finite, in row ${code}`
-      : "is one for which the iteration does not converge",
-  );
-  info.dispose();
+      : "is one for which the iteration does not converge";
+  checkInfo(operation, info, problem, [eigenvalues, ...eigenvectors]);
   return [eigenvalues, ...eigenvectors];
 }
