@@ -94,6 +94,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   "its first operand is indices": ["embedding", "embeddingBag"],
   "it is a loss": ["binaryCrossEntropyWithLogits", "crossEntropy", "mseLoss"],
   "it takes a list of tensors": ["cat", "stack"],
+  "its operands are two sets of points": ["cdist"],
   "its first operand is the equation": ["einsum"],
   "its first operand is the chance, a tensor or a number": ["bernoulli"],
   "its first operand is the order, a number": ["polygamma"],

@@ -1,4 +1,13 @@
 /** Linear algebra, by PyTorch's names. Exported as `linalg`. */
+
+export { type CrossOptions, cross } from "../ops/matmul/cross.ts";
 export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky/cholesky.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./eigh/eigh.ts";
+export { matrixExp } from "./exponential/matrix_exp.ts";
+export { type VectorNormOptions, vectorNorm } from "./norms/vector_norm.ts";
+export { diagonal } from "./products/diagonal.ts";
+export { matrixPower } from "./products/matrix_power.ts";
+export { multiDot } from "./products/multi_dot.ts";
+export { type VanderOptions, vander } from "./products/vander.ts";
+export { type VecdotOptions, vecdot } from "./products/vecdot.ts";
 export { type SolveTriangularOptions, solveTriangular } from "./triangular/triangular.ts";

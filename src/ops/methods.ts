@@ -61,6 +61,10 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
 interface OwnMethods<D extends DType> {
   /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
+  /** The correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
+  corrcoef(): Tensor<operations.FloatOf<D>>;
+  /** The covariances of variables, which are rows. @see {@link operations.cov} */
+  cov(options?: operations.CovarianceOptions): Tensor<operations.FloatOf<D>>;
   /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
   max(options?: { dim?: undefined }): Tensor<D>;
   max(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
@@ -71,6 +75,8 @@ interface OwnMethods<D extends DType> {
   sort(...options: operations.SortArguments): operations.Sorted<D>;
   /** The k largest elements along an axis, and their indices. @see {@link operations.topk} */
   topk(k: number, ...options: operations.TopkArguments): operations.Sorted<D>;
+  /** The sum of the main diagonal of a matrix. @see {@link operations.trace} */
+  trace(): Tensor<operations.SumOf<D>>;
   /** The variance and the mean over the same axes. @see {@link operations.varMean} */
   varMean(...options: AxisArguments<operations.VarianceOptions>): operations.VarianceAndMean<D>;
 }

@@ -1,13 +1,15 @@
 /**
  * Local derivatives of reductions: elementwise functions of an element x and its result y, of which gradients are made.
  */
-import { AutogradError } from "../../autograd/node.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul, neg } from "../elementwise/arithmetic.ts";
+import { abs, mul, neg } from "../elementwise/arithmetic.ts";
+import { eq } from "../elementwise/comparison.ts";
+import { pow } from "../elementwise/power.ts";
+import { where } from "../elementwise/where.ts";
 import { sumTo } from "../view/expand.ts";
 import { derivativeCpu, selectCpu } from "./derivatives.cpu.ts";
 import { derivativeMetal, selectMetal } from "./derivatives.metal.ts";
@@ -42,16 +44,15 @@ export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
 }
 
 /**
- * The gradient of the norm of order p, sign(x) |x / y|^(p−1); 0 where x or y is. It has no gradient of its own yet.
+ * The gradient of the norm of order p, sign(x) |x / y|^(p−1); 0 where x or y is. Where it needs gradients of its own it
+ * is composed: they are 0 at those elements too.
  */
 export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
-  if (needsGradient(x, y))
-    throw new AutogradError(
-      "norm",
-      "notTwiceDifferentiable",
-      `the gradient of a norm with p = ${p} can't be differentiated again; p of 1, 2 and ±Infinity can`,
-    );
-  return derivative(x, y, "power", p);
+  if (!needsGradient(x, y)) return derivative(x, y, "power", p);
+  const share = abs(dividedWhereNotZero(x, y)) as Tensor;
+  const isZero = eq(share, 0);
+  const safe = where(isZero, 1, share) as Tensor;
+  return mul(signOf(x), where(isZero, 0, pow(safe, p - 1))) as Tensor;
 }
 
 const selectPrimitive = definePrimitive<SelectAttributes>({

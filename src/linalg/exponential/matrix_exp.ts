@@ -1,0 +1,147 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { clone } from "../../ops/copy/copy.ts";
+import { zerosLike } from "../../ops/creation/full.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { abs, mul } from "../../ops/elementwise/arithmetic.ts";
+import { gt } from "../../ops/elementwise/comparison.ts";
+import { div } from "../../ops/elementwise/division.ts";
+import { logicalAnd } from "../../ops/elementwise/logic.ts";
+import { isfinite } from "../../ops/elementwise/predicates.ts";
+import { where } from "../../ops/elementwise/where.ts";
+import { indexSelect } from "../../ops/indexing/gather.ts";
+import { cat } from "../../ops/join/cat.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { amax } from "../../ops/reduction/extrema.ts";
+import { sum } from "../../ops/reduction/sum.ts";
+import { reshape } from "../../ops/view/reshape.ts";
+import { narrow } from "../../ops/view/slice.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { matricesOf, mT, squareOperand } from "../matrices.ts";
+import { type Degree, planOf, taylor } from "./taylor.ts";
+
+/**
+ * The exponential of square matrices: Σₖ Aᵏ / k!. By scaling, a Taylor polynomial of degree 1 to 18 as the norm of each
+ * matrix asks for, and squaring; the norms are read, and so waited for. The result for a matrix does not depend on
+ * others of its batch.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […, n, n]; NaN where a matrix has NaN or infinities
+ *
+ * @example
+ * linalg.matrixExp(tensor([[0, 1], [0, 0]])); // float32 [[1, 1], [0, 1]]
+ *
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ */
+export function matrixExp<D extends DType>(a: Tensor<D>): Tensor<D>;
+export function matrixExp(...values: unknown[]): Tensor {
+  const { a } = matrixExpParameters(values);
+  return toDType(exponential(squareOperand("matrixExp", a)), a.dtype);
+}
+const matrixExpParameters = parameters("matrixExp", { a: operand(aTensor) });
+
+/**
+ * The gradient is the derivative at Aᵀ in the direction Ā: the upper right block of exp([[Aᵀ, Ā], [0, Aᵀ]]). That is an
+ * exponential too, so it has gradients of every order. It is linear in Ā, which is brought to a norm of 1 first: a
+ * large one would cost squarings, and the digits that these lose.
+ * Source: N. Higham, "Functions of Matrices", 2008, theorem 3.6.
+ */
+function exponential(a: Tensor): Tensor {
+  const output = noGrad(() => ofBatch(a));
+  record("matrixExp", [a], [output], [a], ([gradient], [saved]) => {
+    if (a.size === 0) return [gradient!];
+    const size = saved!.shape.at(-1)!;
+    const [own, scale] = [mT(saved!), noGrad(() => usableNorms(gradient!))];
+    const upper = cat([own, div(gradient!, scale) as Tensor], -1);
+    const block = cat([upper, cat([zerosLike(own), own], -1)], -2);
+    return [mul(narrow(narrow(exponential(block), -2, 0, size), -1, size, size), scale) as Tensor];
+  });
+  return output;
+}
+
+/** ‖A‖₁ of each matrix, its last two axes kept with size 1. */
+const oneNorms = (a: Tensor): Tensor =>
+  amax(sum(abs(a), { dim: -2, keepdim: true }) as Tensor, { dim: -1, keepdim: true });
+
+/** The same as something to divide by: 1 where it is 0 or not finite. */
+function usableNorms(a: Tensor): Tensor {
+  const norms = oneNorms(a);
+  return where(logicalAnd(gt(norms, 0), isfinite(norms)), norms, 1) as Tensor;
+}
+
+function ofBatch(a: Tensor): Tensor {
+  const { batch, rows } = matricesOf(a);
+  if (a.size === 0) return clone(a);
+  const all = reshape(a, [batch, rows, rows]);
+  const plans = Array.from(oneNorms(all).dataSync() as ArrayLike<number>, (norm) => planOf(norm, a.dtype));
+  const order = [...plans.keys()].sort(
+    (i, j) => plans[i]!.degree - plans[j]!.degree || plans[i]!.squarings - plans[j]!.squarings || i - j,
+  );
+  const isSorted = order.every((from, at) => from === at);
+  const sorted = isSorted ? all : indexSelect(all, 0, indices(order));
+  const result = ofSorted(
+    sorted,
+    order.map((from) => plans[from]!),
+  );
+  const inverse = new Array<number>(batch);
+  for (const [at, from] of order.entries()) inverse[from] = at;
+  return reshape(isSorted ? result : indexSelect(result, 0, indices(inverse)), a.shape);
+}
+
+const indices = (values: readonly number[]): Tensor<"int64"> => tensor(values.map(BigInt), { dtype: "int64" });
+
+interface Plan {
+  readonly degree: Degree;
+  readonly squarings: number;
+}
+
+/** Each degree's matrices lie together; those that need the fewest squarings come first. */
+function ofSorted(all: Tensor, plans: readonly Plan[]): Tensor {
+  const parts: Tensor[] = [];
+  for (let start = 0; start < plans.length; ) {
+    const { degree } = plans[start]!;
+    const run = plans.slice(start).filter((plan) => plan.degree === degree);
+    const own = narrow(all, 0, start, run.length);
+    parts.push(...squared(taylor(degree, scaledDown(own, run)), run));
+    start += run.length;
+  }
+  return joined(parts);
+}
+
+const joined = (parts: readonly Tensor[]): Tensor => (parts.length === 1 ? parts[0]! : cat(parts, 0));
+
+/** A / 2ˢ, in two steps: 2⁻ˢ itself may be too small a number. */
+function scaledDown(a: Tensor, plans: readonly Plan[]): Tensor {
+  if (plans.every(({ squarings }) => squarings === 0)) return a;
+  const powers = (half: (s: number) => number): Tensor =>
+    tensor(
+      plans.map(({ squarings }) => 2 ** -half(squarings)),
+      { dtype: a.dtype, shape: [plans.length, 1, 1] },
+    );
+  return mul(
+    mul(
+      a,
+      powers((s) => Math.floor(s / 2)),
+    ),
+    powers((s) => Math.ceil(s / 2)),
+  ) as Tensor;
+}
+
+/** Each matrix to the power of 2ˢ: in each step those that are done leave at the front. */
+function squared(a: Tensor, plans: readonly Plan[]): Tensor[] {
+  const done: Tensor[] = [];
+  let [rest, left] = [a, plans.length];
+  for (let step = 0; left > 0; step++) {
+    const finished = plans.filter(({ squarings }) => squarings === step).length;
+    if (finished > 0) done.push(narrow(rest, 0, 0, finished));
+    left -= finished;
+    if (left === 0) break;
+    const next = narrow(rest, 0, finished, left);
+    rest = matmul(next, next);
+  }
+  return done;
+}

@@ -1,0 +1,72 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { named as as } from "../../backend/dispatch.ts";
+import { aNumber, axes, flag } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { abs, mul } from "../../ops/elementwise/arithmetic.ts";
+import { gt } from "../../ops/elementwise/comparison.ts";
+import { div } from "../../ops/elementwise/division.ts";
+import { logicalAnd } from "../../ops/elementwise/logic.ts";
+import { isfinite } from "../../ops/elementwise/predicates.ts";
+import { where } from "../../ops/elementwise/where.ts";
+import { amax, amin } from "../../ops/reduction/extrema.ts";
+import { norm } from "../../ops/reduction/norm.ts";
+import { floatOperand, planReduction, type ReductionOptions } from "../../ops/reduction/reduce.ts";
+import { reshape } from "../../ops/view/reshape.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aDType, aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** Options of {@link vectorNorm}: the order, the axes, whether they stay as size 1, and the dtype. */
+export interface VectorNormOptions<D extends DType = DType> extends ReductionOptions {
+  /** The order: any number, ±Infinity included. Default 2. */
+  ord?: number | undefined;
+  /** A float dtype, to which elements are converted first. */
+  dtype?: D | undefined;
+}
+
+/**
+ * The norm of the elements along axes as one vector, (Σ |x|ᵒʳᵈ)^(1/ord): the largest |x| for ∞, the smallest for −∞,
+ * the number of elements other than 0 for 0. It is scaled: no square overflows or underflows on the way. The gradient
+ * is 0 where the norm is; equally large elements share that of ±∞. The same as `norm`, by the names of
+ * `torch.linalg.vector_norm`.
+ *
+ * @param x of a float dtype; any shape
+ *
+ * @example
+ * linalg.vectorNorm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
+ *
+ * @throws {DTypeError} for integers and bools, and a dtype that is no float. @throws {ShapeError} for an axis out of
+ * range, or named twice, and for an order of ∞ or below 0 of nothing. @throws {ArgumentError} where ord is NaN.
+ */
+export function vectorNorm<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<Omit<VectorNormOptions, "dtype">, ["ord", "dim", "keepdim"]>
+): Tensor<D>;
+export function vectorNorm<D extends DType>(x: Tensor, options: VectorNormOptions<D> & { dtype: D }): Tensor<D>;
+export function vectorNorm(...values: unknown[]): Tensor {
+  const { x, ord, dim, keepdim, dtype } = vectorNormParameters(values);
+  const own = dtype ? toDType(x, floatOperand("vectorNorm", x, dtype).dtype) : floatOperand("vectorNorm", x, undefined);
+  const isScaled = own.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || own.size === 0;
+  return as("vectorNorm", () => (isScaled ? norm(own, { p: ord, dim, keepdim }) : scaledNorm(own, ord, dim, keepdim)));
+}
+
+/**
+ * In float64 nothing wider holds the powers: they are of the elements divided by the largest one, or by the smallest
+ * one for a negative order. The norm is homogeneous, so its gradient is that of the scaled elements.
+ */
+function scaledNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor {
+  const scale = noGrad(() => {
+    const extreme = (p < 0 ? amin : amax)(abs(x), { dim, keepdim: true });
+    return where(logicalAnd(gt(extreme, 0), isfinite(extreme)), extreme, 1) as Tensor;
+  });
+  const result = mul(norm(div(x, scale), { p, dim, keepdim: true }), scale) as Tensor;
+  return keepdim ? result : reshape(result, planReduction("vectorNorm", x, { dim }).shape);
+}
+const vectorNormParameters = parameters("vectorNorm", {
+  x: operand(aTensor),
+  ord: optional(aNumber({ holds: (ord) => !Number.isNaN(ord), expected: "a number, ±Infinity included" }), 2),
+  dim: optional(axes),
+  keepdim: optional(flag, false),
+  dtype: named(aDType),
+});

@@ -1,0 +1,55 @@
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber } from "../../core/kinds.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { clone } from "../../ops/copy/copy.ts";
+import { eye } from "../../ops/creation/eye.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { expand } from "../../ops/view/expand.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { squareOperand } from "../matrices.ts";
+
+/**
+ * Square matrices multiplied by themselves n times, by repeated squaring: about 2 log₂ n products. The power 0 is the
+ * identity.
+ *
+ * @param a […, n, n], of numbers; float16 and bfloat16 are computed in float32
+ * @param n a whole number of at least 0
+ *
+ * @example
+ * linalg.matrixPower(tensor([[1, 1], [0, 1]]), 5); // float32 [[1, 5], [0, 1]]
+ *
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for bool.
+ */
+export function matrixPower<D extends DType>(a: Tensor<D>, n: number): Tensor<D>;
+export function matrixPower(...values: unknown[]): Tensor {
+  const { a, n } = matrixPowerParameters(values);
+  const own = squareNumbers(a);
+  if (n === 0) return clone(expand(eye(a.shape.at(-1)!, { dtype: a.dtype }), a.shape));
+  return toDType(n === 1 ? clone(own) : power(own, n), a.dtype);
+}
+const matrixPowerParameters = parameters("matrixPower", {
+  a: operand(aTensor),
+  n: required(aNumber({ holds: (n) => Number.isSafeInteger(n) && n >= 0, expected: "a whole number of at least 0" })),
+});
+
+function squareNumbers(a: Tensor): Tensor {
+  if (isFloat(a.dtype)) return squareOperand("matrixPower", a);
+  if (a.dtype === "bool") throw new DTypeError("matrixPower", "bool", `expected numbers, got ${a.describe()}`);
+  if (a.rank < 2 || a.shape.at(-1) !== a.shape.at(-2))
+    throw new ShapeError("matrixPower", "notSquare", `expected a to be square, got ${a.describe()}`);
+  return a;
+}
+
+/** The squares A, A², A⁴, … whose exponents add up to n, multiplied. */
+function power(a: Tensor, n: number): Tensor {
+  let result: Tensor | undefined;
+  let square = a;
+  for (let left = n; ; square = matmul(square, square)) {
+    if (left % 2 === 1) result = result ? matmul(result, square) : square;
+    left = Math.floor(left / 2);
+    if (left === 0) return result!;
+  }
+}

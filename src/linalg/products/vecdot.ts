@@ -1,0 +1,49 @@
+import { axis } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { checkSameDType } from "../../ops/matmul/checks.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { expand } from "../../ops/view/expand.ts";
+import { movedim } from "../../ops/view/permute.ts";
+import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** Options of {@link vecdot}. */
+export interface VecdotOptions {
+  /** The axis of the vectors, in the broadcast shape. Default the last one. */
+  dim?: number;
+}
+
+/**
+ * Dot products of vectors: Σₖ x[…, k] · y[…, k]. Shapes broadcast.
+ *
+ * @param x […, n]
+ * @param y […, n], of the same dtype
+ * @returns […]
+ *
+ * @example
+ * linalg.vecdot(tensor([[1, 2], [3, 4]]), tensor([1, 10])); // float32 [21, 43]
+ *
+ * @throws {ShapeError} where shapes do not broadcast, or for an axis out of range. @throws {DTypeError} where dtypes
+ * differ, and for bool.
+ */
+export function vecdot<D extends DType>(x: Tensor<D>, y: Tensor<D>, options?: VecdotOptions): Tensor<D>;
+export function vecdot(...values: unknown[]): Tensor {
+  const { x, y, dim } = vecdotParameters(values);
+  checkSameDType("vecdot", [x, y]);
+  const shape = broadcastShapes("vecdot", x.shape, y.shape);
+  const own = normalizeAxis("vecdot", dim, shape.length);
+  const vectors = (operand: Tensor): Tensor => {
+    const all = expand(operand, shape);
+    return shape.length === 0 ? unsqueeze(all, 0) : movedim(all, own, -1);
+  };
+  const products = matmul(unsqueeze(vectors(x), -2), unsqueeze(vectors(y), -1));
+  return squeeze(squeeze(products, -1), -1);
+}
+const vecdotParameters = parameters("vecdot", {
+  x: operand(aTensor),
+  y: operand(aTensor),
+  dim: named(axis, -1),
+});

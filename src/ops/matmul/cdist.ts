@@ -1,0 +1,135 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber, choice } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { broadcastShapes, elementCount, type Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { sqrt } from "../elementwise/power.ts";
+import { cat } from "../join/cat.ts";
+import { dividedWhereNotZero } from "../reduction/derivatives.ts";
+import { mean } from "../reduction/mean.ts";
+import { norm } from "../reduction/norm.ts";
+import { sum } from "../reduction/sum.ts";
+import { expand } from "../view/expand.ts";
+import { transpose } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import { checkSameDType } from "./checks.ts";
+import { matmul } from "./matmul.ts";
+
+/** Options of {@link cdist}. */
+export interface CdistOptions {
+  /** The order of the norm of differences: any number from 0 to Infinity. Default 2. */
+  p?: number;
+  /**
+   * How Euclidean distances are computed. By default from differences, whatever the sizes, to a few roundings of each
+   * distance. `"useMmForEuclidDist"`: by a matrix product, √(|x|² + |y|² − 2 x·y) about the points' mean, which is
+   * faster by far for many points of many coordinates; a distance is then off by about ε (|x|² + |y|²) / distance, so
+   * that points that (nearly) coincide have one of about √ε times their spread.
+   */
+  computeMode?: "useMmForEuclidDist" | "donotUseMmForEuclidDist";
+}
+
+/**
+ * The distances of each point of `x1` and each of `x2`: out[…, i, j] = ‖x1[…, i, :] − x2[…, j, :]‖ₚ. Batches broadcast.
+ * The gradient is 0 where two points are equal.
+ *
+ * @param x1 […, m, k], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param x2 […, n, k], of the same dtype
+ * @returns […, m, n]
+ *
+ * @example
+ * cdist(tensor([[0, 0], [3, 4]]), tensor([[0, 0]])); // float32 [[0], [5]]
+ *
+ * @throws {ShapeError} where an operand has fewer than two axes, or shapes do not fit. @throws {DTypeError} where
+ * dtypes differ, or are no floats. @throws {ArgumentError} where p is negative or NaN.
+ */
+export function cdist<D extends DType>(
+  x1: Tensor<D>,
+  x2: Tensor<D>,
+  ...options: Given<CdistOptions, ["p", "computeMode"]>
+): Tensor<D>;
+export function cdist(...values: unknown[]): Tensor {
+  const { x1, x2, p, computeMode } = cdistParameters(values);
+  checkPoints(x1, x2);
+  const [m, n, k] = [x1.shape.at(-2)!, x2.shape.at(-2)!, x1.shape.at(-1)!];
+  const batch = broadcastShapes("cdist", x1.shape.slice(0, -2), x2.shape.slice(0, -2));
+  const shape = [...batch, m, n];
+  const wide = x1.dtype === "float64" ? "float64" : "float32";
+  const [a, b] = [points(toDType(x1, wide), batch), points(toDType(x2, wide), batch)];
+  const isProduct = p === 2 && computeMode === "useMmForEuclidDist";
+  return toDType(reshape(isProduct ? byProducts(a, b) : byDifferences(a, b, k === 0 ? 1 : p), shape), x1.dtype);
+}
+const distanceOrder = aNumber({ holds: (p) => p >= 0, expected: "a number of at least 0, Infinity included" });
+const cdistParameters = parameters("cdist", {
+  x1: operand(aTensor),
+  x2: operand(aTensor),
+  p: optional(distanceOrder, 2),
+  computeMode: optional(choice("useMmForEuclidDist", "donotUseMmForEuclidDist"), "donotUseMmForEuclidDist"),
+});
+
+function checkPoints(x1: Tensor, x2: Tensor): void {
+  checkSameDType("cdist", [x1, x2]);
+  const both = `${x1.describe()} and ${x2.describe()}`;
+  if (!isFloat(x1.dtype))
+    throw new DTypeError("cdist", "notAFloat", `expected floats, got ${both}; toDType(x, "float32") converts`);
+  if (x1.rank < 2 || x2.rank < 2)
+    throw new ShapeError("cdist", "wrongRank", `expected points in rows, […, points, coordinates], got ${both}`);
+  if (x1.shape.at(-1) !== x2.shape.at(-1))
+    throw new ShapeError("cdist", "shapesDiffer", `expected points of as many coordinates, got ${both}`);
+}
+
+/** [batch, points, coordinates]. */
+function points(x: Tensor, batch: Shape): Tensor {
+  const [count, width] = x.shape.slice(-2) as [number, number];
+  return reshape(expand(x, [...batch, count, width]), [elementCount(batch), count, width]);
+}
+
+/** Differences that are made at a time: 64 MB of float32. Where a gradient is needed, all of them are kept. */
+const MOST_DIFFERENCES = 2 ** 24;
+
+function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
+  const [batch, m, k] = a.shape as [number, number, number];
+  const rows = Math.max(1, Math.floor(MOST_DIFFERENCES / (batch * b.shape[1]! * k)));
+  const others = unsqueeze(b, 1);
+  const blocks: Tensor[] = [];
+  for (let start = 0; start === 0 || start < m; start += rows) {
+    const own = narrow(a, 1, start, Math.min(rows, m - start));
+    blocks.push(norm(sub(unsqueeze(own, 2), others) as Tensor, { p, dim: 3 }));
+  }
+  return blocks.length === 1 ? blocks[0]! : cat(blocks, 1);
+}
+
+/**
+ * Distances by one product. With W = D̄ / D, which is 0 where a distance is, the gradient of the points x is
+ * x Σⱼ W[·, j] − W y, and that of y the same with Wᵀ.
+ */
+function byProducts(x: Tensor, y: Tensor): Tensor {
+  const centre = noGrad(() => mean(cat([x, y], 1), { dim: 1, keepdim: true }));
+  const [a, b] = [sub(x, centre) as Tensor, sub(y, centre) as Tensor];
+  const distances = noGrad(() => {
+    const lengths = add(
+      sum(square(a), { dim: 2, keepdim: true }),
+      transpose(sum(square(b), { dim: 2, keepdim: true }), 1, 2),
+    );
+    return sqrt(clamp(sub(lengths, mul(matmul(a, transpose(b, 1, 2)), 2)) as Tensor, { min: 0 }));
+  });
+  record("cdist", [a, b], [distances], [a, b, distances], ([gradient], [left, right, whole], needs) => {
+    const weights = dividedWhereNotZero(gradient!, whole!);
+    return [
+      needs[0] ? pulled(left!, right!, weights) : null,
+      needs[1] ? pulled(right!, left!, transpose(weights, 1, 2)) : null,
+    ];
+  });
+  return distances;
+}
+
+const pulled = (own: Tensor, others: Tensor, weights: Tensor): Tensor =>
+  sub(mul(own, sum(weights, { dim: 2, keepdim: true })), matmul(weights, others));

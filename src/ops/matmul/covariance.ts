@@ -1,0 +1,146 @@
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber } from "../../core/kinds.ts";
+import { finite } from "../../core/options.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { type DType, isFloat, isInteger } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { div } from "../elementwise/division.ts";
+import { sqrt } from "../elementwise/power.ts";
+import type { FloatOf } from "../elementwise/types.ts";
+import { sum } from "../reduction/sum.ts";
+import { diagonal } from "../view/diagonal.ts";
+import { transpose } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { matmul } from "./matmul.ts";
+
+/** Options of {@link cov}. */
+export interface CovarianceOptions {
+  /** What is taken from the number of observations before it divides: 1 (the default) for a sample. */
+  correction?: number;
+  /** [n], integers: how often each observation was made. */
+  fweights?: Tensor;
+  /** [n], floats: how important each observation is. */
+  aweights?: Tensor;
+}
+
+/**
+ * The covariances of variables: out[i, j] = Σₖ wₖ (x[i, k] − meanᵢ)(x[j, k] − meanⱼ) / normalisation. Without weights
+ * the normalisation is n − correction; with w = fweights · aweights it is Σ w − correction · Σ w · aweights / Σ w. One
+ * that is not above 0 counts as 0, and gives infinity or NaN.
+ *
+ * @param x [variables, n], or [n] for one variable; integers become float32, and float16 and bfloat16 are computed in
+ * float32
+ * @returns [variables, variables], without axes for one variable
+ *
+ * @example
+ * cov(tensor([[0, 1, 2], [2, 1, 0]])); // float32 [[1, -1], [-1, 1]]
+ *
+ * @throws {ShapeError} for a rank above 2, and weights that are not one for each observation. @throws {DTypeError} for
+ * bool, fweights that are no integers, and aweights that are no floats. @throws {ArgumentError} for a negative weight,
+ * and weights whose sum is 0; it reads them, and so waits for them.
+ */
+export function cov<D extends DType>(x: Tensor<D>, options?: CovarianceOptions): Tensor<FloatOf<D>>;
+export function cov(...values: unknown[]): Tensor {
+  const { x, ...options } = covParameters(values);
+  return covariances("cov", x, options);
+}
+cov.method = "own" as const;
+const covParameters = parameters("cov", {
+  x: operand(aTensor),
+  correction: named(aNumber(finite), 1),
+  fweights: named(aTensor),
+  aweights: named(aTensor),
+});
+
+/**
+ * The correlation coefficients of variables: cov(x)[i, j] / √(cov(x)[i, i] · cov(x)[j, j]), from −1 to 1. NaN where a
+ * variable does not vary.
+ *
+ * @param x [variables, n], or [n] for one variable; dtypes as of {@link cov}
+ * @returns [variables, variables], without axes for one variable
+ *
+ * @example
+ * corrcoef(tensor([[0, 1, 2], [4, 2, 0]])); // float32 [[1, -1], [-1, 1]]
+ *
+ * @throws {ShapeError} for a rank above 2. @throws {DTypeError} for bool.
+ */
+export function corrcoef<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>>;
+export function corrcoef(...values: unknown[]): Tensor {
+  const { x } = corrcoefParameters(values);
+  const own = isFloat(x.dtype) ? x.dtype : "float32";
+  const wide = x.dtype === "bool" ? x : toDType(x, accumulationOf(own));
+  const c = covariances("corrcoef", wide, { correction: 1, fweights: undefined, aweights: undefined });
+  if (c.rank === 0) return toDType(div(c, c), own);
+  const deviation = sqrt(diagonal(c));
+  const scaled = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
+  return toDType(clamp(scaled, { min: -1, max: 1 }), own);
+}
+corrcoef.method = "own" as const;
+const corrcoefParameters = parameters("corrcoef", { x: operand(aTensor) });
+
+const accumulationOf = (dtype: DType): DType => (dtype === "float64" ? "float64" : "float32");
+
+interface Weights {
+  readonly correction: number;
+  readonly fweights: Tensor | undefined;
+  readonly aweights: Tensor | undefined;
+}
+
+function covariances(operation: string, x: Tensor, { correction, fweights, aweights }: Weights): Tensor {
+  if (x.rank > 2) throw new ShapeError(operation, "wrongRank", `expected at most two axes, got ${x.describe()}`);
+  if (x.dtype === "bool")
+    throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`);
+  const target = isFloat(x.dtype) ? x.dtype : "float32";
+  const own = toDType(x, accumulationOf(target));
+  const rows = x.rank === 2 ? own : reshape(own, [1, x.size]);
+  const n = rows.shape[1]!;
+  const counts = fweights && checkWeights(operation, "fweights", fweights, n, own.dtype);
+  const importances = aweights && checkWeights(operation, "aweights", aweights, n, own.dtype);
+  const w = counts && importances ? mul(counts, importances) : (counts ?? importances);
+  const total = w && sum(w);
+  if (total && total.item() === 0)
+    throw new ArgumentError(operation, "noWeight", "expected weights whose sum is not 0, by which means are divided");
+  const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values) as Tensor;
+  const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }) as Tensor, total ?? n);
+  const centred = sub(rows, mean) as Tensor;
+  const products = matmul(weighted(centred), transpose(centred, 0, 1));
+  return toDType(squeeze(div(products, normalisation(n, w, total, importances, correction))), target);
+}
+
+function normalisation(
+  n: number,
+  w: Tensor | undefined,
+  total: Tensor | undefined,
+  importances: Tensor | undefined,
+  correction: number,
+): Tensor | number {
+  if (!w || !total) return Math.max(0, n - correction);
+  const lost = importances && correction !== 0 ? div(mul(sum(mul(w, importances)), correction), total) : correction;
+  return clamp(sub(total, lost) as Tensor, { min: 0 });
+}
+
+/** Weights in the dtype of the values. @throws {OrchardError} where they are not what the docs of {@link cov} say. */
+function checkWeights(operation: string, name: "fweights" | "aweights", w: Tensor, n: number, dtype: DType): Tensor {
+  const expected = name === "fweights" ? "integers" : "floats";
+  if (!(name === "fweights" ? isInteger(w.dtype) : isFloat(w.dtype)))
+    throw new DTypeError(operation, "wrongDType", `expected ${name} to be ${expected}, got ${w.describe()}`);
+  if (w.rank > 1 || w.size !== n)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected ${name} to be a vector of ${n}, one for each observation, got ${w.describe()}`,
+    );
+  const negative = Array.from(w.dataSync() as ArrayLike<number | bigint>).findIndex((value) => value < 0);
+  if (negative >= 0)
+    throw new ArgumentError(
+      operation,
+      "negativeWeight",
+      `expected ${name} of at least 0, got one below at ${negative}`,
+    );
+  return reshape(toDType(w, dtype), [n]);
+}
